@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Small things that every file of the preloaded library uses.  Everything is
+ * hidden (-fvisibility=hidden) but what carries EXPORT.
+ */
+#ifndef UNSTALL_BASE_H
+#define UNSTALL_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Relaxed atomics on plain objects: single words that are read without a lock. */
+#define LOAD(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define LOAD_ACQUIRE(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define STORE_RELEASE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+#endif

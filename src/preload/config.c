@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "log.h"
+
+enum { CONFIG_SNAPSHOTS = 64, ENVIRONMENT_COPY = 8192 };
+
+static struct config snapshots[CONFIG_SNAPSHOTS];
+static uint32_t next_snapshot;
+const struct config *config_now = &snapshots[0];
+
+void config_defaults(struct config *c) {
+    memset(c, 0, sizeof(*c));
+    c->mode = MODE_AUTO;
+    c->children = true;
+    c->window_us = WINDOW_DEFAULT_US;
+    c->small = SMALL_DEFAULT;
+}
+
+/* ---- values ---------------------------------------------------------- */
+
+/* A whole decimal number of n characters, or -1. */
+static int64_t number(const char *s, size_t n) {
+    int64_t value = 0;
+    if (n == 0 || n > 9)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < '0' || s[i] > '9')
+            return -1;
+        value = value * 10 + (s[i] - '0');
+    }
+    return value;
+}
+
+static bool set_number(uint32_t *out, const char *value, uint32_t least, uint32_t most) {
+    int64_t n = number(value, strlen(value));
+    if (n < least || n > most)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+static bool set_switch(bool *out, const char *value) {
+    if ((value[0] != '0' && value[0] != '1') || value[1])
+        return false;
+    *out = value[0] == '1';
+    return true;
+}
+
+static bool set_mode(struct config *c, const char *value) {
+    for (int i = 0; i < MODE_COUNT; i++)
+        if (strcmp(value, mode_names[i]) == 0) {
+            c->mode = (enum mode)i;
+            return true;
+        }
+    return false;
+}
+
+/* The next item of a comma list: its start and length, and whether a ! leads
+ * it.  False at the end of the list. */
+static bool next_item(const char **list, const char **item, size_t *length, bool *exclude) {
+    if (!*list)
+        return false;
+    const char *start = *list;
+    const char *comma = strchr(start, ',');
+    *length = comma ? (size_t)(comma - start) : strlen(start);
+    *list = comma ? comma + 1 : NULL;
+    *exclude = *length > 0 && start[0] == '!';
+    *item = start + *exclude;
+    *length -= *exclude;
+    return true;
+}
+
+static bool set_ports(struct config *c, const char *value) {
+    const char *item;
+    size_t length;
+    uint32_t count = 0;
+    struct port_range range;
+    while (next_item(&value, &item, &length, &range.exclude)) {
+        const char *dash = memchr(item, '-', length);
+        int64_t first = number(item, dash ? (size_t)(dash - item) : length);
+        int64_t last = dash ? number(dash + 1, (size_t)(item + length - dash - 1)) : first;
+        if (first < 1 || last < first || last > 65535 || count == CONFIG_FILTERS)
+            return false;
+        range.first = (uint16_t)first;
+        range.last = (uint16_t)last;
+        c->ports[count++] = range;
+    }
+    c->port_count = count;
+    return true;
+}
+
+static bool set_peers(struct config *c, const char *value) {
+    const char *item;
+    size_t length;
+    uint32_t count = 0;
+    struct peer_range range;
+    while (next_item(&value, &item, &length, &range.exclude)) {
+        char address[INET6_ADDRSTRLEN];
+        const char *slash = memchr(item, '/', length);
+        size_t n = slash ? (size_t)(slash - item) : length;
+        if (n >= sizeof(address) || count == CONFIG_FILTERS)
+            return false;
+        memcpy(address, item, n);
+        address[n] = '\0';
+        memset(range.address, 0, sizeof(range.address));
+        range.family = strchr(address, ':') ? AF_INET6 : AF_INET;
+        if (inet_pton(range.family, address, range.address) != 1)
+            return false;
+        int64_t widest = range.family == AF_INET6 ? 128 : 32;
+        int64_t bits = slash ? number(slash + 1, (size_t)(item + length - slash - 1)) : widest;
+        if (bits < 0 || bits > widest)
+            return false;
+        range.bits = (uint8_t)bits;
+        c->peers[count++] = range;
+    }
+    c->peer_count = count;
+    return true;
+}
+
+static bool set_programs(struct config *c, const char *value) {
+    const char *list = value, *item;
+    size_t length;
+    bool exclude;
+    while (next_item(&list, &item, &length, &exclude))
+        if (length == 0 || memchr(item, '/', length))
+            return false;
+    c->programs = value;
+    return true;
+}
+
+static bool set_nodelay(struct config *c, const char *value) {
+    c->always_nodelay = strcmp(value, "always") == 0;
+    return c->always_nodelay || strcmp(value, "late") == 0;
+}
+
+static bool set_target(const char **out, const char *value) {
+    *out = value;
+    return value[0] != '\0';
+}
+
+static bool set_verbose(struct config *c, const char *value) {
+    uint32_t n;
+    if (!set_number(&n, value, 0, 2))
+        return false;
+    c->verbose = (uint8_t)n;
+    return true;
+}
+
+static bool apply(struct config *c, const char *name, const char *value, const char **expected) {
+#define VARIABLE(known, form, setter) \
+    if (strcmp(name, known) == 0) { \
+        *expected = form; \
+        return setter; \
+    }
+    VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto", set_mode(c, value))
+    VARIABLE("UNSTALL_NODELAY", "late or always", set_nodelay(c, value))
+    VARIABLE("UNSTALL_WINDOW_US", "microseconds, a whole number from 500 to 100000",
+             set_number(&c->window_us, value, WINDOW_MIN_US, WINDOW_MAX_US))
+    VARIABLE("UNSTALL_SMALL", "bytes, a whole number from 1 to 65536",
+             set_number(&c->small, value, 1, SMALL_MAX))
+    VARIABLE("UNSTALL_OVERRIDE", "0 or 1", set_switch(&c->override, value))
+    VARIABLE("UNSTALL_CHILDREN", "0 or 1", set_switch(&c->children, value))
+    VARIABLE("UNSTALL_PORTS", "up to 32 ports or ranges, as in 80,8000-8999,!8443",
+             set_ports(c, value))
+    VARIABLE("UNSTALL_PEERS", "up to 32 addresses or prefixes, as in 10.0.0.0/8,!10.1.0.0/16,::1",
+             set_peers(c, value))
+    VARIABLE("UNSTALL_PROGRAMS", "names of programs without a path, as in python3,!java",
+             set_programs(c, value))
+    VARIABLE("UNSTALL_REPORT", "stderr or the name of a file, as in /tmp/unstall.%p.json",
+             set_target(&c->report, value))
+    VARIABLE("UNSTALL_LOG", "stderr or the name of a file", set_target(&c->log, value))
+    VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", set_verbose(c, value))
+#undef VARIABLE
+    *expected = NULL;
+    return false;
+}
+
+enum config_result config_set(struct config *c, const char *name, const char *value,
+                              const char **expected) {
+    static const char *const later[] = {"UNSTALL_QUICKACK", "UNSTALL_ARMS", "UNSTALL_STATS"};
+    for (size_t i = 0; i < ARRAY_SIZE(later); i++)
+        if (strcmp(name, later[i]) == 0)
+            return CONFIG_LATER;
+    struct config before = *c;
+    if (apply(c, name, value, expected))
+        return CONFIG_OK;
+    *c = before;
+    return *expected ? CONFIG_BAD : CONFIG_UNKNOWN;
+}
+
+/* ---- filters --------------------------------------------------------- */
+
+/* With only excluding items everything else is included. */
+static bool verdict(bool included, bool excluded, bool any_including) {
+    return !excluded && (included || !any_including);
+}
+
+bool config_program_included(const char *list, const char *program) {
+    const char *item;
+    size_t length, name_length = strlen(program);
+    bool exclude, included = false, excluded = false, any = false;
+    while (next_item(&list, &item, &length, &exclude)) {
+        bool same = length == name_length && memcmp(item, program, length) == 0;
+        any |= !exclude;
+        included |= same && !exclude;
+        excluded |= same && exclude;
+    }
+    return verdict(included, excluded, any);
+}
+
+static bool prefix_matches(const struct peer_range *range, int family, const uint8_t *address) {
+    if (range->family != family)
+        return false;
+    unsigned whole = range->bits / 8, rest = range->bits % 8;
+    if (memcmp(range->address, address, whole) != 0)
+        return false;
+    return rest == 0 || ((range->address[whole] ^ address[whole]) >> (8 - rest)) == 0;
+}
+
+bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
+                     const uint8_t *peer_address) {
+    bool included = false, excluded = false, any = false;
+    for (uint32_t i = 0; i < c->port_count; i++) {
+        const struct port_range *r = &c->ports[i];
+        bool same = service_port >= r->first && service_port <= r->last;
+        any |= !r->exclude;
+        included |= same && !r->exclude;
+        excluded |= same && r->exclude;
+    }
+    if (!verdict(included, excluded, any))
+        return false;
+    included = excluded = any = false;
+    for (uint32_t i = 0; i < c->peer_count; i++) {
+        const struct peer_range *r = &c->peers[i];
+        bool same = peer_family && prefix_matches(r, peer_family, peer_address);
+        any |= !r->exclude;
+        included |= same && !r->exclude;
+        excluded |= same && r->exclude;
+    }
+    return verdict(included, excluded, any);
+}
+
+/* ---- the environment ------------------------------------------------- */
+
+static void warn(const char *name, const char *value, enum config_result result,
+                 const char *expected) {
+    TEXT(line, 900);
+    text_add(&line, name);
+    if (result == CONFIG_BAD) {
+        text_add(&line, "=");
+        text_add_n(&line, value, strnlen(value, 200));
+        text_add(&line, ": expected ");
+        text_add(&line, expected);
+        text_add(&line, "; using the default");
+    } else if (result == CONFIG_LATER) {
+        text_add(&line, "=");
+        text_add_n(&line, value, strnlen(value, 200));
+        text_add(&line, ": not available in this version; ignored");
+    } else {
+        text_add(&line, "=");
+        text_add_n(&line, value, strnlen(value, 200));
+        text_add(&line, ": no such variable; expected a name listed in libunstall(7); ignored");
+    }
+    log_line(&line);
+}
+
+static bool split(const char *entry, char *name, size_t size, const char **value) {
+    const char *equals = strchr(entry, '=');
+    if (!equals || (size_t)(equals - entry) >= size)
+        return false;
+    memcpy(name, entry, (size_t)(equals - entry));
+    name[equals - entry] = '\0';
+    *value = equals + 1;
+    return true;
+}
+
+/* The strings of a configuration outlive changes of the environment. */
+static const char *keep(const char *value) {
+    static char copies[ENVIRONMENT_COPY];
+    static size_t used;
+    size_t n = strlen(value) + 1;
+    if (n > sizeof(copies) - used)
+        return NULL;
+    char *copy = memcpy(copies + used, value, n);
+    used += n;
+    return copy;
+}
+
+void config_load(char **environment, const char *program) {
+    struct config *c = &snapshots[0];
+    config_defaults(c);
+    /* the place for warnings first, so that warnings about others go there */
+    for (int pass = 0; pass < 2; pass++)
+        for (char **e = environment; e && *e; e++) {
+            char name[64];
+            const char *value, *expected = NULL;
+            if (strncmp(*e, "UNSTALL_", 8) != 0 || !split(*e, name, sizeof(name), &value) ||
+                (strcmp(name, "UNSTALL_LOG") == 0) != (pass == 0))
+                continue;
+            const char *kept = keep(value);
+            enum config_result result =
+                kept ? config_set(c, name, kept, &expected) : CONFIG_BAD;
+            if (result == CONFIG_OK && pass == 0)
+                log_use(c->log);
+            if (result != CONFIG_OK)
+                warn(name, value, result, expected ? expected : "less than 8192 bytes in all");
+        }
+    if (c->programs && !config_program_included(c->programs, program)) {
+        c->mode = MODE_OFF;
+        c->always_nodelay = false;
+        c->report = NULL;
+    }
+    c->epoch = 1;
+    STORE_RELEASE(&config_now, c);
+}
+
+void config_switch(enum mode mode, bool quiet) {
+    const struct config *now = config();
+    uint32_t slot = __atomic_add_fetch(&next_snapshot, 1, __ATOMIC_RELAXED) % CONFIG_SNAPSHOTS;
+    struct config *next = &snapshots[slot];
+    if (next == now)
+        next = &snapshots[(slot + 1) % CONFIG_SNAPSHOTS];
+    *next = *now;
+    next->mode = mode;
+    next->quiet = quiet;
+    next->epoch = now->epoch + 1;
+    STORE_RELEASE(&config_now, next);
+}

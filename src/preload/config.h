@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Environment -> an immutable configuration.
+ *
+ * Ownership: a snapshot is never changed once published; readers follow one
+ * atomic pointer.  Snapshots come from a ring of CONFIG_SNAPSHOTS, so that a
+ * reader may lag that many switches behind.  Strings point into a copy of the
+ * environment made at start.
+ *
+ * A bad value costs one line of warning and leaves the default; it never ends
+ * the host.  In a setuid program the environment is ignored (secure_getenv(3)).
+ */
+#ifndef UNSTALL_CONFIG_H
+#define UNSTALL_CONFIG_H
+
+#include "base.h"
+#include "policy.h"
+#include "text.h"
+
+enum {
+    WINDOW_MIN_US = 500, /* below it a window is not real: KERNEL.md, "A thread that ends a window" */
+    WINDOW_MAX_US = 100000,
+    WINDOW_DEFAULT_US = 1000,
+    SMALL_MAX = 65536,
+    SMALL_DEFAULT = 4096,
+    CONFIG_FILTERS = 32,
+};
+
+struct port_range {
+    uint16_t first, last;
+    bool exclude;
+};
+
+struct peer_range {
+    uint8_t family;    /* AF_INET or AF_INET6 */
+    uint8_t bits;      /* of the prefix */
+    bool exclude;
+    uint8_t address[16];
+};
+
+struct config {
+    uint32_t epoch;
+    enum mode mode;
+    bool quiet;          /* a seccomp filter is installed: make no call of our own */
+    bool always_nodelay; /* UNSTALL_NODELAY=always */
+    bool override;
+    bool children;       /* children run with us */
+    uint8_t verbose;
+    uint32_t window_us;
+    uint32_t small;
+    uint32_t port_count, peer_count;
+    struct port_range ports[CONFIG_FILTERS];
+    struct peer_range peers[CONFIG_FILTERS];
+    const char *programs; /* the list as given, or NULL */
+    const char *report;
+    const char *log;
+};
+
+/* The configuration in force. */
+extern const struct config *config_now;
+
+static inline const struct config *config(void) {
+    return LOAD_ACQUIRE(&config_now);
+}
+
+void config_defaults(struct config *c);
+
+enum config_result { CONFIG_OK, CONFIG_BAD, CONFIG_UNKNOWN, CONFIG_LATER };
+
+/* Set one variable ("UNSTALL_MODE", "cork").  On CONFIG_BAD `expected` says
+ * which form is expected.  CONFIG_LATER: a name of a later version. */
+enum config_result config_set(struct config *c, const char *name, const char *value,
+                              const char **expected);
+
+/* Does the comma list of names (with ! to exclude) include this program? */
+bool config_program_included(const char *list, const char *program);
+
+/* Read the environment, warn, publish.  `program` is the short name. */
+void config_load(char **environment, const char *program);
+
+/* Publish a copy of the present configuration with another mode. */
+void config_switch(enum mode mode, bool quiet);
+
+/* Do the filters include a connection?  `service_port` is the port of the
+ * server's side; peer_family 0 means unknown.  Pure. */
+bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
+                     const uint8_t *peer_address);
+
+#endif

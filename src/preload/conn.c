@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "conn.h"
+
+#include <linux/futex.h>
+#include <string.h>
+
+#include "gather.h"
+#include "raw.h"
+
+const char *const push_cause_names[PUSH_CAUSES] = {
+    "wait", "read", "write", "close", "process", "window", "mode", "dark", "application",
+};
+
+_Thread_local struct thread self;
+uint32_t fork_generation = 1;
+
+enum { SPINS = 64 };
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+void conn_lock_slow(struct conn *c, uint32_t seen) {
+    uint32_t free_word = fork_generation << 2;
+    for (int i = 0;; i++) {
+        if (seen >> 2 != fork_generation) {
+            if (__atomic_compare_exchange_n(&c->lock, &seen, free_word | 1, false,
+                                            __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+                conn_repair(c);
+                return;
+            }
+        } else if ((seen & 3) == 0) {
+            /* once we have waited others may wait too: take it as "waited for" */
+            uint32_t taken = free_word | (i < SPINS ? 1 : 2);
+            if (__atomic_compare_exchange_n(&c->lock, &seen, taken, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                return;
+        } else if (i < SPINS) {
+            relax();
+            seen = LOAD(&c->lock);
+        } else {
+            if ((seen & 3) == 1 &&
+                !__atomic_compare_exchange_n(&c->lock, &seen, free_word | 2, false,
+                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+                continue;
+            raw4(SYS_futex, &c->lock, FUTEX_WAIT_PRIVATE, free_word | 2, 0);
+            seen = LOAD(&c->lock);
+        }
+    }
+}
+
+void conn_unlock_slow(struct conn *c) {
+    raw3(SYS_futex, &c->lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
+    uint32_t lock = c->lock;
+    bool ticking = c->ticking;
+    struct conn *next_ticking = c->next_ticking;
+    if (c->gather)
+        gather_free(c);
+    memset(c, 0, sizeof(*c));
+    c->lock = lock;
+    c->ticking = ticking;
+    c->next_ticking = next_ticking;
+    c->fd = fd;
+    c->refs = 1;
+    c->origin = (uint8_t)origin;
+}
+
+void conn_repair(struct conn *c) {
+    c->held = false;
+    c->draining = false;
+    c->ticking = false;
+    c->next_ticking = NULL;
+    c->turn_owner = NULL;
+    c->policy.position = 0;
+    c->kept_error = 0;
+    if (c->gather)
+        gather_drop(c);
+    memset(&c->counts, 0, sizeof(c->counts));
+    c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
+    c->stuck = false;
+}

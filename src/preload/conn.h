@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection: one TCP socket, however many descriptors of this process lead
+ * to it.
+ *
+ * Ownership: connections live in a pool that is never unmapped (fds.c), so a
+ * stale pointer is always readable; whoever follows one takes the lock and
+ * checks that the descriptor still leads here.  `refs` counts the descriptors.
+ *
+ * Locking: everything but `next_ticking`, `lock` and `wanted` belongs to the
+ * holder of `lock`.  A thread holds one connection's lock at a time and makes
+ * no call under it that could block or is a cancellation point.  No lock is
+ * shared between connections on the write path.
+ *
+ * Signal handlers: a handler that interrupts a holder sees self.depth > 0 and
+ * passes through, so the lock is never waited for by its own thread.
+ *
+ * Fork: the lock word carries the fork generation; a word of an older
+ * generation is a lock that some thread of the parent may have held.  Whoever
+ * locks it first in the child repairs the connection (conn_repair).
+ */
+#ifndef UNSTALL_CONN_H
+#define UNSTALL_CONN_H
+
+#include "base.h"
+#include "policy.h"
+#include "thread.h"
+
+struct gather;
+
+/* Why held or gathered bytes were let go. */
+enum push_cause {
+    PUSH_WAIT,
+    PUSH_READ,
+    PUSH_WRITE,
+    PUSH_CLOSE,
+    PUSH_PROCESS,
+    PUSH_WINDOW,
+    PUSH_MODE,
+    PUSH_DARK,
+    PUSH_APPLICATION,
+    PUSH_CAUSES
+};
+
+extern const char *const push_cause_names[PUSH_CAUSES];
+
+struct conn_counts {
+    uint64_t bytes;
+    uint32_t writes, reads, messages, turns, bursts;
+    uint32_t held, gathered, late_pushes, mispredicted, suspected;
+    uint32_t pushes[PUSH_CAUSES];
+};
+
+enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
+
+struct conn {
+    uint32_t lock;      /* fork generation << 2 | 0 free, 1 taken, 2 taken and waited for */
+    int fd;             /* one of the descriptors that lead here */
+    uint32_t refs;
+    uint32_t epoch;     /* of the configuration that `policy.mode` comes from */
+    struct policy policy;
+    uint8_t origin;     /* enum conn_origin */
+    bool listener : 1;
+    bool mptcp : 1;
+    bool judged : 1;    /* the filters have been asked */
+    bool filtered : 1;  /* ... and exclude it: as if mode were off */
+    bool cloexec : 1;   /* born close-on-exec and not seen to change */
+    bool probed : 1;    /* asked once whether bytes leave that we do not see */
+    bool lingering : 1; /* closed by the application, gathered bytes still to send */
+    bool raises : 1;    /* the kept error raises SIGPIPE */
+    bool stuck : 1;     /* gathered bytes were let go, the kernel had no room */
+    bool held;          /* the kernel holds bytes because of our MSG_MORE */
+    bool draining;      /* a thread is blocked sending gathered bytes */
+    bool ticking;       /* on the ticker's list */
+    int kept_error;     /* errno of a send of our own, not yet told to the application */
+    uint32_t doubt;     /* the doubt epoch at which policy.nodelay was certain */
+    uint32_t idle_ticks;
+    uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */
+    uint64_t held_tick; /* the ticker's count when the hold or gathering began */
+    const struct thread *turn_owner;
+    struct gather *gather;
+    struct conn *next_ticking;
+    struct conn *next_free;
+    uint64_t cookie;    /* SO_COOKIE; 0: not asked */
+    struct conn_counts counts;
+} __attribute__((aligned(64)));
+
+/* The generation of this process among its forks. */
+extern uint32_t fork_generation;
+
+void conn_lock_slow(struct conn *c, uint32_t seen);
+void conn_unlock_slow(struct conn *c);
+
+static inline void conn_lock(struct conn *c) {
+    self.depth++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t expected = fork_generation << 2;
+    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, expected | 1, false,
+                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+        conn_lock_slow(c, expected);
+}
+
+/* Never waits: false when another thread has it. */
+static inline bool conn_trylock(struct conn *c) {
+    self.depth++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t expected = fork_generation << 2;
+    if (LIKELY(__atomic_compare_exchange_n(&c->lock, &expected, expected | 1, false,
+                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+        return true;
+    if (expected >> 2 != fork_generation) {
+        conn_lock_slow(c, expected);
+        return true;
+    }
+    self.depth--;
+    return false;
+}
+
+static inline void conn_unlock(struct conn *c) {
+    uint32_t before = __atomic_exchange_n(&c->lock, fork_generation << 2, __ATOMIC_RELEASE);
+    if (UNLIKELY((before & 3) == 2))
+        conn_unlock_slow(c);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.depth--;
+}
+
+/* Start afresh as the connection of a descriptor born now.  Lock held. */
+void conn_reset(struct conn *c, int fd, enum conn_origin origin);
+
+/* In the child of a fork: what the parent's other threads may have left half
+ * done, and what the parent will do itself (its held and gathered bytes). */
+void conn_repair(struct conn *c);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Forks, new programs, ends.  Forward only: the path is process.c.  vfork and
+ * syscall are in jump.S.
+ */
+#include <alloca.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+
+#include "exports.h"
+#include "hold.h"
+#include "process.h"
+
+/* ---- children -------------------------------------------------------- */
+
+EXPORT pid_t fork(void) {
+    process_forks();
+    return REAL(fork)();
+}
+ALSO(__fork, fork)
+ALSO(__libc_fork, fork)
+
+EXPORT pid_t _Fork(void) {
+    process_forks();
+    return REAL(_Fork)();
+}
+
+EXPORT int daemon(int stay, int keep_streams) {
+    process_forks();
+    return REAL(daemon)(stay, keep_streams);
+}
+
+EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
+                     const struct winsize *window) {
+    process_forks();
+    return REAL(forkpty)(terminal, name, termp, window);
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[],
+                       char *const environment[]) {
+    process_runs_program();
+    return REAL(posix_spawn)(pid, path, actions, attributes, argv, environment);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[],
+                        char *const environment[]) {
+    process_runs_program();
+    return REAL(posix_spawnp)(pid, file, actions, attributes, argv, environment);
+}
+
+EXPORT int system(const char *command) {
+    process_runs_program();
+    return REAL(system)(command);
+}
+
+EXPORT FILE *popen(const char *command, const char *mode) {
+    process_runs_program();
+    return REAL(popen)(command, mode);
+}
+ALSO(_IO_popen, popen)
+
+EXPORT int pclose(FILE *stream) {
+    hold_end_turn(PUSH_WAIT);
+    return REAL(pclose)(stream);
+}
+
+/* ---- new programs ---------------------------------------------------- */
+
+static int unstall_execve(const char *path, char *const argv[], char *const environment[]) {
+    process_is_replaced();
+    return REAL(execve)(path, argv, environment);
+}
+
+EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
+    return unstall_execve(path, argv, environment);
+}
+
+EXPORT int execv(const char *path, char *const argv[]) {
+    process_is_replaced();
+    return REAL(execv)(path, argv);
+}
+
+EXPORT int execvp(const char *file, char *const argv[]) {
+    process_is_replaced();
+    return REAL(execvp)(file, argv);
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const environment[]) {
+    process_is_replaced();
+    return REAL(execvpe)(file, argv, environment);
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const environment[]) {
+    process_is_replaced();
+    return REAL(fexecve)(fd, argv, environment);
+}
+
+EXPORT int execveat(int directory, const char *path, char *const argv[],
+                    char *const environment[], int flags) {
+    process_is_replaced();
+    return REAL(execveat)(directory, path, argv, environment, flags);
+}
+
+/* The list of arguments of execl and its kin as an array on the caller's stack
+ * (no malloc: these are async-signal-safe, signal-safety(7)). */
+#define COLLECT(first, last, argv) \
+    size_t count = 1; \
+    va_start(last, first); \
+    while (va_arg(last, const char *)) \
+        count++; \
+    va_end(last); \
+    char **argv = alloca((count + 1) * sizeof(*argv)); \
+    va_start(last, first); \
+    argv[0] = (char *)(uintptr_t)first; \
+    for (size_t i = 1; i <= count; i++) \
+        argv[i] = va_arg(last, char *)
+
+EXPORT int execl(const char *path, const char *first, ...) {
+    va_list list;
+    COLLECT(first, list, argv);
+    va_end(list);
+    return execv(path, argv);
+}
+
+EXPORT int execlp(const char *file, const char *first, ...) {
+    va_list list;
+    COLLECT(first, list, argv);
+    va_end(list);
+    return execvp(file, argv);
+}
+
+EXPORT int execle(const char *path, const char *first, ...) {
+    va_list list;
+    COLLECT(first, list, argv);
+    char **environment = va_arg(list, char **);
+    va_end(list);
+    return execve(path, argv, environment);
+}
+
+/* ---- the end --------------------------------------------------------- */
+
+EXPORT void exit(int status) {
+    hold_end_turn(PUSH_PROCESS);
+    REAL(exit)(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _exit(int status) {
+    process_ends();
+    REAL(_exit)(status);
+    __builtin_unreachable();
+}
+
+EXPORT void _Exit(int status) {
+    process_ends();
+    REAL(_Exit)(status);
+    __builtin_unreachable();
+}
+
+EXPORT void quick_exit(int status) {
+    process_ends();
+    REAL(quick_exit)(status);
+    __builtin_unreachable();
+}
+
+EXPORT void abort(void) {
+    process_ends();
+    REAL(abort)();
+    __builtin_unreachable();
+}
+
+EXPORT void pthread_exit(void *result) {
+    process_thread_ends();
+    REAL(pthread_exit)(result);
+    __builtin_unreachable();
+}
+
+EXPORT void thrd_exit(int result) {
+    process_thread_ends();
+    REAL(thrd_exit)(result);
+    __builtin_unreachable();
+}
+
+/* ---- what a second thread or a call of ours would break -------------- */
+
+EXPORT int unshare(int flags) {
+    process_wants_one_thread();
+    return REAL(unshare)(flags);
+}
+
+EXPORT int setns(int fd, int type) {
+    process_wants_one_thread();
+    return REAL(setns)(fd, type);
+}
+
+EXPORT int prctl(int option, ...) {
+    va_list list;
+    unsigned long a[4];
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (option != PR_SET_SECCOMP)
+        return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+    process_filters();
+    int result = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+    process_filtered(result == 0);
+    return result;
+}
+
+/* ---- io_uring: bytes may pass where we do not see them ---------------- */
+
+static int ring_made(int result) {
+    if (result >= 0)
+        shim_uring();
+    return result;
+}
+
+EXPORT int io_uring_setup(unsigned entries, struct io_uring_params *params) {
+    return ring_made(REAL(io_uring_setup)(entries, params));
+}
+
+EXPORT int io_uring_queue_init(unsigned entries, void *ring, unsigned flags) {
+    return ring_made(REAL(io_uring_queue_init)(entries, ring, flags));
+}
+
+EXPORT int io_uring_queue_init_params(unsigned entries, void *ring,
+                                      struct io_uring_params *params) {
+    return ring_made(REAL(io_uring_queue_init_params)(entries, ring, params));
+}

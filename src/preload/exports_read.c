@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calls that read.  Forward only: the path is shim.c.  The fortified forms
+ * check the buffer's size and go to their own next function.
+ */
+#include <errno.h>
+
+#include "exports.h"
+
+static bool dont_wait(int flags) {
+    return (flags & MSG_DONTWAIT) != 0;
+}
+
+static size_t iov_bytes(const struct iovec *iov, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += iov[i].iov_len;
+    return bytes;
+}
+
+EXPORT ssize_t read(int fd, void *buffer, size_t bytes) {
+    struct conn *c = shim_read_begins(fd, false);
+    return shim_read_ends(c, REAL(read)(fd, buffer, bytes), bytes);
+}
+ALSO(__read, read)
+
+EXPORT ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t size) {
+    struct conn *c = shim_read_begins(fd, false);
+    return shim_read_ends(c, REAL(__read_chk)(fd, buffer, bytes, size), bytes);
+}
+
+EXPORT ssize_t readv(int fd, const struct iovec *iov, int count) {
+    struct conn *c = shim_read_begins(fd, false);
+    ssize_t got = REAL(readv)(fd, iov, count);
+    return shim_read_ends(c, got, got > 0 && c ? iov_bytes(iov, (size_t)count) : 0);
+}
+
+EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
+    struct conn *c = shim_read_begins(fd, (flags & RWF_NOWAIT) != 0);
+    ssize_t got = REAL(preadv2)(fd, iov, count, offset, flags);
+    return shim_read_ends(c, got, got > 0 && c ? iov_bytes(iov, (size_t)count) : 0);
+}
+ALSO(preadv64v2, preadv2)
+
+EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
+    struct conn *c = shim_read_begins(fd, dont_wait(flags));
+    return shim_read_ends(c, REAL(recv)(fd, buffer, bytes, flags), bytes);
+}
+ALSO(__recv, recv)
+
+EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags) {
+    struct conn *c = shim_read_begins(fd, dont_wait(flags));
+    return shim_read_ends(c, REAL(__recv_chk)(fd, buffer, bytes, size, flags), bytes);
+}
+
+EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
+                        socklen_t *length) {
+    struct conn *c = shim_read_begins(fd, dont_wait(flags));
+    return shim_read_ends(c, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), bytes);
+}
+
+EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
+                              struct sockaddr *address, socklen_t *length) {
+    struct conn *c = shim_read_begins(fd, dont_wait(flags));
+    ssize_t got = REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length);
+    return shim_read_ends(c, got, bytes);
+}
+
+EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
+    struct conn *c = shim_read_begins(fd, dont_wait(flags));
+    ssize_t got = REAL(recvmsg)(fd, message, flags);
+    if (got >= 0)
+        shim_descriptors_arrive(message);
+    return shim_read_ends(c, got,
+                          got > 0 && c ? iov_bytes(message->msg_iov, message->msg_iovlen) : 0);
+}
+
+EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                    struct timespec *timeout) {
+    struct conn *c = shim_read_begins(fd, dont_wait(flags));
+    int got = REAL(recvmmsg)(fd, messages, count, flags, timeout);
+    ssize_t bytes = got;
+    for (int i = 0; i < got; i++) {
+        shim_descriptors_arrive(&messages[i].msg_hdr);
+        bytes += messages[i].msg_len;
+    }
+    ssize_t result = shim_read_ends(c, bytes, 0);
+    return result < 0 ? -1 : got;
+}
+
+EXPORT int eventfd_read(int fd, eventfd_t *value) {
+    shim_read_begins(fd, false);
+    return REAL(eventfd_read)(fd, value);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Every other wait: the turn of the calling thread ends before it, unless the
+ * caller said that he will not wait.
+ */
+#include <errno.h>
+
+#include "exports.h"
+#include "hold.h"
+
+#define WAITS() hold_end_turn(PUSH_WAIT)
+
+/* EXPORT type name(parameters): end the turn, then the real call. */
+#define WAIT(type, name, parameters, arguments) \
+    EXPORT type name parameters { \
+        WAITS(); \
+        return REAL(name) arguments; \
+    }
+#define WAIT_UNLESS(condition, type, name, parameters, arguments) \
+    EXPORT type name parameters { \
+        if (!(condition)) \
+            WAITS(); \
+        return REAL(name) arguments; \
+    }
+
+static bool zero(const struct timespec *t) {
+    return t && t->tv_sec == 0 && t->tv_nsec == 0;
+}
+
+/* sleeps */
+WAIT(unsigned, sleep, (unsigned seconds), (seconds))
+WAIT(int, usleep, (useconds_t microseconds), (microseconds))
+WAIT(int, nanosleep, (const struct timespec *request, struct timespec *left), (request, left))
+ALSO(__nanosleep, nanosleep)
+WAIT(int, clock_nanosleep,
+     (clockid_t clock, int flags, const struct timespec *request, struct timespec *left),
+     (clock, flags, request, left))
+WAIT(int, thrd_sleep, (const struct timespec *request, struct timespec *left), (request, left))
+
+/* semaphores and threads */
+WAIT(int, sem_wait, (sem_t *sem), (sem))
+WAIT(int, sem_timedwait, (sem_t *sem, const struct timespec *until), (sem, until))
+WAIT(int, sem_clockwait, (sem_t *sem, clockid_t clock, const struct timespec *until),
+     (sem, clock, until))
+WAIT(int, pthread_join, (pthread_t thread, void **result), (thread, result))
+WAIT(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
+     (thread, result, until))
+WAIT(int, pthread_clockjoin_np,
+     (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
+     (thread, result, clock, until))
+WAIT(int, thrd_join, (thrd_t thread, int *result), (thread, result))
+
+/* children */
+WAIT(pid_t, wait, (int *status), (status))
+ALSO(__wait, wait)
+WAIT_UNLESS(options &WNOHANG, pid_t, wait3, (int *status, int options, struct rusage *usage),
+            (status, options, usage))
+WAIT_UNLESS(options &WNOHANG, pid_t, wait4,
+            (pid_t pid, int *status, int options, struct rusage *usage),
+            (pid, status, options, usage))
+WAIT_UNLESS(options &WNOHANG, pid_t, waitpid, (pid_t pid, int *status, int options),
+            (pid, status, options))
+ALSO(__waitpid, waitpid)
+WAIT_UNLESS(options &WNOHANG, int, waitid,
+            (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options))
+
+/* signals */
+WAIT(int, sigwait, (const sigset_t *set, int *number), (set, number))
+WAIT(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
+WAIT_UNLESS(zero(timeout), int, sigtimedwait,
+            (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
+            (set, info, timeout))
+WAIT(int, sigsuspend, (const sigset_t *mask), (mask))
+ALSO(__sigsuspend, sigsuspend)
+WAIT(int, __sigpause, (int mask, int is_signal), (mask, is_signal))
+WAIT(int, __xpg_sigpause, (int number), (number))
+WAIT(int, pause, (void), ())
+
+/* <signal.h> gives the name sigpause to __xpg_sigpause; this is the BSD one. */
+int bsd_sigpause(int mask) __asm__("sigpause");
+
+EXPORT int bsd_sigpause(int mask) {
+    WAITS();
+    return ((int (*)(int))(LOAD(&real_sigpause) ? LOAD(&real_sigpause)
+                                               : real_find(&real_sigpause, "sigpause")))(mask);
+}
+
+/* locks on files */
+WAIT_UNLESS(operation &LOCK_NB, int, flock, (int fd, int operation), (fd, operation))
+WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length),
+            (fd, command, length))
+ALSO(lockf64, lockf)
+
+/* System V and POSIX messages and semaphores */
+WAIT_UNLESS(flags &IPC_NOWAIT, int, msgsnd, (int id, const void *message, size_t size, int flags),
+            (id, message, size, flags))
+WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv,
+            (int id, void *message, size_t size, long type, int flags),
+            (id, message, size, type, flags))
+WAIT(int, semop, (int id, struct sembuf *operations, size_t count), (id, operations, count))
+WAIT_UNLESS(zero(timeout), int, semtimedop,
+            (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
+            (id, operations, count, timeout))
+WAIT(int, mq_send, (mqd_t queue, const char *message, size_t size, unsigned priority),
+     (queue, message, size, priority))
+WAIT(ssize_t, mq_receive, (mqd_t queue, char *message, size_t size, unsigned *priority),
+     (queue, message, size, priority))
+WAIT(int, mq_timedsend,
+     (mqd_t queue, const char *message, size_t size, unsigned priority,
+      const struct timespec *until),
+     (queue, message, size, priority, until))
+WAIT(ssize_t, mq_timedreceive,
+     (mqd_t queue, char *message, size_t size, unsigned *priority, const struct timespec *until),
+     (queue, message, size, priority, until))

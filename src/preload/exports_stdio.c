@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stdio: its own writes and its close never pass by us (KERNEL facts in
+ * docs/design.md), so a connection that a FILE takes turns dark: TCP_NODELAY,
+ * and never a hold.
+ */
+#include <errno.h>
+
+#include "exports.h"
+
+/* The descriptor of a stream that is about to be closed is forgotten first. */
+static void closes(FILE *stream) {
+    int saved = errno;
+    int fd = stream ? fileno(stream) : -1;
+    errno = saved;
+    if (fd >= 0)
+        shim_closing(fd);
+}
+
+/* dprintf writes through a FILE of its own: what we hold goes first. */
+static void prints(int fd) {
+    shim_other_write(fd);
+    shim_darken(fd);
+}
+
+EXPORT FILE *fdopen(int fd, const char *mode) {
+    FILE *stream = REAL(fdopen)(fd, mode);
+    if (stream)
+        shim_darken(fd);
+    return stream;
+}
+ALSO(_IO_fdopen, fdopen)
+
+EXPORT int fclose(FILE *stream) {
+    closes(stream);
+    return REAL(fclose)(stream);
+}
+ALSO(_IO_fclose, fclose)
+
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream) {
+    closes(stream);
+    return REAL(freopen)(path, mode, stream);
+}
+
+EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream) {
+    closes(stream);
+    return REAL(freopen64)(path, mode, stream);
+}
+
+EXPORT int vdprintf(int fd, const char *format, va_list arguments) {
+    prints(fd);
+    return REAL(vdprintf)(fd, format, arguments);
+}
+
+EXPORT int dprintf(int fd, const char *format, ...) {
+    va_list arguments;
+    prints(fd);
+    va_start(arguments, format);
+    int n = REAL(vdprintf)(fd, format, arguments);
+    va_end(arguments);
+    return n;
+}
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments) {
+    prints(fd);
+    return REAL(__vdprintf_chk)(fd, flag, format, arguments);
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...) {
+    va_list arguments;
+    prints(fd);
+    va_start(arguments, format);
+    int n = REAL(__vdprintf_chk)(fd, flag, format, arguments);
+    va_end(arguments);
+    return n;
+}

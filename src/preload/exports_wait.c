@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waits for readiness.  A wait with timeout zero ends no turn.  One that asks
+ * only for writability is asked with timeout zero first while bytes are held (a
+ * send buffer full of held bytes waited 200 ms), and so is one on a connection
+ * whose messages are known to go on after a wait that returns at once.
+ */
+#include <string.h>
+
+#include "exports.h"
+#include "hold.h"
+
+enum { SET_BYTES_LIMIT = 8192 }; /* 65 536 descriptors in a set that we copy */
+
+/* Make `asked`, the same wait with timeout zero, before the real one? */
+enum ask { END_TURN, KEEP_TURN, ASK_FIRST };
+
+static enum ask how(bool only_writable) {
+    if (hold_asks_first() || (only_writable && hold_holding()))
+        return ASK_FIRST;
+    return only_writable ? KEEP_TURN : END_TURN;
+}
+
+/* After asking: true when the answer stands; else the real wait follows. */
+static bool answered(int result) {
+    bool at_once = result != 0;
+    if (self.turn)
+        hold_asked(at_once);
+    return at_once;
+}
+
+#define ASK(only_writable, with_timeout_zero) \
+    do { \
+        enum ask ask = how(only_writable); \
+        if (ask == ASK_FIRST) { \
+            int result = with_timeout_zero; \
+            if (answered(result)) \
+                return result; \
+            ask = END_TURN; \
+        } \
+        if (ask == END_TURN) \
+            hold_end_turn(PUSH_WAIT); \
+    } while (0)
+
+static bool polls_writability(const struct pollfd *fds, nfds_t count) {
+    for (nfds_t i = 0; i < count; i++)
+        if (fds[i].fd >= 0 && (fds[i].events & (POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND)))
+            return false;
+    return count > 0;
+}
+
+static const struct timespec no_time;
+
+static int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
+    if (UNLIKELY(self.turn != NULL) && timeout != 0)
+        ASK(polls_writability(fds, count), REAL(poll)(fds, count, 0));
+    return REAL(poll)(fds, count, timeout);
+}
+
+static bool is_zero(const struct timespec *t) {
+    return t && t->tv_sec == 0 && t->tv_nsec == 0;
+}
+
+static int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                         const sigset_t *mask) {
+    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
+        ASK(polls_writability(fds, count), REAL(ppoll)(fds, count, &no_time, mask));
+    return REAL(ppoll)(fds, count, timeout, mask);
+}
+
+/* select(2) overwrites its sets: ask with copies. */
+struct sets {
+    size_t bytes;
+    fd_set *given[3];
+    char before[3][SET_BYTES_LIMIT];
+};
+
+static bool save_sets(struct sets *s, int count, fd_set *in, fd_set *out, fd_set *except) {
+    s->bytes = ((size_t)count + 63) / 64 * 8;
+    s->given[0] = in;
+    s->given[1] = out;
+    s->given[2] = except;
+    if (count < 0 || s->bytes > SET_BYTES_LIMIT)
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (s->given[i])
+            memcpy(s->before[i], s->given[i], s->bytes);
+    return true;
+}
+
+static void restore_sets(const struct sets *s) {
+    for (int i = 0; i < 3; i++)
+        if (s->given[i])
+            memcpy(s->given[i], s->before[i], s->bytes);
+}
+
+static int ask_select(struct sets *s, int count, const sigset_t *mask) {
+    if (mask)
+        return REAL(pselect)(count, s->given[0], s->given[1], s->given[2], &no_time, mask);
+    struct timeval zero = {0, 0};
+    return REAL(select)(count, s->given[0], s->given[1], s->given[2], &zero);
+}
+
+/* Out of line: the copies are large.  1: `*result` stands. */
+__attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set *out,
+                                                   fd_set *except, const sigset_t *mask,
+                                                   int *result) {
+    struct sets s;
+    enum ask ask = how(out && !in && !except);
+    if (ask == KEEP_TURN)
+        return false;
+    if (ask == ASK_FIRST && save_sets(&s, count, in, out, except)) {
+        *result = ask_select(&s, count, mask);
+        if (answered(*result))
+            return true;
+        restore_sets(&s);
+    }
+    hold_end_turn(PUSH_WAIT);
+    return false;
+}
+
+static int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except,
+                          struct timeval *timeout) {
+    int result;
+    if (UNLIKELY(self.turn != NULL) && !(timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0) &&
+        select_first(count, in, out, except, NULL, &result))
+        return result;
+    return REAL(select)(count, in, out, except, timeout);
+}
+
+static int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
+                           const struct timespec *timeout, const sigset_t *mask) {
+    int result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout) &&
+        select_first(count, in, out, except, mask, &result))
+        return result;
+    return REAL(pselect)(count, in, out, except, timeout, mask);
+}
+
+static int unstall_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
+                               const sigset_t *mask) {
+    if (UNLIKELY(self.turn != NULL) && timeout != 0)
+        ASK(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
+    return REAL(epoll_pwait)(fd, events, most, timeout, mask);
+}
+
+static int unstall_epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
+    if (UNLIKELY(self.turn != NULL) && timeout != 0)
+        ASK(false, REAL(epoll_wait)(fd, events, most, 0));
+    return REAL(epoll_wait)(fd, events, most, timeout);
+}
+
+static int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
+                                const struct timespec *timeout, const sigset_t *mask) {
+    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
+        ASK(false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
+    return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
+}
+
+/* ---- the exported names ---------------------------------------------- */
+
+EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
+    return unstall_poll(fds, count, timeout);
+}
+ALSO(__poll, poll)
+
+/* The fortified forms check the array's size: the next one in line does it. */
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size) {
+    if (size / sizeof(*fds) < count)
+        return REAL(__poll_chk)(fds, count, timeout, size);
+    return unstall_poll(fds, count, timeout);
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                 const sigset_t *mask) {
+    return unstall_ppoll(fds, count, timeout, mask);
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                       const sigset_t *mask, size_t size) {
+    if (size / sizeof(*fds) < count)
+        return REAL(__ppoll_chk)(fds, count, timeout, mask, size);
+    return unstall_ppoll(fds, count, timeout, mask);
+}
+
+EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
+    return unstall_select(count, in, out, except, timeout);
+}
+ALSO(__select, select)
+
+EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
+                   const struct timespec *timeout, const sigset_t *mask) {
+    return unstall_pselect(count, in, out, except, timeout, mask);
+}
+
+EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
+    return unstall_epoll_wait(fd, events, most, timeout);
+}
+
+EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
+                       const sigset_t *mask) {
+    return unstall_epoll_pwait(fd, events, most, timeout, mask);
+}
+
+EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
+                        const struct timespec *timeout, const sigset_t *mask) {
+    return unstall_epoll_pwait2(fd, events, most, timeout, mask);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The calls that write.  Forward only: the path is shim_write.c.
+ */
+#include <errno.h>
+
+#include "exports.h"
+#include "hold.h"
+
+static ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
+    struct out o = {.fd = fd, .form = OUT_WRITE, .buffer = buffer, .bytes = bytes};
+    return shim_write(&o);
+}
+
+static ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
+    struct out o = {.fd = fd, .form = OUT_WRITEV, .iov = iov, .iov_count = count};
+    return shim_write(&o);
+}
+
+static ssize_t unstall_send(int fd, const void *buffer, size_t bytes, int flags) {
+    struct out o = {.fd = fd, .form = OUT_SEND, .buffer = buffer, .bytes = bytes, .flags = flags};
+    return shim_write(&o);
+}
+
+static ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flags,
+                              const struct sockaddr *address, socklen_t length) {
+    struct out o = {.fd = fd,
+                    .form = OUT_SENDTO,
+                    .buffer = buffer,
+                    .bytes = bytes,
+                    .flags = flags,
+                    .address = address,
+                    .address_length = length};
+    return shim_write(&o);
+}
+
+static ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) {
+    shim_descriptors_leave(message);
+    struct out o = {.fd = fd, .form = OUT_SENDMSG, .message = message, .flags = flags};
+    return shim_write(&o);
+}
+
+static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    struct conn *c;
+    size_t bytes = 0;
+    for (unsigned i = 0; messages && i < count; i++) {
+        shim_descriptors_leave(&messages[i].msg_hdr);
+        for (size_t part = 0; part < messages[i].msg_hdr.msg_iovlen; part++)
+            bytes += messages[i].msg_hdr.msg_iov[part].iov_len;
+    }
+    if (!shim_bulk_begins(fd, bytes, (flags & MSG_MORE) != 0, &c))
+        return -1;
+    int sent = REAL(sendmmsg)(fd, messages, count, flags);
+    ssize_t moved = 0;
+    for (int i = 0; i < sent; i++)
+        moved += messages[i].msg_len;
+    shim_bulk_ended(c, moved);
+    return sent;
+}
+
+static ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
+    struct conn *c;
+    if (!shim_bulk_begins(fd, bytes, false, &c))
+        return -1;
+    ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
+    shim_bulk_ended(c, moved);
+    return moved;
+}
+
+static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset,
+                              size_t bytes, unsigned flags) {
+    struct conn *c;
+    if (!(flags & SPLICE_F_NONBLOCK))
+        shim_read_begins(from, false);
+    if (!shim_bulk_begins(fd, bytes, (flags & SPLICE_F_MORE) != 0, &c))
+        return -1;
+    struct conn *source = shim_read_begins(from, true);
+    ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);
+    shim_bulk_ended(c, moved);
+    return shim_read_ends(source, moved, bytes);
+}
+
+static ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, off_t offset,
+                                int flags) {
+    if (offset != -1 || flags) {
+        shim_other_write(fd);
+        return REAL(pwritev2)(fd, iov, count, offset, flags);
+    }
+    struct out o = {.fd = fd, .form = OUT_PWRITEV2, .iov = iov, .iov_count = count};
+    return shim_write(&o);
+}
+
+static int unstall_eventfd_write(int fd, eventfd_t value) {
+    shim_other_write(fd);
+    return REAL(eventfd_write)(fd, value);
+}
+
+/* ---- the exported names ---------------------------------------------- */
+
+EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
+    return unstall_write(fd, buffer, bytes);
+}
+ALSO(__write, write)
+
+EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
+    return unstall_writev(fd, iov, count);
+}
+
+EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
+    return unstall_send(fd, buffer, bytes, flags);
+}
+ALSO(__send, send)
+
+EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
+                      const struct sockaddr *address, socklen_t length) {
+    return unstall_sendto(fd, buffer, bytes, flags, address, length);
+}
+
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    return unstall_sendmsg(fd, message, flags);
+}
+
+EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    return unstall_sendmmsg(fd, messages, count, flags);
+}
+ALSO(__sendmmsg, sendmmsg)
+
+EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
+    return unstall_sendfile(fd, from, offset, bytes);
+}
+ALSO(sendfile64, sendfile)
+
+EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+                      unsigned flags) {
+    return unstall_splice(from, from_offset, fd, offset, bytes, flags);
+}
+
+EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
+    return unstall_pwritev2(fd, iov, count, offset, flags);
+}
+ALSO(pwritev64v2, pwritev2)
+
+EXPORT int eventfd_write(int fd, eventfd_t value) {
+    return unstall_eventfd_write(fd, value);
+}

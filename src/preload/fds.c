@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "fds.h"
+
+#include <sys/mman.h>
+
+#include "raw.h"
+#include "spin.h"
+
+enum { POOL_CHUNK = 256, POOL_CHUNKS = FDS_LIMIT / POOL_CHUNK };
+
+uintptr_t *fds_pages[FDS_PAGES];
+
+static struct conn *pool[POOL_CHUNKS];
+static uint32_t pool_used;        /* connections ever handed out, the free ones included */
+static struct conn *pool_free;
+static uint32_t pool_lock;
+static int high;
+
+static void *map(size_t bytes) {
+    long p = raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                  -1, 0);
+    return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+bool fds_set(int fd, uintptr_t word) {
+    if ((unsigned)fd >= FDS_LIMIT)
+        return false;
+    uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
+    uintptr_t *page = LOAD_ACQUIRE(slot);
+    if (!page) {
+        if (word == FDS_UNKNOWN)
+            return true;
+        uintptr_t *fresh = map(FDS_PAGE * sizeof(*page));
+        if (!fresh)
+            return false;
+        if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+            page = fresh;
+        else
+            raw2(SYS_munmap, fresh, FDS_PAGE * sizeof(*page));
+    }
+    STORE_RELEASE(&page[(unsigned)fd % FDS_PAGE], word);
+    int seen = LOAD(&high);
+    while (fd >= seen && !__atomic_compare_exchange_n(&high, &seen, fd + 1, false,
+                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    return true;
+}
+
+int fds_high(void) {
+    return LOAD(&high);
+}
+
+static struct conn *pool_take(void) {
+    struct conn *c = NULL;
+    spin_lock(&pool_lock);
+    if (pool_free) {
+        c = pool_free;
+        pool_free = c->next_free;
+    } else if (pool_used < FDS_LIMIT) {
+        struct conn **chunk = &pool[pool_used / POOL_CHUNK];
+        if (!*chunk)
+            STORE_RELEASE(chunk, (struct conn *)map(POOL_CHUNK * sizeof(struct conn)));
+        if (*chunk) {
+            c = &(*chunk)[pool_used % POOL_CHUNK];
+            STORE_RELEASE(&pool_used, pool_used + 1);
+        }
+    }
+    spin_unlock(&pool_lock);
+    return c;
+}
+
+void fds_forget(int fd) {
+    struct conn *stale = fds_lock(fd);
+    if (!stale) {
+        if (fds_word(fd) != FDS_UNKNOWN)
+            fds_set(fd, FDS_UNKNOWN);
+        return;
+    }
+    fds_leave(stale, fd);
+    if (stale->refs == 0)
+        fds_release(stale);
+    else
+        conn_unlock(stale);
+}
+
+struct conn *fds_birth(int fd, enum conn_origin origin) {
+    fds_forget(fd);
+    struct conn *c = pool_take();
+    if (!c)
+        return NULL;
+    conn_lock(c);
+    conn_reset(c, fd, origin);
+    if (fds_set(fd, (uintptr_t)c))
+        return c;
+    c->refs = 0;
+    fds_release(c);
+    return NULL;
+}
+
+void fds_share(struct conn *c, int fd) {
+    if (fds_set(fd, (uintptr_t)c))
+        c->refs++;
+}
+
+void fds_leave(struct conn *c, int fd) {
+    fds_set(fd, FDS_UNKNOWN);
+    c->refs--;
+    if (c->refs == 0 || c->fd != fd)
+        return;
+    for (int other = 0, end = fds_high(); other < end; other++)
+        if (fds_word(other) == (uintptr_t)c) {
+            c->fd = other;
+            return;
+        }
+}
+
+void fds_release(struct conn *c) {
+    conn_reset(c, -1, ORIGIN_SOCKET);
+    c->refs = 0;
+    conn_unlock(c);
+    spin_lock(&pool_lock);
+    c->next_free = pool_free;
+    pool_free = c;
+    spin_unlock(&pool_lock);
+}
+
+void fds_each(void (*visit)(struct conn *c, void *argument), void *argument) {
+    uint32_t used = LOAD_ACQUIRE(&pool_used);
+    for (uint32_t i = 0; i < used; i++) {
+        struct conn *c = &pool[i / POOL_CHUNK][i % POOL_CHUNK];
+        if (LOAD(&c->refs) == 0)
+            continue;
+        conn_lock(c);
+        if (c->refs > 0)
+            visit(c, argument);
+        conn_unlock(c);
+    }
+}
+
+struct conn *fds_by_cookie(uint64_t cookie) {
+    uint32_t used = LOAD_ACQUIRE(&pool_used);
+    for (uint32_t i = 0; i < used; i++) {
+        struct conn *c = &pool[i / POOL_CHUNK][i % POOL_CHUNK];
+        if (LOAD(&c->cookie) != cookie)
+            continue;
+        conn_lock(c);
+        if (c->refs > 0 && c->cookie == cookie)
+            return c;
+        conn_unlock(c);
+    }
+    return NULL;
+}

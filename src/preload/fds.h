@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Descriptor -> connection.  A table of words that grows by pages mapped on
+ * demand and is read without a lock; good for FDS_LIMIT descriptors, and what
+ * lies beyond passes through.
+ *
+ * A word is FDS_UNKNOWN (never seen, or closed), FDS_OTHER (may block, but is no
+ * TCP stream), FDS_NO_SOCKET (not asked yet whether a file), FDS_FILE (regular
+ * file: never blocks), or the connection.  Words change only
+ * under the connection's lock, or where nobody else can know the descriptor
+ * (just born, or about to be closed).
+ *
+ * State is reset where a descriptor is born; a close that we could not see
+ * leaves a stale word, which the next birth replaces.
+ *
+ * When the table or the pool cannot grow, the descriptor stays FDS_UNKNOWN and
+ * its calls pass through.
+ */
+#ifndef UNSTALL_FDS_H
+#define UNSTALL_FDS_H
+
+#include "conn.h"
+
+enum { FDS_PAGE = 1024, FDS_PAGES = 1024, FDS_LIMIT = FDS_PAGE * FDS_PAGES };
+
+enum { FDS_UNKNOWN = 0, FDS_OTHER = 1, FDS_FILE = 2, FDS_NO_SOCKET = 3, FDS_LAST_TAG = 15 };
+
+extern uintptr_t *fds_pages[FDS_PAGES];
+
+static inline uintptr_t fds_word(int fd) {
+    if (UNLIKELY((unsigned)fd >= FDS_LIMIT))
+        return FDS_OTHER;
+    uintptr_t *page = LOAD_ACQUIRE(&fds_pages[(unsigned)fd / FDS_PAGE]);
+    return LIKELY(page != NULL) ? LOAD_ACQUIRE(&page[(unsigned)fd % FDS_PAGE]) : FDS_UNKNOWN;
+}
+
+static inline struct conn *fds_conn(uintptr_t word) {
+    return word > FDS_LAST_TAG ? (struct conn *)word : NULL;
+}
+
+/* The connection of fd, locked, or NULL. */
+static inline struct conn *fds_lock(int fd) {
+    for (;;) {
+        uintptr_t word = fds_word(fd);
+        struct conn *c = fds_conn(word);
+        if (!c)
+            return NULL;
+        conn_lock(c);
+        if (LIKELY(fds_word(fd) == word))
+            return c;
+        conn_unlock(c);
+    }
+}
+
+/* Set a word.  False: no memory for the table's page (nothing changed). */
+bool fds_set(int fd, uintptr_t word);
+
+/* A descriptor is born as the first of a new connection, which is returned
+ * locked; NULL when there is no memory.  Whatever stood there is dropped. */
+struct conn *fds_birth(int fd, enum conn_origin origin);
+
+/* The connection that fd leads to gets another descriptor. */
+void fds_share(struct conn *c, int fd);
+
+/* fd leads to c no longer.  Lock held; afterwards c->refs says whether it was
+ * the last one.  The caller then ends the connection (conn_end) or goes on. */
+void fds_leave(struct conn *c, int fd);
+
+/* Whatever fd led to, it does no more, and the close was not ours to see. */
+void fds_forget(int fd);
+
+/* Give the connection back to the pool.  Lock held, refs 0; unlocks. */
+void fds_release(struct conn *c);
+
+/* Walk every connection in use: visit(c, argument) is called with the lock
+ * held.  Connections whose lock is held by another thread are waited for. */
+void fds_each(void (*visit)(struct conn *c, void *argument), void *argument);
+
+/* A connection in use that has this cookie, locked, or NULL. */
+struct conn *fds_by_cookie(uint64_t cookie);
+
+/* One past the highest descriptor ever seen. */
+int fds_high(void);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "gather.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "config.h"
+#include "kernel.h"
+#include "raw.h"
+#include "spin.h"
+
+enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 1024 /* IOV_MAX */ };
+
+struct gather {
+    uint32_t head, tail; /* bytes [head, tail) wait */
+    uint32_t capacity;
+    struct gather *next;
+    char bytes[];
+};
+
+static struct gather *free_buffers;
+static uint32_t buffers_lock;
+static _Thread_local struct gather *spare __attribute__((tls_model("initial-exec")));
+
+static void give_back(struct gather *g) {
+    if (!spare) {
+        spare = g;
+        return;
+    }
+    spin_lock(&buffers_lock);
+    g->next = free_buffers;
+    free_buffers = g;
+    spin_unlock(&buffers_lock);
+}
+
+static struct gather *map_buffers(uint32_t capacity) {
+    size_t each = (sizeof(struct gather) + capacity + 63) & ~(size_t)63;
+    long p = raw6(SYS_mmap, 0, (long)(each * BUFFERS_PER_MAP), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p < 0 && p > -4096)
+        return NULL;
+    struct gather *list = NULL;
+    for (int i = BUFFERS_PER_MAP - 1; i >= 0; i--) {
+        struct gather *g = (struct gather *)(p + (long)each * i);
+        g->capacity = capacity;
+        g->next = list;
+        list = g;
+    }
+    return list;
+}
+
+static struct gather *take(void) {
+    struct gather *g = spare;
+    if (g) {
+        spare = NULL;
+        return g;
+    }
+    spin_lock(&buffers_lock);
+    if (!free_buffers)
+        free_buffers = map_buffers(config()->small);
+    g = free_buffers;
+    if (g)
+        free_buffers = g->next;
+    spin_unlock(&buffers_lock);
+    return g;
+}
+
+size_t gather_length(const struct conn *c) {
+    return c->gather ? c->gather->tail - c->gather->head : 0;
+}
+
+bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+    struct gather *g = c->gather;
+    if (!g) {
+        g = take();
+        if (!g)
+            return false;
+        g->head = g->tail = 0;
+        c->gather = g;
+    }
+    if (bytes > g->capacity - g->tail) {
+        if (g->head == g->tail)
+            gather_free(c);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(g->bytes + g->tail, iov[i].iov_base, iov[i].iov_len);
+        g->tail += (uint32_t)iov[i].iov_len;
+    }
+    return true;
+}
+
+void gather_free(struct conn *c) {
+    struct gather *g = c->gather;
+    c->gather = NULL;
+    if (g)
+        give_back(g);
+}
+
+void gather_drop(struct conn *c) {
+    gather_free(c);
+}
+
+struct iovec gather_front(const struct conn *c) {
+    return (struct iovec){c->gather->bytes + c->gather->head, gather_length(c)};
+}
+
+void gather_sent(struct conn *c, size_t sent) {
+    c->gather->head += (uint32_t)sent;
+    if (c->gather->head == c->gather->tail)
+        gather_free(c);
+}
+
+void conn_keep_error(struct conn *c, int error) {
+    c->kept_error = error;
+    c->raises = error == EPIPE;
+}
+
+/* Not the connection's fate, only "not now". */
+static bool passing(ssize_t error) {
+    return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
+}
+
+ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
+    struct iovec parts[MOST_PARTS];
+    for (;;) {
+        size_t waiting = gather_length(c), used = 0;
+        if (waiting)
+            parts[used++] = gather_front(c);
+        for (size_t i = 0; i < count && used < MOST_PARTS; i++)
+            parts[used++] = iov[i];
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = used};
+        ssize_t sent = kernel->send(fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0) {
+            if (waiting && !passing(sent)) {
+                conn_keep_error(c, (int)-sent);
+                gather_free(c);
+            }
+            return passing(sent) ? -EAGAIN : sent;
+        }
+        if ((size_t)sent >= waiting) {
+            if (waiting)
+                gather_sent(c, waiting);
+            return sent - (ssize_t)waiting;
+        }
+        gather_sent(c, (size_t)sent); /* and again, until the kernel itself says EAGAIN */
+    }
+}
+
+bool gather_flush(struct conn *c, int flags) {
+    if (gather_length(c))
+        gather_send(c, c->fd, NULL, 0, flags);
+    return gather_length(c) == 0;
+}
+
+void gather_thread_ends(void) {
+    struct gather *g = spare;
+    if (!g)
+        return;
+    spare = NULL;
+    spin_lock(&buffers_lock);
+    g->next = free_buffers;
+    free_buffers = g;
+    spin_unlock(&buffers_lock);
+}

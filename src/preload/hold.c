@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "hold.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "config.h"
+#include "fds.h"
+#include "gather.h"
+#include "kernel.h"
+#include "stats.h"
+#include "ticker.h"
+
+enum {
+    DOUBTS = 32,        /* late pushes made again after a fork before we trust again */
+    FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
+    AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
+};
+
+uint32_t doubt_epoch;
+
+/* ---- the push -------------------------------------------------------- */
+
+void hold_set_nodelay(struct conn *c, int fd) {
+    struct policy *p = &c->policy;
+    if (p->doubtful)
+        p->doubtful--;
+    int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (error == -ENOTSOCK || error == -EBADF)
+        return; /* the number was closed behind our back: the plain call will tell */
+    p->nodelay = error == 0;
+}
+
+void hold_restore(struct conn *c) {
+    struct policy *p = &c->policy;
+    if (p->nodelay == p->app_nodelay)
+        return;
+    kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, p->app_nodelay);
+    p->nodelay = p->app_nodelay;
+    p->doubtful = 0;
+}
+
+void hold_doubt(struct conn *c) {
+    c->doubt = LOAD(&doubt_epoch);
+    if (c->policy.nodelay && !c->policy.app_nodelay)
+        c->policy.doubtful = DOUBTS;
+}
+
+void hold_ask_mss(struct conn *c) {
+    int mss = 0;
+    if (kernel->get_option(c->fd, IPPROTO_TCP, TCP_MAXSEG, &mss) != 0 || mss <= 0)
+        mss = FALLBACK_MSS;
+    c->policy.mss = (uint32_t)mss;
+}
+
+void hold_darken(struct conn *c) {
+    struct policy *p = &c->policy;
+    hold_push(c, PUSH_DARK);
+    p->dark = true;
+    if (mode_cures((enum mode)p->mode) && !p->nodelay && !p->app_cork)
+        hold_set_nodelay(c, c->fd);
+}
+
+/* Bytes that leave though we did not see them written: something else writes
+ * here too (stdio, a raw system call).  Asked after pushes 1, 2, 4, 8 … */
+static void probe_dark(struct conn *c, uint32_t pushes) {
+    struct kernel_segments segments;
+    if (c->origin == ORIGIN_FOREIGN || c->policy.dark || (pushes & (pushes - 1)) != 0 ||
+        kernel->segments(c->fd, &segments) != 0)
+        return;
+    if (segments.bytes_sent + segments.bytes_queued > c->counts.bytes)
+        c->policy.dark = true;
+}
+
+void hold_push(struct conn *c, enum push_cause cause) {
+    if (c->held) {
+        c->held = false;
+        hold_set_nodelay(c, c->fd);
+        c->counts.pushes[cause]++;
+        if (cause != PUSH_WINDOW && c->policy.mode == MODE_AUTO)
+            c->counts.mispredicted++;
+        uint32_t pushes = 0;
+        for (int i = 0; i < PUSH_CAUSES; i++)
+            pushes += c->counts.pushes[i];
+        if (c->policy.mode != MODE_AUTO || pushes > 1)
+            probe_dark(c, pushes);
+    }
+    size_t waiting = gather_length(c);
+    if (waiting == 0 || c->draining)
+        return;
+    if (c->stuck) { /* counted when it was let go; the kernel had no room */
+        c->stuck = !gather_flush(c, 0);
+        return;
+    }
+    const struct config *now = config();
+    struct policy_limits limits = {now->small, now->override, true};
+    struct policy_action action = policy_release(&c->policy, &limits, waiting);
+    if (action.need_mss) {
+        hold_ask_mss(c);
+        action = policy_release(&c->policy, &limits, waiting);
+    }
+    if (action.late_push) {
+        hold_set_nodelay(c, c->fd);
+        c->counts.late_pushes++;
+    }
+    c->stuck = !gather_flush(c, 0);
+    c->counts.pushes[cause]++;
+}
+
+void hold_window_ends(struct conn *c) {
+    uint64_t cookie;
+    if (gather_length(c) && c->cookie &&
+        (kernel->cookie(c->fd, &cookie) != 0 || cookie != c->cookie)) {
+        /* the number leads elsewhere now: closed behind our back */
+        gather_drop(c);
+        c->held = false;
+        return;
+    }
+    hold_push(c, PUSH_WINDOW);
+    policy_window_ended(&c->policy);
+}
+
+void hold_linger_ends(struct conn *c) {
+    int fd = c->fd;
+    fds_leave(c, fd);
+    stats_connection_ends(c, fd);
+    fds_release(c);
+    kernel->close(fd);
+}
+
+/* ---- turns ----------------------------------------------------------- */
+
+static pthread_key_t ends_key;
+static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
+
+static void thread_ends(void *unused) {
+    (void)unused;
+    self.ends_watched = false;
+    hold_end_turn(PUSH_PROCESS);
+    struct conn *c = self.draining;
+    if (c) { /* cancelled inside a blocking send of gathered bytes */
+        conn_lock(c);
+        c->draining = false;
+        conn_unlock(c);
+        self.draining = NULL;
+    }
+    gather_thread_ends();
+}
+
+/* A thread's return or cancellation is a turn's end too. */
+static void watch_thread_end(void) {
+    uint32_t none = 0;
+    if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
+    if (LOAD_ACQUIRE(&ends_state) == 2)
+        self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void hold_join_turn(struct conn *c) {
+    struct policy *p = &c->policy;
+    if (c->turn_owner != &self || self.turn != c) {
+        if (c->turn_owner && p->position)
+            p->position = 0; /* another thread goes on with the message: a turn of its own */
+        c->turn_owner = &self;
+        self.turn = c;
+        c->counts.turns++;
+        policy_turn_begins(p, c->wait_began && now_ns() - c->wait_began < AT_ONCE_NS);
+        c->wait_began = 0;
+    }
+    if (p->position < UINT16_MAX)
+        p->position++;
+    if (UNLIKELY(!self.ends_watched && (p->mode == MODE_COALESCE || p->mode == MODE_CORK ||
+                                        p->mode == MODE_AUTO)))
+        watch_thread_end();
+}
+
+static bool may_touch(void) {
+    return ours() && self.turn != NULL;
+}
+
+void hold_end_turn_slow(enum push_cause cause) {
+    if (!may_touch())
+        return;
+    struct conn *c = self.turn;
+    self.turn = NULL;
+    conn_lock(c);
+    hold_push(c, cause);
+    if (c->turn_owner == &self) {
+        c->turn_owner = NULL;
+        policy_turn_ends(&c->policy);
+        if (cause == PUSH_WAIT && c->policy.nodelay && !c->policy.app_nodelay)
+            c->wait_began = now_ns();
+    }
+    conn_unlock(c);
+}
+
+bool hold_holding(void) {
+    if (!self.turn || !may_touch())
+        return false;
+    return LOAD(&self.turn->held) || LOAD(&self.turn->gather) != NULL;
+}
+
+bool hold_asks_first(void) {
+    return may_touch() && policy_asks_first(&self.turn->policy);
+}
+
+void hold_asked(bool at_once) {
+    struct conn *c = self.turn;
+    conn_lock(c);
+    policy_asked(&c->policy, at_once);
+    conn_unlock(c);
+}
+
+void hold_before_visible(void) {
+    if (LIKELY(self.turn == NULL) || !may_touch() || !LOAD(&self.turn->gather))
+        return;
+    struct conn *c = self.turn;
+    conn_lock(c);
+    hold_push(c, PUSH_PROCESS);
+    conn_unlock(c);
+}

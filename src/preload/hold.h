@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What this thread holds, and letting it go: the open turn of a thread, its end
+ * before anything that may wait, and the push.
+ *
+ * A thread has at most one open turn, on one connection: writing to another
+ * descriptor that could block ends it.  So "does this thread hold anything" is
+ * one thread-local load.
+ */
+#ifndef UNSTALL_HOLD_H
+#define UNSTALL_HOLD_H
+
+#include "conn.h"
+
+void hold_end_turn_slow(enum push_cause cause);
+
+/* Before any call that could block. */
+static inline void hold_end_turn(enum push_cause cause) {
+    if (UNLIKELY(self.turn != NULL))
+        hold_end_turn_slow(cause);
+}
+
+/* Does the open turn of this thread hold bytes (in the kernel or gathered)? */
+bool hold_holding(void);
+
+/* Should a wait be asked first with timeout zero?  True where the connection's
+ * messages are known to go on after a wait that returns at once. */
+bool hold_asks_first(void);
+/* ... and its answer.  Keeps errno. */
+void hold_asked(bool at_once);
+
+/* In coalesce: before an act that others can see.  Gathered bytes leave; what
+ * the kernel holds may stay. */
+void hold_before_visible(void);
+
+/* A write has joined the turn of this thread on c (lock held): opens the turn
+ * if need be. */
+void hold_join_turn(struct conn *c);
+
+/* Lock held, for all of these. */
+void hold_push(struct conn *c, enum push_cause cause);
+void hold_window_ends(struct conn *c);
+/* Everything of a lingering connection has left: close and release.  Unlocks. */
+void hold_linger_ends(struct conn *c);
+/* TCP_NODELAY=1 now (the late push). */
+void hold_set_nodelay(struct conn *c, int fd);
+/* TCP_NODELAY as the application has it. */
+void hold_restore(struct conn *c);
+
+/* Writes happen here that we do not see: TCP_NODELAY, and never a hold. */
+void hold_darken(struct conn *c);
+/* The MSS, asked once. */
+void hold_ask_mss(struct conn *c);
+/* Another process may have set our options back: doubt what we know. */
+void hold_doubt(struct conn *c);
+
+/* Grows when another process may set options of our sockets (fork, exec). */
+extern uint32_t doubt_epoch;
+
+#endif

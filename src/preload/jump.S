@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The two calls that no C function can wrap.
+ *
+ * vfork: the child runs on the parent's stack and returns through the caller's
+ * frame, so a C wrapper's frame would be overwritten before the parent returns.
+ * The return address is taken off the stack and kept in thread-local storage,
+ * which the child shares and does not touch (self.vforked).  glibc does the same
+ * with a register (sysdeps/unix/sysv/linux/x86_64/vfork.S).
+ *
+ * syscall: a number that we do not know goes straight on, with no frame of ours
+ * between (clone and vfork through syscall(2) depend on it).
+ */
+#include <asm/unistd.h>
+
+	.section .tbss, "awT", %nobits
+	.balign 8
+	.hidden	unstall_vfork_return
+	.type	unstall_vfork_return, %object
+	.size	unstall_vfork_return, 8
+unstall_vfork_return:
+	.zero	8
+
+	.text
+
+#if defined(__x86_64__)
+
+	.globl	vfork
+	.type	vfork, @function
+	.globl	__vfork
+	.type	__vfork, @function
+	.p2align 4
+__vfork:
+vfork:
+	.cfi_startproc
+	endbr64
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	unstall_vfork_begins
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	testq	%rax, %rax
+	jz	.Lnested
+	movq	unstall_vfork_return@GOTTPOFF(%rip), %rdx
+	popq	%fs:(%rdx)
+	call	*%rax
+	movq	unstall_vfork_return@GOTTPOFF(%rip), %rdx
+	pushq	%fs:(%rdx)
+	testl	%eax, %eax
+	jz	.Lchild
+	pushq	%rax
+	call	unstall_vfork_returned
+	popq	%rax
+.Lchild:
+	ret
+.Lnested:
+	subq	$8, %rsp
+	call	unstall_vfork_next
+	addq	$8, %rsp
+	jmp	*%rax
+	.cfi_endproc
+	.size	vfork, .-vfork
+
+	.macro	family number
+	cmpq	$\number, %rdi
+	je	.Lours
+	.endm
+
+	.globl	syscall
+	.type	syscall, @function
+	.p2align 4
+syscall:
+	.cfi_startproc
+	endbr64
+	family	__NR_write
+	family	__NR_read
+	family	__NR_close
+	family	__NR_sendto
+	family	__NR_recvfrom
+	family	__NR_writev
+	family	__NR_readv
+	family	__NR_sendmsg
+	family	__NR_recvmsg
+	family	__NR_sendmmsg
+	family	__NR_sendfile
+	family	__NR_splice
+	family	__NR_close_range
+	family	__NR_exit_group
+	family	__NR_unshare
+	family	__NR_setns
+	family	__NR_execve
+	family	__NR_execveat
+	family	__NR_prctl
+	family	__NR_io_uring_setup
+	family	__NR_seccomp
+	movq	real_syscall(%rip), %r11
+	testq	%r11, %r11
+	jz	.Lours
+	jmp	*%r11
+.Lours:
+	jmp	unstall_syscall
+	.cfi_endproc
+	.size	syscall, .-syscall
+
+#elif defined(__aarch64__)
+
+	.globl	vfork
+	.type	vfork, %function
+	.globl	__vfork
+	.type	__vfork, %function
+	.p2align 4
+__vfork:
+vfork:
+	.cfi_startproc
+	hint	34			/* bti c */
+	stp	x29, x30, [sp, -16]!
+	bl	unstall_vfork_begins
+	ldp	x29, x30, [sp], 16
+	cbz	x0, .Lnested
+	mov	x16, x0
+	mrs	x1, tpidr_el0
+	adrp	x2, :gottprel:unstall_vfork_return
+	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_return]
+	str	x30, [x1, x2]
+	blr	x16
+	mrs	x1, tpidr_el0
+	adrp	x2, :gottprel:unstall_vfork_return
+	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_return]
+	ldr	x30, [x1, x2]
+	cbz	w0, .Lchild
+	stp	x0, x30, [sp, -16]!
+	bl	unstall_vfork_returned
+	ldp	x0, x30, [sp], 16
+.Lchild:
+	ret
+.Lnested:
+	stp	x29, x30, [sp, -16]!
+	bl	unstall_vfork_next
+	ldp	x29, x30, [sp], 16
+	mov	x16, x0
+	br	x16
+	.cfi_endproc
+	.size	vfork, .-vfork
+
+	.macro	family number
+	cmp	x0, #\number
+	b.eq	.Lours
+	.endm
+
+	.globl	syscall
+	.type	syscall, %function
+	.p2align 4
+syscall:
+	.cfi_startproc
+	hint	34
+	family	__NR_write
+	family	__NR_read
+	family	__NR_close
+	family	__NR_sendto
+	family	__NR_recvfrom
+	family	__NR_writev
+	family	__NR_readv
+	family	__NR_sendmsg
+	family	__NR_recvmsg
+	family	__NR_sendmmsg
+	family	__NR_sendfile
+	family	__NR_splice
+	family	__NR_close_range
+	family	__NR_exit_group
+	family	__NR_unshare
+	family	__NR_setns
+	family	__NR_execve
+	family	__NR_execveat
+	family	__NR_prctl
+	family	__NR_io_uring_setup
+	family	__NR_seccomp
+	adrp	x16, real_syscall
+	ldr	x16, [x16, :lo12:real_syscall]
+	cbz	x16, .Lours
+	br	x16
+.Lours:
+	b	unstall_syscall
+	.cfi_endproc
+	.size	syscall, .-syscall
+
+#endif
+
+	.section .note.GNU-stack, "", %progbits

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernel.h"
+
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <sys/stat.h>
+
+#include "raw.h"
+
+static int set_option(int fd, int level, int name, int value) {
+    return (int)raw5(SYS_setsockopt, fd, level, name, &value, sizeof(value));
+}
+
+static int get_option(int fd, int level, int name, int *value) {
+    socklen_t length = sizeof(*value);
+    return (int)raw5(SYS_getsockopt, fd, level, name, value, &length);
+}
+
+static int cookie(int fd, uint64_t *value) {
+    socklen_t length = sizeof(*value);
+    return (int)raw5(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, value, &length);
+}
+
+static int segments(int fd, struct kernel_segments *out) {
+    struct tcp_info info = {0};
+    socklen_t length = sizeof(info);
+    int error = (int)raw5(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+    if (error)
+        return error;
+    out->bytes_sent = info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
+    out->bytes_queued = info.tcpi_notsent_bytes;
+    out->segments_out = info.tcpi_data_segs_out;
+    return 0;
+}
+
+static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
+    return raw3(SYS_sendmsg, fd, message, flags);
+}
+
+static int descriptor_flags(int fd) {
+    return (int)raw2(SYS_fcntl, fd, F_GETFD);
+}
+
+static int status_flags(int fd) {
+    return (int)raw2(SYS_fcntl, fd, F_GETFL);
+}
+
+static int is_file(int fd) {
+    struct stat st;
+#ifdef SYS_newfstatat
+    int error = (int)raw4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+#else
+    int error = (int)raw2(SYS_fstat, fd, &st);
+#endif
+    if (error)
+        return error;
+    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+}
+
+static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
+    socklen_t length = sizeof(*address);
+    return (int)raw3(peer ? SYS_getpeername : SYS_getsockname, fd, address, &length);
+}
+
+static int dup_above(int fd, int lowest) {
+    return (int)raw3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
+}
+
+static int close_descriptor(int fd) {
+    return (int)raw1(SYS_close, fd);
+}
+
+const struct kernel_ops kernel_real = {
+    .set_option = set_option,
+    .get_option = get_option,
+    .cookie = cookie,
+    .segments = segments,
+    .send = send_message,
+    .descriptor_flags = descriptor_flags,
+    .status_flags = status_flags,
+    .is_file = is_file,
+    .name = name_of,
+    .dup_above = dup_above,
+    .close = close_descriptor,
+};
+
+const struct kernel_ops *kernel = &kernel_real;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only door to socket options and queries of our own.  Each call returns 0
+ * or a count, or -errno; none is a cancellation point and none touches errno.
+ * The calls sit behind pointers so that a unit test can replace the kernel.
+ */
+#ifndef UNSTALL_KERNEL_H
+#define UNSTALL_KERNEL_H
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "base.h"
+
+struct kernel_segments {
+    uint64_t bytes_sent;    /* payload that left, retransmissions not counted; 0 if unknown */
+    uint64_t bytes_queued;  /* payload still unsent */
+    uint32_t segments_out;  /* data segments that left */
+};
+
+struct kernel_ops {
+    int (*set_option)(int fd, int level, int name, int value);
+    int (*get_option)(int fd, int level, int name, int *value);
+    int (*cookie)(int fd, uint64_t *cookie);
+    int (*segments)(int fd, struct kernel_segments *out);
+    ssize_t (*send)(int fd, const struct msghdr *message, int flags);
+    int (*descriptor_flags)(int fd); /* F_GETFD */
+    int (*status_flags)(int fd);     /* F_GETFL */
+    int (*is_file)(int fd);          /* 1: a regular file or directory: never blocks */
+    int (*name)(int fd, bool peer, struct sockaddr_storage *address);
+    int (*dup_above)(int fd, int lowest); /* F_DUPFD_CLOEXEC */
+    int (*close)(int fd);
+};
+
+extern const struct kernel_ops kernel_real;
+extern const struct kernel_ops *kernel;
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "log.h"
+
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <string.h>
+
+#include "raw.h"
+
+static const char *log_target = "stderr";
+
+static int write_all(int fd, const struct text *t) {
+    size_t done = 0;
+    while (done < t->used) {
+        long n = raw3(SYS_write, fd, t->at + done, t->used - done);
+        if (n == -4 /* EINTR */)
+            continue;
+        if (n < 0)
+            return (int)n;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+static void expand(struct text *path, const char *pattern) {
+    for (; *pattern; pattern++) {
+        if (pattern[0] == '%' && pattern[1] == 'p') {
+            text_number(path, raw0(SYS_getpid));
+            pattern++;
+        } else {
+            text_add_n(path, pattern, 1);
+        }
+    }
+}
+
+int log_to(const char *target, const struct text *t) {
+    if (strcmp(target, "stderr") == 0)
+        return write_all(2, t);
+    TEXT(path, PATH_MAX);
+    expand(&path, target);
+    long fd = raw4(SYS_openat, AT_FDCWD, path.at,
+                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    if (fd < 0)
+        return (int)fd;
+    int error = write_all((int)fd, t);
+    raw1(SYS_close, fd);
+    return error;
+}
+
+void log_line(const struct text *t) {
+    TEXT(line, 1024);
+    text_add(&line, "unstall: ");
+    text_add_n(&line, t->at, t->used);
+    if (line.used == line.size - 1)
+        line.used--;
+    text_add(&line, "\n");
+    if (log_to(log_target, &line) != 0 && strcmp(log_target, "stderr") != 0)
+        log_to("stderr", &line);
+}
+
+void log_use(const char *target) {
+    log_target = target;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "policy.h"
+
+enum {
+    SURELY_SMALL = 536,       /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
+    SURELY_LARGE = 65536,     /* loopback's MSS is 65 483 */
+    ONE_WAY = 8,              /* small writes without any input ever: a stream */
+    GATHER_PER_MESSAGE = 16384, /* beyond it a send buffer might be full (tcp(7), tcp_wmem) */
+    WINDOW_END_COST = 4,      /* a hold ended by the window, against one ended by its turn */
+    WINDOW_END_LIMIT = 16,
+    PENDING_READ = 4096,      /* a read that filled this much probably left something */
+    GOES_ON = 2,
+};
+
+const char *const mode_names[MODE_COUNT] = {"off", "observe", "nodelay", "cork", "coalesce", "auto"};
+
+static void count16(uint16_t *n) {
+    if (*n != UINT16_MAX)
+        ++*n;
+}
+
+bool policy_left_alone(const struct policy *p, const struct policy_limits *limits) {
+    return p->app_cork || (p->app_nodelay && !limits->override);
+}
+
+bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
+    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && p->established &&
+           !policy_left_alone(p, limits) && (p->mode == MODE_COALESCE || !p->no_more);
+}
+
+/* Nagle would keep a small unit back: as far as we know it is on, or another
+ * process may have switched it on again. */
+static bool nagle_in_force(const struct policy *p) {
+    return !p->nodelay || p->doubtful > 0;
+}
+
+/* The illness shows within a turn: what the turns looked like until now, cut at
+ * every wait, teaches nothing about those to come. */
+static void becomes_ill(struct policy *p) {
+    if (p->ill)
+        return;
+    p->ill = true;
+    p->model = (struct turn_model){0};
+}
+
+/* Count a unit of `bytes` that leaves now and say what it needs. */
+static struct policy_action unit_ends(struct policy *p, const struct policy_limits *limits,
+                                      size_t bytes) {
+    struct policy_action action = {.how = WRITE_PLAIN, .ends_unit = true};
+    bool second = p->units > 0;
+    if (p->mss == 0 && second && bytes < SURELY_LARGE && p->first_unit < SURELY_LARGE &&
+        (bytes >= SURELY_SMALL || p->first_unit >= SURELY_SMALL)) {
+        action.need_mss = true;
+        return action;
+    }
+    size_t mss = p->mss ? p->mss : SURELY_SMALL;
+    if (!second)
+        p->first_unit = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    else if (p->units == 1 && p->first_unit < mss)
+        p->smalls = 1; /* the first one, judged now that the MSS may be known */
+    count16(&p->units);
+    bool small = bytes < mss;
+    if (small && second)
+        p->smalls++;
+    if (small && !p->input_ever)
+        count16(&p->unanswered);
+    if (!small || p->smalls < 2)
+        return action;
+    if (policy_left_alone(p, limits))
+        return action;
+    if (!mode_cures((enum mode)p->mode)) {
+        action.suspected = nagle_in_force(p);
+        return action;
+    }
+    if (p->unanswered >= ONE_WAY && !p->input_ever && p->mode == MODE_AUTO) {
+        action.back_to_app = !p->one_way && p->nodelay && !p->app_nodelay;
+        p->one_way = true;
+        return action;
+    }
+    action.late_push = nagle_in_force(p);
+    if (p->position >= 2)
+        becomes_ill(p);
+    return action;
+}
+
+bool policy_holds(const struct policy *p, const struct policy_limits *limits,
+                  const struct policy_write *w) {
+    if (w->special || w->more || w->bytes == 0 || w->bytes > limits->small ||
+        !policy_may_hold(p, limits))
+        return false;
+    switch ((enum mode)p->mode) {
+    case MODE_CORK:
+        return true;
+    case MODE_COALESCE:
+        return p->message_bytes + w->bytes <= GATHER_PER_MESSAGE;
+    case MODE_AUTO:
+        return p->ill && p->input_ever && !p->input_pending &&
+               turn_predict(&p->model, p->position) == TURN_MORE;
+    default:
+        return false;
+    }
+}
+
+struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
+                                  const struct policy_write *w) {
+    struct policy_action action = {.how = WRITE_PLAIN};
+    if (w->bytes == 0)
+        return action;
+    bool new_message = p->message_bytes == 0;
+    if (policy_holds(p, limits, w)) {
+        action.how = p->mode == MODE_COALESCE ? WRITE_GATHER : WRITE_MORE;
+    } else if (w->more || p->app_cork) {
+        p->app_more = p->app_more || w->more;
+    } else {
+        action = unit_ends(p, limits, w->bytes);
+        if (action.need_mss)
+            return action;
+        p->app_more = false;
+    }
+    if (w->bytes < (p->mss ? p->mss : limits->small + 1)) {
+        count16(&p->small_writes);
+        action.burst = p->small_writes == 2;
+    }
+    action.new_message = new_message;
+    p->message_bytes += (uint32_t)(w->bytes > UINT16_MAX ? UINT16_MAX : w->bytes);
+    return action;
+}
+
+void policy_unsent(struct policy *p, const struct policy_action *action) {
+    if (action->ends_unit && p->units > 0)
+        p->units--;
+    if (p->small_writes > 0)
+        p->small_writes--;
+    if (p->smalls > p->units)
+        p->smalls = p->units;
+    if (p->position > 0)
+        p->position--;
+}
+
+struct policy_action policy_release(struct policy *p, const struct policy_limits *limits,
+                                    size_t bytes) {
+    return unit_ends(p, limits, bytes);
+}
+
+struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits) {
+    p->app_cork = false;
+    p->app_more = false;
+    return unit_ends(p, limits, p->message_bytes);
+}
+
+void policy_input(struct policy *p, size_t bytes, size_t asked) {
+    if (p->turns == 1 && !p->kept_turn)
+        p->goes_on = 0;
+    p->kept_turn = false;
+    p->input_ever = true;
+    p->input_pending = bytes == asked && asked >= PENDING_READ;
+    p->established = true;
+    p->one_way = false;
+    p->small_writes = 0;
+    p->units = 0;
+    p->smalls = 0;
+    p->turns = 0;
+    p->message_bytes = 0;
+}
+
+void policy_turn_begins(struct policy *p, bool quick) {
+    p->position = 0;
+    count16(&p->turns);
+    if (p->turns == 2 && quick && p->goes_on < UINT8_MAX)
+        p->goes_on++;
+}
+
+void policy_turn_ends(struct policy *p) {
+    if (p->position == 0)
+        return;
+    if (p->position >= 2 && p->nodelay && !p->app_nodelay)
+        becomes_ill(p);
+    turn_learn(&p->model, p->position);
+    p->position = 0;
+    if (p->window_ends)
+        p->window_ends--;
+}
+
+void policy_window_ended(struct policy *p) {
+    p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
+    if (p->mode == MODE_AUTO && p->window_ends >= WINDOW_END_LIMIT)
+        p->fallen = true;
+}
+
+bool policy_asks_first(const struct policy *p) {
+    return p->goes_on >= GOES_ON &&
+           (!p->ill || turn_predict(&p->model, p->position) != TURN_LAST);
+}
+
+void policy_asked(struct policy *p, bool at_once) {
+    if (at_once)
+        p->kept_turn = true;
+    else
+        p->goes_on--;
+}

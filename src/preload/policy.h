@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Policy: what to do with a write, given what is known of its connection.
+ * Pure: facts and time in, action out; no system call, no clock, no lock of
+ * its own.  The caller holds the connection's lock.
+ *
+ * Words (docs/design.md): a unit is a run of bytes that ends a segment by the
+ * application's own doing: one plain write, or a run of writes that the
+ * application itself corked (MSG_MORE, TCP_CORK) with the one that ends it, or
+ * what we held or gathered and then let go.  Two small units in one message
+ * with Nagle in force are the illness.
+ */
+#ifndef UNSTALL_POLICY_H
+#define UNSTALL_POLICY_H
+
+#include "base.h"
+#include "turn.h"
+
+enum mode { MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO, MODE_COUNT };
+
+extern const char *const mode_names[MODE_COUNT];
+
+static inline bool mode_cures(enum mode mode) {
+    return mode >= MODE_NODELAY;
+}
+
+struct policy_limits {
+    uint32_t small;    /* UNSTALL_SMALL: the most bytes that are held or copied */
+    bool override;     /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
+    bool may_hold;     /* a window can be kept: the ticker runs, or can be started */
+};
+
+/* The part of a connection that policy reads and writes. */
+struct policy {
+    uint8_t mode;          /* enum mode */
+    bool app_nodelay : 1;  /* what the application set, or found */
+    bool app_cork : 1;
+    bool app_more : 1;     /* its MSG_MORE bytes wait for the write that ends them */
+    bool nodelay : 1;      /* TCP_NODELAY as the kernel has it, as far as we know */
+    bool ill : 1;          /* the illness was seen here: writes come in bursts */
+    bool fallen : 1;       /* defied prediction: TCP_NODELAY alone from now on */
+    bool dark : 1;         /* writes happen that we do not see: never hold */
+    bool no_more : 1;      /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
+    bool established : 1;  /* the kernel has accepted or delivered bytes, or connect succeeded */
+    bool input_ever : 1;
+    bool input_pending : 1; /* known: more input waits than the application has read */
+    bool one_way : 1;      /* a stream of small writes that nobody answers: Nagle's own case */
+    uint8_t doubtful;      /* > 0: another process may have set TCP_NODELAY back: set it again */
+    uint8_t window_ends;   /* holds that the window had to end, decaying */
+    uint8_t goes_on;       /* messages in a row that went on after a wait that returned at once */
+    bool kept_turn;        /* such a wait did not end this message's turn */
+    uint16_t position;     /* writes in the open turn */
+    uint16_t units;        /* units in this message */
+    uint16_t turns;        /* turns in this message */
+    uint16_t small_writes; /* small writes in this message, held ones too */
+    uint16_t unanswered;   /* small writes since birth, while there was no input at all */
+    uint32_t mss;          /* 0: not asked yet */
+    uint32_t first_unit;   /* bytes of the first unit of this message */
+    uint32_t smalls;       /* small units in this message */
+    uint32_t message_bytes;
+    struct turn_model model;
+};
+
+struct policy_write {
+    size_t bytes;
+    bool more;      /* the application passed MSG_MORE */
+    bool special;   /* MSG_OOB, MSG_ZEROCOPY, ancillary data, an address …: never hold, never gather */
+};
+
+enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_GATHER };
+
+struct policy_action {
+    enum write_how how;
+    bool need_mss;     /* nothing decided: ask for the MSS, store it, ask again */
+    bool late_push;    /* TCP_NODELAY=1 before this write */
+    bool back_to_app;  /* TCP_NODELAY = the application's value before this write (one-way stream) */
+    bool ends_unit;    /* this write lets go of bytes: a unit ends with it */
+    bool suspected;    /* a second small unit with Nagle in force, left as it is (observe) */
+    bool burst;        /* the second small write of this message */
+    bool new_message;  /* the first write since input */
+};
+
+/* Would this write be held or gathered?  Changes nothing. */
+bool policy_holds(const struct policy *p, const struct policy_limits *limits,
+                  const struct policy_write *w);
+
+struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
+                                  const struct policy_write *w);
+
+/* A write that policy_write() let go as a unit failed: it did not end one. */
+void policy_unsent(struct policy *p, const struct policy_action *action);
+
+/* Bytes that we held or gathered leave now, as one unit of `bytes`.  Says whether
+ * TCP_NODELAY must be set first so that Nagle does not keep them. */
+struct policy_action policy_release(struct policy *p, const struct policy_limits *limits,
+                                    size_t bytes);
+
+/* The application took its own TCP_CORK off: its hold ends as a unit. */
+struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits);
+
+void policy_input(struct policy *p, size_t bytes, size_t asked);
+/* `quick`: it goes on with a message after a wait that returned at once. */
+void policy_turn_begins(struct policy *p, bool quick);
+/* A turn ended in a way that teaches (at a wait, not by the window). */
+void policy_turn_ends(struct policy *p);
+/* The window had to end a hold. */
+void policy_window_ended(struct policy *p);
+/* The application's next wait may be asked first with timeout zero. */
+bool policy_asks_first(const struct policy *p);
+/* ... and its answer: did anything come back at once? */
+void policy_asked(struct policy *p, bool at_once);
+
+/* May bytes be held in the kernel, or gathered by us, on this connection? */
+bool policy_may_hold(const struct policy *p, const struct policy_limits *limits);
+/* The application's own wish that we respect: TCP_NODELAY=1 or TCP_CORK=1. */
+bool policy_left_alone(const struct policy *p, const struct policy_limits *limits);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "process.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "config.h"
+#include "fds.h"
+#include "gather.h"
+#include "hold.h"
+#include "kernel.h"
+#include "log.h"
+#include "raw.h"
+#include "real.h"
+#include "shim.h"
+#include "stats.h"
+#include "ticker.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
+
+enum { GATE_PAGE = 4096, LAST_TRIES = 1000 /* milliseconds, see process_ends() */ };
+
+/* ---- the gate -------------------------------------------------------- */
+
+static volatile uint8_t shut = GATE_SHUT;
+static volatile uint8_t *open_gate; /* the wiped page, once initialised */
+const volatile uint8_t *gate = &shut;
+
+enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
+static int init_state;
+static uint32_t reported; /* the last report has been written */
+
+static void fork_happened(void) {
+    fork_generation = (fork_generation + 1) & 0x3fffffff;
+    self.turn = NULL;
+    self.draining = NULL;
+    ticker_forked();
+    stats_forked();
+    doubt_epoch++;
+    reported = 0;
+    *open_gate = GATE_OPEN;
+}
+
+/* Names the library among the list of LD_PRELOAD, whatever its directory. */
+static bool is_us(const char *item, size_t length) {
+    static const char us[] = "libunstall.so";
+    return length >= sizeof(us) - 1 &&
+           memcmp(item + length - (sizeof(us) - 1), us, sizeof(us) - 1) == 0;
+}
+
+/* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter
+ * string always fits). */
+static void leave_preload(char **environment) {
+    for (char **e = environment; e && *e; e++) {
+        if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
+            continue;
+        char *to = *e + 11;
+        for (const char *from = to; *from;) {
+            size_t length = strcspn(from, ": ");
+            bool more = from[length] != '\0';
+            if (!is_us(from, length)) {
+                memmove(to, from, length + more);
+                to += length + more;
+            }
+            from += length + more;
+        }
+        *to = '\0';
+    }
+}
+
+/* A TCP socket inherited as 0, 1 or 2: a shell's or a script's own stdio writes
+ * never pass by us. */
+static void look_at_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        struct conn *c = shim_find(fd);
+        if (!c)
+            continue;
+        hold_darken(c);
+        conn_unlock(c);
+    }
+}
+
+static volatile uint8_t *make_gate(void) {
+    long page = raw6(SYS_mmap, 0, GATE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0);
+    if (page < 0 && page > -4096)
+        return NULL;
+    raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK);
+    return (volatile uint8_t *)page;
+}
+
+static bool initialise(void) {
+    open_gate = make_gate();
+    if (!open_gate || !real_resolve())
+        return false;
+    /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
+     * directories may still come in, and then does nothing (ld.so(8)) */
+    bool secure = getauxval(AT_SECURE) != 0;
+    config_load(secure ? NULL : environ, program_invocation_short_name);
+    if (secure)
+        config_switch(MODE_OFF, true);
+    stats_program(program_invocation_short_name);
+    if (!config()->children)
+        leave_preload(environ);
+    *open_gate = GATE_OPEN;
+    gate = open_gate;
+    look_at_standard_streams();
+    return true;
+}
+
+bool gate_slow(void) {
+    int seen = __atomic_load_n(&init_state, __ATOMIC_ACQUIRE);
+    if (seen == INIT_DONE) {
+        if (*open_gate != GATE_OPEN)
+            fork_happened();
+        return true;
+    }
+    /* a call before our constructor: from another library's, or from a thread of its */
+    if (seen != INIT_NONE ||
+        !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return false;
+    int saved = errno;
+    bool good = initialise();
+    __atomic_store_n(&init_state, good ? INIT_DONE : INIT_FAILED, __ATOMIC_RELEASE);
+    errno = saved;
+    return good;
+}
+
+__attribute__((constructor)) static void constructor(void) {
+    if (*gate != GATE_OPEN)
+        gate_slow();
+}
+
+/* ---- forks and programs ---------------------------------------------- */
+
+void process_forks(void) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+}
+
+static bool survives_exec(const struct conn *c) {
+    if (c->refs > 1)
+        return true;
+    if (c->cloexec)
+        return false;
+    int flags = kernel->descriptor_flags(c->fd);
+    return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static void hand_over(struct conn *c, void *unused) {
+    (void)unused;
+    hold_push(c, PUSH_PROCESS);
+    if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet && survives_exec(c))
+        hold_restore(c);
+}
+
+void process_runs_program(void) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    fds_each(hand_over, NULL);
+}
+
+void process_is_replaced(void) {
+    if (!ours())
+        return;
+    process_runs_program();
+    stats_report();
+}
+
+static void still_gathered(struct conn *c, void *left) {
+    *(bool *)left |= gather_length(c) > 0;
+}
+
+void process_ends(void) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    /* What was gathered and finds no room in the kernel would be lost with us:
+     * wait for the peer, but no longer than a second. */
+    for (int i = 0; i < LAST_TRIES; i++) {
+        bool left = false;
+        shim_sweep(PUSH_PROCESS);
+        fds_each(still_gathered, &left);
+        if (!left)
+            break;
+        struct timespec moment = {.tv_nsec = 1000000};
+        raw2(SYS_nanosleep, &moment, NULL);
+    }
+    if (__atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) == 0)
+        stats_report();
+}
+
+__attribute__((destructor)) static void destructor(void) {
+    process_ends();
+}
+
+/* ---- threads --------------------------------------------------------- */
+
+void process_wants_one_thread(void) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    if (ticker_state() != TICKER_RUNS)
+        return;
+    shim_sweep(PUSH_PROCESS);
+    ticker_stop(false);
+}
+
+void process_thread_ends(void) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    /* Once the main thread has ended, the process lives as long as its other
+     * threads: ours must not be the one that keeps it (pthread_exit(3)). */
+    if (ticker_state() == TICKER_RUNS && raw0(SYS_getpid) == raw0(SYS_gettid)) {
+        shim_sweep(PUSH_PROCESS);
+        ticker_stop(true);
+    }
+}
+
+static enum mode mode_before_filter;
+static bool filtering;
+
+void process_filters(void) {
+    if (!ours() || config()->quiet)
+        return;
+    process_wants_one_thread();
+    mode_before_filter = config()->mode;
+    filtering = true;
+    config_switch(MODE_OFF, true);
+}
+
+void process_filtered(bool installed) {
+    if (filtering && !installed && ours())
+        config_switch(mode_before_filter, false);
+    filtering = false;
+}
+
+/* ---- vfork (jump.S) -------------------------------------------------- */
+
+/* The next vfork, after which the child runs on our memory; NULL when we are
+ * in such a child already, or not initialised: the call is then passed on
+ * without a trace. */
+void *unstall_vfork_begins(void) {
+    if (!ours())
+        return NULL;
+    int saved = errno;
+    process_runs_program();
+    __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+    errno = saved;
+    self.vforked = true;
+    return (void *)(uintptr_t)REAL(vfork);
+}
+
+void *unstall_vfork_next(void) {
+    return (void *)(uintptr_t)REAL(vfork);
+}
+
+/* In the parent, once the child has gone its way. */
+void unstall_vfork_returned(void) {
+    self.vforked = false;
+}

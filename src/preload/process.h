@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of the process: initialisation, forks, new programs, the end.
+ */
+#ifndef UNSTALL_PROCESS_H
+#define UNSTALL_PROCESS_H
+
+#include <sys/types.h>
+
+#include "base.h"
+
+/* Before a call that makes a child which shares our connections. */
+void process_forks(void);
+/* Before a call that runs another program, here or in a child that is made by
+ * the same call: what survives gets the application's own options back. */
+void process_runs_program(void);
+/* Before this image is replaced: also the report. */
+void process_is_replaced(void);
+/* Before the process ends without (or with) exit handlers. */
+void process_ends(void);
+/* Before the process changes what a second thread would stand in the way of
+ * (unshare, setns): holds are pushed, the window's thread is joined. */
+void process_wants_one_thread(void);
+/* Around the installing of a seccomp filter. */
+void process_filters(void);
+void process_filtered(bool installed);
+/* The calling thread ends. */
+void process_thread_ends(void);
+
+/* For jump.S. */
+void *unstall_vfork_begins(void);
+void *unstall_vfork_next(void);
+void unstall_vfork_returned(void);
+void *unstall_syscall_next(void);
+long unstall_syscall(long n, long a, long b, long c, long d, long e, long f);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * System calls of our own, made without libc: they are no cancellation
+ * points, do not touch errno and return -errno.  The application's own calls
+ * never go this way; they go to the next libc function (real.h), which is a
+ * cancellation point.
+ */
+#ifndef UNSTALL_RAW_H
+#define UNSTALL_RAW_H
+
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+
+static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+#elif defined(__aarch64__)
+
+static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = n;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+
+#else
+#error "unstall knows x86-64 and aarch64; a port needs raw6() here and vfork and syscall in jump.S"
+#endif
+
+#define raw0(n) raw6(n, 0, 0, 0, 0, 0, 0)
+#define raw1(n, a) raw6(n, (long)(a), 0, 0, 0, 0, 0)
+#define raw2(n, a, b) raw6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define raw3(n, a, b, c) raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define raw4(n, a, b, c, d) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The next definition of each name of the surface, after ours in the search
+ * order: libc's, or that of another preloaded library.
+ */
+#ifndef UNSTALL_REAL_H
+#define UNSTALL_REAL_H
+
+#include "base.h"
+#include "names.h"
+
+#define ROW(name, need, family, role) extern void *real_##name;
+#include "surface.def"
+#undef ROW
+
+/* Look up all names.  False when a required one is missing. */
+bool real_resolve(void);
+
+/* For a call that comes before real_resolve(). */
+void *real_find(void **slot, const char *name);
+
+/* The next `name`, with its own type. */
+#define REAL(name) \
+    ((__typeof__(&name))(LIKELY(LOAD(&real_##name) != NULL) ? LOAD(&real_##name) \
+                                                            : real_find(&real_##name, #name)))
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding a connection (classifying at first sight, filters, configuration),
+ * reads, and what ends the turn of a thread from outside a connection.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "config.h"
+#include "fds.h"
+#include "gather.h"
+#include "hold.h"
+#include "kernel.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+/* ---- first sight ----------------------------------------------------- */
+
+/* At most three queries of a descriptor that was not born in our sight:
+ * SO_PROTOCOL, SO_COOKIE, TCP_NODELAY. */
+static struct conn *classify(int fd) {
+    int protocol, nodelay = 0;
+    uint64_t cookie = 0;
+    if (fd < 0 || fd >= FDS_LIMIT || config()->quiet)
+        return NULL;
+    int error = kernel->get_option(fd, SOL_SOCKET, SO_PROTOCOL, &protocol);
+    if (error == -ENOTSOCK)
+        fds_set(fd, FDS_NO_SOCKET);
+    if (error)
+        return NULL;
+    if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) {
+        fds_set(fd, FDS_OTHER);
+        return NULL;
+    }
+    struct conn *c = NULL;
+    if (kernel->cookie(fd, &cookie) == 0 && cookie)
+        c = fds_by_cookie(cookie);
+    if (c) {
+        fds_share(c, fd);
+        return c;
+    }
+    c = fds_birth(fd, ORIGIN_FOREIGN);
+    if (!c)
+        return NULL;
+    kernel->get_option(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay);
+    c->cookie = cookie;
+    c->policy.app_nodelay = c->policy.nodelay = nodelay != 0;
+    c->policy.no_more = protocol == IPPROTO_MPTCP;
+    return c;
+}
+
+static bool peer_of(const struct sockaddr_storage *address, uint16_t *port, int *family,
+                    uint8_t bytes[16]) {
+    if (address->ss_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, address, sizeof(in));
+        *port = ntohs(in.sin_port);
+        *family = AF_INET;
+        memcpy(bytes, &in.sin_addr, 4);
+        return true;
+    }
+    if (address->ss_family != AF_INET6)
+        return false;
+    struct sockaddr_in6 in6;
+    memcpy(&in6, address, sizeof(in6));
+    *port = ntohs(in6.sin6_port);
+    bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
+    *family = mapped ? AF_INET : AF_INET6;
+    memcpy(bytes, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 16);
+    return true;
+}
+
+/* Ask the filters, once the connection has two ends. */
+static void judge(struct conn *c) {
+    const struct config *now = config();
+    struct sockaddr_storage peer = {0}, local = {0};
+    uint16_t peer_port = 0, local_port = 0;
+    int family = 0, ignored;
+    uint8_t address[16], unused[16];
+    if (now->port_count == 0 && now->peer_count == 0) {
+        c->judged = true;
+        return;
+    }
+    if (now->quiet || kernel->name(c->fd, true, &peer) != 0 ||
+        !peer_of(&peer, &peer_port, &family, address))
+        return; /* not connected yet */
+    if (c->origin != ORIGIN_SOCKET && kernel->name(c->fd, false, &local) == 0)
+        peer_of(&local, &local_port, &ignored, unused);
+    uint16_t service = c->origin == ORIGIN_ACCEPTED ? local_port : peer_port;
+    c->judged = true;
+    c->filtered = !config_includes(now, service, family, address);
+    if (c->filtered && c->origin == ORIGIN_FOREIGN)
+        c->filtered = !config_includes(now, local_port, family, address);
+    c->epoch = 0;
+}
+
+void shim_adopt(struct conn *c) {
+    const struct config *now = config();
+    enum mode before = (enum mode)c->policy.mode;
+    c->epoch = now->epoch;
+    c->policy.mode = (uint8_t)(c->filtered || !c->judged ? MODE_OFF : now->mode);
+    if (now->quiet) {
+        c->held = false;
+        return;
+    }
+    if (c->policy.mode != before)
+        hold_push(c, PUSH_MODE);
+    if (mode_cures(before) && !mode_cures((enum mode)c->policy.mode))
+        hold_restore(c);
+    if (mode_cures((enum mode)c->policy.mode) && c->policy.dark)
+        hold_darken(c);
+}
+
+void shim_refresh(struct conn *c) {
+    if (UNLIKELY(!c->judged))
+        judge(c);
+    if (UNLIKELY(c->epoch != config()->epoch))
+        shim_adopt(c);
+    if (UNLIKELY(c->doubt != LOAD(&doubt_epoch)))
+        hold_doubt(c);
+}
+
+struct conn *shim_find(int fd) {
+    struct conn *c = fds_lock(fd);
+    if (UNLIKELY(!c)) {
+        if (fds_word(fd) != FDS_UNKNOWN)
+            return NULL;
+        c = classify(fd);
+        if (!c)
+            return NULL;
+    }
+    shim_refresh(c);
+    return c;
+}
+
+static void sweep_one(struct conn *c, void *cause) {
+    hold_push(c, *(enum push_cause *)cause);
+    if (c->epoch != config()->epoch)
+        shim_adopt(c);
+}
+
+void shim_sweep(enum push_cause cause) {
+    fds_each(sweep_one, &cause);
+}
+
+/* ---- reads ----------------------------------------------------------- */
+
+/* A descriptor that is no connection of ours: can a read or write of it block?
+ * Only regular files cannot; asked once, and only while something is held. */
+static bool may_block(int fd, uintptr_t word) {
+    if (word == FDS_FILE)
+        return false;
+    if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->quiet || !hold_holding())
+        return true;
+    int file = kernel->is_file(fd);
+    if (file > 0)
+        fds_set(fd, FDS_FILE);
+    else if (file == 0 && word == FDS_NO_SOCKET)
+        fds_set(fd, FDS_OTHER);
+    return file == 0;
+}
+
+struct conn *shim_read_begins(int fd, bool dont_wait) {
+    if (UNLIKELY(!ours()))
+        return NULL;
+    uintptr_t word = fds_word(fd);
+    if (self.turn && !dont_wait && may_block(fd, word))
+        hold_end_turn(PUSH_READ);
+    return fds_conn(word);
+}
+
+ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
+    if (LIKELY(!c))
+        return got;
+    if (got > 0) {
+        conn_lock(c);
+        policy_input(&c->policy, (size_t)got, asked);
+        c->counts.reads++;
+        conn_unlock(c);
+    } else if (UNLIKELY(LOAD(&c->kept_error))) {
+        conn_lock(c);
+        int error = c->kept_error == EPIPE ? 0 : shim_take_error(c); /* EPIPE is a writer's */
+        conn_unlock(c);
+        if (error) {
+            errno = error;
+            return -1;
+        }
+    }
+    return got;
+}
+
+void shim_other_write(int fd) {
+    if (LIKELY(self.turn == NULL) || !ours())
+        return;
+    if (LOAD(&self.turn->gather) || may_block(fd, fds_word(fd)))
+        hold_end_turn(PUSH_WRITE);
+}
+
+/* ---- descriptors inside messages ------------------------------------- */
+
+static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
+    struct msghdr *m = (struct msghdr *)(uintptr_t)message;
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
+            h->cmsg_len < CMSG_LEN(sizeof(int)))
+            continue;
+        size_t count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+            visit(fd);
+        }
+    }
+}
+
+static void leaves(int fd) {
+    struct conn *c = fds_lock(fd);
+    if (!c)
+        return;
+    hold_push(c, PUSH_PROCESS);
+    if (!config()->quiet)
+        hold_restore(c);
+    conn_unlock(c);
+}
+
+void shim_descriptors_leave(const struct msghdr *message) {
+    if (message && message->msg_control && message->msg_controllen && ours()) {
+        each_passed(message, leaves);
+        __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void shim_descriptors_arrive(const struct msghdr *message) {
+    if (message && message->msg_control && message->msg_controllen && ours())
+        each_passed(message, fds_forget);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one core path.  Every exported call comes here in one of a few forms:
+ * find the connection, observe, decide (policy), act (hold, gather, kernel),
+ * account, and forward to the next function in line.  These functions set errno
+ * exactly as the bare call would; whatever the shim does on its own leaves
+ * errno alone.
+ *
+ * The shim makes no promise for descriptors that it does not know: they pass.
+ */
+#ifndef UNSTALL_SHIM_H
+#define UNSTALL_SHIM_H
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "conn.h"
+
+/* ---- writes ---------------------------------------------------------- */
+
+/* One write in whichever form the application made it. */
+enum out_form { OUT_WRITE, OUT_WRITEV, OUT_SEND, OUT_SENDTO, OUT_SENDMSG, OUT_PWRITEV2 };
+
+struct out {
+    int fd;
+    enum out_form form;
+    int flags;                  /* MSG_* */
+    const void *buffer;         /* OUT_WRITE, OUT_SEND, OUT_SENDTO */
+    size_t bytes;
+    const struct iovec *iov;    /* OUT_WRITEV, OUT_PWRITEV2 */
+    int iov_count;
+    const struct msghdr *message; /* OUT_SENDMSG */
+    const struct sockaddr *address; /* OUT_SENDTO */
+    socklen_t address_length;
+};
+
+ssize_t shim_write(const struct out *out);
+
+/* A call that moves bytes into `fd` but can be neither held nor gathered
+ * (sendfile, splice, sendmmsg): before it, ... */
+bool shim_bulk_begins(int fd, size_t bytes, bool more, struct conn **c);
+/* ... and after it, with what it moved.  When the first says false the call must
+ * not be made: errno is set and -1 is the answer. */
+void shim_bulk_ended(struct conn *c, ssize_t moved);
+
+/* The descriptors that a message carries leave this process (SCM_RIGHTS). */
+void shim_descriptors_leave(const struct msghdr *message);
+void shim_descriptors_arrive(const struct msghdr *message);
+
+/* ---- reads ----------------------------------------------------------- */
+
+/* Before a read that may block unless `dont_wait`.  The result goes to
+ * shim_read_ends: NULL where fd is no connection of ours. */
+struct conn *shim_read_begins(int fd, bool dont_wait);
+ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked);
+
+/* Before something that writes to, or waits on, a descriptor by a way that we
+ * do not see inside (stdio, eventfd_write, dprintf). */
+void shim_other_write(int fd);
+
+/* ---- births and deaths ----------------------------------------------- */
+
+void shim_socket_made(int fd, int domain, int type, int protocol);
+void shim_accepted(int listener, int fd, int flags);
+/* Before connect; and after, with its result. */
+struct conn *shim_connect_begins(int fd);
+void shim_connect_ended(struct conn *c, int fd, int result, int error);
+void shim_listens(int fd);
+void shim_shuts(int fd, int how);
+
+/* Before a descriptor is closed: what is held leaves, and it is forgotten. */
+void shim_closing(int fd);
+/* Before a range is closed, last included. */
+void shim_closing_range(unsigned first, unsigned last);
+/* `copy` leads to what `fd` leads to. */
+void shim_duplicated(int fd, int copy);
+/* Before dup2 and dup3, which close `copy`. */
+void shim_replacing(int fd, int copy);
+/* After fcntl(F_SETFD). */
+void shim_cloexec(int fd, bool on);
+/* stdio takes fd: dark from now on. */
+void shim_darken(int fd);
+/* io_uring was set up in this process. */
+void shim_uring(void);
+
+/* ---- options --------------------------------------------------------- */
+
+void shim_option_set(int fd, int level, int name, const void *value, socklen_t length);
+/* Before the application sets an option. */
+void shim_option_setting(int fd, int level, int name);
+/* Patch what getsockopt gave back. */
+void shim_option_got(int fd, int level, int name, void *value, socklen_t length);
+
+/* ---- the connection's own business ----------------------------------- */
+
+/* The connection of fd, locked, classified at first sight; NULL: not TCP, or
+ * not known (no memory, no calls allowed). */
+struct conn *shim_find(int fd);
+
+/* Bring a connection up to date with what happened around it: the filters, the
+ * configuration, a fork.  Lock held. */
+void shim_refresh(struct conn *c);
+
+/* Adopt the configuration in force.  Lock held. */
+void shim_adopt(struct conn *c);
+
+/* Every connection: let go of what is held and adopt the configuration. */
+void shim_sweep(enum push_cause cause);
+
+/* Tell a kept error to the application.  Lock held.  0, or the errno. */
+int shim_take_error(struct conn *c);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Births and deaths of descriptors.  A descriptor is forgotten before its real
+ * close, so that its number cannot be born again while it still leads to the
+ * old connection; state is reset where a descriptor is born, whatever stood
+ * there before.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/syscall.h>
+
+#include "config.h"
+#include "fds.h"
+#include "gather.h"
+#include "hold.h"
+#include "kernel.h"
+#include "raw.h"
+#include "shim.h"
+#include "stats.h"
+#include "ticker.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+enum { TYPE_MASK = 0xf, LINGER_LOWEST = 256 };
+
+static bool uring; /* io_uring was set up: bytes may pass where we do not see them */
+
+/* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, or io_uring. */
+static void born_cured(struct conn *c) {
+    const struct config *now = config();
+    if (now->quiet || !(now->always_nodelay || LOAD(&uring)) || c->policy.nodelay ||
+        c->policy.app_cork)
+        return;
+    shim_refresh(c);
+    if (mode_cures((enum mode)c->policy.mode))
+        hold_set_nodelay(c, c->fd);
+}
+
+void shim_socket_made(int fd, int domain, int type, int protocol) {
+    if (fd < 0 || !ours())
+        return;
+    bool stream = (domain == AF_INET || domain == AF_INET6) && (type & TYPE_MASK) == SOCK_STREAM &&
+                  (protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
+    if (!stream) {
+        fds_forget(fd);
+        fds_set(fd, FDS_OTHER);
+        return;
+    }
+    struct conn *c = fds_birth(fd, ORIGIN_SOCKET);
+    if (!c)
+        return;
+    c->policy.no_more = protocol == IPPROTO_MPTCP;
+    c->cloexec = (type & SOCK_CLOEXEC) != 0;
+    c->doubt = LOAD(&doubt_epoch);
+    conn_unlock(c);
+}
+
+void shim_listens(int fd) {
+    if (!ours())
+        return;
+    struct conn *c = fds_lock(fd);
+    if (!c)
+        return;
+    c->listener = true;
+    conn_unlock(c);
+}
+
+void shim_accepted(int listener, int fd, int flags) {
+    if (fd < 0 || !ours())
+        return;
+    struct conn *l = shim_find(listener);
+    if (!l) {
+        uintptr_t word = fds_word(listener);
+        fds_forget(fd);
+        if (word == FDS_OTHER)
+            fds_set(fd, FDS_OTHER); /* a listener of another family, AF_UNIX say */
+        return;
+    }
+    /* tcp(7): accepted sockets inherit TCP_NODELAY and TCP_CORK from the listener */
+    bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
+    bool kernel_nodelay = l->policy.nodelay;
+    conn_unlock(l);
+    struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
+    if (!c)
+        return;
+    c->policy.app_nodelay = nodelay;
+    c->policy.nodelay = kernel_nodelay;
+    c->policy.app_cork = cork;
+    c->policy.no_more = no_more;
+    c->policy.established = true;
+    c->cloexec = (flags & SOCK_CLOEXEC) != 0;
+    c->doubt = LOAD(&doubt_epoch);
+    born_cured(c);
+    conn_unlock(c);
+}
+
+struct conn *shim_connect_begins(int fd) {
+    if (!ours())
+        return NULL;
+    hold_end_turn(PUSH_WAIT);
+    return fds_conn(fds_word(fd));
+}
+
+void shim_connect_ended(struct conn *c, int fd, int result, int error) {
+    if (!c || (result != 0 && error != EINPROGRESS))
+        return;
+    struct conn *now = fds_lock(fd);
+    if (now == c) {
+        c->policy.established = result == 0;
+        born_cured(c);
+    }
+    if (now)
+        conn_unlock(now);
+}
+
+void shim_shuts(int fd, int how) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_CLOSE);
+    struct conn *c = fds_lock(fd);
+    if (!c)
+        return;
+    hold_push(c, PUSH_CLOSE);
+    if (how != SHUT_RD)
+        c->policy.established = false; /* writes fail from now on: gather none */
+    conn_unlock(c);
+}
+
+/* ---- deaths ---------------------------------------------------------- */
+
+/* The application closes the last descriptor while the kernel has no room for
+ * what was gathered: a descriptor of our own keeps the connection until the
+ * ticker has sent it.  Lock held.  False: no descriptor to be had. */
+static bool linger(struct conn *c, int fd) {
+    int own = kernel->dup_above(fd, LINGER_LOWEST);
+    if (own < 0)
+        return false;
+    if (!fds_set(own, (uintptr_t)c)) {
+        kernel->close(own);
+        return false;
+    }
+    fds_set(fd, FDS_UNKNOWN);
+    c->fd = own;
+    c->lingering = true;
+    ticker_watch(c);
+    return true;
+}
+
+static void close_connection(struct conn *c, int fd) {
+    hold_push(c, PUSH_CLOSE);
+    if (c->refs == 1 && gather_length(c) && linger(c, fd)) {
+        conn_unlock(c);
+        return;
+    }
+    fds_leave(c, fd);
+    if (c->refs > 0) {
+        conn_unlock(c);
+        return;
+    }
+    stats_connection_ends(c, fd);
+    fds_release(c);
+}
+
+void shim_closing(int fd) {
+    if (UNLIKELY(!ours()))
+        return;
+    uintptr_t word = fds_word(fd);
+    if (self.turn && (word != FDS_FILE || LOAD(&self.turn->gather)))
+        hold_end_turn(PUSH_CLOSE);
+    if (word == FDS_UNKNOWN)
+        return;
+    struct conn *c = fds_lock(fd);
+    if (c)
+        close_connection(c, fd);
+    else
+        fds_set(fd, FDS_UNKNOWN);
+}
+
+void shim_closing_range(unsigned first, unsigned last) {
+    hold_end_turn(PUSH_CLOSE);
+    unsigned end = (unsigned)fds_high();
+    for (unsigned fd = first; fd < end && fd <= last; fd++)
+        shim_closing((int)fd);
+}
+
+/* ---- copies ---------------------------------------------------------- */
+
+void shim_duplicated(int fd, int copy) {
+    if (copy < 0 || copy == fd || !ours())
+        return;
+    fds_forget(copy);
+    struct conn *c = fds_lock(fd);
+    if (!c) {
+        if (fds_word(fd) != FDS_UNKNOWN)
+            fds_set(copy, fds_word(fd));
+        return;
+    }
+    c->cloexec = false;
+    fds_share(c, copy);
+    conn_unlock(c);
+}
+
+void shim_replacing(int fd, int copy) {
+    if (fd == copy || !ours())
+        return;
+    hold_end_turn(PUSH_CLOSE);
+    if (fds_word(copy) <= FDS_LAST_TAG || config()->quiet || kernel->descriptor_flags(fd) >= 0)
+        shim_closing(copy);
+}
+
+void shim_cloexec(int fd, bool on) {
+    if (!ours())
+        return;
+    struct conn *c = fds_lock(fd);
+    if (!c)
+        return;
+    c->cloexec = on && c->refs == 1;
+    conn_unlock(c);
+}
+
+/* ---- dark ------------------------------------------------------------ */
+
+void shim_darken(int fd) {
+    if (fd < 0 || !ours())
+        return;
+    struct conn *c = shim_find(fd);
+    if (!c)
+        return;
+    hold_darken(c);
+    conn_unlock(c);
+}
+
+static void cure_for_uring(struct conn *c, void *unused) {
+    (void)unused;
+    if (!c->listener && c->policy.established)
+        born_cured(c);
+}
+
+void shim_uring(void) {
+    if (!ours())
+        return;
+    STORE(&uring, true);
+    fds_each(cure_for_uring, NULL);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The path of a write: decide under the connection's lock, forward without it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "config.h"
+#include "fds.h"
+#include "gather.h"
+#include "hold.h"
+#include "kernel.h"
+#include "raw.h"
+#include "real.h"
+#include "shim.h"
+#include "ticker.h"
+
+/* Flags with which a write is more than bytes that may wait a little. */
+enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
+
+/* ---- the forms of a write -------------------------------------------- */
+
+static ssize_t forward(const struct out *o) {
+    switch (o->form) {
+    case OUT_WRITE:
+        return REAL(write)(o->fd, o->buffer, o->bytes);
+    case OUT_WRITEV:
+        return REAL(writev)(o->fd, o->iov, o->iov_count);
+    case OUT_SEND:
+        return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
+    case OUT_SENDTO:
+        return REAL(sendto)(o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
+    case OUT_SENDMSG:
+        return REAL(sendmsg)(o->fd, o->message, o->flags);
+    case OUT_PWRITEV2:
+        return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
+    }
+    return -1;
+}
+
+/* The bytes of a write, whatever its form. */
+struct parts {
+    const struct iovec *iov;
+    size_t count;
+    size_t bytes;
+    struct iovec one;
+    bool valid; /* false: forward as it is, the kernel will say what is wrong */
+};
+
+static void parts_of(const struct out *o, struct parts *p) {
+    switch (o->form) {
+    case OUT_WRITE:
+    case OUT_SEND:
+    case OUT_SENDTO:
+        p->one = (struct iovec){(void *)(uintptr_t)o->buffer, o->bytes};
+        p->iov = &p->one;
+        p->count = 1;
+        p->bytes = o->bytes;
+        p->valid = o->bytes <= SSIZE_MAX;
+        return;
+    case OUT_WRITEV:
+    case OUT_PWRITEV2:
+        p->iov = o->iov;
+        p->count = (size_t)o->iov_count;
+        p->valid = o->iov && o->iov_count >= 0 && o->iov_count <= IOV_MAX;
+        break;
+    case OUT_SENDMSG:
+        p->iov = o->message ? o->message->msg_iov : NULL;
+        p->count = o->message ? o->message->msg_iovlen : 0;
+        p->valid = p->iov && p->count <= IOV_MAX;
+        break;
+    }
+    p->bytes = 0;
+    for (size_t i = 0; p->valid && i < p->count; i++) {
+        p->valid = p->iov[i].iov_len <= SSIZE_MAX - p->bytes;
+        p->bytes += p->iov[i].iov_len;
+    }
+}
+
+static bool special(const struct out *o) {
+    return (o->flags & SPECIAL) || o->address ||
+           (o->message && (o->message->msg_controllen || o->message->msg_name));
+}
+
+static ssize_t forward_more(const struct out *o, const struct parts *p) {
+    if (p->count == 1)
+        return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
+    return REAL(sendmsg)(o->fd, &message, o->flags | MSG_MORE);
+}
+
+/* What is left of `p` after its first `done` bytes, sent as a plain call. */
+static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t done) {
+    struct iovec rest[IOV_MAX];
+    size_t used = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        struct iovec part = p->iov[i];
+        size_t skip = done < part.iov_len ? done : part.iov_len;
+        done -= skip;
+        part.iov_base = (char *)part.iov_base + skip;
+        part.iov_len -= skip;
+        if (part.iov_len)
+            rest[used++] = part;
+    }
+    struct msghdr message = {.msg_iov = rest, .msg_iovlen = used};
+    return REAL(sendmsg)(o->fd, &message, o->flags);
+}
+
+/* ---- errors of our own sends ----------------------------------------- */
+
+int shim_take_error(struct conn *c) {
+    int error = c->kept_error;
+    c->kept_error = 0;
+    return error;
+}
+
+/* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE. */
+static ssize_t fail(int error, int flags) {
+    if (error == EPIPE && !(flags & MSG_NOSIGNAL))
+        raw3(SYS_tgkill, raw0(SYS_getpid), raw0(SYS_gettid), SIGPIPE);
+    errno = error;
+    return -1;
+}
+
+/* ---- with bytes gathered before -------------------------------------- */
+
+static bool non_blocking(const struct out *o) {
+    if (o->flags & MSG_DONTWAIT)
+        return true;
+    int flags = kernel->status_flags(o->fd);
+    return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+/* A blocking caller, a full send buffer, gathered bytes in front of his: send
+ * them by a blocking call, which keeps EINTR, SA_RESTART and SO_SNDTIMEO what
+ * they are.  Lock held on entry; on success held again, else released. */
+static bool drain(struct conn *c, const struct out *o) {
+    while (gather_length(c)) {
+        if (c->draining) { /* another thread is at it */
+            struct timespec moment = {.tv_nsec = 1000000};
+            conn_unlock(c);
+            REAL(nanosleep)(&moment, NULL);
+            conn_lock(c);
+            continue;
+        }
+        struct iovec front = gather_front(c);
+        c->draining = true;
+        self.draining = c;
+        conn_unlock(c);
+        ssize_t sent = REAL(send)(o->fd, front.iov_base, front.iov_len, MSG_NOSIGNAL);
+        int error = errno;
+        conn_lock(c);
+        c->draining = false;
+        self.draining = NULL;
+        if (sent >= 0) {
+            if (gather_length(c))
+                gather_sent(c, (size_t)sent);
+            continue;
+        }
+        if (error != EINTR && error != EAGAIN)
+            gather_drop(c);
+        conn_unlock(c);
+        fail(error, o->flags);
+        return false;
+    }
+    c->stuck = false;
+    return true;
+}
+
+/* Gathered bytes, then this write, in one sendmsg.  Lock held; released. */
+static ssize_t send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
+    bool alone = special(o) || !p->valid || c->draining;
+    ssize_t sent = -EAGAIN;
+    if (!alone) {
+        sent = gather_send(c, o->fd, p->iov, p->count, o->flags);
+        c->counts.pushes[PUSH_WRITE]++;
+    } else if (!c->draining && gather_flush(c, 0)) {
+        conn_unlock(c);
+        return forward(o);
+    }
+    if (c->kept_error) {
+        int error = shim_take_error(c);
+        conn_unlock(c);
+        return fail(error, o->flags);
+    }
+    if (sent < 0 && gather_length(c) == 0 && sent != -EAGAIN) {
+        conn_unlock(c);
+        return fail((int)-sent, o->flags);
+    }
+    if (sent >= 0 && (size_t)sent == p->bytes) {
+        conn_unlock(c);
+        return sent;
+    }
+    if (non_blocking(o)) {
+        conn_unlock(c);
+        return sent > 0 ? sent : fail(EAGAIN, o->flags);
+    }
+    if (gather_length(c) && !drain(c, o))
+        return -1;
+    conn_unlock(c);
+    if (sent <= 0)
+        return forward(o);
+    ssize_t rest = forward_rest(o, p, (size_t)sent);
+    return rest < 0 ? sent : sent + rest;
+}
+
+/* ---- the write ------------------------------------------------------- */
+
+static struct policy_limits limits_now(void) {
+    const struct config *now = config();
+    return (struct policy_limits){now->small, now->override,
+                                  ticker_state() != TICKER_IMPOSSIBLE && !now->quiet};
+}
+
+static struct policy_action decide(struct conn *c, const struct policy_limits *limits,
+                                   const struct policy_write *w) {
+    struct policy_action action = policy_write(&c->policy, limits, w);
+    if (UNLIKELY(action.need_mss)) {
+        hold_ask_mss(c);
+        action = policy_write(&c->policy, limits, w);
+    }
+    return action;
+}
+
+static void account(struct conn *c, const struct policy_action *action, size_t bytes) {
+    c->counts.writes++;
+    c->counts.bytes += bytes;
+    c->counts.messages += action->new_message;
+    c->counts.bursts += action->burst;
+    c->counts.suspected += action->suspected;
+}
+
+static void prepare(struct conn *c, const struct policy_action *action, int fd) {
+    if (UNLIKELY(action->back_to_app))
+        hold_restore(c);
+    if (UNLIKELY(action->late_push)) {
+        hold_set_nodelay(c, fd);
+        c->counts.late_pushes++;
+    }
+}
+
+/* Lock held.  True: all of it waits in the buffer now. */
+static bool gather_this(struct conn *c, const struct parts *p) {
+    bool first = gather_length(c) == 0;
+    if (c->draining || c->stuck)
+        return false;
+    if (first && !c->cookie)
+        kernel->cookie(c->fd, &c->cookie);
+    if (!gather_add(c, p->iov, p->count, p->bytes))
+        return false;
+    if (first)
+        ticker_watch(c);
+    c->counts.gathered++;
+    return true;
+}
+
+/* The kernel took less than was accounted for, or nothing.  `held`: what was
+ * held before this write still is. */
+static void correct(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
+                    ssize_t sent, bool held) {
+    int saved = errno;
+    struct conn *still = fds_lock(fd);
+    if (still == c) {
+        c->counts.bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
+        if (sent < 0) {
+            policy_unsent(&c->policy, action);
+            if (held && !c->held) {
+                c->held = true;
+                ticker_watch(c);
+            }
+        }
+    }
+    if (still)
+        conn_unlock(still);
+    errno = saved;
+}
+
+static void established(struct conn *c) {
+    conn_lock(c);
+    c->policy.established = true;
+    conn_unlock(c);
+}
+
+/* The number leads to no socket: closed and born again where we could not see. */
+static ssize_t plain_after_all(const struct out *o) {
+    fds_forget(o->fd);
+    return forward(o);
+}
+
+/* Start the window's thread, if this write is to be the first one held. */
+static struct conn *with_ticker(struct conn *c, const struct out *o,
+                                const struct policy_write *w) {
+    struct policy_limits limits = limits_now();
+    if (LIKELY(ticker_state() != TICKER_NONE) || !policy_holds(&c->policy, &limits, w))
+        return c;
+    conn_unlock(c);
+    ticker_ready();
+    return shim_find(o->fd);
+}
+
+static ssize_t write_to(struct conn *c, const struct out *o) {
+    struct parts p;
+    parts_of(o, &p);
+    if (UNLIKELY(!p.valid)) {
+        if (gather_length(c))
+            return send_after_gathered(c, o, &p);
+        conn_unlock(c);
+        return forward(o);
+    }
+    struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, special(o)};
+    hold_join_turn(c);
+    c = with_ticker(c, o, &w);
+    if (UNLIKELY(!c))
+        return forward(o);
+    struct policy_limits limits = limits_now();
+    struct policy_action action = decide(c, &limits, &w);
+    bool was_held = c->held;
+    account(c, &action, p.bytes);
+    if (action.how == WRITE_GATHER) {
+        if (gather_this(c, &p)) {
+            conn_unlock(c);
+            return (ssize_t)p.bytes;
+        }
+        if (gather_length(c)) {
+            struct policy_action release = policy_release(&c->policy, &limits, gather_length(c));
+            prepare(c, &release, o->fd);
+        }
+        action.how = WRITE_PLAIN;
+    }
+    prepare(c, &action, o->fd);
+    if (gather_length(c))
+        return send_after_gathered(c, o, &p);
+    c->held = action.how == WRITE_MORE || (was_held && w.more);
+    if (action.how == WRITE_MORE) {
+        c->counts.held++;
+        if (!was_held)
+            ticker_watch(c);
+    }
+    bool known = c->policy.established;
+    conn_unlock(c);
+    ssize_t sent = action.how == WRITE_MORE ? forward_more(o, &p) : forward(o);
+    if (UNLIKELY(sent != (ssize_t)p.bytes)) {
+        if (sent < 0 && errno == ENOTSOCK)
+            return plain_after_all(o);
+        correct(c, o->fd, &action, p.bytes, sent, was_held);
+    }
+    if (UNLIKELY(!known && sent > 0))
+        established(c);
+    return sent;
+}
+
+ssize_t shim_write(const struct out *o) {
+    if (UNLIKELY(!ours()))
+        return forward(o);
+    uintptr_t word = fds_word(o->fd);
+    if (self.turn && fds_conn(word) != self.turn)
+        shim_other_write(o->fd);
+    if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
+        return forward(o);
+    struct conn *c = shim_find(o->fd);
+    if (!c)
+        return forward(o);
+    if (UNLIKELY(c->kept_error)) {
+        int error = shim_take_error(c);
+        conn_unlock(c);
+        return fail(error, o->flags);
+    }
+    return write_to(c, o);
+}
+
+/* ---- bulk: sendfile, splice, sendmmsg -------------------------------- */
+
+bool shim_bulk_begins(int fd, size_t bytes, bool more, struct conn **found) {
+    *found = NULL;
+    if (!ours())
+        return true;
+    if (self.turn && fds_conn(fds_word(fd)) != self.turn)
+        shim_other_write(fd);
+    struct conn *c = shim_find(fd);
+    if (!c)
+        return true;
+    struct out o = {.fd = fd};
+    hold_join_turn(c);
+    struct policy_limits limits = limits_now();
+    struct policy_write w = {bytes, more, true};
+    struct policy_action action = decide(c, &limits, &w);
+    account(c, &action, 0);
+    prepare(c, &action, fd);
+    if (gather_length(c)) {
+        /* the gathered header leaves in the same segments as what follows */
+        if (!gather_flush(c, MSG_MORE)) {
+            if (non_blocking(&o)) {
+                conn_unlock(c);
+                errno = EAGAIN;
+                return false;
+            }
+            if (!drain(c, &o))
+                return false;
+        }
+        c->held = true;
+        ticker_watch(c);
+    }
+    conn_unlock(c);
+    *found = c;
+    return true;
+}
+
+void shim_bulk_ended(struct conn *c, ssize_t moved) {
+    if (!c || moved <= 0)
+        return;
+    conn_lock(c);
+    c->counts.bytes += (uint64_t)moved;
+    c->policy.established = true;
+    c->held = false;
+    conn_unlock(c);
+}

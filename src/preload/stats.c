@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "config.h"
+#include "fds.h"
+#include "kernel.h"
+#include "log.h"
+#include "raw.h"
+#include "spin.h"
+
+struct totals {
+    struct conn_counts counts64; /* the 64-bit ones: bytes */
+    uint64_t connections, dark, segments;
+    uint64_t writes, reads, messages, turns, bursts;
+    uint64_t held, gathered, late_pushes, mispredicted, suspected;
+    uint64_t pushes[PUSH_CAUSES];
+};
+
+static struct totals ended;
+static uint32_t totals_lock;
+static const char *program = "";
+
+void stats_program(const char *name) {
+    program = name;
+}
+
+static void add(struct totals *t, const struct conn *c, int fd) {
+    const struct conn_counts *n = &c->counts;
+    if (c->listener || n->writes + n->reads == 0)
+        return;
+    struct kernel_segments segments;
+    if (config()->report && !config()->quiet && kernel->segments(fd, &segments) == 0)
+        t->segments += segments.segments_out;
+    t->connections++;
+    t->dark += c->policy.dark;
+    t->counts64.bytes += n->bytes;
+    t->writes += n->writes;
+    t->reads += n->reads;
+    t->messages += n->messages;
+    t->turns += n->turns;
+    t->bursts += n->bursts;
+    t->held += n->held;
+    t->gathered += n->gathered;
+    t->late_pushes += n->late_pushes;
+    t->mispredicted += n->mispredicted;
+    t->suspected += n->suspected;
+    for (int i = 0; i < PUSH_CAUSES; i++)
+        t->pushes[i] += n->pushes[i];
+}
+
+void stats_connection_ends(struct conn *c, int fd) {
+    spin_lock(&totals_lock);
+    add(&ended, c, fd);
+    spin_unlock(&totals_lock);
+}
+
+static void add_living(struct conn *c, void *totals) {
+    add(totals, c, c->fd);
+}
+
+static void field(struct text *t, const char *name, uint64_t n) {
+    text_add(t, ", \"");
+    text_add(t, name);
+    text_add(t, "\": ");
+    text_number(t, (int64_t)n);
+}
+
+static void as_json(struct text *t, const struct totals *n) {
+    text_add(t, "{\"unstall\": ");
+    text_json(t, UNSTALL_VERSION);
+    field(t, "pid", (uint64_t)raw0(SYS_getpid));
+    text_add(t, ", \"program\": ");
+    text_json(t, program);
+    text_add(t, ", \"mode\": ");
+    text_json(t, mode_names[config()->mode]);
+    field(t, "connections", n->connections);
+    field(t, "writes", n->writes);
+    field(t, "reads", n->reads);
+    field(t, "messages", n->messages);
+    field(t, "turns", n->turns);
+    field(t, "bursts", n->bursts);
+    field(t, "held_writes", n->held);
+    field(t, "gathered_writes", n->gathered);
+    field(t, "late_pushes", n->late_pushes);
+    text_add(t, ", \"pushes\": {");
+    for (int i = 0; i < PUSH_CAUSES; i++) {
+        text_add(t, i ? ", \"" : "\"");
+        text_add(t, push_cause_names[i]);
+        text_add(t, "\": ");
+        text_number(t, (int64_t)n->pushes[i]);
+    }
+    text_add(t, "}");
+    field(t, "mispredictions", n->mispredicted);
+    field(t, "dark", n->dark);
+    field(t, "suspected", n->suspected);
+    field(t, "segments", n->segments);
+    field(t, "bytes", n->counts64.bytes);
+    text_add(t, "}\n");
+}
+
+static void fact(struct text *t, uint64_t n, const char *what) {
+    text_add(t, " ");
+    text_number(t, (int64_t)n);
+    text_add(t, what);
+}
+
+static void as_text(struct text *t, const struct totals *n) {
+    text_add(t, "unstall report: ");
+    text_add(t, program);
+    text_add(t, ", process ");
+    text_number(t, raw0(SYS_getpid));
+    text_add(t, ", mode ");
+    text_add(t, mode_names[config()->mode]);
+    text_add(t, "\n  seen:  ");
+    fact(t, n->connections, " connections,");
+    fact(t, n->writes, " writes,");
+    fact(t, n->reads, " reads,");
+    fact(t, n->counts64.bytes, " bytes written");
+    text_add(t, "\n         ");
+    fact(t, n->messages, " messages, of them");
+    fact(t, n->bursts, " bursts of small writes;");
+    fact(t, n->turns, " turns");
+    text_add(t, "\n  done:  ");
+    fact(t, n->late_pushes, " late pushes (TCP_NODELAY),");
+    fact(t, n->held, " writes held,");
+    fact(t, n->gathered, " gathered");
+    text_add(t, "\n  pushes:");
+    for (int i = 0; i < PUSH_CAUSES; i++) {
+        text_add(t, i ? ", " : " ");
+        text_add(t, push_cause_names[i]);
+        text_add(t, " ");
+        text_number(t, (int64_t)n->pushes[i]);
+    }
+    text_add(t, "\n  also:  ");
+    fact(t, n->segments, " data segments sent,");
+    fact(t, n->mispredicted, " mispredictions,");
+    fact(t, n->dark, " dark connections,");
+    fact(t, n->suspected, " suspected stalls left alone");
+    text_add(t, "\n");
+}
+
+void stats_report(void) {
+    const char *target = config()->report;
+    if (!target)
+        return;
+    spin_lock(&totals_lock);
+    struct totals all = ended;
+    spin_unlock(&totals_lock);
+    fds_each(add_living, &all);
+    TEXT(out, 2048);
+    size_t n = strlen(target);
+    if (n > 5 && strcmp(target + n - 5, ".json") == 0)
+        as_json(&out, &all);
+    else
+        as_text(&out, &all);
+    int error = log_to(target, &out);
+    if (error == 0)
+        return;
+    TEXT(line, 512);
+    text_add(&line, "UNSTALL_REPORT=");
+    text_add(&line, target);
+    text_add(&line, ": cannot be written (errno ");
+    text_number(&line, -error);
+    text_add(&line, "); the report goes to stderr");
+    log_line(&line);
+    log_to("stderr", &out);
+}
+
+void stats_forked(void) {
+    memset(&ended, 0, sizeof(ended));
+}

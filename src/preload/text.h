@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text in a fixed buffer, without malloc, stdio or locale: what does not fit is
+ * cut.  Used for warnings, the log and the report.
+ */
+#ifndef UNSTALL_TEXT_H
+#define UNSTALL_TEXT_H
+
+#include "base.h"
+
+struct text {
+    char *at;
+    size_t size; /* of the buffer; at most size - 1 characters and a NUL */
+    size_t used;
+};
+
+#define TEXT(name, bytes) \
+    char name##_buffer[bytes]; \
+    struct text name = {.at = name##_buffer, .size = (bytes), .used = 0}; \
+    name##_buffer[0] = '\0'
+
+void text_add(struct text *t, const char *s);
+void text_add_n(struct text *t, const char *s, size_t n);
+void text_number(struct text *t, int64_t n);
+/* s as a JSON string, with its quotes. */
+void text_json(struct text *t, const char *s);
+
+#endif

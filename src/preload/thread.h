@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What belongs to one thread, and the gate that every exported call looks at
+ * first.  Initial-exec thread-locals, at most 512 bytes in all, so that the
+ * library can also be loaded late (docs/design.md, "Fork, vfork, memory").
+ *
+ * Signal handlers run on the same thread-locals: `depth` tells a handler that
+ * it interrupted us inside a connection's lock; its calls then pass through.
+ */
+#ifndef UNSTALL_THREAD_H
+#define UNSTALL_THREAD_H
+
+#include "base.h"
+
+struct conn;
+
+struct thread {
+    struct conn *turn;     /* the connection of this thread's open turn, or NULL */
+    struct conn *draining; /* a blocking send of gathered bytes is under way on it */
+    uint32_t depth;        /* > 0: inside our own critical section */
+    bool vforked;          /* a vfork child runs on this thread's memory: touch nothing */
+    bool ends_watched;     /* the destructor for this thread's end is armed */
+};
+
+extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));
+
+/* The gate: one byte in a page that fork wipes (MADV_WIPEONFORK), so that a
+ * child is recognised however it was made (fork, _Fork, raw clone). */
+enum { GATE_SHUT = 0, GATE_OPEN = 1 };
+
+extern const volatile uint8_t *gate;
+
+/* What to do when the gate is not open: initialise, or repair after fork.
+ * True: now open.  False: pass the call through untouched. */
+bool gate_slow(void);
+
+/* May this call touch our state at all? */
+static inline bool ours(void) {
+    if (UNLIKELY(self.vforked || self.depth))
+        return false;
+    return LIKELY(*gate == GATE_OPEN) || gate_slow();
+}
+
+#endif

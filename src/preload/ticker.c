@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "ticker.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "config.h"
+#include "fds.h"
+#include "gather.h"
+#include "hold.h"
+#include "kernel.h"
+#include "raw.h"
+#include "real.h"
+#include "spin.h"
+
+enum {
+    STACK = 128 * 1024,
+    LONGEST_TICK_US = 4000,
+    LINGER_TICKS = 8,      /* without a hold before parking: a wake-up costs 12 to 17 µs */
+    KERNEL_SIGSET = 8,     /* bytes, rt_sigprocmask(2) */
+};
+
+static int state;             /* enum ticker_state */
+static uint32_t start_lock;
+static pthread_t thread;
+static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
+static uint64_t tick_count = 1;
+static uint32_t parked;       /* futex: 1 while the thread sleeps for want of holds */
+static bool stopping;
+
+enum ticker_state ticker_state(void) {
+    return (enum ticker_state)__atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+static uint32_t tick_us(void) {
+    uint32_t window = config()->window_us;
+    return window < LONGEST_TICK_US ? window : LONGEST_TICK_US;
+}
+
+/* Ticks after which a hold that began within tick n is older than the window. */
+static uint64_t window_ticks(void) {
+    return (config()->window_us + tick_us() - 1) / tick_us() + 1;
+}
+
+/* ---- the holder's side ----------------------------------------------- */
+
+static void unpark(void) {
+    if (__atomic_load_n(&parked, __ATOMIC_SEQ_CST) &&
+        __atomic_exchange_n(&parked, 0, __ATOMIC_SEQ_CST))
+        raw3(SYS_futex, &parked, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void ticker_watch(struct conn *c) {
+    c->held_tick = LOAD(&tick_count);
+    if (c->ticking)
+        return;
+    c->ticking = true;
+    c->idle_ticks = 0;
+    struct conn *top = LOAD(&incoming);
+    do
+        c->next_ticking = top;
+    while (!__atomic_compare_exchange_n(&incoming, &top, c, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED));
+    unpark();
+}
+
+/* ---- the thread ------------------------------------------------------ */
+
+/* One look at one connection.  True: keep it on the list. */
+static bool look(struct conn *c, uint64_t now) {
+    if (!conn_trylock(c))
+        return true; /* its holder is in a call of ours and will not keep it long */
+    bool waits = c->held || gather_length(c) > 0;
+    bool stays = true;
+    if (waits && c->refs > 0) {
+        c->idle_ticks = 0;
+        if (now - c->held_tick >= window_ticks())
+            hold_window_ends(c);
+        if (c->lingering && gather_length(c) == 0) {
+            hold_linger_ends(c);
+            return true;
+        }
+    } else if (++c->idle_ticks > LINGER_TICKS) {
+        c->ticking = false;
+        stays = false;
+    }
+    conn_unlock(c);
+    return stays;
+}
+
+static struct conn *look_at_all(struct conn *list, uint64_t now) {
+    struct conn *kept = NULL;
+    for (struct conn *c = list, *next; c; c = next) {
+        next = c->next_ticking;
+        if (look(c, now)) {
+            c->next_ticking = kept;
+            kept = c;
+        }
+    }
+    return kept;
+}
+
+static struct conn *take_incoming(struct conn *list) {
+    struct conn *c = __atomic_exchange_n(&incoming, NULL, __ATOMIC_SEQ_CST);
+    while (c) {
+        struct conn *next = c->next_ticking;
+        c->next_ticking = list;
+        list = c;
+        c = next;
+    }
+    return list;
+}
+
+static void park(void) {
+    __atomic_store_n(&parked, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&parked, __ATOMIC_SEQ_CST)) {
+        if (__atomic_load_n(&incoming, __ATOMIC_SEQ_CST) ||
+            __atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
+            __atomic_store_n(&parked, 0, __ATOMIC_SEQ_CST);
+            return;
+        }
+        raw4(SYS_futex, &parked, FUTEX_WAIT_PRIVATE, 1, NULL);
+    }
+}
+
+static void sleep_tick(void) {
+    struct __kernel_timespec tick = {.tv_nsec = (long long)tick_us() * 1000};
+    raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &tick, NULL);
+}
+
+static void *run(void *unused) {
+    (void)unused;
+    raw2(SYS_prctl, PR_SET_TIMERSLACK, 1);
+    raw2(SYS_prctl, PR_SET_NAME, "unstall");
+    struct conn *list = NULL;
+    while (!__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
+        list = take_incoming(list);
+        if (!list) {
+            park();
+            continue;
+        }
+        sleep_tick();
+        uint64_t now = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED);
+        list = look_at_all(list, now);
+    }
+    for (struct conn *c = take_incoming(list), *next; c; c = next) {
+        next = c->next_ticking;
+        conn_lock(c);
+        hold_push(c, PUSH_PROCESS);
+        c->ticking = false;
+        conn_unlock(c);
+    }
+    gather_thread_ends();
+    return NULL;
+}
+
+/* ---- start and end --------------------------------------------------- */
+
+static int create(void) {
+    pthread_attr_t attributes;
+    uint64_t all = ~UINT64_C(0), before;
+    int error = pthread_attr_init(&attributes);
+    if (error)
+        return error;
+    error = pthread_attr_setstacksize(&attributes, STACK);
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    error = pthread_create(&thread, &attributes, run, NULL);
+    if (error == EINVAL) /* a program with much static thread-local storage */
+        error = pthread_create(&thread, NULL, run, NULL);
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+bool ticker_ready(void) {
+    if (ticker_state() == TICKER_NONE) {
+        int saved = errno;
+        spin_lock(&start_lock);
+        if (ticker_state() == TICKER_NONE) {
+            __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&state, create() == 0 ? TICKER_RUNS : TICKER_IMPOSSIBLE,
+                             __ATOMIC_RELEASE);
+        }
+        spin_unlock(&start_lock);
+        errno = saved;
+    }
+    return ticker_state() == TICKER_RUNS;
+}
+
+void ticker_stop(bool forever) {
+    spin_lock(&start_lock);
+    if (ticker_state() == TICKER_RUNS) {
+        __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+        unpark();
+        REAL(pthread_join)(thread, NULL);
+        __atomic_store_n(&state, TICKER_NONE, __ATOMIC_RELEASE);
+    }
+    if (forever)
+        __atomic_store_n(&state, TICKER_IMPOSSIBLE, __ATOMIC_RELEASE);
+    spin_unlock(&start_lock);
+}
+
+void ticker_forked(void) {
+    if (state == TICKER_RUNS)
+        state = TICKER_NONE;
+    incoming = NULL;
+    parked = 0;
+    stopping = false;
+}

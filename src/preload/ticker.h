@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The window's thread: lets go of what a computing thread has held longer than
+ * the window, and sends gathered bytes that the kernel did not take at once.
+ *
+ * It is made by pthread_create at the first hold, with all signals blocked and
+ * a timer slack of 1 ns; it ticks only while something is held and parks in a
+ * futex otherwise.  A caller pays one store a hold (its connection is on the
+ * list already), or a futex wake when the ticker is parked.
+ *
+ * Promise: nothing is held longer than the window plus one tick and the
+ * scheduler's delay.
+ */
+#ifndef UNSTALL_TICKER_H
+#define UNSTALL_TICKER_H
+
+#include "conn.h"
+
+/* Can a window be kept?  Starts the thread if there is none.  Takes no
+ * connection's lock and must not be called under one. */
+bool ticker_ready(void);
+
+/* Cheap: is the thread there (or known to be impossible)? */
+enum ticker_state { TICKER_NONE, TICKER_RUNS, TICKER_IMPOSSIBLE };
+enum ticker_state ticker_state(void);
+
+/* The connection has begun to hold.  Lock held; before the bytes are sent. */
+void ticker_watch(struct conn *c);
+
+/* End the thread and wait for its end; the next hold starts another.  With
+ * `forever` none is started again: holds are then impossible. */
+void ticker_stop(bool forever);
+
+/* In the child of a fork: there is no thread. */
+void ticker_forked(void);
+
+#endif

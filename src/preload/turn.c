@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "turn.h"
+
+enum {
+    NEVER = 1,
+    ALWAYS = 255,
+    LAST_BAR = 217, /* 85 %: see the costs in turn.h */
+    WEIGHT = 8,     /* a new turn counts one eighth */
+};
+
+static unsigned slot(unsigned position) {
+    return (position < TURN_POSITIONS ? position : TURN_POSITIONS) - 1;
+}
+
+enum turn_guess turn_predict(const struct turn_model *model, unsigned position) {
+    uint8_t share = model->ended[slot(position)];
+    if (share == 0)
+        return TURN_UNKNOWN;
+    return share >= LAST_BAR ? TURN_LAST : TURN_MORE;
+}
+
+static void lean(uint8_t *share, int towards) {
+    if (*share == 0) {
+        *share = (uint8_t)towards;
+        return;
+    }
+    int step = (towards - *share) / WEIGHT;
+    if (step == 0)
+        step = (towards > *share) - (towards < *share);
+    *share = (uint8_t)(*share + step);
+}
+
+void turn_learn(struct turn_model *model, unsigned writes) {
+    unsigned last = slot(writes);
+    for (unsigned i = 0; i < last; i++)
+        lean(&model->ended[i], NEVER);
+    lean(&model->ended[last], ALWAYS);
+}
