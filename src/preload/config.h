@@ -18,7 +18,7 @@
 #include "text.h"
 
 enum {
-    WINDOW_MIN_US = 500, /* below it a window is not real: KERNEL.md, "A thread that ends a window" */
+    WINDOW_MIN_US = 500, /* below it a window is not real: docs/kernel.md, "A thread that ends a window" */
     WINDOW_MAX_US = 100000,
     WINDOW_DEFAULT_US = 1000,
     SMALL_MAX = 65536,

@@ -7,7 +7,7 @@
  * For each position in a turn the model keeps the share of turns that ended
  * there, as a moving average.  A turn that ended where it was predicted to end
  * costs no added system call; a wrong "last" costs one more segment, a wrong
- * "more" one push.  A segment costs several times a push (KERNEL.md: 1.5
+ * "more" one push.  A segment costs several times a push (docs/kernel.md: 1.5
  * against 1.12 for the same exchange), hence the high bar for "last".
  */
 #ifndef UNSTALL_TURN_H
