@@ -13,7 +13,7 @@
  * shared between connections on the write path.
  *
  * Signal handlers: a handler that interrupts a holder sees self.depth > 0 and
- * passes through, so the lock is never waited for by its own thread.
+ * goes by nested.h, so the lock is never waited for by its own thread.
  *
  * Fork: the lock word carries the fork generation; a word of an older
  * generation is a lock that some thread of the parent may have held.  Whoever
@@ -88,6 +88,9 @@ struct conn {
 /* The generation of this process among its forks. */
 extern uint32_t fork_generation;
 
+/* Deferred writes of a signal handler are made good (nested.h). */
+void nested_catch_up(void);
+
 void conn_lock_slow(struct conn *c, uint32_t seen);
 void conn_unlock_slow(struct conn *c);
 
@@ -98,6 +101,7 @@ static inline void conn_lock(struct conn *c) {
     if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, expected | 1, false,
                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         conn_lock_slow(c, expected);
+    self.locked = c;
 }
 
 /* Never waits: false when another thread has it. */
@@ -106,10 +110,13 @@ static inline bool conn_trylock(struct conn *c) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = fork_generation << 2;
     if (LIKELY(__atomic_compare_exchange_n(&c->lock, &expected, expected | 1, false,
-                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) {
+        self.locked = c;
         return true;
+    }
     if (expected >> 2 != fork_generation) {
         conn_lock_slow(c, expected);
+        self.locked = c;
         return true;
     }
     self.depth--;
@@ -117,11 +124,14 @@ static inline bool conn_trylock(struct conn *c) {
 }
 
 static inline void conn_unlock(struct conn *c) {
+    self.locked = NULL;
     uint32_t before = __atomic_exchange_n(&c->lock, fork_generation << 2, __ATOMIC_RELEASE);
     if (UNLIKELY((before & 3) == 2))
         conn_unlock_slow(c);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.depth--;
+    if (UNLIKELY(self.deferred != NULL))
+        nested_catch_up();
 }
 
 /* Start afresh as the connection of a descriptor born now.  Lock held. */

@@ -9,6 +9,7 @@
 
 #include "exports.h"
 #include "hold.h"
+#include "nested.h"
 #include "process.h"
 
 /* ---- children -------------------------------------------------------- */
@@ -182,6 +183,20 @@ EXPORT void thrd_exit(int result) {
     REAL(thrd_exit)(result);
     __builtin_unreachable();
 }
+
+/* ---- out of a signal handler ------------------------------------------ */
+
+#define JUMP(name) \
+    EXPORT void name(struct __jmp_buf_tag environment[1], int value) { \
+        nested_abandon(); \
+        REAL(name)(environment, value); \
+        __builtin_unreachable(); \
+    }
+
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
 
 /* ---- what a second thread or a call of ours would break -------------- */
 

@@ -12,34 +12,23 @@
 
 enum { SET_BYTES_LIMIT = 8192 }; /* 65 536 descriptors in a set that we copy */
 
-/* Make `asked`, the same wait with timeout zero, before the real one? */
-enum ask { END_TURN, KEEP_TURN, ASK_FIRST };
-
-static enum ask how(bool only_writable) {
-    if (hold_asks_first() || (only_writable && hold_holding()))
-        return ASK_FIRST;
-    return only_writable ? KEEP_TURN : END_TURN;
-}
-
-/* After asking: true when the answer stands; else the real wait follows. */
-static bool answered(int result) {
+/* Ask with timeout zero?  True when that answer stands; else the real wait
+ * follows, and the turn has ended if it had to. */
+static bool asked(int result) {
     bool at_once = result != 0;
-    if (self.turn)
-        hold_asked(at_once);
+    hold_asked(at_once);
+    if (!at_once)
+        hold_end_turn(PUSH_WAIT);
     return at_once;
 }
 
-#define ASK(only_writable, with_timeout_zero) \
+#define ASK_FIRST(only_writable, with_timeout_zero) \
     do { \
-        enum ask ask = how(only_writable); \
-        if (ask == ASK_FIRST) { \
+        if (hold_before_poll(only_writable)) { \
             int result = with_timeout_zero; \
-            if (answered(result)) \
+            if (asked(result)) \
                 return result; \
-            ask = END_TURN; \
         } \
-        if (ask == END_TURN) \
-            hold_end_turn(PUSH_WAIT); \
     } while (0)
 
 static bool polls_writability(const struct pollfd *fds, nfds_t count) {
@@ -53,7 +42,7 @@ static const struct timespec no_time;
 
 static int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
     if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK(polls_writability(fds, count), REAL(poll)(fds, count, 0));
+        ASK_FIRST(polls_writability(fds, count), REAL(poll)(fds, count, 0));
     return REAL(poll)(fds, count, timeout);
 }
 
@@ -64,7 +53,7 @@ static bool is_zero(const struct timespec *t) {
 static int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
-        ASK(polls_writability(fds, count), REAL(ppoll)(fds, count, &no_time, mask));
+        ASK_FIRST(polls_writability(fds, count), REAL(ppoll)(fds, count, &no_time, mask));
     return REAL(ppoll)(fds, count, timeout, mask);
 }
 
@@ -101,21 +90,21 @@ static int ask_select(struct sets *s, int count, const sigset_t *mask) {
     return REAL(select)(count, s->given[0], s->given[1], s->given[2], &zero);
 }
 
-/* Out of line: the copies are large.  1: `*result` stands. */
+/* Out of line: the copies are large.  True: `*result` stands. */
 __attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set *out,
                                                    fd_set *except, const sigset_t *mask,
                                                    int *result) {
     struct sets s;
-    enum ask ask = how(out && !in && !except);
-    if (ask == KEEP_TURN)
+    if (!hold_before_poll(out && !in && !except))
         return false;
-    if (ask == ASK_FIRST && save_sets(&s, count, in, out, except)) {
-        *result = ask_select(&s, count, mask);
-        if (answered(*result))
-            return true;
-        restore_sets(&s);
+    if (!save_sets(&s, count, in, out, except)) {
+        hold_end_turn(PUSH_WAIT);
+        return false;
     }
-    hold_end_turn(PUSH_WAIT);
+    *result = ask_select(&s, count, mask);
+    if (asked(*result))
+        return true;
+    restore_sets(&s);
     return false;
 }
 
@@ -140,20 +129,20 @@ static int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
 static int unstall_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
                                const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
+        ASK_FIRST(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
     return REAL(epoll_pwait)(fd, events, most, timeout, mask);
 }
 
 static int unstall_epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
     if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK(false, REAL(epoll_wait)(fd, events, most, 0));
+        ASK_FIRST(false, REAL(epoll_wait)(fd, events, most, 0));
     return REAL(epoll_wait)(fd, events, most, timeout);
 }
 
 static int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
                                 const struct timespec *timeout, const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
-        ASK(false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
+        ASK_FIRST(false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
     return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
 }
 

@@ -16,6 +16,8 @@ enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 1024 /* IOV_MAX */ };
 struct gather {
     uint32_t head, tail; /* bytes [head, tail) wait */
     uint32_t capacity;
+    bool in_flight;      /* inside the sendmsg of gather_send() */
+    uint64_t before;     /* bytes that the kernel had taken before it */
     struct gather *next;
     char bytes[];
 };
@@ -78,6 +80,7 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
         if (!g)
             return false;
         g->head = g->tail = 0;
+        g->in_flight = false;
         c->gather = g;
     }
     if (bytes > g->capacity - g->tail) {
@@ -126,13 +129,22 @@ static bool passing(ssize_t error) {
 ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
     struct iovec parts[MOST_PARTS];
     for (;;) {
-        size_t waiting = gather_length(c), used = 0;
+        size_t waiting = gather_length(c), used = 0, extra = 0;
         if (waiting)
             parts[used++] = gather_front(c);
-        for (size_t i = 0; i < count && used < MOST_PARTS; i++)
+        for (size_t i = 0; i < count && used < MOST_PARTS; i++) {
+            extra += iov[i].iov_len;
             parts[used++] = iov[i];
+        }
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = used};
+        if (waiting) {
+            c->gather->before = c->counts.bytes - waiting - extra;
+            c->gather->in_flight = true;
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        }
         ssize_t sent = kernel->send(fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (waiting)
+            c->gather->in_flight = false;
         if (sent < 0) {
             if (waiting && !passing(sent)) {
                 conn_keep_error(c, (int)-sent);
@@ -147,6 +159,20 @@ ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
         }
         gather_sent(c, (size_t)sent); /* and again, until the kernel itself says EAGAIN */
     }
+}
+
+void gather_resolve(struct conn *c) {
+    struct kernel_segments now;
+    if (!c->gather || !c->gather->in_flight)
+        return;
+    c->gather->in_flight = false;
+    size_t waiting = gather_length(c), taken = waiting;
+    if (c->origin != ORIGIN_FOREIGN && kernel->segments(c->fd, &now) == 0) {
+        uint64_t total = now.bytes_sent + now.bytes_queued;
+        uint64_t of_these = total > c->gather->before ? total - c->gather->before : 0;
+        taken = of_these < waiting ? (size_t)of_these : waiting;
+    }
+    gather_sent(c, taken);
 }
 
 bool gather_flush(struct conn *c, int flags) {

@@ -35,6 +35,10 @@ bool gather_flush(struct conn *c, int flags);
 struct iovec gather_front(const struct conn *c);
 void gather_sent(struct conn *c, size_t sent);
 
+/* A send of gathered bytes was interrupted for good (a handler that never comes
+ * back): ask the kernel how many of them it has taken. */
+void gather_resolve(struct conn *c);
+
 /* Forget the bytes and give the buffer back. */
 void gather_drop(struct conn *c);
 void gather_free(struct conn *c);

@@ -188,30 +188,45 @@ static bool may_touch(void) {
     return ours() && self.turn != NULL;
 }
 
+/* Lock held. */
+static void end_turn(struct conn *c, enum push_cause cause) {
+    struct policy *p = &c->policy;
+    self.turn = NULL;
+    hold_push(c, cause);
+    if (c->turn_owner != &self)
+        return; /* another thread has gone on with the message */
+    c->turn_owner = NULL;
+    policy_turn_ends(p);
+    if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
+        c->wait_began = now_ns();
+}
+
 void hold_end_turn_slow(enum push_cause cause) {
     if (!may_touch())
         return;
     struct conn *c = self.turn;
-    self.turn = NULL;
     conn_lock(c);
-    hold_push(c, cause);
-    if (c->turn_owner == &self) {
-        c->turn_owner = NULL;
-        policy_turn_ends(&c->policy);
-        if (cause == PUSH_WAIT && c->policy.nodelay && !c->policy.app_nodelay)
-            c->wait_began = now_ns();
-    }
+    end_turn(c, cause);
     conn_unlock(c);
+}
+
+bool hold_before_poll(bool only_writable) {
+    if (!may_touch())
+        return false;
+    struct conn *c = self.turn;
+    conn_lock(c);
+    bool holding = c->held || gather_length(c) > 0;
+    bool ask = policy_asks_first(&c->policy) || (only_writable && holding);
+    if (!ask && !only_writable)
+        end_turn(c, PUSH_WAIT);
+    conn_unlock(c);
+    return ask;
 }
 
 bool hold_holding(void) {
     if (!self.turn || !may_touch())
         return false;
     return LOAD(&self.turn->held) || LOAD(&self.turn->gather) != NULL;
-}
-
-bool hold_asks_first(void) {
-    return may_touch() && policy_asks_first(&self.turn->policy);
 }
 
 void hold_asked(bool at_once) {

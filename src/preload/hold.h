@@ -23,10 +23,10 @@ static inline void hold_end_turn(enum push_cause cause) {
 /* Does the open turn of this thread hold bytes (in the kernel or gathered)? */
 bool hold_holding(void);
 
-/* Should a wait be asked first with timeout zero?  True where the connection's
- * messages are known to go on after a wait that returns at once. */
-bool hold_asks_first(void);
-/* ... and its answer.  Keeps errno. */
+/* Before a wait for readiness.  True: ask first, by the same wait with timeout
+ * zero, and say hold_asked(); if nothing came back, hold_end_turn() and wait.
+ * False: go on, the turn has ended where it had to. */
+bool hold_before_poll(bool only_writable);
 void hold_asked(bool at_once);
 
 /* In coalesce: before an act that others can see.  Gathered bytes leave; what

@@ -13,6 +13,7 @@
 #include <pty.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -65,6 +66,7 @@ int _IO_fclose(FILE *stream);
 FILE *_IO_popen(const char *command, const char *mode);
 int __dprintf_chk(int fd, int flag, const char *format, ...);
 int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments);
+void __longjmp_chk(jmp_buf environment, int value) __attribute__((noreturn));
 pid_t __fork(void);
 pid_t __libc_fork(void);
 pid_t _Fork(void);

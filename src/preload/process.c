@@ -15,6 +15,7 @@
 #include "hold.h"
 #include "kernel.h"
 #include "log.h"
+#include "nested.h"
 #include "raw.h"
 #include "real.h"
 #include "shim.h"
@@ -41,6 +42,7 @@ static void fork_happened(void) {
     fork_generation = (fork_generation + 1) & 0x3fffffff;
     self.turn = NULL;
     self.draining = NULL;
+    self.deferred = NULL;
     ticker_forked();
     stats_forked();
     doubt_epoch++;
@@ -110,7 +112,7 @@ static bool initialise(void) {
     if (!config()->children)
         leave_preload(environ);
     *open_gate = GATE_OPEN;
-    gate = open_gate;
+    STORE_RELEASE(&gate, (const volatile uint8_t *)open_gate);
     look_at_standard_streams();
     return true;
 }
@@ -135,7 +137,7 @@ bool gate_slow(void) {
 }
 
 __attribute__((constructor)) static void constructor(void) {
-    if (*gate != GATE_OPEN)
+    if (*LOAD(&gate) != GATE_OPEN)
         gate_slow();
 }
 
@@ -172,8 +174,10 @@ void process_runs_program(void) {
 }
 
 void process_is_replaced(void) {
-    if (!ours())
+    if (!ours()) {
+        nested_process_ends();
         return;
+    }
     process_runs_program();
     stats_report();
 }
@@ -183,8 +187,10 @@ static void still_gathered(struct conn *c, void *left) {
 }
 
 void process_ends(void) {
-    if (!ours())
+    if (!ours()) {
+        nested_process_ends();
         return;
+    }
     hold_end_turn(PUSH_PROCESS);
     /* What was gathered and finds no room in the kernel would be lost with us:
      * wait for the peer, but no longer than a second. */

@@ -36,6 +36,21 @@ struct out {
 
 ssize_t shim_write(const struct out *out);
 
+/* The bytes of a write, whatever its form. */
+struct parts {
+    const struct iovec *iov;
+    size_t count;
+    size_t bytes;
+    struct iovec one;
+    bool valid; /* false: forward as it is, the kernel will say what is wrong */
+};
+
+void shim_parts_of(const struct out *out, struct parts *p);
+/* The call as the application made it. */
+ssize_t shim_forward(const struct out *out);
+/* Gathered bytes, then this write, in one sendmsg.  Lock held; released. */
+ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p);
+
 /* A call that moves bytes into `fd` but can be neither held nor gathered
  * (sendfile, splice, sendmmsg): before it, ... */
 bool shim_bulk_begins(int fd, size_t bytes, bool more, struct conn **c);

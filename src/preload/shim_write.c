@@ -16,6 +16,7 @@
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
+#include "nested.h"
 #include "raw.h"
 #include "real.h"
 #include "shim.h"
@@ -26,7 +27,7 @@ enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM }
 
 /* ---- the forms of a write -------------------------------------------- */
 
-static ssize_t forward(const struct out *o) {
+ssize_t shim_forward(const struct out *o) {
     switch (o->form) {
     case OUT_WRITE:
         return REAL(write)(o->fd, o->buffer, o->bytes);
@@ -44,16 +45,7 @@ static ssize_t forward(const struct out *o) {
     return -1;
 }
 
-/* The bytes of a write, whatever its form. */
-struct parts {
-    const struct iovec *iov;
-    size_t count;
-    size_t bytes;
-    struct iovec one;
-    bool valid; /* false: forward as it is, the kernel will say what is wrong */
-};
-
-static void parts_of(const struct out *o, struct parts *p) {
+void shim_parts_of(const struct out *o, struct parts *p) {
     switch (o->form) {
     case OUT_WRITE:
     case OUT_SEND:
@@ -173,8 +165,7 @@ static bool drain(struct conn *c, const struct out *o) {
     return true;
 }
 
-/* Gathered bytes, then this write, in one sendmsg.  Lock held; released. */
-static ssize_t send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
+ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
     bool alone = special(o) || !p->valid || c->draining;
     ssize_t sent = -EAGAIN;
     if (!alone) {
@@ -182,7 +173,7 @@ static ssize_t send_after_gathered(struct conn *c, const struct out *o, const st
         c->counts.pushes[PUSH_WRITE]++;
     } else if (!c->draining && gather_flush(c, 0)) {
         conn_unlock(c);
-        return forward(o);
+        return shim_forward(o);
     }
     if (c->kept_error) {
         int error = shim_take_error(c);
@@ -205,7 +196,7 @@ static ssize_t send_after_gathered(struct conn *c, const struct out *o, const st
         return -1;
     conn_unlock(c);
     if (sent <= 0)
-        return forward(o);
+        return shim_forward(o);
     ssize_t rest = forward_rest(o, p, (size_t)sent);
     return rest < 0 ? sent : sent + rest;
 }
@@ -290,7 +281,7 @@ static void established(struct conn *c) {
 /* The number leads to no socket: closed and born again where we could not see. */
 static ssize_t plain_after_all(const struct out *o) {
     fds_forget(o->fd);
-    return forward(o);
+    return shim_forward(o);
 }
 
 /* Start the window's thread, if this write is to be the first one held. */
@@ -306,18 +297,18 @@ static struct conn *with_ticker(struct conn *c, const struct out *o,
 
 static ssize_t write_to(struct conn *c, const struct out *o) {
     struct parts p;
-    parts_of(o, &p);
+    shim_parts_of(o, &p);
     if (UNLIKELY(!p.valid)) {
         if (gather_length(c))
-            return send_after_gathered(c, o, &p);
+            return shim_send_after_gathered(c, o, &p);
         conn_unlock(c);
-        return forward(o);
+        return shim_forward(o);
     }
     struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, special(o)};
     hold_join_turn(c);
     c = with_ticker(c, o, &w);
     if (UNLIKELY(!c))
-        return forward(o);
+        return shim_forward(o);
     struct policy_limits limits = limits_now();
     struct policy_action action = decide(c, &limits, &w);
     bool was_held = c->held;
@@ -335,7 +326,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     }
     prepare(c, &action, o->fd);
     if (gather_length(c))
-        return send_after_gathered(c, o, &p);
+        return shim_send_after_gathered(c, o, &p);
     c->held = action.how == WRITE_MORE || (was_held && w.more);
     if (action.how == WRITE_MORE) {
         c->counts.held++;
@@ -344,7 +335,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     }
     bool known = c->policy.established;
     conn_unlock(c);
-    ssize_t sent = action.how == WRITE_MORE ? forward_more(o, &p) : forward(o);
+    ssize_t sent = action.how == WRITE_MORE ? forward_more(o, &p) : shim_forward(o);
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
             return plain_after_all(o);
@@ -357,15 +348,15 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
 
 ssize_t shim_write(const struct out *o) {
     if (UNLIKELY(!ours()))
-        return forward(o);
+        return nested_write(o);
     uintptr_t word = fds_word(o->fd);
     if (self.turn && fds_conn(word) != self.turn)
         shim_other_write(o->fd);
     if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
-        return forward(o);
+        return shim_forward(o);
     struct conn *c = shim_find(o->fd);
     if (!c)
-        return forward(o);
+        return shim_forward(o);
     if (UNLIKELY(c->kept_error)) {
         int error = shim_take_error(c);
         conn_unlock(c);

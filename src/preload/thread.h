@@ -5,7 +5,7 @@
  * library can also be loaded late (docs/design.md, "Fork, vfork, memory").
  *
  * Signal handlers run on the same thread-locals: `depth` tells a handler that
- * it interrupted us inside a connection's lock; its calls then pass through.
+ * it interrupted us inside a lock; its calls then go by nested.h.
  */
 #ifndef UNSTALL_THREAD_H
 #define UNSTALL_THREAD_H
@@ -13,10 +13,14 @@
 #include "base.h"
 
 struct conn;
+struct deferred;
 
 struct thread {
     struct conn *turn;     /* the connection of this thread's open turn, or NULL */
     struct conn *draining; /* a blocking send of gathered bytes is under way on it */
+    struct conn *locked;   /* the connection whose lock this thread holds */
+    uint32_t *spinning;    /* the short lock that it holds */
+    struct deferred *deferred; /* what a handler wrote meanwhile (nested.h) */
     uint32_t depth;        /* > 0: inside our own critical section */
     bool vforked;          /* a vfork child runs on this thread's memory: touch nothing */
     bool ends_watched;     /* the destructor for this thread's end is armed */
@@ -38,7 +42,7 @@ bool gate_slow(void);
 static inline bool ours(void) {
     if (UNLIKELY(self.vforked || self.depth))
         return false;
-    return LIKELY(*gate == GATE_OPEN) || gate_slow();
+    return LIKELY(*LOAD(&gate) == GATE_OPEN) || gate_slow();
 }
 
 #endif

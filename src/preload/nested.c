@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "nested.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "fds.h"
+#include "gather.h"
+#include "raw.h"
+
+enum { DEFERRED_SIZE = 16384, TRIES = 10000, WAIT_MS = 100, WAITS = 50 };
+
+struct deferred {
+    struct conn *conn;
+    int fd;
+    uint32_t used;
+    char bytes[];
+};
+
+static struct deferred *deferred_page(void) {
+    if (self.deferred)
+        return self.deferred;
+    long p = raw6(SYS_mmap, 0, DEFERRED_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                  -1, 0);
+    if (p < 0 && p > -4096)
+        return NULL;
+    struct deferred *d = (struct deferred *)p;
+    d->used = 0;
+    self.deferred = d;
+    return d;
+}
+
+/* Keep the bytes aside.  What does not fit is not accepted (a short write). */
+static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p) {
+    struct deferred *d = deferred_page();
+    if (!d)
+        return shim_forward(o);
+    d->conn = c;
+    d->fd = o->fd;
+    size_t room = DEFERRED_SIZE - sizeof(*d) - d->used, taken = 0;
+    for (size_t i = 0; i < p->count && room; i++) {
+        size_t n = p->iov[i].iov_len < room ? p->iov[i].iov_len : room;
+        memcpy(d->bytes + d->used, p->iov[i].iov_base, n);
+        d->used += (uint32_t)n;
+        taken += n;
+        room -= n;
+    }
+    return taken || p->bytes == 0 ? (ssize_t)taken : shim_forward(o);
+}
+
+void nested_catch_up(void) {
+    struct deferred *d = self.deferred;
+    if (!d || self.depth)
+        return;
+    self.deferred = NULL;
+    struct iovec part = {d->bytes, d->used};
+    for (int i = 0; i < WAITS && part.iov_len; i++) {
+        struct conn *c = fds_lock(d->fd);
+        if (c != d->conn) {
+            if (c)
+                conn_unlock(c);
+            break; /* closed since */
+        }
+        if (i == 0)
+            c->counts.bytes += part.iov_len;
+        ssize_t sent = gather_send(c, d->fd, &part, 1, 0);
+        conn_unlock(c);
+        if (sent > 0) {
+            part.iov_base = (char *)part.iov_base + sent;
+            part.iov_len -= (size_t)sent;
+        } else {
+            struct pollfd wait = {.fd = d->fd, .events = POLLOUT};
+            struct timespec most = {.tv_nsec = WAIT_MS * 1000000L};
+            raw5(SYS_ppoll, &wait, 1, &most, NULL, 0);
+        }
+    }
+    raw2(SYS_munmap, d, DEFERRED_SIZE);
+}
+
+static bool lock_soon(struct conn *c) {
+    for (int i = 0; i < TRIES; i++) {
+        if (conn_trylock(c))
+            return true;
+        if (i > TRIES / 2)
+            raw0(SYS_sched_yield);
+    }
+    return false;
+}
+
+ssize_t nested_write(const struct out *o) {
+    struct conn *c = self.depth && !self.vforked ? fds_conn(fds_word(o->fd)) : NULL;
+    struct parts p;
+    if (!c || LOAD(&c->policy.mode) != MODE_COALESCE)
+        return shim_forward(o);
+    shim_parts_of(o, &p);
+    if (!p.valid)
+        return shim_forward(o);
+    struct conn *outer = self.locked;
+    if (outer == c)
+        return defer(c, o, &p);
+    if (!LOAD(&c->gather) || !lock_soon(c))
+        return shim_forward(o);
+    c->counts.bytes += p.bytes;
+    ssize_t sent = shim_send_after_gathered(c, o, &p);
+    self.locked = outer;
+    return sent;
+}
+
+/* ---- handlers that do not come back ---------------------------------- */
+
+static void release(struct conn *c) {
+    gather_resolve(c);
+    self.depth = 1;
+    conn_unlock(c);
+}
+
+void nested_abandon(void) {
+    if (LIKELY(self.depth == 0) || self.vforked)
+        return;
+    if (self.spinning) {
+        __atomic_store_n(self.spinning, fork_generation << 1, __ATOMIC_RELEASE);
+        self.spinning = NULL;
+    }
+    if (self.locked)
+        release(self.locked);
+    self.depth = 0;
+    nested_catch_up();
+}
+
+static void flush(struct conn *c, void *unused) {
+    (void)unused;
+    gather_flush(c, 0);
+}
+
+void nested_process_ends(void) {
+    if (self.depth == 0 || self.vforked)
+        return;
+    nested_abandon();
+    fds_each(flush, NULL);
+}
