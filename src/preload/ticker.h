@@ -9,7 +9,8 @@
  * list already), or a futex wake when the ticker is parked.
  *
  * Promise: nothing is held longer than the window plus one tick and the
- * scheduler's delay.
+ * scheduler's delay.  The tick is the window (4 ms for longer windows), and 8 ms
+ * while every hold ends by itself.
  */
 #ifndef UNSTALL_TICKER_H
 #define UNSTALL_TICKER_H
