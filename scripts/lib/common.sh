@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+#
+# Sourced by the scripts: where things are, and how to say so.
+# shellcheck shell=bash
+
+# shellcheck disable=SC2034 # used by those who source this
+ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# The programs of administrators (nginx, tcpdump, ldconfig) are not in every user's PATH.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+export PATH
+
+# Debian's python3, whatever else comes first in PATH: the packages belong to it.
+# shellcheck disable=SC2034 # used by those who source this
+PYTHON=/usr/bin/python3
+
+say() {
+    printf '%s: %s\n' "${0##*/}" "$*"
+}
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# quietly COMMAND...: what it says counts only when it fails.
+quietly() {
+    local said
+    if ! said=$("$@" 2>&1); then
+        printf '%s\n' "$said" >&2
+        return 1
+    fi
+}
+
+# help_from_head: the comment block at the head of the calling script, but for the licence.
+help_from_head() {
+    sed -n '/^# SPDX/,/^[^#]/{/^# SPDX/d;/^[^#]/d;s/^# \{0,1\}//;p;}' "$0" | sed '1{/^$/d;}'
+}

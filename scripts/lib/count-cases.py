@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Counts the cases of the last `meson test` of a build folder.
+
+    count-cases.py [--outcome failed] [--case NAME:passed] [--skipped-is-failed] BUILD
+    count-cases.py --suites BUILD        the names of the suites, one a line
+
+Meson knows programs, we count the cases inside: each test that writes JUnit XML (pytest's
+--junitxml=FILE, Criterion's --xml=FILE) names the file in its command line.  A program that failed
+although its report shows no failed case (it crashed, ran out of time, or wrote none) counts as one
+failed case more; a program without a report is one case.  The last line is the sum; the exit code
+is 0 only if nothing failed and something passed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+REPORT_OPTIONS = ("--junitxml=", "--junit-xml=", "--xml=")
+OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
+
+
+def report_of(command):
+    """The JUnit file that a test's command line names, or None."""
+    for word in command:
+        for option in REPORT_OPTIONS:
+            if word.startswith(option):
+                return Path(word[len(option):])
+    return None
+
+
+def outcome_of_case(case):
+    """passed, failed or skipped, for one <testcase> of pytest or Criterion."""
+    status = case.get("status", "PASSED")
+    if case.find("failure") is not None or case.find("error") is not None or \
+            status in ("FAILED", "ERRORED"):
+        return "failed"
+    if case.find("skipped") is not None or status == "SKIPPED":
+        return "skipped"
+    return "passed"
+
+
+def cases_of_report(path):
+    """[(name, outcome)] of one JUnit file; raises OSError or ParseError."""
+    cases = []
+    for suite in xml.parse(path).getroot().iter("testsuite"):
+        for case in suite.findall("testcase"):
+            owner = case.get("classname") or suite.get("name")
+            cases.append((f"{owner}::{case.get('name')}", outcome_of_case(case)))
+    return cases
+
+
+def cases_of_program(name, result, command):
+    """[(name, outcome)] of one program that Meson ran."""
+    own = OUTCOMES.get(result, "failed")
+    report = report_of(command)
+    if report is None or (own == "skipped" and not report.exists()):
+        return [(name, own)]
+    try:
+        cases = cases_of_report(report)
+    except (OSError, xml.ParseError) as error:
+        return [(f"{name}: no report: {error}", "failed")]
+    if own == "failed" and all(outcome != "failed" for _, outcome in cases):
+        cases.append((f"{name}: ended with {result}", "failed"))
+    return cases
+
+
+def programs_of_log(path):
+    """(name, result, command) of every program in Meson's testlog.json; nothing where it is absent."""
+    if not path.exists():
+        return
+    for line in path.read_text(encoding="utf-8").splitlines():
+        test = json.loads(line)
+        yield test["name"], test["result"], test["command"]
+
+
+def suites_of(build):
+    """The suites of a configured build folder, in the order in which Meson lists them."""
+    listing = subprocess.run(["meson", "introspect", "--tests", str(build)], check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    names = [suite.split(":")[-1] for test in json.loads(listing) for suite in test["suite"]]
+    return list(dict.fromkeys(names))
+
+
+def summary(count):
+    """N passed, N failed[, N skipped]"""
+    line = f"{count['passed']} passed, {count['failed']} failed"
+    return line + (f", {count['skipped']} skipped" if count["skipped"] else "")
+
+
+def main():
+    """Prints what failed or was skipped, then the sum; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--suites", action="store_true")
+    parser.add_argument("--outcome", choices=("passed", "failed"), default="passed")
+    parser.add_argument("--case", action="append", default=[])
+    parser.add_argument("--skipped-is-failed", action="store_true")
+    parser.add_argument("build", type=Path)
+    wanted = parser.parse_args()
+    if wanted.suites:
+        print("\n".join(suites_of(wanted.build)))
+        return 0
+
+    cases = [tuple(case.rsplit(":", 1)) for case in wanted.case]
+    for program in programs_of_log(wanted.build / "meson-logs/testlog.json"):
+        cases += cases_of_program(*program)
+    if wanted.skipped_is_failed:
+        cases = [(name, "failed") if outcome == "skipped" else (name, outcome)
+                 for name, outcome in cases]
+    if wanted.outcome == "failed" and all(outcome != "failed" for _, outcome in cases):
+        cases.append(("meson test", "failed"))
+
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    for name, outcome in cases:
+        count[outcome] += 1
+        if outcome != "passed":
+            print(f"{outcome}: {name}")
+    print(summary(count))
+    return 0 if count["passed"] and not count["failed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""meson install: the files, and a bare LD_PRELOAD=libunstall.so that finds them."""
+
+import subprocess
+
+import pytest
+
+from harness import BUILD_ROOT, AnsweringPeer, bare_env, program, run_client
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A DESTDIR with the build installed into it."""
+    folder = tmp_path_factory.mktemp("destdir")
+    subprocess.run(["meson", "install", "-C", BUILD_ROOT, "--no-rebuild", "--destdir", folder],
+                   check=True, capture_output=True, text=True, env=bare_env())
+    return folder
+
+
+def only(root, name):
+    (path,) = [path for path in root.rglob(name) if path.is_file()]
+    return path
+
+
+def test_the_library_is_installed_under_its_bare_name(root):
+    path = only(root, "libunstall.so")
+    assert "lib" in path.parent.parts[-1] or "lib" in path.parent.parts[-2]
+
+
+def test_the_manual_is_installed(root):
+    assert only(root, "libunstall.7*").parent.name == "man7"
+
+
+def test_nothing_of_the_tests_is_installed(root):
+    names = [path.name for path in root.rglob("*") if path.is_file()]
+    assert not [name for name in names if "hook" in name or "test" in name]
+
+
+@pytest.mark.parametrize("mode", ["nodelay", "auto"])
+def test_a_bare_name_works_where_the_loader_looks(root, mode):
+    folder = only(root, "libunstall.so").parent
+    with AnsweringPeer() as peer:
+        done = run_client(program("put_write"), mode, *peer.target, 12,
+                          LD_PRELOAD="libunstall.so", LD_LIBRARY_PATH=folder)
+    assert done.median_ms < 5

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""A program linked with musl runs under the library, which was built with glibc, and is cured."""
+
+import shutil
+
+import pytest
+
+from harness import (CURING_MODES, MODES, AnsweringPeer, pattern, program, run, run_client, preload_env, skip)
+
+EXCHANGES = 12
+
+
+def musl_program(name):
+    if shutil.which("musl-gcc") is None:
+        skip("musl-gcc is not installed")
+    # Debian's musl folder lacks the kernel's headers: they come from the system's, searched last.
+    return program(name, "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu",
+                   "-idirafter", "/usr/include/aarch64-linux-gnu", cc="musl-gcc")
+
+
+def measured(name, mode):
+    with AnsweringPeer() as peer:
+        done = run_client(musl_program(name), mode, *peer.target, EXCHANGES)
+    assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
+    return done
+
+
+NAMES = ("put_write", "put_sendmsg", "between_poll", "reader_thread", "write_to_dup", "child_exchanges",
+         "body_sendfile")
+
+
+def test_it_is_a_musl_program():
+    with open(musl_program("put_write"), "rb") as binary:
+        assert b"ld-musl" in binary.read()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bare_musl_program_stalls(name):
+    assert measured(name, "bare").median_ms > 5
+
+
+@pytest.mark.parametrize("mode", ["off", "observe"])
+def test_musl_program_stalls_where_nothing_is_cured(mode):
+    assert measured("put_write", mode).median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("name", NAMES)
+def test_musl_program_is_cured(name, mode):
+    assert measured(name, mode).median_ms < 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_musl_program_without_the_pattern_says_nothing(mode):
+    done = run([musl_program("plain_unix")], preload_env(mode))
+    assert (done.stdout, done.stderr) == ("", "")

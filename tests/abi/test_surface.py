@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""The library from outside: exactly the written names, libc alone, one anonymous version, little TLS."""
+
+import re
+import subprocess
+
+import pytest
+
+from harness import BUILD_ROOT, HOOK_LIB, LIB, SOURCE_ROOT, skip
+
+SURFACE = SOURCE_ROOT / "src/preload/surface.def"
+MAP = SOURCE_ROOT / "src/preload/unstall.map"
+
+
+def output_of(*argv):
+    return subprocess.run([str(word) for word in argv], check=True, capture_output=True, text=True).stdout
+
+
+def surface():
+    """Name -> (need, family, role) of the one table."""
+    rows = re.findall(r"^ROW\((\w+), (\w+), (\w+), (\w+)\)", SURFACE.read_text(encoding="utf-8"), re.M)
+    assert len({row[0] for row in rows}) == len(rows), "a name stands twice in surface.def"
+    return {name: tuple(rest) for name, *rest in rows}
+
+
+def symbols(path, *options):
+    """(kind, name without version) of a library's dynamic symbols."""
+    pairs = re.findall(r"^(?:[0-9a-f]+| +) (\w) (\S+)$", output_of("nm", "-D", *options, path), re.M)
+    return {(kind, name.split("@")[0]) for kind, name in pairs}
+
+
+def exported(path):
+    return {name for kind, name in symbols(path, "--defined-only") if kind != "A"}
+
+
+def test_every_written_name_is_exported_and_no_other():
+    assert exported(LIB) == set(surface())
+
+
+def test_the_hook_library_exports_the_switch_too():
+    assert exported(HOOK_LIB) == set(surface()) | {"unstall_hook_set_mode"}
+
+
+def test_both_names_of_one_function_are_there():
+    """fcntl and fcntl64, sendfile and sendfile64 are one address in glibc: an interposer needs both."""
+    for pair in (("fcntl", "fcntl64"), ("sendfile", "sendfile64"), ("pwritev2", "pwritev64v2")):
+        assert set(pair) <= exported(LIB)
+
+
+def musl_libc():
+    for path in ("/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"):
+        try:
+            return {name for _, name in symbols(path, "--defined-only")}
+        except subprocess.CalledProcessError:
+            continue
+    return skip("musl is not installed")
+
+
+def test_every_imported_name_exists_in_musl():
+    imported = {name for kind, name in symbols(LIB, "--undefined-only") if kind == "U"}
+    assert imported, "nothing imported: not the library"
+    assert imported - musl_libc() == set()
+
+
+def test_needs_libc_alone():
+    needed = re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", "-W", LIB))
+    assert set(needed) - {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"} == {"libc.so.6"}
+
+
+def test_no_version_of_its_own():
+    """A named version node would silently end interposition."""
+    assert "Version definition section" not in output_of("readelf", "-V", "-W", LIB)
+    text = re.sub(r"/\*.*?\*/", "", MAP.read_text(encoding="utf-8"), flags=re.S)
+    assert re.findall(r"(\S*)\s*\{", text) == [""]
+    assert re.search(r"local:\s*\*;\s*\};\s*$", text)
+
+
+def test_version_script_names_the_surface():
+    text = re.sub(r"/\*.*?\*/", "", MAP.read_text(encoding="utf-8"), flags=re.S)
+    listed = re.search(r"global:(.*?)local:", text, re.S).group(1)
+    assert sorted(re.findall(r"(\w+);", listed)) == sorted(surface())
+
+
+def test_thread_locals_are_few_and_static():
+    """Initial-exec, at most 512 bytes: what a later dlopen of others still finds room beside."""
+    segments = re.findall(r"^ +TLS +\S+ \S+ \S+ \S+ (0x[0-9a-f]+)", output_of("readelf", "-lW", LIB), re.M)
+    assert all(int(size, 16) <= 512 for size in segments)
+    if segments:
+        assert "STATIC_TLS" in output_of("readelf", "-dW", LIB)
+    assert "__tls_get_addr" not in {name for _, name in symbols(LIB)}
+
+
+def test_stack_is_not_executable_and_nothing_is_relocated_in_text():
+    """vfork is written in assembly: a forgotten note would make every host's stack executable."""
+    stack = re.search(r"^ +GNU_STACK +\S+ \S+ \S+ \S+ \S+ (\S+)", output_of("readelf", "-lW", LIB), re.M)
+    assert stack.group(1) == "RW"
+    assert "TEXTREL" not in output_of("readelf", "-dW", LIB)
+
+
+def manual_names():
+    """The names that the built manual page lists: the words set in bold in its section on names."""
+    page = next(iter(sorted(BUILD_ROOT.rglob("libunstall.7"))), None)
+    if page is None:
+        skip("no libunstall.7 in the build folder: scdoc is missing")
+    text = page.read_text(encoding="utf-8").replace("\\_", "_").replace("\\-", "-")
+    section = re.search(r'^\.SH "?INTERPOSED NAMES"?\n(.*?)(?=^\.SH |\Z)', text, re.S | re.M)
+    assert section, "libunstall.7 has no section INTERPOSED NAMES"
+    return set(re.findall(r"\\fB(\w+)\\fR", section.group(1)))
+
+
+def test_manual_lists_the_surface():
+    assert manual_names() == set(surface())
+
+
+@pytest.mark.parametrize("role", ["write", "read", "wait", "birth", "death", "option", "stdio", "process", "visible"])
+def test_every_role_has_names(role):
+    assert [name for name, row in surface().items() if row[2] == role]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Runs a client program of tests/preload/programs and reads the facts it prints at its end."""
+
+import json
+import statistics
+from dataclasses import dataclass
+
+from .library import SOURCE_ROOT, mode_env
+from .compile import compile_c
+from .process import run
+
+PROGRAMS = SOURCE_ROOT / "tests/preload/programs"
+
+# The first exchanges of a connection never stall: the receiver acknowledges at once.
+WARM = 3
+
+
+@dataclass
+class ClientRun:
+    """What a program measured on itself."""
+    facts: dict
+    stdout: str
+    stderr: str
+
+    @property
+    def median_ms(self):
+        """The median exchange after the warm-up, in milliseconds."""
+        return statistics.median(self.facts["us"][WARM:]) / 1000
+
+    @property
+    def segments(self):
+        """Data segments an exchange after the warm-up."""
+        return self.facts["segments"] / (len(self.facts["us"]) - WARM)
+
+
+def program(name, *flags, **options):
+    """The compiled binary of programs/<name>.c."""
+    return compile_c(PROGRAMS / f"{name}.c", *flags, **options)
+
+
+def run_client(binary, mode, *arguments, timeout=60, preloaded=None, **variables):
+    """Run a program that ends with report() of client.h; `mode` may be `bare`.
+
+    Upper-case keywords are environment variables, the others go to subprocess.
+
+    Asserts that the library was loaded in the child, or was not in the bare one.
+    """
+    popen = {key: variables.pop(key) for key in list(variables) if not key.isupper()}
+    done = run([binary, *arguments], mode_env(mode, **variables), timeout=timeout, **popen)
+    facts = json.loads(done.stdout.splitlines()[-1])
+    expected = mode != "bare" if preloaded is None else preloaded
+    assert facts["loaded"] is expected, f"loaded: {facts['loaded']}, expected: {expected}"
+    return ClientRun(facts, done.stdout, done.stderr)

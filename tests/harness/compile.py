@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Compiles a test program once and remembers the binary in the build root."""
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .library import BUILD_ROOT
+
+_COMMON = ("-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
+
+
+def compile_c(source, *flags, cc="gcc", libraries=()):
+    """The path of the binary made from `source`; compiled only if it, its headers or flags changed.
+
+    Programs are built without _FORTIFY_SOURCE unless `flags` ask for it, so that the call written
+    in the source is the call made.
+    """
+    source = Path(source)
+    command = [cc, *_COMMON, "-U_FORTIFY_SOURCE", *flags, str(source)]
+    digest = hashlib.sha256(" ".join([*command, *libraries]).encode())
+    for text in [source, *sorted(source.parent.glob("*.h"))]:
+        digest.update(text.read_bytes())
+    folder = BUILD_ROOT / "test-bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    binary = folder / f"{source.stem}-{digest.hexdigest()[:12]}"
+    if binary.exists():
+        return binary
+    # Several test runs may compile at once: each into its own name, the rename decides.
+    handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{source.stem}-")
+    os.close(handle)
+    links = [f"-l{library}" for library in libraries]
+    done = subprocess.run([*command, "-o", draft, *links], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        os.unlink(draft)
+        raise AssertionError(f"{source} does not compile:\n{done.stderr}")
+    os.chmod(draft, 0o755)
+    os.rename(draft, binary)
+    return binary

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Where the library under test lies, and the environments that children get."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+SOURCE_ROOT = Path(os.environ.get("UNSTALL_SOURCE_ROOT", Path(__file__).resolve().parents[2]))
+BUILD_ROOT = Path(os.environ.get("UNSTALL_BUILD_ROOT", SOURCE_ROOT / "build"))
+LIB = Path(os.environ.get("UNSTALL_LIB", BUILD_ROOT / "src/preload/libunstall.so"))
+HOOK_LIB = Path(os.environ.get("UNSTALL_HOOK_LIB", BUILD_ROOT / "src/preload/libunstall-hook.so"))
+
+PASSING_MODES = ("off", "observe")
+CURING_MODES = ("nodelay", "cork", "coalesce", "auto")
+MODES = PASSING_MODES + CURING_MODES
+
+# What tells the tests about the build is no business of the programs under test.
+_OWN = {"LD_PRELOAD"}
+
+
+def bare_env(**variables):
+    """This process's environment without the library and without any UNSTALL_ variable."""
+    env = {name: value for name, value in os.environ.items()
+           if name not in _OWN and not name.startswith("UNSTALL_")}
+    env.update({name: str(value) for name, value in variables.items()})
+    return env
+
+
+def preload_env(mode=None, library=None, **variables):
+    """An environment with the library loaded.
+
+    `mode` is UNSTALL_MODE (None: unset, the default mode).  Other keywords are environment
+    variables by their full names, UNSTALL_ ones or any others.
+    """
+    env = bare_env(LD_PRELOAD=library or LIB)
+    if mode is not None:
+        env["UNSTALL_MODE"] = mode
+    env.update({name: str(value) for name, value in variables.items()})  # may name LD_PRELOAD too
+    return env
+
+
+def mode_env(mode, **variables):
+    """preload_env(mode), where the mode `bare` means: without the library."""
+    if mode == "bare":
+        kept = {name: value for name, value in variables.items() if not name.startswith("UNSTALL_")}
+        return bare_env(**kept)
+    return preload_env(mode, **variables)
+
+
+def skip(reason):
+    """Skip this test; a failure where UNSTALL_TESTS_MUST_RUN=1 says that nothing may be skipped."""
+    if os.environ.get("UNSTALL_TESTS_MUST_RUN") == "1":
+        pytest.fail(f"must not be skipped here: {reason}", pytrace=False)
+    pytest.skip(reason)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Peers on loopback, in threads of the test process, which is never preloaded."""
+
+import socket
+import string
+import threading
+import time
+
+
+_SIGNS = (string.digits + string.ascii_uppercase + string.ascii_lowercase).encode()
+
+
+def pattern(length, start=0):
+    """The bytes that programs/client.h sends: pieces out of place or out of order differ."""
+    return bytes(_SIGNS[(at * 7 + (at >> 6) * 13) % len(_SIGNS)] for at in range(start, start + length))
+
+
+class Connection:
+    """One accepted connection and all that arrived on it, with the time of each arrival."""
+
+    def __init__(self, sock):
+        self.socket = sock
+        self.received = bytearray()
+        self.arrivals = []  # (time.monotonic_ns(), bytes in all)
+        self._taken = 0
+
+    def _more(self):
+        piece = self.socket.recv(65536)
+        self.received += piece
+        if piece:
+            self.arrivals.append((time.monotonic_ns(), len(self.received)))
+        return bool(piece)
+
+    def take(self, length):
+        """The next `length` bytes; None if the stream ends before."""
+        while len(self.received) - self._taken < length:
+            if not self._more():
+                return None
+        self._taken += length
+        return bytes(self.received[self._taken - length:self._taken])
+
+    def drain(self):
+        """Read until the stream ends."""
+        while self._more():
+            pass
+
+    def arrival_of(self, position):
+        """When byte `position` (from 0) had arrived, in time.monotonic_ns(); None if it has not."""
+        return next((when for when, total in list(self.arrivals) if total > position), None)
+
+
+class Peer:
+    """A server that runs `serve(connection)` in a thread for each connection.
+
+    Use as a context manager.  What went wrong in `serve` is raised when the context ends; a
+    connection reset by the program under test is not wrong (`broken` counts them).
+    """
+
+    def __init__(self, serve=None, address="127.0.0.1", protocol=0, family=None):
+        if family is None:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        if serve is not None:
+            self.serve = serve
+        self.address = address
+        self.connections = []
+        self.broken = 0
+        self._errors = []
+        self._threads = []
+        self._listener = socket.socket(family, socket.SOCK_STREAM, protocol)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind((address, 0))
+        self._listener.listen(2048)
+        self.port = self._listener.getsockname()[1]
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+
+    def serve(self, connection):
+        raise NotImplementedError
+
+    @property
+    def target(self):
+        """The arguments that client programs take first: address and port."""
+        return [self.address, str(self.port)]
+
+    def _accept(self):
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            connection = Connection(sock)
+            self.connections.append(connection)
+            thread = threading.Thread(target=self._guard, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _guard(self, connection):
+        try:
+            self.serve(connection)
+        except (ConnectionError, TimeoutError):
+            self.broken += 1
+        except Exception as error:  # pylint: disable=broad-except
+            self._errors.append(error)
+        finally:
+            connection.socket.close()
+
+    def __enter__(self):
+        self._acceptor.start()
+        return self
+
+    def __exit__(self, kind, _value, _trace):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join(5)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(0.01 if kind else 5)
+        for connection in self.connections:
+            connection.socket.close()
+        if kind is None and self._errors:
+            raise self._errors[0]
+
+
+class AnsweringPeer(Peer):
+    """Answers every `request` bytes with one send of `reply` (bytes, or a number of them)."""
+
+    def __init__(self, request=300, reply=200, **where):
+        super().__init__(**where)
+        self.request = request
+        self.reply = b"r" * reply if isinstance(reply, int) else reply
+
+    def serve(self, connection):
+        while connection.take(self.request) is not None:
+            connection.socket.sendall(self.reply)
+
+
+class SilentPeer(Peer):
+    """Reads until the stream ends and never says a word."""
+
+    def serve(self, connection):
+        connection.drain()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""Plain children, and what /proc says about them."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+
+@dataclass
+class Finished:
+    """How a child ended and what it said."""
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(argv, env, *, timeout=60, check=True, **popen):
+    """Run a child to its end.  With `check`, an exit code other than 0 fails the test."""
+    popen.setdefault("stdin", subprocess.DEVNULL)
+    done = subprocess.run([str(word) for word in argv], env=env, timeout=timeout, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{argv} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def is_loaded(pid):
+    """Whether the running process `pid` has the library mapped."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return "libunstall" in maps.read()
+
+
+def descriptors_of(pid):
+    """Number -> target of the descriptors of a running process."""
+    folder = f"/proc/{pid}/fd"
+    return {int(name): os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}

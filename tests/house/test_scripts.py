@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""The scripts explain themselves, refuse what they do not know, and the tree keeps its habits."""
+
+import subprocess
+
+import pytest
+from scripts import load
+
+from harness import SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+COMMANDS = ["setup", "test", "demo"]
+SHELL = sorted([SOURCE_ROOT / "scripts" / name for name in COMMANDS] + [SOURCE_ROOT / ".ci/run"] +
+               list((SOURCE_ROOT / "scripts").rglob("*.sh")))
+SOURCES = sorted(path for folder in ("src", "tests", "scripts", "docs", ".ci")
+                 for path in (SOURCE_ROOT / folder).rglob("*")
+                 if path.suffix in (".c", ".h", ".S", ".def", ".map", ".py", ".sh") or
+                 path.name == "meson.build" or path in SHELL)
+
+
+def name_of(path):
+    """A path as the tree sees it, for the names of cases."""
+    return str(path.relative_to(SOURCE_ROOT))
+
+
+def run(command, *arguments):
+    """One of our commands, to its end."""
+    return subprocess.run([SOURCE_ROOT / "scripts" / command, *arguments], check=False, timeout=30,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_how_to_use_it(command):
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Usage: scripts/{command} ")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_refused(command):
+    done = run(command, "--no-such-option")
+    assert done.returncode == 1
+    assert "--no-such-option" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["", "0", "1", "ten", "-5"])
+def test_the_demo_refuses_a_number_of_exchanges_that_measures_nothing(value):
+    assert "expected a number" in run("demo", "--exchanges", value).stderr
+
+
+@pytest.mark.parametrize("path", SHELL, ids=name_of)
+def test_shell_is_free_of_syntax_errors(path):
+    subprocess.run(["bash", "-n", path], check=True)
+
+
+def test_each_source_names_its_licence_at_its_head():
+    heads = {path: path.read_text(encoding="utf-8").splitlines()[:3] for path in SOURCES}
+    assert [name_of(path) for path, head in heads.items()
+            if not any("SPDX-License-Identifier: MIT" in line for line in head)] == []
+
+
+def test_a_block_is_filled_and_can_be_filled_again():
+    fill = load("fill-block")
+    text = "a\n<!-- demo:begin -->\nold\n<!-- demo:end -->\nb\n"
+    once = fill.filled(text, "demo", "1 2\n")
+    assert "old" not in once and "```\n1 2\n```" in once
+    assert once.startswith("a\n") and once.endswith("\nb\n")
+    assert fill.filled(once, "demo", "1 2\n") == once
+
+
+def test_a_missing_block_is_an_error():
+    with pytest.raises(SystemExit, match="no block"):
+        load("fill-block").filled("text", "demo", "1 2\n")

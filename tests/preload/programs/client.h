@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the test programs share: connect to the peer in the test process, run
+ * exchanges, mark the system call trace, print the facts as one line of JSON.
+ *
+ * Every client takes: ADDRESS PORT [COUNT [PROTOCOL]].  An exchange is a
+ * message of HEADER + BODY bytes and an answer of REPLY bytes, the sizes of
+ * harness.AnsweringPeer.
+ *
+ * What this header does on its own account (marks, TCP_INFO) are raw system
+ * calls: no library sees them.
+ */
+#ifndef UNSTALL_TEST_CLIENT_H
+#define UNSTALL_TEST_CLIENT_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UNUSED __attribute__((unused))
+
+enum { HEADER = 200, BODY = 100, REPLY = 200, WARM = 3, MOST = 4096 };
+
+/* Marks: exchange numbers below MOST, then these. */
+enum { MARK_BASE = 1000000000, BEGIN = MOST, END, PAUSE };
+
+/* ---- raw system calls ------------------------------------------------- */
+
+static UNUSED long raw_call(long number, long a, long b, long c, long d, long e)
+{
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+    return x0;
+#else
+#error "no raw system call known for this machine"
+#endif
+}
+
+/* Leaves a mark in the trace: harness.strace knows it. */
+static UNUSED void mark(int number)
+{
+    raw_call(SYS_getsid, MARK_BASE + number, 0, 0, 0, 0);
+}
+
+static UNUSED int raw_option(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t length = sizeof value;
+    long failed = raw_call(SYS_getsockopt, fd, level, name, (long)&value, (long)&length);
+    return failed < 0 ? (int)failed : value;
+}
+
+static UNUSED unsigned data_segments(int fd)
+{
+    struct tcp_info info;
+    socklen_t length = sizeof info;
+    memset(&info, 0, sizeof info);
+    raw_call(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)&info, (long)&length);
+    return info.tcpi_data_segs_out;
+}
+
+/* ---- small helpers ---------------------------------------------------- */
+
+static UNUSED _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    exit(99);
+}
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) die(__FILE__ ": " #condition);                                           \
+    } while (0)
+
+static UNUSED long now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000L + now.tv_nsec / 1000;
+}
+
+/* The next bytes of a stream, letters and digits: harness.pattern() is the same. */
+static UNUSED void fill(char *buffer, size_t length, size_t start)
+{
+    static const char signs[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    for (size_t i = 0; i < length; i++) {
+        size_t at = start + i;
+        buffer[i] = signs[(at * 7 + (at >> 6) * 13) % (sizeof signs - 1)];
+    }
+}
+
+/* ---- connecting ------------------------------------------------------- */
+
+typedef struct {
+    const char *address;
+    int port;
+    int count;
+    int protocol;
+} client_t;
+
+static UNUSED client_t client_arguments(int argc, char **argv)
+{
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s ADDRESS PORT [COUNT [PROTOCOL]]\n", argv[0]);
+        exit(99);
+    }
+    client_t client = {argv[1], atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 12,
+                       argc > 4 ? atoi(argv[4]) : 0};
+    if (client.count > MOST) client.count = MOST;
+    return client;
+}
+
+static UNUSED int connect_to(client_t client)
+{
+    if (strchr(client.address, ':')) {
+        struct sockaddr_in6 peer = {.sin6_family = AF_INET6, .sin6_port = htons(client.port)};
+        inet_pton(AF_INET6, client.address, &peer.sin6_addr);
+        int fd = socket(AF_INET6, SOCK_STREAM, client.protocol);
+        CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0);
+        return fd;
+    }
+    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
+    inet_pton(AF_INET, client.address, &peer.sin_addr);
+    int fd = socket(AF_INET, SOCK_STREAM, client.protocol);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0);
+    return fd;
+}
+
+/* ---- exchanges -------------------------------------------------------- */
+
+static UNUSED struct {
+    long us[MOST];
+    int exchanges;
+    unsigned segments_before, segments_after;
+    char extra[2000];
+} facts;
+
+/* The message number `index` as its two halves. */
+static UNUSED char message[HEADER + BODY];
+
+static UNUSED void next_message(int index)
+{
+    fill(message, sizeof message, (size_t)index * sizeof message);
+}
+
+static UNUSED void read_reply(int fd)
+{
+    char reply[REPLY];
+    size_t got = 0;
+    while (got < sizeof reply) {
+        ssize_t n = read(fd, reply + got, sizeof reply - got);
+        CHECK(n > 0);
+        got += (size_t)n;
+    }
+}
+
+/* Runs and times `count` exchanges.  mark(i) opens exchange i, PAUSE closes each. */
+static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
+{
+    for (int i = 0; i < count; i++) {
+        if (i == WARM) facts.segments_before = data_segments(fd);
+        next_message(i);
+        long begin = now_us();
+        mark(i);
+        exchange(fd);
+        mark(PAUSE);
+        facts.us[i] = now_us() - begin;
+    }
+    facts.exchanges = count;
+    facts.segments_after = data_segments(fd);
+}
+
+/* More facts for the report: ADD_FACT("\"seen\": %d", 1). */
+#define ADD_FACT(...)                                                                              \
+    do {                                                                                           \
+        size_t used_ = strlen(facts.extra);                                                        \
+        used_ += (size_t)snprintf(facts.extra + used_, sizeof facts.extra - used_, ", ");          \
+        snprintf(facts.extra + used_, sizeof facts.extra - used_, __VA_ARGS__);                    \
+    } while (0)
+
+static UNUSED bool library_is_loaded(void)
+{
+    static char maps[1 << 16];
+    bool found = false;
+    FILE *file = fopen("/proc/self/maps", "r");
+    while (file && fgets(maps, sizeof maps, file)) found |= strstr(maps, "libunstall") != NULL;
+    if (file) fclose(file);
+    return found;
+}
+
+/* The last line of a client's standard output. */
+static UNUSED int report(void)
+{
+    printf("{\"loaded\": %s, \"segments\": %u, \"us\": [", library_is_loaded() ? "true" : "false",
+           facts.segments_after - facts.segments_before);
+    for (int i = 0; i < facts.exchanges; i++) printf("%s%ld", i ? ", " : "", facts.us[i]);
+    printf("]%s}\n", facts.extra);
+    return 0;
+}
+
+/* A whole client: connect, exchange, report. */
+static UNUSED int client_main(int argc, char **argv, void (*exchange)(int fd))
+{
+    mark(BEGIN);
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client);
+    run_exchanges(fd, client.count, exchange);
+    close(fd);
+    mark(END);
+    return report();
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For programs that pass a connection on: the options that the kernel has, as
+ * the next owner of the socket finds them, asked by raw system calls.
+ *
+ * argv[5] is the value that the application itself gives TCP_NODELAY (absent: none).
+ */
+#include "client.h"
+
+static UNUSED int own_value(int argc, char **argv, int fd)
+{
+    int value = argc > 5 ? atoi(argv[5]) : 0;
+    if (argc > 5) CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value) == 0);
+    return value;
+}
+
+static UNUSED void exchange(int fd)
+{
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    read_reply(fd);
+}
+
+/* The second image of the program: prints what the kernel says of descriptor 3. */
+static UNUSED void tell_if_second(int argc, char **argv)
+{
+    if (argc != 2 || strcmp(argv[1], "tell") != 0) return;
+    printf("second: nodelay %d cork %d\n", raw_option(3, IPPROTO_TCP, TCP_NODELAY),
+           raw_option(3, IPPROTO_TCP, TCP_CORK));
+    exit(0);
+}

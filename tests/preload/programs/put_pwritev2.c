@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pwritev2 with offset -1, which is writev with flags.
+ */
+#include <stdbool.h>
+#include <sys/uio.h>
+static bool put_pieces(int fd, char *data, size_t length)
+{
+    struct iovec pieces[2] = {{data, 10}, {data + 10, length - 10}};
+    return pwritev2(fd, pieces, 2, -1, 0) == (ssize_t)length;
+}
+#define PUT put_pieces
+#include "two_puts.h"

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * write, then a FILE on the same descriptor whose fclose flushes and closes it; then the
+ * number is born again as a file.
+ */
+#include "client.h"
+#include <sys/mman.h>
+
+int main(int argc, char **argv)
+{
+    mark(BEGIN);
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client);
+    for (int i = 0; i < 3; i++) {
+        next_message(i);
+        CHECK(write(fd, message, HEADER) == HEADER);
+        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        read_reply(fd);
+    }
+    next_message(3);
+    CHECK(write(fd, message, 50) == 50);
+    CHECK(write(fd, message + 50, HEADER - 50) == HEADER - 50);
+    FILE *out = fdopen(fd, "w");
+    CHECK(out && fwrite(message + HEADER, 1, BODY, out) == BODY);
+    CHECK(fclose(out) == 0);
+    mark(0);
+    CHECK(memfd_create("file", 0) == fd);
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    char data[2 * sizeof message];
+    CHECK(pread(fd, data, sizeof data, 0) == HEADER + BODY);
+    CHECK(memcmp(data, message, sizeof message) == 0);
+    mark(END);
+    return report();
+}

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: MIT
+"""The variables: good and bad values, filters, children, setuid programs, reports and the log."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness import (CURING_MODES, LIB, AnsweringPeer, bare_env, compile_c, mode_env, pattern, preload_env,
+                     program, PROGRAMS, read_reports, report_pattern, run, run_client, skip)
+
+GOOD = [
+    *[("UNSTALL_MODE", mode) for mode in ("off", "observe", "nodelay", "cork", "coalesce", "auto")],
+    ("UNSTALL_NODELAY", "always"),
+    ("UNSTALL_WINDOW_US", "500"), ("UNSTALL_WINDOW_US", "100000"),
+    ("UNSTALL_SMALL", "1"), ("UNSTALL_SMALL", "4096"), ("UNSTALL_SMALL", "65536"),
+    ("UNSTALL_OVERRIDE", "0"), ("UNSTALL_OVERRIDE", "1"),
+    ("UNSTALL_PORTS", "80"), ("UNSTALL_PORTS", "80,8000-8999,!8443"), ("UNSTALL_PORTS", "!22"),
+    ("UNSTALL_PEERS", "10.0.0.0/8"), ("UNSTALL_PEERS", "!127.0.0.1,::1,fe80::/10,0.0.0.0/0"),
+    ("UNSTALL_PROGRAMS", "python3,!java"),
+    ("UNSTALL_CHILDREN", "0"), ("UNSTALL_CHILDREN", "1"),
+    ("UNSTALL_VERBOSE", "0"), ("UNSTALL_LOG", "stderr"),
+]
+
+# variable, value, a word of the expected form
+BAD = [
+    ("UNSTALL_MODE", "fast", "auto"), ("UNSTALL_MODE", "", "auto"), ("UNSTALL_MODE", "AUTO", "auto"),
+    ("UNSTALL_NODELAY", "sometimes", "always"),
+    ("UNSTALL_WINDOW_US", "499", "500"), ("UNSTALL_WINDOW_US", "100001", "100000"),
+    ("UNSTALL_WINDOW_US", "1ms", "500"), ("UNSTALL_WINDOW_US", "", "500"),
+    ("UNSTALL_WINDOW_US", "99999999999999999999", "500"), ("UNSTALL_WINDOW_US", "-1000", "500"),
+    ("UNSTALL_SMALL", "0", "bytes"), ("UNSTALL_SMALL", "-1", "bytes"), ("UNSTALL_SMALL", "4k", "bytes"),
+    ("UNSTALL_OVERRIDE", "yes", "1"), ("UNSTALL_CHILDREN", "2", "1"),
+    ("UNSTALL_PORTS", "http", "80"), ("UNSTALL_PORTS", "70000", "80"), ("UNSTALL_PORTS", "90-80", "80"),
+    ("UNSTALL_PORTS", "80,", "80"), ("UNSTALL_PORTS", "80-", "80"), ("UNSTALL_PORTS", "!", "80"),
+    ("UNSTALL_PEERS", "localhost", "10.0.0.0/8"), ("UNSTALL_PEERS", "10.0.0.0/33", "10.0.0.0/8"),
+    ("UNSTALL_PEERS", "::1/129", "10.0.0.0/8"), ("UNSTALL_PEERS", "1.2.3", "10.0.0.0/8"),
+    ("UNSTALL_PEERS", "10.0.0.0/", "10.0.0.0/8"),
+    ("UNSTALL_PROGRAMS", "/usr/bin/python3", "python3"),
+    ("UNSTALL_REPORT", "", "stderr"), ("UNSTALL_VERBOSE", "loud", "0"),
+]
+
+
+# ---- values ----------------------------------------------------------------
+
+@pytest.mark.parametrize("name, value", GOOD)
+def test_good_value_says_nothing(name, value):
+    done = run(["/bin/sh", "-c", "echo out; exit 3"], preload_env(**{name: value}), check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "")
+
+
+@pytest.mark.parametrize("name, value, expected", BAD)
+def test_bad_value_costs_one_line_and_nothing_else(name, value, expected):
+    argv = ["/bin/cat", "/proc/self/comm", "/does/not/exist"]
+    bare = run(argv, bare_env(), check=False)
+    done = run(argv, preload_env(**{name: value}), check=False)
+    assert (done.returncode, done.stdout) == (bare.returncode, bare.stdout)
+    ours = [line for line in done.stderr.splitlines() if "UNSTALL" in line]
+    assert done.stderr.replace("".join(f"{line}\n" for line in ours), "") == bare.stderr
+    (line,) = ours
+    assert name in line and value in line and expected in line.split(name, 1)[1]
+
+
+@pytest.mark.parametrize("name, value, expected", BAD)
+def test_bad_value_leaves_the_default(name, value, expected):
+    """The default mode still cures, but for a filter, which must not be half applied."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("put_write"), None, *peer.target, **{name: value})
+    assert done.median_ms < 5 and done.segments < 1.5, expected
+
+
+@pytest.mark.parametrize("name", ["UNSTALL_MODUS", "UNSTALL_", "UNSTALL_MODE_"])
+def test_unknown_name_costs_one_line(name):
+    done = run(["/bin/echo", "out"], preload_env(**{name: "value"}))
+    assert done.stdout == "out\n"
+    (line,) = done.stderr.splitlines()
+    assert name in line and "value" in line and "expected" in line
+
+
+def test_names_that_only_look_alike_are_left_alone():
+    done = run(["/bin/echo", "out"], preload_env(UNSTALLED="1", MY_UNSTALL_MODE="fast"))
+    assert (done.stdout, done.stderr) == ("out\n", "")
+
+
+def test_closed_stderr_is_no_trouble():
+    done = run(["/bin/sh", "-c", "exec /bin/echo out 2>&-"], preload_env(UNSTALL_MODE="fast"))
+    assert done.stdout == "out\n"
+
+
+def test_bad_value_does_not_write_into_a_file_that_got_number_two(tmp_path):
+    """With descriptor 2 closed, the first file that the program opens is number 2: nobody's log."""
+    target = tmp_path / "data"
+    code = f"import os; os.close(2); f = os.open({str(target)!r}, os.O_CREAT | os.O_WRONLY); os.write(f, b'own')"
+    run(["/usr/bin/python3", "-c", code], preload_env(UNSTALL_REPORT="stderr"), check=False)
+    assert target.read_bytes().startswith(b"own")
+
+
+# ---- filters ---------------------------------------------------------------
+
+def median(address="127.0.0.1", mode="auto", **variables):
+    with AnsweringPeer(address=address) as peer:
+        values = {name: value.format(port=peer.port, below=peer.port - 1, above=peer.port + 1)
+                  for name, value in variables.items()}
+        return run_client(program("put_write"), mode, *peer.target, 8, **values).median_ms
+
+
+@pytest.mark.parametrize("value", ["{port}", "1,2,{port}", "{below}-{above}", "1-65535", "!1", "!1,!2,{port}"])
+def test_included_port_is_cured(value):
+    assert median(UNSTALL_PORTS=value) < 5
+
+
+@pytest.mark.parametrize("value", ["1", "{below},{above}", "1-{below}", "!{port}", "1-65535,!{port}",
+                                   "!{below}-{above}"])
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_excluded_port_stalls(value, mode):
+    assert median(mode=mode, UNSTALL_PORTS=value) > 5
+
+
+@pytest.mark.parametrize("address, value", [
+    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.0.0.0/8"), ("127.0.0.1", "10.0.0.0/8,127.0.0.0/30"),
+    ("127.0.0.1", "0.0.0.0/0"), ("127.0.0.1", "!10.0.0.0/8"), ("::1", "::1"), ("::1", "::/0"),
+    ("::1", "!::2"), ("127.0.0.1", "!::1"),
+])
+def test_included_peer_is_cured(address, value):
+    assert median(address, UNSTALL_PEERS=value) < 5
+
+
+@pytest.mark.parametrize("address, value", [
+    ("127.0.0.1", "10.0.0.0/8"), ("127.0.0.1", "!127.0.0.1"), ("127.0.0.1", "127.0.0.2/31"),
+    ("127.0.0.1", "127.0.0.0/8,!127.0.0.1/32"), ("127.0.0.1", "::1"), ("::1", "127.0.0.1"),
+    ("::1", "!::1/128"), ("::1", "::2/127"),
+])
+def test_excluded_peer_stalls(address, value):
+    assert median(address, UNSTALL_PEERS=value) > 5
+
+
+def test_port_and_peer_must_both_include():
+    assert median(UNSTALL_PORTS="{port}", UNSTALL_PEERS="10.0.0.0/8") > 5
+
+
+@pytest.mark.parametrize("value, cured", [
+    ("{name}", True), ("java,{name}", True), ("!java", True), ("java", False), ("!{name}", False),
+])
+def test_programs(value, cured):
+    name = program("put_write").name
+    assert (median(UNSTALL_PROGRAMS=value.replace("{name}", name)) < 5) is cured
+
+
+# ---- children --------------------------------------------------------------
+
+@pytest.mark.parametrize("value, loaded", [("0", False), ("1", True), (None, True)])
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_children(mode, value, loaded):
+    variables = {} if value is None else {"UNSTALL_CHILDREN": value}
+    with AnsweringPeer() as peer:
+        words = " ".join(str(word) for word in (program("put_write"), *peer.target, 8))
+        done = run(["/bin/sh", "-c", f"{words}; exit 0"], mode_env(mode, **variables))
+    facts = json.loads(done.stdout)
+    assert facts["loaded"] is loaded
+    assert (sorted(facts["us"])[4] < 5000) is loaded
+
+
+def test_bare_children_keep_the_users_other_preloads():
+    """UNSTALL_CHILDREN=0 takes out our own entry of LD_PRELOAD, and no other one."""
+    for value in (f"{LIB}:libm.so.6", f"libm.so.6 {LIB}", f"libm.so.6:{LIB}:libdl.so.2"):
+        env = preload_env(UNSTALL_CHILDREN="0")
+        env["LD_PRELOAD"] = value
+        done = run(["/bin/sh", "-c", "/usr/bin/env; exit 0"], env)
+        (entry,) = [line for line in done.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
+        assert "libm.so.6" in entry and "libunstall" not in entry
+
+
+# ---- setuid ----------------------------------------------------------------
+
+NOBODY = 65534
+
+
+def as_root(*argv):
+    """Run a command as root: directly, or by sudo where that asks nothing."""
+    prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    try:
+        subprocess.run([*prefix, *map(str, argv)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        skip("a setuid program needs root, or sudo without a password")
+
+
+@pytest.fixture
+def public_folder():
+    """A folder that any user can enter (pytest's own cannot)."""
+    folder = Path(tempfile.mkdtemp(prefix="unstall-setuid-"))
+    folder.chmod(0o755)
+    yield folder
+    as_root("rm", "-rf", folder)
+
+
+def run_setuid(binary, env, peer):
+    """Make `binary` setuid to another user than the one who runs it, and run it."""
+    if os.geteuid() == 0:
+        as_root("chown", NOBODY, binary)
+    else:
+        as_root("chown", "root", binary)
+    as_root("chmod", "4755", binary)
+    return run([binary, *peer.target, 8], env)
+
+
+def test_setuid_program_is_bare(public_folder):
+    """The loader ignores an LD_PRELOAD with a slash in a setuid program."""
+    binary = Path(shutil.copy(program("put_write"), public_folder / "client"))
+    with AnsweringPeer() as peer:
+        done = run_setuid(binary, preload_env("fast"), peer)
+    facts = json.loads(done.stdout)
+    assert facts["loaded"] is False and done.stderr == ""
+    assert sorted(facts["us"])[4] > 5000
+
+
+def test_setuid_program_that_has_the_library_ignores_the_environment(public_folder, tmp_path):
+    """Even linked in (as by a bare name from a system folder), it reads no variable there."""
+    library = Path(shutil.copy(LIB, public_folder / "libunstall.so"))
+    linked = compile_c(PROGRAMS / "put_write.c", "-Wl,--no-as-needed", library,
+                       f"-Wl,-rpath,{public_folder}")
+    binary = Path(shutil.copy(linked, public_folder / "client"))
+    linked.unlink()
+    report = public_folder / "report.json"
+    env = bare_env(UNSTALL_MODE="fast", UNSTALL_REPORT=report, UNSTALL_LOG=public_folder / "log")
+    with AnsweringPeer() as peer:
+        done = run_setuid(binary, env, peer)
+        assert bytes(peer.connections[0].received) == pattern(8 * 300)
+    assert json.loads(done.stdout)["loaded"] is True
+    assert done.stderr == "" and not report.exists() and not (public_folder / "log").exists()
+
+
+# ---- the report ------------------------------------------------------------
+
+KEYS = {"unstall", "pid", "program", "mode", "connections", "writes", "reads", "messages", "turns", "bursts",
+        "held_writes", "gathered_writes", "late_pushes", "pushes", "mispredictions", "dark", "suspected",
+        "segments", "bytes"}
+CAUSES = {"wait", "read", "write", "close", "process", "window", "mode", "dark", "application"}
+
+ENDS = ("return", "exit", "_exit", "_Exit", "quick_exit", "exec", "thread", "abort")
+
+
+def end(how, mode, **variables):
+    with AnsweringPeer() as peer:
+        done = run([program("ends"), *peer.target, 0, 0, how], mode_env(mode, **variables), check=False)
+    assert bytes(peer.connections[0].received) == pattern(4 * 300)
+    assert done.returncode == (-6 if how == "abort" else 7)
+    assert done.stdout == "the program's own output\n"
+    return done
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("mode", ["off", "observe", *CURING_MODES])
+def test_report_at_every_end(how, mode, tmp_path):
+    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path))
+    (report,) = read_reports(tmp_path)
+    assert set(report) == KEYS and set(report["pushes"]) == CAUSES
+    assert report["program"] == program("ends").name
+    assert report["mode"] == mode
+    assert report["connections"] == 1
+    assert report["bytes"] == 4 * 300
+    assert report["messages"] == 4 and report["bursts"] == 4
+    # The standard streams and the answers are no part of it: 2 writes a message.
+    assert report["writes"] == 8
+    assert (report["held_writes"] > 0) is (mode in ("cork", "auto"))
+    assert (report["gathered_writes"] > 0) is (mode == "coalesce")
+    assert (report["late_pushes"] > 0) is (mode in ("nodelay", "auto"))
+
+
+def test_report_is_named_by_the_process(tmp_path):
+    with AnsweringPeer() as peer:
+        process = subprocess.Popen([str(word) for word in (program("put_write"), *peer.target, 3)],
+                                   env=mode_env("auto", UNSTALL_REPORT=f"{tmp_path}/%p.json"),
+                                   stdout=subprocess.PIPE)
+        process.communicate(timeout=30)
+    report = json.loads((tmp_path / f"{process.pid}.json").read_text(encoding="utf-8"))
+    assert report["pid"] == process.pid and report["unstall"] == "0.1.0"
+
+
+def test_report_of_each_process_of_a_family(tmp_path):
+    with AnsweringPeer() as peer:
+        run_client(program("child_exchanges"), "auto", *peer.target, 8, UNSTALL_REPORT=report_pattern(tmp_path))
+    assert len(read_reports(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("mode", ["off", "auto"])
+def test_report_as_text_on_stderr(mode):
+    done = end("return", mode, UNSTALL_REPORT="stderr")
+    lines = done.stderr.splitlines()
+    assert lines[0] == "the program's own error"
+    text = "\n".join(lines[1:])
+    assert "unstall" in text and mode in text and "connection" in text and "burst" in text
+    assert 1 <= len(lines[1:]) <= 12
+
+
+def test_report_as_text_in_a_file(tmp_path):
+    done = end("_exit", "cork", UNSTALL_REPORT=tmp_path / "report.txt")
+    assert done.stderr == "the program's own error\n"
+    assert "cork" in (tmp_path / "report.txt").read_text(encoding="utf-8")
+
+
+def test_report_that_cannot_be_written_is_no_trouble():
+    """One line at most, and the program's own exit code and output."""
+    done = end("return", "auto", UNSTALL_REPORT="/does/not/exist/report.json")
+    assert len(done.stderr.splitlines()) <= 2
+
+
+def test_no_report_unless_asked():
+    done = end("return", "auto")
+    assert done.stderr == "the program's own error\n"
+
+
+# ---- the log ---------------------------------------------------------------
+
+def test_log_takes_the_warnings(tmp_path):
+    log = tmp_path / "log"
+    done = run(["/bin/echo", "out"], preload_env(UNSTALL_MODE="fast", UNSTALL_LOG=log))
+    assert (done.stdout, done.stderr) == ("out\n", "")
+    assert "UNSTALL_MODE" in log.read_text(encoding="utf-8")
+
+
+def test_log_that_cannot_be_opened_is_no_trouble():
+    done = run(["/bin/echo", "out"], preload_env(UNSTALL_LOG="/does/not/exist/log"))
+    assert done.stdout == "out\n" and len(done.stderr.splitlines()) <= 1

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Numbers are reused, moved and high: what was known of a connection never touches what comes after it."""
+
+import pytest
+
+from harness import (BEGIN, CURING_MODES, END, MODES, AnsweringPeer, mode_env, pattern, program, run_client,
+                     run_strace)
+
+ENDS = ("close", "__close", "dup2", "__dup2", "dup3", "close_range", "closefrom", "syscall_close", "raw")
+BIRTHS = ("file", "pipe", "unix", "udp", "tcp")
+
+
+def check_last_message(peer, how):
+    """Four answered messages, and the last one, which was still under way when the number ended."""
+    messages = 4 if how == "raw" else 5
+    assert bytes(peer.connections[0].received) == pattern(messages * 300)
+
+
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+@pytest.mark.parametrize("what", BIRTHS)
+@pytest.mark.parametrize("how", ENDS)
+def test_reborn_number(how, what, mode):
+    with AnsweringPeer() as peer, AnsweringPeer() as second:
+        done = run_client(program("reborn"), mode, *peer.target, how, what, *second.target)
+    check_last_message(peer, how)
+    if what == "tcp":
+        assert bytes(second.connections[0].received) == pattern(12 * 300)
+        if mode in CURING_MODES and how != "raw":
+            assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("what", ["file", "pipe", "unix", "udp"])
+@pytest.mark.parametrize("how", ["close", "dup2", "close_range", "syscall_close"])
+def test_reborn_number_gets_plain_writes(how, what, mode):
+    with AnsweringPeer() as peer, AnsweringPeer() as second:
+        trace = run_strace([program("reborn"), *peer.target, how, what, *second.target], mode_env(mode))
+    calls = [call for call in trace.between(BEGIN, END) if call.fd == 3]
+    assert [call.name for call in calls if call.name != "getsockopt"] == ["write", "write"]
+    assert len(calls) <= 3, "at most one query of a descriptor not born in our sight"
+
+
+@pytest.mark.parametrize("number", [1023, 1024, 1500, 4096, 19999, 0])
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+def test_moved_to_a_high_number(mode, number):
+    """0: as high as the hard limit allows, for root 1 048 575."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("dup2_away"), mode, *peer.target, 12, 0, number)
+    assert bytes(peer.connections[0].received) == pattern(12 * 300)
+    assert done.facts["number"] >= min(number, 4095)
+    if mode in CURING_MODES:
+        assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+def test_many_connections(mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program("many_connections"), mode, *peer.target)
+    for connection in peer.connections:
+        assert bytes(connection.received) in (b"", pattern(4 * 300))
+    if mode in CURING_MODES:
+        assert done.median_ms < 5

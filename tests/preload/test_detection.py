@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""The pattern is found and cured however the program goes about it, in each curing mode."""
+
+import os
+import socket
+
+import pytest
+
+from harness import (CURING_MODES, AnsweringPeer, pattern, program, read_reports, report_pattern,
+                     request_all, run_client, skip, started_server, total)
+
+EXCHANGES = 12
+
+CLIENTS = (
+    "between_poll", "between_poll_writable", "between_select", "between_epoll", "between_sleep",
+    "between_poll_zero", "between_file_write", "between_pipe_write", "reader_thread",
+    "write_to_dup", "header_to_dup", "two_writers", "child_exchanges", "child_writes_body",
+)
+
+SERVERS = ("server_accept", "server_accept4", "server_syscall_accept", "server_fork", "server_thread")
+
+# What the peer listens on.
+MPTCP = getattr(socket, "IPPROTO_MPTCP", 262)
+FAMILIES = {
+    "ipv4": {"address": "127.0.0.1"},
+    "ipv6": {"address": "::1"},
+    "mptcp": {"address": "127.0.0.1", "protocol": MPTCP},
+}
+
+
+def is_possible(family):
+    """Skips where the kernel lacks MPTCP."""
+    if family == "mptcp":
+        try:
+            socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP).close()
+        except OSError as error:
+            skip(f"no MPTCP in this kernel: {error}")
+
+
+def check_bytes(peer, exchanges=EXCHANGES):
+    (connection,) = peer.connections
+    assert bytes(connection.received) == pattern(exchanges * 300)
+
+
+# ---- clients ---------------------------------------------------------------
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_bare_client_stalls(name):
+    with AnsweringPeer() as peer:
+        assert run_client(program(name), "bare", *peer.target).median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("name", CLIENTS)
+def test_client_is_cured(name, mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), mode, *peer.target, EXCHANGES)
+    check_bytes(peer)
+    assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("name", [name for name in CLIENTS if name != "child_writes_body"])
+def test_client_is_detected(name, tmp_path):
+    """observe counts a burst for each message, though it changes nothing."""
+    with AnsweringPeer() as peer:
+        run_client(program(name), "observe", *peer.target, EXCHANGES,
+                   UNSTALL_REPORT=report_pattern(tmp_path))
+    reports = read_reports(tmp_path)
+    assert total(reports, "bursts") >= EXCHANGES - 1
+
+
+@pytest.mark.parametrize("mode", ["cork", "coalesce", "auto"])
+@pytest.mark.parametrize("name", ["between_poll_zero", "between_file_write"])
+def test_what_is_no_wait_leaves_the_turn_whole(name, mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), mode, *peer.target, EXCHANGES)
+    check_bytes(peer)
+    assert done.segments <= 1.25
+
+
+# ---- families --------------------------------------------------------------
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bare_family_stalls(family):
+    is_possible(family)
+    with AnsweringPeer(**FAMILIES[family]) as peer:
+        protocol = FAMILIES[family].get("protocol", 0)
+        done = run_client(program("put_write"), "bare", *peer.target, EXCHANGES, protocol)
+    assert done.median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("name", ["put_write", "put_writev", "put_sendmsg", "between_select",
+                                  "many_small_writes", "body_sendfile"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_family_is_cured(family, name, mode):
+    is_possible(family)
+    with AnsweringPeer(**FAMILIES[family]) as peer:
+        protocol = FAMILIES[family].get("protocol", 0)
+        done = run_client(program(name), mode, *peer.target, EXCHANGES, protocol)
+    check_bytes(peer)
+    assert done.median_ms < 5
+
+
+# ---- sockets that are not born in our sight --------------------------------
+
+def run_inherited(number, mode):
+    """Run `inherited` with a connection as its descriptor `number`."""
+    with AnsweringPeer() as peer:
+        with socket.create_connection((peer.address, peer.port)) as sock:
+            if number == 0:
+                done = run_client(program("inherited"), mode, 0, EXCHANGES, stdin=sock)
+            else:
+                done = run_client(program("inherited"), mode, number, EXCHANGES, close_fds=False,
+                                  preexec_fn=lambda: os.dup2(sock.fileno(), number))
+        check_bytes(peer)
+    return done
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_bare_inherited_connection_stalls(number):
+    assert run_inherited(number, "bare").median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("number", [0, 7])
+def test_inherited_connection_is_cured(number, mode):
+    assert run_inherited(number, mode).median_ms < 5
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_inherited_as_standard_descriptor_is_never_held(number):
+    """Descriptors 0 to 2 are dark: stdio or a shell may write there unseen.  Nagle goes, nothing is held."""
+    with AnsweringPeer() as peer:
+        with socket.create_connection((peer.address, peer.port)) as sock:
+            done = run_client(program("inherited"), "auto", number, EXCHANGES, close_fds=False,
+                              preexec_fn=lambda: os.dup2(sock.fileno(), number))
+    assert done.median_ms < 5 and done.segments == 2
+
+
+def run_received(mode):
+    """Run `received` and send it a connection over its Unix socket."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with AnsweringPeer() as peer, ours, theirs:
+        with socket.create_connection((peer.address, peer.port)) as sock:
+            socket.send_fds(ours, [b"x"], [sock.fileno()])
+        done = run_client(program("received"), mode, EXCHANGES, stdin=theirs)
+        check_bytes(peer)
+    return done
+
+
+def test_bare_received_connection_stalls():
+    assert run_received("bare").median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_received_connection_is_cured(mode):
+    assert run_received(mode).median_ms < 5
+
+
+# ---- servers ---------------------------------------------------------------
+
+def run_server(name, mode):
+    with started_server([program(name)], mode) as (_, port):
+        seen = request_all(port, EXCHANGES)
+    assert bytes(seen.received) == pattern(EXCHANGES * 300)
+    return seen
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_bare_server_stalls(name):
+    assert run_server(name, "bare").median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("name", SERVERS)
+def test_server_is_cured(name, mode):
+    assert run_server(name, mode).median_ms < 5

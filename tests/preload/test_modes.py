@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""What each mode does to the plain pattern, call by call, segment by segment, and in time."""
+
+import pytest
+
+from harness import (CURING_MODES, END, MODES, PASSING_MODES, WARM, AnsweringPeer, added, is_promised,
+                     mode_env, pattern, program, program_calls, program_shapes, run_client, run_strace,
+                     shape, start_shapes)
+
+EXCHANGES = 8
+
+# Under strace a turn may last longer than the default window; the window is not what is shown here.
+WIDE = {"UNSTALL_WINDOW_US": "100000"}
+
+# Programs whose exchange is two small writes and a read -> the system call that each write is.
+TWO_WRITES = {
+    "put_write": "write",
+    "put_under_write": "write",
+    "put_syscall_write": "write",
+    "put_send": "sendto",
+    "put_under_send": "sendto",
+    "put_sendto": "sendto",
+    "put_syscall_sendto": "sendto",
+    "put_writev": "writev",
+    "put_syscall_writev": "writev",
+    "put_pwritev2": "pwritev2",
+    "put_pwritev64v2": "pwritev2",
+    "put_sendmsg": "sendmsg",
+    "put_syscall_sendmsg": "sendmsg",
+    "put_sendmmsg": "sendmmsg",
+}
+
+# Messages of other forms: what must be cured, however it is done.
+OTHER_MESSAGES = ("put_both_sendmmsg", "body_sendfile", "body_splice", "many_small_writes")
+
+WITHOUT_PATTERN = ("plain_udp", "plain_unix", "plain_pipe", "plain_file", "plain_threads")
+
+WRITES = {"write", "writev", "sendto", "sendmsg", "sendmmsg", "pwritev2", "sendfile", "splice"}
+
+
+def traced(name, mode, **variables):
+    """The trace of EXCHANGES exchanges; the peer has checked every byte."""
+    with AnsweringPeer() as peer:
+        arguments = [] if name.startswith("plain_") else [*peer.target, EXCHANGES]
+        trace = run_strace([program(name), *arguments], mode_env(mode, **variables))
+        if arguments:
+            check_bytes(peer, EXCHANGES)
+    assert trace.loaded is (mode != "bare")
+    return trace
+
+
+def check_bytes(peer, exchanges, message=300):
+    (connection,) = peer.connections
+    assert bytes(connection.received) == pattern(exchanges * message)
+
+
+def on_socket(calls):
+    """The calls on the client's connection, which is its first descriptor."""
+    return [call for call in calls if call.fd == 3 and not call.has("TCP_INFO")]
+
+
+def steps(calls):
+    """Each call of an exchange in a word or two."""
+    words = []
+    for call in on_socket(calls):
+        if call.is_push():
+            words.append("push")
+        elif call.name in WRITES:
+            words.append(f"{'hold' if call.has('MSG_MORE') else 'write'} {written(call)}")
+        else:
+            words.append(call.name)
+    return words
+
+
+def written(call):
+    """The bytes that a call wrote; sendmmsg returns messages, its bytes stand in msg_len."""
+    if call.name != "sendmmsg":
+        return call.ret
+    return sum(int(part.split("}")[0].split(",")[0]) for part in call.args.split("msg_len=")[1:])
+
+
+def additions(bare, other):
+    """The calls that `other` makes beside those of `bare` and the promised ones; all threads together."""
+    assert len(other.pids) == len(bare.pids), "a thread or process more than bare"
+    extra = []
+    for bare_thread, other_thread in zip(program_shapes(bare), program_shapes(other)):
+        lines = added(bare_thread, other_thread)
+        assert lines is not None, f"calls are missing or changed: {bare_thread} {other_thread}"
+        extra += lines
+    return [line for line in extra if not is_promised(line)]
+
+
+# ---- call by call ----------------------------------------------------------
+
+@pytest.mark.parametrize("mode", PASSING_MODES)
+@pytest.mark.parametrize("name", TWO_WRITES)
+def test_off_and_observe_make_the_bare_calls(name, mode):
+    bare, other = traced(name, "bare"), traced(name, mode)
+    assert additions(bare, other) == []
+
+
+@pytest.mark.parametrize("name", TWO_WRITES)
+def test_nodelay_adds_one_setsockopt_before_the_second_write_and_nothing_else(name):
+    bare, other = traced(name, "bare"), traced(name, "nodelay")
+    assert additions(bare, other) == ["setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0"]
+    kind = TWO_WRITES[name]
+    assert steps(other.after(0)) == ["write 200", "push", "write 100", "read"]
+    assert all(call.name == kind for call in on_socket(other.after(0)) if call.name in WRITES)
+
+
+@pytest.mark.parametrize("name", TWO_WRITES)
+def test_cork_holds_every_small_write_and_pushes_once_a_turn(name):
+    trace = traced(name, "cork", **WIDE)
+    for index in range(WARM, EXCHANGES):
+        assert steps(trace.after(index)) == ["hold 200", "hold 100", "push", "read"]
+
+
+@pytest.mark.parametrize("name", TWO_WRITES)
+def test_coalesce_makes_one_send_a_turn(name):
+    trace = traced(name, "coalesce", **WIDE)
+    for index in range(WARM, EXCHANGES):
+        calls = on_socket(trace.after(index))
+        assert steps(calls) == ["write 300", "read"]
+        assert calls[0].name in ("sendmsg", "sendto")
+
+
+@pytest.mark.parametrize("name", TWO_WRITES)
+def test_auto_pushes_late_once_and_then_adds_no_call(name):
+    trace = traced(name, "auto", **WIDE)
+    assert steps(trace.after(0)) == ["write 200", "push", "write 100", "read"]
+    for index in range(WARM, EXCHANGES):
+        assert steps(trace.after(index)) == ["hold 200", "write 100", "read"]
+
+
+def test_the_default_mode_is_auto():
+    trace = traced("put_write", None, **WIDE)
+    assert steps(trace.after(EXCHANGES - 1)) == ["hold 200", "write 100", "read"]
+
+
+# ---- no pattern, no difference ---------------------------------------------
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", WITHOUT_PATTERN)
+def test_without_the_pattern_the_trace_is_the_bare_one(name, mode):
+    bare, other = traced(name, "bare"), traced(name, mode)
+    assert additions(bare, other) == []
+    if name.startswith("plain_"):  # they print no facts: their end is comparable too
+        assert list(map(shape, other.after(END))) == list(map(shape, bare.after(END)))
+
+
+@pytest.mark.parametrize("mode", ["off", "observe", "nodelay", "auto"])
+def test_one_write_a_turn_has_the_bare_trace(mode):
+    assert additions(traced("one_write", "bare"), traced("one_write", mode)) == []
+
+
+@pytest.mark.parametrize("mode, expected", [
+    ("cork", ["hold 300", "push", "read"]),
+    ("coalesce", ["write 300", "read"]),
+])
+def test_one_write_a_turn_is_held_where_every_write_is(mode, expected):
+    """cork and coalesce ask no question: they hold any small write until the turn ends."""
+    trace = traced("one_write", mode, **WIDE)
+    for index in range(WARM, EXCHANGES):
+        assert steps(trace.after(index)) == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", WITHOUT_PATTERN)
+def test_each_unseen_descriptor_is_asked_at_most_once_in_its_life(name, mode):
+    queries = {}
+    for call in program_calls(traced(name, mode)):
+        if call.name == "close":
+            queries.pop(call.fd, None)
+        if call.name == "getsockopt":
+            queries[call.fd] = queries.get(call.fd, 0) + 1
+            assert queries[call.fd] == 1, str(call)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_loading_makes_at_most_three_queries(mode):
+    bare, other = traced("one_write", "bare"), traced("one_write", mode)
+    extra = added(start_shapes(bare), start_shapes(other))
+    assert extra is not None
+    standard = ("getsockopt(0,", "getsockopt(1,", "getsockopt(2,")
+    assert [line for line in extra if not line.startswith(standard)] == [] and len(extra) <= 3
+
+
+# ---- segments and time -----------------------------------------------------
+
+@pytest.mark.parametrize("mode, segments", [
+    ("bare", 2), ("off", 2), ("observe", 2), ("nodelay", 2), ("cork", 1), ("coalesce", 1), ("auto", 1),
+])
+def test_segments_of_a_turn(mode, segments):
+    with AnsweringPeer() as peer:
+        done = run_client(program("put_write"), mode, *peer.target)
+        check_bytes(peer, 12)
+    # A window that ends early, because the machine is busy, may cost a segment of one turn.
+    assert segments <= done.segments <= segments + (0.25 if segments == 1 else 0)
+
+
+@pytest.mark.parametrize("name", OTHER_MESSAGES)
+@pytest.mark.parametrize("mode", ["cork", "coalesce", "auto"])
+def test_segments_of_other_messages(name, mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), mode, *peer.target, 12)
+        check_bytes(peer, 12)
+    assert done.segments <= 1.25
+
+
+@pytest.mark.parametrize("mode", ["bare", *PASSING_MODES])
+@pytest.mark.parametrize("name", ["put_write", "put_sendmsg", *OTHER_MESSAGES])
+def test_the_stall_is_there(name, mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), mode, *peer.target)
+    assert done.median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("name", [*TWO_WRITES, *OTHER_MESSAGES])
+def test_the_stall_is_gone(name, mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), mode, *peer.target)
+        check_bytes(peer, 12)
+    assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", ["nodelay", "auto"])
+def test_not_even_the_first_stall_happens(mode):
+    """The late push comes at the second small write, so no exchange after the first waits 40 ms."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("put_write"), mode, *peer.target)
+    assert sorted(done.facts["us"])[-2] < 30000

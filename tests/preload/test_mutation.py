@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Deleting any one entry of the surface table fails its test.
+
+Each name in turn is taken out of a copy of the library; the check of its row must then fail.
+"""
+
+import pytest
+
+from harness import LIB, preload_env, skip
+from waits import elf, rows
+from waits.client import absent, answers
+from waits.judge import Held, judge, judge_again
+
+CHECKS = [(name, check) for name in sorted(rows.ROWS) for check in rows.ROWS[name].checks]
+
+
+def _needs(name):
+    if name in absent():
+        skip(f"this libc has no {name}")
+
+
+@pytest.fixture
+def without(tmp_path):
+    """Makes libraries that lack one name."""
+    return lambda name: elf.without(LIB, name, tmp_path / f"libunstall-without-{name}.so")
+
+
+@pytest.mark.parametrize("name", sorted(rows.ROWS))
+def test_the_copy_has_lost_that_name_alone(name, without):
+    _needs(name)
+    lacking = without(name)
+    assert elf.exported(LIB) - elf.exported(lacking) == {name}
+    before, after = (answers([name], preload_env(library=each))[name] for each in (LIB, lacking))
+    assert before == str(LIB)
+    assert after not in (str(lacking), "nowhere")
+
+
+@pytest.mark.parametrize("name,check", CHECKS, ids=[f"{check.act}" for _, check in CHECKS])
+def test_without_its_row_the_check_fails(name, check, without):
+    _needs(name)
+    with pytest.raises(Held):
+        judge(check, check.modes[0], without(name))
+
+
+def test_an_untouched_copy_passes(tmp_path):
+    copy = tmp_path / "libunstall-whole.so"
+    copy.write_bytes(LIB.read_bytes())
+    judge_again(rows.ROWS["poll"].checks[0], "cork", copy)

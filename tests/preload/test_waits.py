@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""Waiting while holding: by every name of the surface table, nothing is held back by it.
+
+The window is 100 ms, so that it cannot hide a missing entry: what is late here is later than
+that.  What passes by the library is ended by the window, and what is no wait keeps a turn whole.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness import bare_env, run, skip
+from waits import elf, rows
+from waits.client import HELD, WINDOW_US, absent, perform, program
+from waits.judge import BURSTS, MORE, PROMPT_MS, judge_again, judge_order, patiently
+
+NAMES = sorted(rows.ROWS)
+CHECKS = [(name, check, mode) for name, row in rows.ROWS.items()
+          for check in row.checks for mode in check.modes]
+OTHERS = [(check, mode) for check in rows.OTHERS for mode in check.modes]
+
+# The acts last 350 ms.
+LONG_MS = 250
+
+
+def _ids(checks):
+    return [f"{check.act}-{mode}" for *_, check, mode in checks]
+
+
+def _needs(name):
+    if name in absent():
+        skip(f"this libc has no {name}")
+
+
+@pytest.mark.no_library
+def test_every_row_of_the_surface_has_its_test_and_every_test_its_row():
+    assert sorted(rows.surface()) == NAMES
+
+
+@pytest.mark.no_library
+def test_the_client_calls_every_row_by_its_own_name():
+    imported = elf.imported(program())
+    assert [name for name in NAMES if name not in imported] == []
+
+
+@pytest.fixture(scope="session")
+def bare():
+    """Every act performed without the library: act -> outcome."""
+    acts = run([program(), "list"], bare_env()).stdout.splitlines()
+    with ThreadPoolExecutor(8) as threads:
+        outcomes = threads.map(lambda act: perform(act, to_the_end=True), acts)
+        return dict(zip(acts, outcomes))
+
+
+@pytest.mark.no_library
+@pytest.mark.parametrize("name", NAMES)
+def test_bare_the_call_behaves_as_the_table_says(bare, name):
+    _needs(name)
+    row = rows.ROWS[name]
+    for check in row.checks:
+        outcome = bare[check.act]
+        assert outcome.stderr == ""
+        if check.judge != rows.CURED:
+            assert outcome.late_ms is not None and outcome.late_ms < LONG_MS
+    stdout = bare[row.checks[0].act].stdout
+    if row.behaviour == rows.ENDS:
+        # the parent's end is daemon's child's beginning
+        assert stdout == "" or name == "daemon"
+        return
+    took = int(stdout.split()[-1])
+    if row.behaviour == rows.WAITS:
+        assert took >= LONG_MS
+    else:
+        assert took < LONG_MS
+
+
+@pytest.mark.parametrize("name,check,mode", CHECKS, ids=_ids(CHECKS))
+def test_nothing_is_held_while_waiting(name, check, mode):
+    _needs(name)
+    judge_again(check, mode)
+
+
+@pytest.mark.parametrize("check,mode", OTHERS, ids=_ids(OTHERS))
+def test_nothing_is_held_in_other_ways_either(check, mode):
+    judge_again(check, mode)
+
+
+ORDERED = [name for name in NAMES if rows.ROWS[name].own]
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_the_push_stands_before_the_wait(name):
+    _needs(name)
+    patiently(lambda: judge_order(name, rows.ROWS[name].checks[0].modes[0]))
+
+
+UNSEEN = ("fgets on a pipe", "a futex", "a computation", "a trickle of writes")
+
+
+@pytest.mark.parametrize("mode", rows.ALL)
+@pytest.mark.parametrize("window_us", (5000, WINDOW_US))
+@pytest.mark.parametrize("act", UNSEEN)
+def test_unseen_waits_are_ended_by_the_window(act, window_us, mode):
+    bursts = BURSTS if mode == "auto" else 0
+    window_ms = window_us / 1000
+
+    def attempt():
+        late = perform(act, mode, window_us=window_us, bursts=bursts).late_ms
+        assert late is not None and late <= window_ms + PROMPT_MS
+        # It was held at all: what this file shows is not that nothing ever is.
+        assert window_us < WINDOW_US or late >= window_ms / 4
+
+    patiently(attempt)
+
+
+# Nothing here can block.
+WHOLE = {act: rows.ALL for act in (
+    "nothing", "poll with timeout 0", "ppoll with timeout 0", "select with timeout 0",
+    "pselect with timeout 0", "epoll_wait with timeout 0", "epoll_pwait with timeout 0",
+    "epoll_pwait2 with timeout 0", "poll for room", "select for room", "read of a file",
+    "readv of a file", "recv with MSG_DONTWAIT", "waitpid with WNOHANG", "waitid with WNOHANG",
+    "sigtimedwait with timeout 0", "msgrcv with IPC_NOWAIT", "flock with LOCK_NB",
+    "lockf with F_TLOCK", "fcntl F_SETLK", "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
+# Others can see it: what is gathered leaves before, what the kernel holds may stay.
+WHOLE |= {act: ("cork", "auto") for act in (
+    "write to a file", "semop with IPC_NOWAIT", "semtimedop with IPC_NOWAIT")}
+
+
+def _keeps_whole(act, mode, bursts, polling=False):
+    outcome = perform(f"whole over {act}", mode, bursts=bursts, polling=polling,
+                      expected=HELD + len(MORE))
+    assert outcome.data[HELD:] == MORE
+    assert outcome.late_ms <= PROMPT_MS
+    assert outcome.segments == 1
+
+
+@pytest.mark.parametrize("act,mode", [(act, mode) for act, modes in WHOLE.items()
+                                      for mode in modes])
+def test_what_does_not_wait_keeps_the_turn_whole(act, mode):
+    patiently(lambda: _keeps_whole(act, mode, BURSTS if mode == "auto" else 0))
+
+
+@pytest.mark.parametrize("mode", rows.ALL)
+def test_a_wait_known_to_return_at_once_keeps_the_turn_whole(mode):
+    patiently(lambda: _keeps_whole("poll that returns at once", mode, BURSTS, polling=True))
+
+
+POLLS = ("poll", "__poll", "__poll_chk", "ppoll", "__ppoll_chk", "select", "__select", "pselect",
+         "epoll_wait", "epoll_pwait", "epoll_pwait2")
+
+
+@pytest.mark.parametrize("mode", rows.ALL)
+@pytest.mark.parametrize("name", POLLS)
+def test_nothing_is_held_when_such_a_wait_does_not_return_at_once(name, mode):
+    _needs(name)
+    judge_again(rows.ROWS[name].checks[0], mode, bursts=BURSTS, polling=True)
+
+
+@pytest.mark.parametrize("mode", rows.ALL)
+@pytest.mark.parametrize("name", ("accept", "accept4"))
+def test_an_accepted_connection_is_held_without_a_question(name, mode):
+    judge_again(rows.Check("socket", judge=rows.KNOWN), mode, origin=name)
+
+
+@pytest.mark.parametrize("mode", ("bare", "cork", "coalesce", "auto"))
+def test_the_process_ends_with_its_last_thread(mode):
+    outcome = perform("the last thread's pthread_exit", None if mode == "bare" else mode,
+                      bursts=BURSTS if mode == "auto" else 0, to_the_end=True)
+    assert not outcome.lost

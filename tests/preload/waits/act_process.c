@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The process divides, ends, or changes what it may do.
+ */
+#include "acts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <pty.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+extern pid_t other_fork(void) SYMBOL("__fork");
+extern pid_t libc_fork(void) SYMBOL("__libc_fork");
+extern pid_t other_vfork(void) SYMBOL("__vfork") __attribute__((returns_twice));
+
+static pid_t leave_child(pid_t pid) {
+    if (pid == 0)
+        raw_exit(0);
+    return pid;
+}
+
+/* forkpty hands the child a descriptor, and stays our child's terminal */
+static int pty_fork(void) {
+    int controller;
+    return leave_child(forkpty(&controller, NULL, NULL, NULL));
+}
+
+ACT(fork, NULL, 0, leave_child(fork()))
+ACT(__fork, NULL, 0, leave_child(other_fork()))
+ACT(__libc_fork, NULL, 0, leave_child(libc_fork()))
+ACT(_Fork, NULL, 0, leave_child(_Fork()))
+ACT(vfork, NULL, 0, leave_child(vfork()))
+ACT(__vfork, NULL, 0, leave_child(other_vfork()))
+ACT(forkpty, NULL, 0, pty_fork())
+ACT(daemon, NULL, 0, daemon(1, 1))
+
+/* An end that takes its time: what is registered to run in it sleeps.  The
+ * library's own destructor is later than that. */
+static void slow_exit(void) {
+    if (atexit(sleep_out_of_sight) != 0 || at_quick_exit(sleep_out_of_sight) != 0)
+        fail("atexit");
+}
+
+ACT(exit, slow_exit, 0, (exit(0), 0))
+ACT(_exit, NULL, 0, (_exit(0), 0))
+ACT(_Exit, NULL, 0, (_Exit(0), 0))
+ACT(quick_exit, slow_exit, 0, (quick_exit(0), 0))
+ACT(abort, NULL, 0, (abort(), 0))
+ACT_AS(syscall_exit, "syscall SYS_exit_group", NULL, 0, syscall(SYS_exit_group, 0))
+
+static void slow_cleanup(void *unused) {
+    (void)unused;
+    sleep_out_of_sight();
+}
+
+static long exit_slowly(void (*leave)(void)) {
+    pthread_cleanup_push(slow_cleanup, NULL);
+    leave();
+    pthread_cleanup_pop(0);
+    return 0;
+}
+
+static _Noreturn void leave_pthread(void) {
+    pthread_exit(NULL);
+}
+
+static _Noreturn void leave_c11_thread(void) {
+    thrd_exit(0);
+}
+
+ACT(pthread_exit, NULL, IN_THREAD, exit_slowly(leave_pthread))
+ACT(thrd_exit, NULL, IN_THREAD, exit_slowly(leave_c11_thread))
+
+/* the process ends with its last thread, which this is */
+ACT_AS(last_thread, "the last thread's pthread_exit", NULL, 0, (pthread_exit(NULL), 0))
+
+/* The installing of a seccomp filter that allows everything */
+static struct sock_filter allow[] = {{.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW}};
+static struct sock_fprog filter = {.len = 1, .filter = allow};
+static int own_names;
+
+static void no_new_privileges(void) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        fail("PR_SET_NO_NEW_PRIVS");
+}
+
+static void names_of_our_own(void) {
+    own_names = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC);
+    if (own_names < 0)
+        fail("/proc/self/ns/uts");
+}
+
+ACT(prctl, no_new_privileges, 0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+ACT(unshare, NULL, 0, unshare(CLONE_FS))
+ACT(setns, names_of_our_own, 0, setns(own_names, CLONE_NEWUTS))
+ACT_AS(syscall_seccomp, "syscall SYS_seccomp", no_new_privileges, 0,
+       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter))
+ACT_AS(syscall_unshare, "syscall SYS_unshare", NULL, 0, syscall(SYS_unshare, CLONE_FS))
+ACT_AS(unshare_user, "unshare CLONE_NEWUSER", NULL, 0, unshare(CLONE_NEWUSER))
+
+/* A ring can read and write connections that never pass by us again. */
+struct io_uring;
+struct io_uring_params;
+extern int io_uring_setup(unsigned, struct io_uring_params *) SYMBOL("io_uring_setup");
+extern int io_uring_queue_init(unsigned, struct io_uring *, unsigned) SYMBOL("io_uring_queue_init");
+extern int io_uring_queue_init_params(unsigned, struct io_uring *, struct io_uring_params *)
+    SYMBOL("io_uring_queue_init_params");
+
+/* TCP_NODELAY as the kernel has it, which is not always what the application reads back. */
+static long nodelay_in_kernel(int connection) {
+    int value = -1;
+    socklen_t length = sizeof value;
+    raw6(SYS_getsockopt, connection, IPPROTO_TCP, TCP_NODELAY, (long)&value, (long)&length, 0);
+    return value;
+}
+
+ACT(io_uring_setup, NULL, UNHELD, (io_uring_setup(4, NULL), nodelay_in_kernel(connection)))
+ACT(io_uring_queue_init, NULL, UNHELD,
+    (io_uring_queue_init(4, NULL, 0), nodelay_in_kernel(connection)))
+ACT(io_uring_queue_init_params, NULL, UNHELD,
+    (io_uring_queue_init_params(4, NULL, NULL), nodelay_in_kernel(connection)))

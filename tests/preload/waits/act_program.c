@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Another program takes this one's place, or starts beside it.  The held bytes
+ * must not wait for it: it sleeps for WAIT_MS.
+ */
+#include "acts.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern FILE *other_popen(const char *, const char *) SYMBOL("_IO_popen");
+
+extern char **environ;
+
+#define SLEEP "/bin/sleep"
+#define SPAN  "0.35"
+static char *arguments[] = {"sleep", SPAN, NULL};
+
+ACT(execve, NULL, 0, execve(SLEEP, arguments, environ))
+ACT(execv, NULL, 0, execv(SLEEP, arguments))
+ACT(execvp, NULL, 0, execvp("sleep", arguments))
+ACT(execvpe, NULL, 0, execvpe("sleep", arguments, environ))
+ACT(execl, NULL, 0, execl(SLEEP, "sleep", SPAN, (char *)NULL))
+ACT(execle, NULL, 0, execle(SLEEP, "sleep", SPAN, (char *)NULL, environ))
+ACT(execlp, NULL, 0, execlp("sleep", "sleep", SPAN, (char *)NULL))
+ACT(fexecve, NULL, 0, fexecve(open(SLEEP, O_PATH | O_CLOEXEC), arguments, environ))
+ACT(execveat, NULL, 0, execveat(AT_FDCWD, SLEEP, arguments, environ, 0))
+
+static pid_t spawned;
+
+ACT(posix_spawn, NULL, 0, posix_spawn(&spawned, SLEEP, NULL, NULL, arguments, environ))
+ACT(posix_spawnp, NULL, 0, posix_spawnp(&spawned, "sleep", NULL, NULL, arguments, environ))
+
+static FILE *sleeper;
+
+static void sleeping_command(void) {
+    sleeper = popen("exec sleep " SPAN, "w");
+    if (!sleeper)
+        fail("popen");
+}
+
+ACT(system, NULL, 0, system("exec sleep " SPAN))
+ACT(popen, NULL, 0, popen("exec sleep " SPAN, "r") != NULL)
+ACT(_IO_popen, NULL, 0, other_popen("exec sleep " SPAN, "r") != NULL)
+ACT(pclose, sleeping_command, 0, pclose(sleeper))

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Detection by message: when TCP_NODELAY is pushed late, and when it is not.
+ */
+#include "player.h"
+#include "unit.h"
+
+/* Words of scripts and answers: player.h */
+static const struct {
+    const char *name;
+    enum mode mode;
+    uint32_t mss; /* 0: 1460 */
+    const char *script, *wanted;
+} detections[] = {
+    {"one write an exchange is health", MODE_NODELAY, 0, "200 r 200 r 200 r",
+     "plain . plain . plain ."},
+    {"the second small write of a message is pushed, once", MODE_NODELAY, 0,
+     "200 100 r 200 100 r 200 100 50 r", "plain push+plain . plain plain . plain plain plain ."},
+    {"... in auto too", MODE_AUTO, 0, "200 100 100 100", "plain push+plain plain plain"},
+    {"a wait inside the message hides nothing", MODE_NODELAY, 0, "200 w 100 r",
+     "plain | push+plain ."},
+    {"nor does a wait that returns at once", MODE_NODELAY, 0, "200 q 100 r",
+     "plain | push+plain ."},
+    {"input begins a new message", MODE_NODELAY, 0, "200 i 100 i 100 r",
+     "plain , plain , plain ."},
+    {"the first exchange is healthy, the second is not", MODE_NODELAY, 0, "200 r 200 100 r",
+     "plain . plain push+plain ."},
+    {"off lets it be", MODE_OFF, 0, "200 100 r", "plain plain! ."},
+    {"observe suspects it", MODE_OBSERVE, 0, "200 100 r 200 r", "plain plain! . plain ."},
+    {"nothing is no write", MODE_NODELAY, 0, "200 0 100 r", "plain plain push+plain ."},
+
+    {"two large writes", MODE_NODELAY, 0, "100000 100000 r", "plain plain ."},
+    {"a large one and a small one", MODE_NODELAY, 0, "100000 200 r", "plain plain ."},
+    {"a small one and a large one", MODE_NODELAY, 0, "200 100000 r", "plain plain ."},
+    {"large, small, small", MODE_NODELAY, 0, "100000 200 100 r", "plain plain push+plain ."},
+    {"small, large, small", MODE_NODELAY, 0, "200 100000 100 r", "plain plain push+plain ."},
+
+    {"below 536 bytes nobody asks for the MSS", MODE_NODELAY, 0, "535 535 r",
+     "plain push+plain ."},
+    {"the MSS is asked at the first suspicion", MODE_NODELAY, 0, "200 536 r",
+     "plain mss+push+plain ."},
+    {"... of the first write too", MODE_NODELAY, 0, "1000 100 r", "plain mss+push+plain ."},
+    {"... once", MODE_NODELAY, 0, "1000 2000 r 1000 1000 r",
+     "plain mss+plain . plain push+plain ."},
+    {"one byte less than the MSS is small", MODE_NODELAY, 0, "1459 1459 r",
+     "plain mss+push+plain ."},
+    {"the MSS is not", MODE_NODELAY, 0, "1459 1460 r", "plain mss+plain ."},
+    {"a first one of the MSS is not", MODE_NODELAY, 0, "1460 1459 r", "plain mss+plain ."},
+    {"loopback: 40000 bytes are small", MODE_NODELAY, 65483, "40000 40000 r",
+     "plain mss+push+plain ."},
+    {"loopback: 65535 bytes are not", MODE_NODELAY, 65483, "65535 65535 r", "plain mss+plain ."},
+    {"64 KiB and more need no question", MODE_NODELAY, 65483, "65536 65536 r", "plain plain ."},
+    {"a single write of a message needs none", MODE_NODELAY, 0, "1000 r 1000 r", "plain . plain ."},
+    {"observe judges by the MSS too", MODE_OBSERVE, 0, "200 1000 r", "plain mss+plain! ."},
+    {"the smallest MSS", MODE_NODELAY, 536, "200 1000 200 r",
+     "plain mss+plain push+plain ."},
+
+    {"a write that failed has not ended a unit", MODE_NODELAY, 0, "200e 200 r", "plain plain ."},
+    {"... of a second one: pushed before, not again", MODE_NODELAY, 0, "200 100e 100 r",
+     "plain push+plain plain ."},
+    {"... nor does it turn one small write after a large one into two", MODE_NODELAY, 0,
+     "100000 200e 200 r", "plain plain plain ."},
+    {"... however often", MODE_NODELAY, 0, "200e 200e 200e 200e 200 r",
+     "plain plain plain plain plain ."},
+};
+
+Test(policy_detection, messages) {
+    EACH_ROW(row, detections) {
+        struct player player;
+        player_start(&player, row->mode);
+        player.mss = row->mss ? row->mss : player.mss;
+        EXPECT_TEXT(row->name, play(&player, row->script), row->wanted);
+    }
+}
+
+Test(policy_detection, need_mss_changes_nothing) {
+    struct policy p = {.mode = MODE_NODELAY, .established = true, .units = 1, .first_unit = 700,
+                       .message_bytes = 700, .position = 2, .turns = 1, .small_writes = 1};
+    struct policy before = p;
+    struct policy_limits limits = {.small = 4096, .may_hold = true};
+    struct policy_write w = {.bytes = 100};
+    struct policy_action action = policy_write(&p, &limits, &w);
+    cr_expect(action.need_mss);
+    cr_expect(!action.late_push && !action.new_message && !action.burst);
+    cr_expect(memcmp(&p, &before, sizeof(p)) == 0, "a question is no write");
+    p.mss = 1460;
+    action = policy_write(&p, &limits, &w);
+    cr_expect(!action.need_mss && action.late_push && action.ends_unit);
+}
+
+Test(policy_detection, doubt_pushes_again) {
+    struct player player;
+    player_start(&player, MODE_NODELAY);
+    player.policy.nodelay = true;
+    player.policy.doubtful = 2;
+    EXPECT_TEXT("two doubts, two pushes, then trust",
+                play(&player, "200 100 r 200 100 r 200 100 r"),
+                "plain push+plain . plain push+plain . plain plain .");
+}
+
+Test(policy_detection, nodelay_found_in_place_needs_no_push) {
+    struct player player;
+    player_start(&player, MODE_NODELAY);
+    player.policy.nodelay = true; /* the kernel has it, the application did not ask for it */
+    EXPECT_TEXT("in place", play(&player, "200 100 r"), "plain plain .");
+}
+
+/* ---- what is counted -------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    enum mode mode;
+    size_t writes[5];
+    const char *wanted; /* for each write: m a message begins, b it becomes a burst, - neither */
+} counts[] = {
+    {"one small write", MODE_NODELAY, {200}, "m"},
+    {"the second small one makes a burst, the third does not again", MODE_NODELAY,
+     {200, 100, 50}, "mb-"},
+    {"large ones make none", MODE_NODELAY, {100000, 100000, 100000}, "m--"},
+    {"two small ones around a large one", MODE_NODELAY, {200, 100000, 200}, "m-b"},
+    {"held ones count", MODE_CORK, {200, 100, 50}, "mb-"},
+    {"gathered ones count", MODE_COALESCE, {200, 100, 50}, "mb-"},
+    {"in off too", MODE_OFF, {200, 100, 50}, "mb-"},
+    {"an empty write is none", MODE_NODELAY, {0, 200, 0, 100}, "-m-b"},
+};
+
+Test(policy_detection, counts) {
+    EACH_ROW(row, counts) {
+        struct policy p = {.mode = (uint8_t)row->mode, .established = true, .mss = 1460};
+        struct policy_limits limits = {.small = 4096, .may_hold = true};
+        char got[8] = "";
+        policy_turn_begins(&p, false);
+        for (size_t i = 0; row->wanted[i]; i++) {
+            struct policy_write w = {.bytes = row->writes[i]};
+            p.position++;
+            struct policy_action action = policy_write(&p, &limits, &w);
+            got[i] = action.burst ? 'b' : action.new_message ? 'm' : '-';
+        }
+        EXPECT_TEXT(row->name, got, row->wanted);
+    }
+}
+
+/* A message of more bytes or writes than a counter holds stays one message. */
+Test(policy_detection, counters_do_not_wrap) {
+    struct player player;
+    player_start(&player, MODE_NODELAY);
+    play(&player, "r");
+    play_again(&player, 70000, "1");
+    EXPECT_INT("70000 writes of a byte", player.policy.units, UINT16_MAX);
+    EXPECT_INT("70000 writes of a byte", player.policy.small_writes, UINT16_MAX);
+    cr_expect(player.policy.nodelay);
+    play_again(&player, 70000, "1000000");
+    struct policy_write w = {.bytes = 100};
+    struct policy_action action = policy_write(&player.policy, &player.limits, &w);
+    cr_expect(!action.new_message, "4.6 GB and no input: still the same message");
+    cr_expect(player.policy.message_bytes >= UINT32_MAX - UINT16_MAX,
+              "the bytes of a message wrapped to %u", player.policy.message_bytes);
+}
+
+/* ---- one-way streams --------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    enum mode mode;
+    const char *script, *wanted;
+} streams[] = {
+    {"auto gives a one-way stream back to Nagle at the eighth, once", MODE_AUTO,
+     "90 90 90 90 90 90 90 90 90 90 90",
+     "plain push+plain plain plain plain plain plain back+plain plain plain plain"},
+    {"... with waits in between", MODE_AUTO, "90 w 90 w 90 w 90 w 90 w 90 w 90 w 90 w 90 w 90",
+     "plain | push+plain | plain | plain | plain | plain | plain | back+plain | plain | plain"},
+    {"input makes it a conversation: cured, then held", MODE_AUTO,
+     "90 90 90 90 90 90 90 90 90 r 90 90 w 90 90 r",
+     "plain push+plain plain plain plain plain plain back+plain plain . more more push| "
+     "more more push."},
+    {"a conversation from the first is no stream", MODE_AUTO,
+     "90 r 90 w 90 w 90 w 90 w 90 w 90 w 90 w 90 w 90",
+     "plain . plain | push+plain | plain | plain | plain | plain | plain | plain | plain"},
+    {"large writes are no stream of small ones", MODE_AUTO,
+     "9000 9000 9000 9000 9000 9000 9000 9000 90 90",
+     "plain mss+plain plain plain plain plain plain plain plain push+plain"},
+    {"nodelay keeps it", MODE_NODELAY, "90 90 90 90 90 90 90 90 90 90",
+     "plain push+plain plain plain plain plain plain plain plain plain"},
+};
+
+Test(policy_detection, one_way) {
+    EACH_ROW(row, streams) {
+        struct player player;
+        player_start(&player, row->mode);
+        EXPECT_TEXT(row->name, play(&player, row->script), row->wanted);
+    }
+}
+
+Test(policy_detection, one_way_is_not_held) {
+    struct player player;
+    player_start(&player, MODE_AUTO);
+    play_again(&player, 4, "90 90 90 90 w");
+    EXPECT_TEXT("a stream in bursts", play(&player, "90 90 90 w"), "plain plain plain |");
+    cr_expect(!player.policy.nodelay, "Nagle protects the network");
+}
+
+/* Writes that fail while nothing has been answered are not sent, hence no stream. */
+Test(policy_detection, failed_writes_make_no_stream) {
+    struct player player;
+    player_start(&player, MODE_AUTO);
+    play_again(&player, 8, "200e");
+    EXPECT_TEXT("eight times EAGAIN, then a burst", play(&player, "200 100"),
+                "plain push+plain");
+}

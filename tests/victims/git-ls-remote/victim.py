@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""git ls-remote from a git daemon: git writes to a dup of the descriptor that it reads."""
+
+import json
+import time
+
+from harness import run
+from runner import BARE, Daemon, Measurement, Victim
+
+RUNS = 12
+# Nothing of the machine's own settings.
+SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0",
+            "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost",
+            "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@localhost"}
+
+
+def repository(scratch):
+    """A bare repository with one commit and some refs; returns what ls-remote must say."""
+    env = BARE.env(**SETTINGS)
+    home = scratch / "repository"
+
+    def git(*words):
+        return run(["git", f"--git-dir={home}", *words], env).stdout.strip()
+
+    run(["git", "init", "--quiet", "--bare", "--initial-branch=main", home], env)
+    (home / "git-daemon-export-ok").touch()
+    tree = git("hash-object", "-t", "tree", "-w", "/dev/null")
+    commit = git("commit-tree", "-m", "first", tree)
+    refs = ["refs/heads/main", *[f"refs/tags/v{number}" for number in range(1, 4)]]
+    for ref in refs:
+        git("update-ref", ref, commit)
+    return "".join(f"{commit}\t{ref}\n" for ref in ["HEAD", *refs])
+
+
+def assert_loaded(treatment, scratch):
+    """A run of git is over too soon to be looked at: its own report says that the library was there."""
+    if not treatment.reports:
+        return
+    reports = [json.loads(path.read_text("utf-8")) for path in scratch.glob("report-*.json")]
+    own = [report for report in reports if report["program"] == "git" and report["mode"] == treatment.name]
+    assert len(own) >= RUNS, f"{len(own)} reports of git in {RUNS} runs"
+
+
+def ls_remote(port, env, expected):
+    """One run, in milliseconds."""
+    begin = time.monotonic_ns()
+    done = run(["git", "ls-remote", f"git://127.0.0.1:{port}/repository"], env, timeout=20)
+    took = (time.monotonic_ns() - begin) / 1e6
+    assert done.stdout == expected, done
+    return took
+
+
+def measure(treatment, scratch):
+    expected = repository(scratch)
+
+    def command(port):
+        return ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", "--reuseaddr",
+                f"--base-path={scratch}"]
+
+    bare_env = BARE.env(**SETTINGS)
+    env = treatment.env(**SETTINGS, **treatment.report_to(scratch / "report-%p.json"))
+    times, bare = [], []
+    with Daemon(command, bare_env, scratch, "git-daemon") as daemon:
+        for _ in range(RUNS):
+            if treatment is not BARE:
+                bare.append(ls_remote(daemon.port, bare_env, expected))
+            times.append(ls_remote(daemon.port, env, expected))
+    assert_loaded(treatment, scratch)
+    return Measurement(tuple(times[1:]), bare_ms=tuple(bare[1:]))
+
+
+VICTIM = Victim(
+    story="git ls-remote writes its command in small packets, to a dup of the socket that it reads",
+    sick="client",
+    needs=("git",),
+    measure=measure,
+    whole_run=True,
+)

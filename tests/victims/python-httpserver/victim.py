@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Python's http.server: end_headers() flushes, the body is a write of its own."""
+
+from pathlib import Path
+
+from runner import Daemon, Driver, Victim, measured
+
+HERE = Path(__file__).parent
+EXCHANGES = 25
+BODY = b"a small file\n" * 20
+
+
+def measure(treatment, scratch):
+    files = scratch / "files"
+    files.mkdir()
+    (files / "small.txt").write_bytes(BODY)
+
+    def command(port):
+        return ["/usr/bin/python3", HERE / "server.py", port, files]
+
+    with Daemon(command, treatment.env(), scratch, "python") as server, Driver(server.port) as driver:
+        treatment.assert_in(server.pid)
+        for _ in range(EXCHANGES):
+            answer = driver.exchange(b"GET /small.txt HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                                     lambda so_far: so_far.endswith(b"\r\n\r\n" + BODY))
+            head = answer[:-len(BODY)]
+            assert head.startswith(b"HTTP/1.1 200 OK") and head.count(b"\r\n\r\n") == 1, answer
+    return measured(driver.times_ms, driver.counts)
+
+
+VICTIM = Victim(
+    story="http.server with protocol_version HTTP/1.1: headers and file are two sends",
+    sick="server",
+    needs=("/usr/bin/python3",),
+    measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""What a measurement must be under a treatment.  Pure: numbers in, complaints out.
+
+A stall is a delayed acknowledgement: 40 ms and a tick.  Nothing here is tighter than the
+difference between 5 ms and that.
+"""
+
+ILL_MS = 30.0
+CURED_MS = 5.0
+# A whole run of a program takes what it takes beside the stall: it is compared with bare runs.
+GAIN_MS = 35.0
+NO_GAIN_MS = 10.0
+# An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
+SEGMENT_SLACK = 0.25
+
+
+def _time_of_exchange(measurement, expects):
+    median = measurement.median
+    if expects == "ill" and median < ILL_MS:
+        return [f"median {median:.1f} ms: the stall is not there (under {ILL_MS:g} ms)"]
+    if expects == "well" and median >= CURED_MS:
+        return [f"median {median:.1f} ms: the stall is still there (not under {CURED_MS:g} ms)"]
+    return []
+
+
+def _time_of_run(measurement, expects):
+    if expects == "ill" and measurement.median < ILL_MS:
+        return [f"median {measurement.median:.1f} ms: no stall fits into that"]
+    if not measurement.bare_ms:
+        return []
+    compared = f"median {measurement.median:.1f} ms, {measurement.gain:.1f} ms under bare"
+    if expects == "ill" and measurement.gain > NO_GAIN_MS:
+        return [f"{compared}: the stall is not there"]
+    if expects == "well" and measurement.gain < GAIN_MS:
+        return [f"{compared}: the stall is still there"]
+    return []
+
+
+def complaints(victim, treatment, measurement):
+    """All that is wrong with `measurement`."""
+    judge_time = _time_of_run if victim.whole_run else _time_of_exchange
+    found = judge_time(measurement, treatment.expects)
+    most = victim.segments.get(treatment.name)
+    if most is not None and measurement.segments is not None:
+        if measurement.segments > most + SEGMENT_SLACK:
+            found.append(f"{measurement.segments:.2f} data segments an exchange, at most {most}")
+    return found

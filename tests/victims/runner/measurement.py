@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What one run of a victim gave."""
+
+import statistics
+from dataclasses import dataclass
+
+# The first exchanges of a connection never stall: the receiver acknowledges its first segments at once.
+WARM = 3
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Exchange times after the warm-up, and the sick side's data segments an exchange (or None).
+
+    Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with
+    them, so that a busy machine slows both alike.
+    """
+    times_ms: tuple
+    segments: float = None
+    bare_ms: tuple = ()
+
+    @property
+    def median(self):
+        return statistics.median(self.times_ms)
+
+    @property
+    def gain(self):
+        """By how much the median is under the bare one."""
+        return statistics.median(self.bare_ms) - self.median
+
+    @property
+    def p90(self):
+        return statistics.quantiles(self.times_ms, n=10, method="inclusive")[-1]
+
+
+def measured(times_ms, counts=()):
+    """A Measurement without the warm-up.
+
+    `times_ms` has one time an exchange; `counts` the sick side's data segments so far, read after
+    each exchange.
+    """
+    assert len(times_ms) > WARM + 5, f"only {len(times_ms)} exchanges: too few to judge"
+    segments = None
+    if counts:
+        segments = (counts[-1] - counts[WARM - 1]) / (len(counts) - WARM)
+    return Measurement(tuple(times_ms[WARM:]), segments)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The treatments: the columns of the table.
+
+One more column (another preload, say) is one more Treatment in TREATMENTS.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import CURING_MODES, LIB, PASSING_MODES, bare_env
+
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What the sick process, and it alone, gets into its environment.
+
+    `expects` is what must come of it: `ill` (the stall stays), `well` (it is gone), or `any`
+    (shown in the table, not judged).
+    """
+    name: str
+    expects: str
+    preload: Path = None
+    variables: dict = field(default_factory=dict, hash=False)
+
+    def env(self, **variables):
+        """The sick process's environment; no proxy of the machine may stand between the two sides."""
+        env = {name: value for name, value in bare_env(**variables).items()
+               if name.lower() not in _PROXIES}
+        env.update(self.variables)
+        if self.preload:
+            env["LD_PRELOAD"] = str(self.preload)
+        return env
+
+    @property
+    def reports(self):
+        """Whether the treatment is our library, which can report what it did."""
+        return self.preload == LIB
+
+    def report_to(self, pattern):
+        """The variable that asks for a report, none where there is none to ask for."""
+        return {"UNSTALL_REPORT": pattern} if self.reports else {}
+
+    def assert_mapped(self, text):
+        """`text` (the maps of a process) has the preload, or has it not, as this treatment says."""
+        if self.preload:
+            assert str(self.preload) in text, f"{self.name}: {self.preload.name} is not loaded"
+        else:
+            assert "libunstall" not in text, f"{self.name}: the library is loaded"
+
+    def assert_in(self, pid):
+        """As assert_mapped, for a living process."""
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            self.assert_mapped(maps.read())
+
+
+def _mode(mode, expects):
+    return Treatment(mode, expects, LIB, {"UNSTALL_MODE": mode})
+
+
+BARE = Treatment("bare", "ill")
+TREATMENTS = {treatment.name: treatment for treatment in (
+    BARE,
+    *(_mode(mode, "ill") for mode in PASSING_MODES),
+    *(_mode(mode, "well") for mode in CURING_MODES),
+)}

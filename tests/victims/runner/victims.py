@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""A victim, and how the folders beside this one are found."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+HOME = Path(__file__).resolve().parents[1]
+
+# Daemons live here on Debian; a user's PATH may lack it.
+SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A real program with the illness.
+
+    story     one line: what writes apart, and where that is known from
+    sick      which side ails and gets the preload: client, server or relay
+    needs     commands (from Debian packages, see packages.txt)
+    measure   measure(treatment, scratch) -> Measurement; raises AssertionError when an answer is wrong
+    segments  treatment name -> most data segments an exchange of the sick side
+    whole_run the times are those of whole runs, of which a stall is only a part
+    """
+    story: str
+    sick: str
+    needs: tuple
+    measure: Callable
+    segments: dict = field(default_factory=dict)
+    whole_run: bool = False
+    name: str = ""
+
+    def missing(self):
+        """The needed commands that this machine lacks."""
+        return [need for need in self.needs if shutil.which(need, path=SEARCH) is None]
+
+    def run(self, treatment):
+        """One measurement, in a scratch folder of its own."""
+        with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as scratch:
+            return self.measure(treatment, Path(scratch))
+
+
+def victims():
+    """The names of all victims: the folders that have a victim.py."""
+    return sorted(path.parent.name for path in HOME.glob("*/victim.py"))
+
+
+def load(name):
+    """The Victim of a folder."""
+    spec = importlib.util.spec_from_file_location(f"victim_{name}", HOME / name / "victim.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return Victim(**{**vars(module.VICTIM), "name": name})

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""The runner can fail: what is wrong with a victim is seen, not passed over."""
+
+import os
+import shutil
+import socket
+import time
+
+import pytest
+
+from harness import AnsweringPeer, LIB, skip
+from runner import (BARE, Daemon, Driver, Measurement, Treatment, Victim, complaints, daemon, load,
+                    measured, victims)
+
+pytestmark = pytest.mark.no_library
+
+EXCHANGE = Victim("", "client", (), None, segments={"treated": 1})
+WHOLE_RUN = Victim("", "client", (), None, whole_run=True)
+BARE_RUNS = (52.0,) * 10
+
+
+@pytest.mark.parametrize("victim, expects, median, segments, judgement", [
+    (EXCHANGE, "ill", 44.0, 1, "right"),
+    (EXCHANGE, "ill", 0.1, 1, "the stall is not there"),
+    (EXCHANGE, "well", 0.1, 1, "right"),
+    (EXCHANGE, "well", 44.0, 1, "the stall is still there"),
+    (EXCHANGE, "well", 5.1, 1, "the stall is still there"),
+    (EXCHANGE, "well", 0.1, 2, "at most 1"),
+    (EXCHANGE, "well", 0.1, None, "right"),
+    (EXCHANGE, "any", 44.0, 1, "right"),
+    (WHOLE_RUN, "ill", 52.0, None, "right"),
+    (WHOLE_RUN, "ill", 8.0, None, "no stall fits"),
+    (WHOLE_RUN, "ill", 31.0, None, "the stall is not there"),
+    (WHOLE_RUN, "well", 8.0, None, "right"),
+    (WHOLE_RUN, "well", 50.0, None, "the stall is still there"),
+])
+def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
+    measurement = Measurement((median,) * 10, segments, BARE_RUNS)
+    found = complaints(victim, Treatment("treated", expects), measurement)
+    if judgement == "right":
+        assert not found
+    else:
+        assert judgement in found[0]
+
+
+def test_the_warm_up_is_left_out():
+    result = measured([1.0] * 3 + [44.0] * 10, [2, 4, 6] + [6 + 3 * number for number in range(1, 11)])
+    assert result.times_ms == (44.0,) * 10 and result.segments == 3
+
+
+def test_too_few_exchanges_are_refused():
+    with pytest.raises(AssertionError, match="too few"):
+        measured([44.0] * 5)
+
+
+def test_a_treatment_that_did_not_reach_the_process_is_seen():
+    with pytest.raises(AssertionError, match="not loaded"):
+        Treatment("treated", "well", LIB).assert_in(os.getpid())
+
+
+def test_a_hung_up_answer_is_seen():
+    with AnsweringPeer(request=1, reply=10) as peer, Driver(peer.port) as driver:
+        driver.exchange(b"x", lambda so_far: len(so_far) >= 10)
+        peer.connections[0].socket.shutdown(socket.SHUT_WR)
+        with pytest.raises(AssertionError, match="the connection ended"):
+            driver.exchange(b"x", lambda so_far: len(so_far) >= 10)
+
+
+def test_a_daemon_that_does_not_start_is_seen(tmp_path):
+    with pytest.raises(AssertionError, match="no such luck"):
+        with Daemon(lambda port: ["/bin/sh", "-c", "echo no such luck"], BARE.env(), tmp_path):
+            pass
+
+
+def test_a_strangers_port_is_not_taken_for_the_daemons(tmp_path, monkeypatch):
+    with AnsweringPeer() as stranger:
+        monkeypatch.setattr(daemon, "free_port", lambda: stranger.port)
+        with pytest.raises(AssertionError, match="does not listen"):
+            with Daemon(lambda port: ["/bin/sleep", "0.2"], BARE.env(), tmp_path):
+                pass
+
+
+def test_a_daemon_ends_with_its_children(tmp_path):
+    if not shutil.which("socat"):
+        skip("socat is not installed")
+
+    def command(port):
+        return ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", "EXEC:sleep 60"]
+
+    with Daemon(command, BARE.env(), tmp_path) as server, Driver(server.port):
+        deadline = time.monotonic() + 5
+        while len(server.processes()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        pids = server.processes()
+        assert len(pids) == 3
+    assert not [pid for pid in pids if _runs(pid)]
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as text:
+            return text.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("name", victims())
+def test_each_victim_says_what_it_is(name):
+    victim = load(name)
+    assert victim.sick in ("client", "server", "relay")
+    assert victim.story and "\n" not in victim.story
+    assert victim.needs and callable(victim.measure)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""wget posting over keep-alive: it selects for writability before each of its two writes."""
+
+from runner import Victim, run_client
+
+EXCHANGES = 25
+BODY = "order=" + "x" * 94
+
+
+def measure(treatment, scratch):
+    def command(port):
+        return ["wget", "--no-config", "--no-proxy", "--quiet", "--tries=1", "--timeout=10",
+                "--output-document=-", f"--post-data={BODY}",
+                *[f"http://127.0.0.1:{port}/order"] * EXCHANGES]
+
+    return run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
+
+
+VICTIM = Victim(
+    story="wget writes header and --post-data apart, each after a select for writability",
+    sick="client",
+    needs=("wget",),
+    measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+)
