@@ -21,6 +21,7 @@
 #include "shim.h"
 #include "stats.h"
 #include "ticker.h"
+#include "verbose.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
@@ -109,6 +110,7 @@ static bool initialise(void) {
     if (secure)
         config_switch(MODE_OFF, true);
     stats_program(program_invocation_short_name);
+    verbose_start(program_invocation_short_name);
     if (!config()->children)
         leave_preload(environ);
     *open_gate = GATE_OPEN;

@@ -21,6 +21,7 @@
 #include "real.h"
 #include "shim.h"
 #include "ticker.h"
+#include "verbose.h"
 
 /* Flags with which a write is more than bytes that may wait a little. */
 enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
@@ -333,8 +334,10 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         if (!was_held)
             ticker_watch(c);
     }
-    bool known = c->policy.established;
+    bool known = c->policy.established, first = c->counts.late_pushes == 1;
     conn_unlock(c);
+    if (UNLIKELY(action.late_push))
+        verbose_late_push(o->fd, p.bytes, first);
     ssize_t sent = action.how == WRITE_MORE ? forward_more(o, &p) : shim_forward(o);
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
