@@ -17,7 +17,7 @@ from pathlib import Path
 def system():
     """One line on this machine."""
     release = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
-    return (f"{release}, Linux {platform.release()}, {' '.join(platform.libc_ver())}, "
+    return (f"{release}, Linux {platform.release().split('-')[0]}, {' '.join(platform.libc_ver())}, "
             f"{platform.machine()}, {os.cpu_count()} cores")
 
 

@@ -109,6 +109,8 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return sendmsg((int)a, (const struct msghdr *)b, (int)c);
     case SYS_sendmmsg:
         return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
+    case SYS_pwritev2: /* the kernel's own form has the offset in two halves, of which 64 bits use one */
+        return pwritev2((int)a, (const struct iovec *)b, (int)c, d, (int)f);
     case SYS_sendfile:
         return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
     case SYS_splice:

@@ -92,15 +92,33 @@ WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length),
 ALSO(lockf64, lockf)
 
 /* System V and POSIX messages and semaphores */
-WAIT_UNLESS(flags &IPC_NOWAIT, int, msgsnd, (int id, const void *message, size_t size, int flags),
-            (id, message, size, flags))
+/* One that does not wait is still seen by others (exports_visible.c). */
+#define WAIT_OR_SHOW(waits, type, name, parameters, arguments) \
+    EXPORT type name parameters { \
+        if (waits) \
+            WAITS(); \
+        else \
+            hold_before_visible(); \
+        return REAL(name) arguments; \
+    }
+
+static bool may_wait(const struct sembuf *operations, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!(operations[i].sem_flg & IPC_NOWAIT))
+            return true;
+    return false;
+}
+
+WAIT_OR_SHOW(!(flags & IPC_NOWAIT), int, msgsnd,
+             (int id, const void *message, size_t size, int flags), (id, message, size, flags))
 WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv,
             (int id, void *message, size_t size, long type, int flags),
             (id, message, size, type, flags))
-WAIT(int, semop, (int id, struct sembuf *operations, size_t count), (id, operations, count))
-WAIT_UNLESS(zero(timeout), int, semtimedop,
-            (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
-            (id, operations, count, timeout))
+WAIT_OR_SHOW(may_wait(operations, count), int, semop,
+             (int id, struct sembuf *operations, size_t count), (id, operations, count))
+WAIT_OR_SHOW(!zero(timeout) && may_wait(operations, count), int, semtimedop,
+             (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
+             (id, operations, count, timeout))
 WAIT(int, mq_send, (mqd_t queue, const char *message, size_t size, unsigned priority),
      (queue, message, size, priority))
 WAIT(ssize_t, mq_receive, (mqd_t queue, char *message, size_t size, unsigned *priority),

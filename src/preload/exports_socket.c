@@ -67,6 +67,7 @@ EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 }
 
 EXPORT int listen(int fd, int backlog) {
+    hold_before_visible(); /* from now on others can connect */
     int result = REAL(listen)(fd, backlog);
     if (result == 0)
         shim_listens(fd);

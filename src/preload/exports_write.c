@@ -48,7 +48,8 @@ static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
         for (size_t part = 0; part < messages[i].msg_hdr.msg_iovlen; part++)
             bytes += messages[i].msg_hdr.msg_iov[part].iov_len;
     }
-    if (!shim_bulk_begins(fd, bytes, (flags & MSG_MORE) != 0, &c))
+    unsigned pieces = (flags & MSG_MORE) || count == 0 ? 1 : count;
+    if (!shim_bulk_begins(fd, pieces, bytes / pieces, (flags & MSG_MORE) != 0, &c))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = 0;
@@ -60,7 +61,7 @@ static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 
 static ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
     struct conn *c;
-    if (!shim_bulk_begins(fd, bytes, false, &c))
+    if (!shim_bulk_begins(fd, 1, bytes, false, &c))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
     shim_bulk_ended(c, moved);
@@ -72,7 +73,7 @@ static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *o
     struct conn *c;
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
-    if (!shim_bulk_begins(fd, bytes, (flags & SPLICE_F_MORE) != 0, &c))
+    if (!shim_bulk_begins(fd, 1, bytes, (flags & SPLICE_F_MORE) != 0, &c))
         return -1;
     struct conn *source = shim_read_begins(from, true);
     ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);

@@ -24,13 +24,35 @@ uint32_t doubt_epoch;
 
 /* ---- the push -------------------------------------------------------- */
 
+/* Nothing of ours has been set yet: what the kernel has is the application's. */
+static void ask_options(struct conn *c) {
+    struct policy *p = &c->policy;
+    int nodelay = 0, cork = 0;
+    kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &nodelay);
+    kernel->get_option(c->fd, IPPROTO_TCP, TCP_CORK, &cork);
+    p->app_nodelay = p->nodelay = nodelay != 0;
+    p->app_cork = cork != 0;
+    p->unsure = false;
+}
+
+/* The number was closed behind our back and born again as another kind.  A
+ * datagram that our MSG_MORE left open ends with an empty send (udp(7)). */
+static void not_tcp_after_all(struct conn *c, int fd) {
+    struct msghdr nothing = {0};
+    kernel->send(fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
+    c->policy.fallen = c->policy.dark = true;
+    c->policy.mode = MODE_OFF;
+}
+
 void hold_set_nodelay(struct conn *c, int fd) {
     struct policy *p = &c->policy;
+    if (UNLIKELY(p->unsure))
+        ask_options(c);
     if (p->doubtful)
         p->doubtful--;
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (error == -ENOTSOCK || error == -EBADF)
-        return; /* the number was closed behind our back: the plain call will tell */
+    if (error == -ENOPROTOOPT || error == -EOPNOTSUPP)
+        not_tcp_after_all(c, fd);
     p->nodelay = error == 0;
 }
 
@@ -49,8 +71,12 @@ void hold_doubt(struct conn *c) {
         c->policy.doubtful = DOUBTS;
 }
 
-void hold_ask_mss(struct conn *c) {
+void hold_ask_facts(struct conn *c) {
     int mss = 0;
+    if (c->policy.unsure)
+        ask_options(c);
+    if (c->policy.mss)
+        return;
     if (kernel->get_option(c->fd, IPPROTO_TCP, TCP_MAXSEG, &mss) != 0 || mss <= 0)
         mss = FALLBACK_MSS;
     c->policy.mss = (uint32_t)mss;
@@ -60,6 +86,8 @@ void hold_darken(struct conn *c) {
     struct policy *p = &c->policy;
     hold_push(c, PUSH_DARK);
     p->dark = true;
+    if (p->unsure)
+        ask_options(c);
     if (mode_cures((enum mode)p->mode) && !p->nodelay && !p->app_cork)
         hold_set_nodelay(c, c->fd);
 }
@@ -98,8 +126,8 @@ void hold_push(struct conn *c, enum push_cause cause) {
     const struct config *now = config();
     struct policy_limits limits = {now->small, now->override, true};
     struct policy_action action = policy_release(&c->policy, &limits, waiting);
-    if (action.need_mss) {
-        hold_ask_mss(c);
+    if (action.need_facts) {
+        hold_ask_facts(c);
         action = policy_release(&c->policy, &limits, waiting);
     }
     if (action.late_push) {
@@ -223,10 +251,17 @@ bool hold_before_poll(bool only_writable) {
     return ask;
 }
 
-bool hold_holding(void) {
-    if (!self.turn || !may_touch())
+bool hold_could_go_on(void) {
+    if (!may_touch())
         return false;
-    return LOAD(&self.turn->held) || LOAD(&self.turn->gather) != NULL;
+    struct conn *c = self.turn;
+    conn_lock(c);
+    const struct policy *p = &c->policy;
+    bool could = c->held || c->gather ||
+                 (p->mode == MODE_AUTO && p->nodelay && !policy_left_alone(p, &(struct policy_limits){
+                                                             .override = config()->override}));
+    conn_unlock(c);
+    return could;
 }
 
 void hold_asked(bool at_once) {

@@ -20,8 +20,9 @@ static inline void hold_end_turn(enum push_cause cause) {
         hold_end_turn_slow(cause);
 }
 
-/* Does the open turn of this thread hold bytes (in the kernel or gathered)? */
-bool hold_holding(void);
+/* Would keeping the open turn of this thread whole be worth something: it holds
+ * bytes (in the kernel or gathered), or its connection was cured by us? */
+bool hold_could_go_on(void);
 
 /* Before a wait for readiness.  True: ask first, by the same wait with timeout
  * zero, and say hold_asked(); if nothing came back, hold_end_turn() and wait.
@@ -49,8 +50,8 @@ void hold_restore(struct conn *c);
 
 /* Writes happen here that we do not see: TCP_NODELAY, and never a hold. */
 void hold_darken(struct conn *c);
-/* The MSS, asked once. */
-void hold_ask_mss(struct conn *c);
+/* The MSS, and the application's options where they are not known: asked once. */
+void hold_ask_facts(struct conn *c);
 /* Another process may have set our options back: doubt what we know. */
 void hold_doubt(struct conn *c);
 

@@ -82,6 +82,7 @@ syscall:
 	family	__NR_sendmsg
 	family	__NR_recvmsg
 	family	__NR_sendmmsg
+	family	__NR_pwritev2
 	family	__NR_sendfile
 	family	__NR_splice
 	family	__NR_close_range
@@ -163,6 +164,7 @@ syscall:
 	family	__NR_sendmsg
 	family	__NR_recvmsg
 	family	__NR_sendmmsg
+	family	__NR_pwritev2
 	family	__NR_sendfile
 	family	__NR_splice
 	family	__NR_close_range

@@ -24,7 +24,7 @@ bool policy_left_alone(const struct policy *p, const struct policy_limits *limit
 }
 
 bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
-    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && p->established &&
+    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && !p->unsure && p->established &&
            !policy_left_alone(p, limits) && (p->mode == MODE_COALESCE || !p->no_more);
 }
 
@@ -48,9 +48,10 @@ static struct policy_action unit_ends(struct policy *p, const struct policy_limi
                                       size_t bytes) {
     struct policy_action action = {.how = WRITE_PLAIN, .ends_unit = true};
     bool second = p->units > 0;
-    if (p->mss == 0 && second && bytes < SURELY_LARGE && p->first_unit < SURELY_LARGE &&
-        (bytes >= SURELY_SMALL || p->first_unit >= SURELY_SMALL)) {
-        action.need_mss = true;
+    bool maybe_small = bytes < SURELY_LARGE && p->first_unit < SURELY_LARGE;
+    bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
+    if (second && maybe_small && (p->unsure || (p->mss == 0 && !surely_small))) {
+        action.need_facts = true;
         return action;
     }
     size_t mss = p->mss ? p->mss : SURELY_SMALL;
@@ -113,7 +114,7 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
         p->app_more = p->app_more || w->more;
     } else {
         action = unit_ends(p, limits, w->bytes);
-        if (action.need_mss)
+        if (action.need_facts)
             return action;
         p->app_more = false;
     }
@@ -195,6 +196,6 @@ bool policy_asks_first(const struct policy *p) {
 void policy_asked(struct policy *p, bool at_once) {
     if (at_once)
         p->kept_turn = true;
-    else
+    else if (p->goes_on > 0)
         p->goes_on--;
 }

@@ -37,6 +37,7 @@ struct policy {
     bool app_cork : 1;
     bool app_more : 1;     /* its MSG_MORE bytes wait for the write that ends them */
     bool nodelay : 1;      /* TCP_NODELAY as the kernel has it, as far as we know */
+    bool unsure : 1;       /* the application's options are not known: ask before acting */
     bool ill : 1;          /* the illness was seen here: writes come in bursts */
     bool fallen : 1;       /* defied prediction: TCP_NODELAY alone from now on */
     bool dark : 1;         /* writes happen that we do not see: never hold */
@@ -71,7 +72,8 @@ enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_GATHER };
 
 struct policy_action {
     enum write_how how;
-    bool need_mss;     /* nothing decided: ask for the MSS, store it, ask again */
+    bool need_facts;   /* nothing decided: ask the kernel for the MSS and, if unsure, for the
+                        * application's options, store them and ask policy again */
     bool late_push;    /* TCP_NODELAY=1 before this write */
     bool back_to_app;  /* TCP_NODELAY = the application's value before this write (one-way stream) */
     bool ends_unit;    /* this write lets go of bytes: a unit ends with it */

@@ -22,10 +22,11 @@
 
 /* ---- first sight ----------------------------------------------------- */
 
-/* At most three queries of a descriptor that was not born in our sight:
- * SO_PROTOCOL, SO_COOKIE, TCP_NODELAY. */
+/* Two queries of a descriptor that was not born in our sight: SO_PROTOCOL, and
+ * SO_COOKIE where it is TCP.  The application's options are asked when it
+ * matters (policy.unsure). */
 static struct conn *classify(int fd) {
-    int protocol, nodelay = 0;
+    int protocol;
     uint64_t cookie = 0;
     if (fd < 0 || fd >= FDS_LIMIT || config()->quiet)
         return NULL;
@@ -48,9 +49,8 @@ static struct conn *classify(int fd) {
     c = fds_birth(fd, ORIGIN_FOREIGN);
     if (!c)
         return NULL;
-    kernel->get_option(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay);
     c->cookie = cookie;
-    c->policy.app_nodelay = c->policy.nodelay = nodelay != 0;
+    c->policy.unsure = true;
     c->policy.no_more = protocol == IPPROTO_MPTCP;
     return c;
 }
@@ -151,26 +151,32 @@ void shim_sweep(enum push_cause cause) {
 
 /* ---- reads ----------------------------------------------------------- */
 
-/* A descriptor that is no connection of ours: can a read or write of it block?
- * Only regular files cannot; asked once, and only while something is held. */
-static bool may_block(int fd, uintptr_t word) {
+/* A descriptor that is not the connection of the open turn: can a read or write
+ * of it block?  Only regular files cannot; asked once a descriptor, and only
+ * where it matters: something is held, or would be if the turn stayed whole. */
+static bool may_block(int fd) {
+    uintptr_t word = fds_word(fd);
     if (word == FDS_FILE)
         return false;
-    if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->quiet || !hold_holding())
+    if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->quiet || !hold_could_go_on())
         return true;
-    int file = kernel->is_file(fd);
-    if (file > 0)
-        fds_set(fd, FDS_FILE);
-    else if (file == 0 && word == FDS_NO_SOCKET)
-        fds_set(fd, FDS_OTHER);
-    return file == 0;
+    if (word == FDS_UNKNOWN) {
+        struct conn *c = shim_find(fd);
+        if (c)
+            conn_unlock(c);
+        if (fds_word(fd) != FDS_NO_SOCKET)
+            return true;
+    }
+    bool file = kernel->is_file(fd) > 0;
+    fds_set(fd, file ? FDS_FILE : FDS_OTHER);
+    return !file;
 }
 
 struct conn *shim_read_begins(int fd, bool dont_wait) {
     if (UNLIKELY(!ours()))
         return NULL;
     uintptr_t word = fds_word(fd);
-    if (self.turn && !dont_wait && may_block(fd, word))
+    if (self.turn && !dont_wait && may_block(fd))
         hold_end_turn(PUSH_READ);
     return fds_conn(word);
 }
@@ -198,7 +204,7 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
 void shim_other_write(int fd) {
     if (LIKELY(self.turn == NULL) || !ours())
         return;
-    if (LOAD(&self.turn->gather) || may_block(fd, fds_word(fd)))
+    if (LOAD(&self.turn->gather) || may_block(fd))
         hold_end_turn(PUSH_WRITE);
 }
 

@@ -52,8 +52,9 @@ ssize_t shim_forward(const struct out *out);
 ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p);
 
 /* A call that moves bytes into `fd` but can be neither held nor gathered
- * (sendfile, splice, sendmmsg): before it, ... */
-bool shim_bulk_begins(int fd, size_t bytes, bool more, struct conn **c);
+ * (sendfile, splice, sendmmsg): before it, with the number of segments' ends that
+ * it makes and the bytes of each, ... */
+bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **c);
 /* ... and after it, with what it moved.  When the first says false the call must
  * not be made: errno is set and -1 is the answer. */
 void shim_bulk_ended(struct conn *c, ssize_t moved);

@@ -78,7 +78,8 @@ void shim_accepted(int listener, int fd, int flags) {
             fds_set(fd, FDS_OTHER); /* a listener of another family, AF_UNIX say */
         return;
     }
-    /* tcp(7): accepted sockets inherit TCP_NODELAY and TCP_CORK from the listener */
+    /* Accepted sockets inherit TCP_NODELAY and TCP_CORK from the listener, if they were
+     * set before the handshake: where they are set now, that is to be asked. */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
     bool kernel_nodelay = l->policy.nodelay;
     conn_unlock(l);
@@ -88,6 +89,7 @@ void shim_accepted(int listener, int fd, int flags) {
     c->policy.app_nodelay = nodelay;
     c->policy.nodelay = kernel_nodelay;
     c->policy.app_cork = cork;
+    c->policy.unsure = nodelay || cork;
     c->policy.no_more = no_more;
     c->policy.established = true;
     c->cloexec = (flags & SOCK_CLOEXEC) != 0;

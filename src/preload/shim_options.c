@@ -26,6 +26,8 @@ void shim_option_setting(int fd, int level, int name) {
 
 static void nodelay_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
+    if (p->unsure)
+        hold_ask_facts(c);
     p->app_nodelay = on;
     p->nodelay = on;
     p->doubtful = 0;
@@ -38,6 +40,8 @@ static void nodelay_set(struct conn *c, bool on) {
 
 static void cork_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
+    if (p->unsure) /* asked after the change: a cork that is off now was a hold */
+        hold_ask_facts(c);
     if (on || !p->app_cork) {
         p->app_cork = on;
         return;
@@ -45,8 +49,8 @@ static void cork_set(struct conn *c, bool on) {
     const struct config *now = config();
     struct policy_limits limits = {now->small, now->override, true};
     struct policy_action action = policy_uncork(p, &limits);
-    if (action.need_mss) {
-        hold_ask_mss(c);
+    if (action.need_facts) {
+        hold_ask_facts(c);
         action = policy_uncork(p, &limits);
     }
     if (action.late_push) { /* TCP_CORK=0 alone leaves the end to Nagle (tcp(7)) */
@@ -88,9 +92,9 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     struct conn *c = nodelay ? shim_find(fd) : fds_lock(fd);
     if (!c)
         return;
-    if (nodelay)
+    if (nodelay && !c->policy.unsure)
         answer(value, length, c->policy.app_nodelay);
-    else if (c->kept_error)
+    else if (error && c->kept_error)
         answer(value, length, shim_take_error(c));
     conn_unlock(c);
 }

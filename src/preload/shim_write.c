@@ -213,8 +213,8 @@ static struct policy_limits limits_now(void) {
 static struct policy_action decide(struct conn *c, const struct policy_limits *limits,
                                    const struct policy_write *w) {
     struct policy_action action = policy_write(&c->policy, limits, w);
-    if (UNLIKELY(action.need_mss)) {
-        hold_ask_mss(c);
+    if (UNLIKELY(action.need_facts)) {
+        hold_ask_facts(c);
         action = policy_write(&c->policy, limits, w);
     }
     return action;
@@ -370,7 +370,7 @@ ssize_t shim_write(const struct out *o) {
 
 /* ---- bulk: sendfile, splice, sendmmsg -------------------------------- */
 
-bool shim_bulk_begins(int fd, size_t bytes, bool more, struct conn **found) {
+bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **found) {
     *found = NULL;
     if (!ours())
         return true;
@@ -380,12 +380,16 @@ bool shim_bulk_begins(int fd, size_t bytes, bool more, struct conn **found) {
     if (!c)
         return true;
     struct out o = {.fd = fd};
+    if (gather_length(c) && c->policy.no_more)
+        hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);
     struct policy_limits limits = limits_now();
     struct policy_write w = {bytes, more, true};
-    struct policy_action action = decide(c, &limits, &w);
-    account(c, &action, 0);
-    prepare(c, &action, fd);
+    for (unsigned i = 0; i < pieces; i++) {
+        struct policy_action action = decide(c, &limits, &w);
+        account(c, &action, 0);
+        prepare(c, &action, fd);
+    }
     if (gather_length(c)) {
         /* the gathered header leaves in the same segments as what follows */
         if (!gather_flush(c, MSG_MORE)) {

@@ -17,6 +17,7 @@
 #include <mqueue.h>
 #include <poll.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <spawn.h>
 #include <sys/time.h>
 #include <threads.h>
@@ -53,6 +54,7 @@ enum how {
     LAST,     /* ends the process: made in a child, whose status is shown */
     POPEN,
     PCLOSE,
+    JUMP,     /* does not return, but jumps */
 };
 
 static const struct {
@@ -201,6 +203,10 @@ static const struct {
     {"abort", LAST, {0}},
     {"pthread_exit", LAST, {0}},
     {"thrd_exit", LAST, {0}},
+    {"longjmp", JUMP, {0}},
+    {"_longjmp", JUMP, {0}},
+    {"siglongjmp", JUMP, {0}},
+    {"__longjmp_chk", JUMP, {0}},
     {"unshare", PLAIN, {0}},
     {"setns", PLAIN, {BAD, 0}},
     {"prctl", PLAIN, {BAD, 0, 0, 0, 0}},
@@ -246,6 +252,14 @@ static void show_status(const char *name, pid_t child)
     int status = 0;
     raw_call(SYS_wait4, child, (long)&status, 0, 0, 0);
     show(name, "ended", status, 0);
+}
+
+static void jump(const char *name, call_t *call)
+{
+    sigjmp_buf place;
+    int arrived = sigsetjmp(place, 1);
+    if (arrived == 0) call((long)&place, 7, 0, 0, 0, 0);
+    show(name, "jumped with", arrived, 0);
 }
 
 static void make(int at)
@@ -308,6 +322,9 @@ static void make(int at)
         if (file) show(name, "closed", pclose(file), errno);
         break;
     }
+    case JUMP:
+        jump(name, call);
+        break;
     case PCLOSE: {
         FILE *file = popen("exit 5", "r");
         errno = 0;

@@ -19,7 +19,7 @@ def compile_c(source, *flags, cc="gcc", libraries=()):
     in the source is the call made.
     """
     source = Path(source)
-    command = [cc, *_COMMON, "-U_FORTIFY_SOURCE", *flags, str(source)]
+    command = [cc, *_COMMON, "-U_FORTIFY_SOURCE", *map(str, flags), str(source)]
     digest = hashlib.sha256(" ".join([*command, *libraries]).encode())
     for text in [source, *sorted(source.parent.glob("*.h"))]:
         digest.update(text.read_bytes())

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Numbers are reused, moved and high: what was known of a connection never touches what comes after it."""
 
+import resource
+
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, MODES, AnsweringPeer, mode_env, pattern, program, run_client,
@@ -21,7 +23,8 @@ def check_last_message(peer, how):
 @pytest.mark.parametrize("how", ENDS)
 def test_reborn_number(how, what, mode):
     with AnsweringPeer() as peer, AnsweringPeer() as second:
-        done = run_client(program("reborn"), mode, *peer.target, how, what, *second.target)
+        done = run_client(program("reborn"), mode, *peer.target, how, what, *second.target,
+                          timeout=20)
     check_last_message(peer, how)
     if what == "tcp":
         assert bytes(second.connections[0].received) == pattern(12 * 300)
@@ -54,6 +57,8 @@ def test_moved_to_a_high_number(mode, number):
 
 @pytest.mark.parametrize("mode", ["bare", *MODES])
 def test_many_connections(mode):
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed[1], allowed[1]))  # the peer's ends are ours
     with AnsweringPeer() as peer:
         done = run_client(program("many_connections"), mode, *peer.target)
     for connection in peer.connections:

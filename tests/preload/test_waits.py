@@ -5,6 +5,7 @@ The window is 100 ms, so that it cannot hide a missing entry: what is late here 
 that.  What passes by the library is ended by the window, and what is no wait keeps a turn whole.
 """
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -98,7 +99,7 @@ UNSEEN = ("fgets on a pipe", "a futex", "a computation", "a trickle of writes")
 
 
 @pytest.mark.parametrize("mode", rows.ALL)
-@pytest.mark.parametrize("window_us", (5000, WINDOW_US))
+@pytest.mark.parametrize("window_us", (1000, 5000, WINDOW_US))
 @pytest.mark.parametrize("act", UNSEEN)
 def test_unseen_waits_are_ended_by_the_window(act, window_us, mode):
     bursts = BURSTS if mode == "auto" else 0
@@ -143,6 +144,14 @@ def test_what_does_not_wait_keeps_the_turn_whole(act, mode):
 @pytest.mark.parametrize("mode", rows.ALL)
 def test_a_wait_known_to_return_at_once_keeps_the_turn_whole(mode):
     patiently(lambda: _keeps_whole("poll that returns at once", mode, BURSTS, polling=True))
+
+
+@pytest.mark.parametrize("mode", ("cork", "coalesce"))
+def test_a_wait_is_asked_first_only_where_that_is_known_to_help(mode):
+    outcome = perform("poll for room, then a wait", mode, expected=2 * HELD, trace=True)
+    polls = [call for call in outcome.calls if call.name == "poll"]
+    # for room: asked, then waited for; the other wait is made as it is
+    assert [re.match(r".*, (\d+)", call.args).group(1) for call in polls] == ["0", "10", "350"]
 
 
 POLLS = ("poll", "__poll", "__poll_chk", "ppoll", "__ppoll_chk", "select", "__select", "pselect",

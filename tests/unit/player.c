@@ -33,18 +33,22 @@ static void prepare(struct player *player, const struct policy_action *action) {
     }
 }
 
-static struct policy_action with_mss(struct player *player, struct policy_action action,
-                                     bool *again) {
-    *again = action.need_mss;
-    if (*again) {
-        player->policy.mss = player->mss;
+/* As hold_ask_facts() does. */
+static void ask_facts(struct player *player) {
+    struct policy *p = &player->policy;
+    if (p->unsure) {
+        p->unsure = false;
+        p->app_nodelay = p->nodelay = player->found_nodelay;
+        p->app_cork = player->found_cork;
+        say(player, "opts+");
+    }
+    if (p->mss == 0) {
+        p->mss = player->mss;
         say(player, "mss+");
     }
-    return action;
 }
 
 static void let_go(struct player *player) {
-    bool again;
     if (player->held) {
         player->held = false;
         set_nodelay(player);
@@ -52,10 +56,12 @@ static void let_go(struct player *player) {
     }
     if (player->gathered == 0)
         return;
-    struct policy_action action = with_mss(
-        player, policy_release(&player->policy, &player->limits, player->gathered), &again);
-    if (again)
+    struct policy_action action =
+        policy_release(&player->policy, &player->limits, player->gathered);
+    if (action.need_facts) {
+        ask_facts(player);
         action = policy_release(&player->policy, &player->limits, player->gathered);
+    }
     prepare(player, &action);
     player->gathered = 0;
     say(player, "send");
@@ -79,12 +85,12 @@ static void end_turn(struct player *player) {
 static void one_write(struct player *player, size_t bytes, char kind) {
     static const char *const names[] = {"plain", "more", "gather"};
     struct policy_write w = {bytes, kind == 'm', kind == 's'};
-    bool again;
     join_turn(player);
-    struct policy_action action =
-        with_mss(player, policy_write(&player->policy, &player->limits, &w), &again);
-    if (again)
+    struct policy_action action = policy_write(&player->policy, &player->limits, &w);
+    if (action.need_facts) {
+        ask_facts(player);
         action = policy_write(&player->policy, &player->limits, &w);
+    }
     prepare(player, &action);
     say(player, names[action.how]);
     if (action.suspected)
@@ -98,13 +104,13 @@ static void one_write(struct player *player, size_t bytes, char kind) {
 }
 
 static void uncork(struct player *player) {
-    bool again;
-    struct policy_action action =
-        with_mss(player, policy_uncork(&player->policy, &player->limits), &again);
-    if (again)
+    struct policy_action action = policy_uncork(&player->policy, &player->limits);
+    if (action.need_facts) {
+        ask_facts(player);
         action = policy_uncork(&player->policy, &player->limits);
+    }
     prepare(player, &action);
-    say(player, "^");
+    say(player, action.suspected ? "]!" : "]");
 }
 
 static void step(struct player *player, const char *word) {
@@ -139,23 +145,18 @@ static void step(struct player *player, const char *word) {
         break;
     case 'c':
         p->app_cork = true;
-        say(player, "<");
+        say(player, "[");
         break;
-    case 'u':
-        uncork(player);
-        break;
+    case 'u': uncork(player); break;
     case 'a':
     case 'b':
         policy_asked(p, *word == 'a');
         if (*word == 'b')
             end_turn(player);
-        say(player, *word == 'a' ? ">" : "|");
+        say(player, *word == 'a' ? "/" : "|");
         break;
-    case '?':
-        say(player, policy_asks_first(p) ? "yes" : "no");
-        break;
-    default:
-        abort(); /* a slip of the pen in a script */
+    case '?': say(player, policy_asks_first(p) ? "yes" : "no"); break;
+    default: abort(); /* a slip of the pen in a script */
     }
 }
 

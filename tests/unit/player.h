@@ -16,9 +16,9 @@
  *   ?     would the next wait be asked first?
  *
  * Answer, a word for each of the script's:
- *   plain, more, gather   how the write leaves; before it mss+ (asked), push+ (TCP_NODELAY=1),
- *                         back+ (the application's own value); after it ! (suspected)
- *   . , | ~ ^ < >         r R and i; w, q and b; x; u; c; a; before it push (held bytes let go),
+ *   plain, more, gather   how the write leaves; before it mss+ (asked), opts+ (the application's
+ *                         options asked), push+ (TCP_NODELAY=1), back+ (the application's own value); after it, and after ], ! (suspected)
+ *   . , | ~ [ ] /         r and R; i; w, q and b; x; c; u; a; before it push (held bytes let go),
  *                         send or push+send (gathered bytes let go)
  *   yes, no               to ?
  */
@@ -31,11 +31,12 @@
 struct player {
     struct policy policy;
     struct policy_limits limits;
-    uint32_t mss;      /* what the kernel would answer */
+    uint32_t mss; /* what the kernel would answer, as do the next two */
+    bool found_nodelay, found_cork;
     bool held;
     size_t gathered;
-    bool turn;         /* one is open */
-    bool quick;        /* the last one ended at a wait that returned at once */
+    bool turn;  /* one is open */
+    bool quick; /* the last one ended at a wait that returned at once */
     struct text trace;
     char buffer[4096];
 };

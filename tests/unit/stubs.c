@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What process.c provides in the library: here the gate is always open.
+ * What process.c and nested.c provide in the library: here the gate is always
+ * open, and no signal handler has left writes behind.
  */
-#include "thread.h"
+#include "conn.h"
 
 static const volatile uint8_t open_gate = GATE_OPEN;
 const volatile uint8_t *gate = &open_gate;
@@ -10,3 +11,5 @@ const volatile uint8_t *gate = &open_gate;
 bool gate_slow(void) {
     return true;
 }
+
+void nested_catch_up(void) {}

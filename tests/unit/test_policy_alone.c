@@ -26,40 +26,40 @@ static const struct {
     {"overridden, in coalesce", MODE_COALESCE, true, true, "200 100 r", "gather gather send."},
     {"overridden, in auto: held once bursts are known", MODE_AUTO, true, true,
      "200 100 r 200 100 r", "plain plain . more plain ."},
-    {"overridden one-way streams keep it", MODE_AUTO, true, true,
-     "90 90 90 90 90 90 90 90 90 90",
+    {"overridden one-way streams keep it", MODE_AUTO, true, true, "90 90 90 90 90 90 90 90 90 90",
      "plain plain plain plain plain plain plain plain plain plain"},
 
     {"its cork: one unit, no push", MODE_NODELAY, false, false, "c 200 100 u r",
-     "< plain plain ^ ."},
+     "[ plain plain ] ."},
     {"its second cork of a message is pushed at its end", MODE_NODELAY, false, false,
-     "c 200 100 u c 200 100 u r", "< plain plain ^ < plain plain push+^ ."},
-    {"... unless TCP_NODELAY is on by then", MODE_NODELAY, false, false,
-     "200 100 c 200 100 u r", "plain push+plain < plain plain ^ ."},
+     "c 200 50 u c 200 50 u r", "[ plain plain ] [ plain plain push+] ."},
+    {"... unless TCP_NODELAY is on by then", MODE_NODELAY, false, false, "200 100 c 100 50 u r",
+     "plain push+plain [ plain plain ] ."},
     {"a small write, then a cork", MODE_NODELAY, false, false, "200 c 100 50 u r",
-     "plain < plain plain push+^ ."},
+     "plain [ plain plain push+] ."},
     {"a cork, then a small write", MODE_NODELAY, false, false, "c 100 50 u 200 r",
-     "< plain plain ^ push+plain ."},
+     "[ plain plain ] push+plain ."},
     {"inside its cork nothing is held", MODE_CORK, false, false, "c 200 100 u r",
-     "< plain plain ^ ."},
-    {"... nor gathered", MODE_COALESCE, false, false, "c 200 100 u r", "< plain plain ^ ."},
+     "[ plain plain ] ."},
+    {"... nor gathered", MODE_COALESCE, false, false, "c 200 100 u r", "[ plain plain ] ."},
     {"after its cork holds are ours again", MODE_CORK, false, false, "c 200 u 100 r",
-     "< plain ^ more push."},
+     "[ plain ] more push."},
     {"observe suspects the end of a second cork", MODE_OBSERVE, false, false,
-     "c 200 100 u c 200 100 u r", "< plain plain ^ < plain plain ^ ."},
-    {"its cork with a large message needs the MSS", MODE_NODELAY, false, false,
-     "200 c 800 u r", "plain < plain mss+push+^ ."},
+     "c 200 50 u c 200 50 u r", "[ plain plain ] [ plain plain ]! ."},
+    {"its cork with a large message needs the MSS", MODE_NODELAY, false, false, "200 c 800 u r",
+     "plain [ plain mss+push+] ."},
+    {"small corks behind a large write are judged by their own size", MODE_NODELAY, false, false,
+     "100000 c 200 u c 200 u r", "plain [ plain ] [ plain push+] ."},
     {"its cork stays, its TCP_NODELAY overridden", MODE_CORK, true, true, "c 200 100 u r",
-     "< plain plain ^ ."},
+     "[ plain plain ] ."},
 
     {"its MSG_MORE and the write that ends it are one unit", MODE_NODELAY, false, false,
      "200m 100 r", "plain plain ."},
-    {"a second such unit is pushed at its end", MODE_NODELAY, false, false,
-     "200m 100 200m 100 r", "plain plain plain push+plain ."},
+    {"a second such unit is pushed at its end", MODE_NODELAY, false, false, "200m 100 200m 100 r",
+     "plain plain plain push+plain ."},
     {"a small write, then such a unit", MODE_NODELAY, false, false, "50 200m 100 r",
      "plain plain push+plain ."},
-    {"nothing of it is held", MODE_CORK, false, false, "200m 100m 100 r",
-     "plain plain plain ."},
+    {"nothing of it is held", MODE_CORK, false, false, "200m 100m 100 r", "plain plain plain ."},
     {"nor gathered", MODE_COALESCE, false, false, "200m 100 r", "plain plain ."},
     {"after it holds are ours again", MODE_CORK, false, false, "200m 100 50 r",
      "plain plain more push."},
@@ -100,17 +100,54 @@ Test(policy_alone, left_alone) {
     }
 }
 
+/* A connection that was not born in our sight: its options are asked when it matters. */
+static const struct {
+    const char *name;
+    enum mode mode;
+    bool nodelay, cork;
+    const char *script, *wanted;
+} strangers[] = {
+    {"health needs no question", MODE_NODELAY, false, false, "200 r 200 r", "plain . plain ."},
+    {"nor do large writes", MODE_NODELAY, false, false, "100000 100000 r", "plain plain ."},
+    {"the second small write does", MODE_NODELAY, false, false, "200 100 r 200 100 r",
+     "plain opts+mss+push+plain . plain plain ."},
+    {"... and finds TCP_NODELAY", MODE_NODELAY, true, false, "200 100 r 200 100 r",
+     "plain opts+mss+plain . plain plain ."},
+    {"... or TCP_CORK", MODE_NODELAY, false, true, "200 100 r 200 100 r",
+     "plain opts+mss+plain . plain plain ."},
+    {"nothing is held before", MODE_CORK, false, false, "200 r 200 100 r 200 100 r",
+     "plain . plain opts+mss+push+plain . more more push."},
+    {"nor gathered", MODE_COALESCE, false, false, "200 r 200 100 r 200 100 r",
+     "plain . plain opts+mss+push+plain . gather gather send."},
+    {"nor after, where it is not wished", MODE_CORK, true, false, "200 100 r 200 100 r",
+     "plain opts+mss+plain . plain plain ."},
+};
+
+Test(policy_alone, strangers) {
+    EACH_ROW(row, strangers) {
+        struct player player;
+        player_start(&player, row->mode);
+        player.policy.unsure = true;
+        player.found_nodelay = row->nodelay;
+        player.found_cork = row->cork;
+        EXPECT_TEXT(row->name, play(&player, row->script), row->wanted);
+    }
+}
+
 /* The question for the MSS may come at the end of a cork, and is asked once. */
 Test(policy_alone, uncork_may_be_asked_twice) {
-    struct policy p = {.mode = MODE_NODELAY, .app_cork = true, .units = 1, .first_unit = 100,
+    struct policy p = {.mode = MODE_NODELAY,
+                       .app_cork = true,
+                       .units = 1,
+                       .first_unit = 100,
                        .message_bytes = 900};
     struct policy_limits limits = {.small = 4096};
     struct policy_action action = policy_uncork(&p, &limits);
-    cr_expect(action.need_mss && !action.late_push);
+    EXPECT(action.need_facts && !action.late_push);
     EXPECT_INT("no unit yet", p.units, 1);
     p.mss = 1460;
     action = policy_uncork(&p, &limits);
-    cr_expect(!action.need_mss && action.late_push);
+    EXPECT(!action.need_facts && action.late_push);
     EXPECT_INT("now", p.units, 2);
-    cr_expect(!p.app_cork);
+    EXPECT(!p.app_cork);
 }

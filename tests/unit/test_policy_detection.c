@@ -21,8 +21,7 @@ static const struct {
      "plain | push+plain ."},
     {"nor does a wait that returns at once", MODE_NODELAY, 0, "200 q 100 r",
      "plain | push+plain ."},
-    {"input begins a new message", MODE_NODELAY, 0, "200 i 100 i 100 r",
-     "plain , plain , plain ."},
+    {"input begins a new message", MODE_NODELAY, 0, "200 i 100 i 100 r", "plain , plain , plain ."},
     {"the first exchange is healthy, the second is not", MODE_NODELAY, 0, "200 r 200 100 r",
      "plain . plain push+plain ."},
     {"off lets it be", MODE_OFF, 0, "200 100 r", "plain plain! ."},
@@ -35,8 +34,7 @@ static const struct {
     {"large, small, small", MODE_NODELAY, 0, "100000 200 100 r", "plain plain push+plain ."},
     {"small, large, small", MODE_NODELAY, 0, "200 100000 100 r", "plain plain push+plain ."},
 
-    {"below 536 bytes nobody asks for the MSS", MODE_NODELAY, 0, "535 535 r",
-     "plain push+plain ."},
+    {"below 536 bytes nobody asks for the MSS", MODE_NODELAY, 0, "535 535 r", "plain push+plain ."},
     {"the MSS is asked at the first suspicion", MODE_NODELAY, 0, "200 536 r",
      "plain mss+push+plain ."},
     {"... of the first write too", MODE_NODELAY, 0, "1000 100 r", "plain mss+push+plain ."},
@@ -52,8 +50,7 @@ static const struct {
     {"64 KiB and more need no question", MODE_NODELAY, 65483, "65536 65536 r", "plain plain ."},
     {"a single write of a message needs none", MODE_NODELAY, 0, "1000 r 1000 r", "plain . plain ."},
     {"observe judges by the MSS too", MODE_OBSERVE, 0, "200 1000 r", "plain mss+plain! ."},
-    {"the smallest MSS", MODE_NODELAY, 536, "200 1000 200 r",
-     "plain mss+plain push+plain ."},
+    {"the smallest MSS", MODE_NODELAY, 536, "200 1000 200 r", "plain mss+plain push+plain ."},
 
     {"a write that failed has not ended a unit", MODE_NODELAY, 0, "200e 200 r", "plain plain ."},
     {"... of a second one: pushed before, not again", MODE_NODELAY, 0, "200 100e 100 r",
@@ -73,19 +70,25 @@ Test(policy_detection, messages) {
     }
 }
 
-Test(policy_detection, need_mss_changes_nothing) {
-    struct policy p = {.mode = MODE_NODELAY, .established = true, .units = 1, .first_unit = 700,
-                       .message_bytes = 700, .position = 2, .turns = 1, .small_writes = 1};
+Test(policy_detection, need_facts_changes_nothing) {
+    struct policy p = {.mode = MODE_NODELAY,
+                       .established = true,
+                       .units = 1,
+                       .first_unit = 700,
+                       .message_bytes = 700,
+                       .position = 2,
+                       .turns = 1,
+                       .small_writes = 1};
     struct policy before = p;
     struct policy_limits limits = {.small = 4096, .may_hold = true};
     struct policy_write w = {.bytes = 100};
     struct policy_action action = policy_write(&p, &limits, &w);
-    cr_expect(action.need_mss);
-    cr_expect(!action.late_push && !action.new_message && !action.burst);
+    EXPECT(action.need_facts);
+    EXPECT(!action.late_push && !action.new_message && !action.burst);
     cr_expect(memcmp(&p, &before, sizeof(p)) == 0, "a question is no write");
     p.mss = 1460;
     action = policy_write(&p, &limits, &w);
-    cr_expect(!action.need_mss && action.late_push && action.ends_unit);
+    EXPECT(!action.need_facts && action.late_push && action.ends_unit);
 }
 
 Test(policy_detection, doubt_pushes_again) {
@@ -114,8 +117,10 @@ static const struct {
     const char *wanted; /* for each write: m a message begins, b it becomes a burst, - neither */
 } counts[] = {
     {"one small write", MODE_NODELAY, {200}, "m"},
-    {"the second small one makes a burst, the third does not again", MODE_NODELAY,
-     {200, 100, 50}, "mb-"},
+    {"the second small one makes a burst, the third does not again",
+     MODE_NODELAY,
+     {200, 100, 50},
+     "mb-"},
     {"large ones make none", MODE_NODELAY, {100000, 100000, 100000}, "m--"},
     {"two small ones around a large one", MODE_NODELAY, {200, 100000, 200}, "m-b"},
     {"held ones count", MODE_CORK, {200, 100, 50}, "mb-"},
@@ -140,6 +145,17 @@ Test(policy_detection, counts) {
     }
 }
 
+/* A large write that failed takes no small one with it. */
+Test(policy_detection, failed_large_write_counts_nothing) {
+    struct policy p = {.mode = MODE_NODELAY, .established = true, .mss = 1460};
+    struct policy_limits limits = {.small = 4096, .may_hold = true};
+    struct policy_write small = {.bytes = 100}, large = {.bytes = 100000};
+    policy_write(&p, &limits, &small);
+    struct policy_action action = policy_write(&p, &limits, &large);
+    policy_unsent(&p, &action);
+    EXPECT(policy_write(&p, &limits, &small).burst);
+}
+
 /* A message of more bytes or writes than a counter holds stays one message. */
 Test(policy_detection, counters_do_not_wrap) {
     struct player player;
@@ -148,7 +164,7 @@ Test(policy_detection, counters_do_not_wrap) {
     play_again(&player, 70000, "1");
     EXPECT_INT("70000 writes of a byte", player.policy.units, UINT16_MAX);
     EXPECT_INT("70000 writes of a byte", player.policy.small_writes, UINT16_MAX);
-    cr_expect(player.policy.nodelay);
+    EXPECT(player.policy.nodelay);
     play_again(&player, 70000, "1000000");
     struct policy_write w = {.bytes = 100};
     struct policy_action action = policy_write(&player.policy, &player.limits, &w);
@@ -204,6 +220,5 @@ Test(policy_detection, failed_writes_make_no_stream) {
     struct player player;
     player_start(&player, MODE_AUTO);
     play_again(&player, 8, "200e");
-    EXPECT_TEXT("eight times EAGAIN, then a burst", play(&player, "200 100"),
-                "plain push+plain");
+    EXPECT_TEXT("eight times EAGAIN, then a burst", play(&player, "200 100"), "plain push+plain");
 }

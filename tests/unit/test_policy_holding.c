@@ -12,14 +12,12 @@ static const struct {
 } holds[] = {
     {"off never", MODE_OFF, "200 100 r 200 r", "plain plain! . plain ."},
     {"observe never", MODE_OBSERVE, "200 100 r 200 r", "plain plain! . plain ."},
-    {"nodelay never", MODE_NODELAY, "200 100 r 200 100 r",
-     "plain push+plain . plain plain ."},
+    {"nodelay never", MODE_NODELAY, "200 100 r 200 100 r", "plain push+plain . plain plain ."},
 
     {"cork until read", MODE_CORK, "200 100 r 200 r", "more more push. more push."},
     {"cork until a wait", MODE_CORK, "200 w 100 w", "more push| more push|"},
     {"cork: the limit is SMALL", MODE_CORK, "4096 r 4097 r", "more push. plain ."},
-    {"cork: a large write takes with it what was held", MODE_CORK, "200 100000 r",
-     "more plain ."},
+    {"cork: a large write takes with it what was held", MODE_CORK, "200 100000 r", "more plain ."},
     {"cork: ... and is the first unit of its message", MODE_CORK, "200 100000 200 r",
      "more plain more push."},
     {"cork: special writes are not held", MODE_CORK, "200 1s r", "more plain ."},
@@ -29,10 +27,9 @@ static const struct {
     {"coalesce until read", MODE_COALESCE, "200 100 r 200 r", "gather gather send. gather send."},
     {"coalesce: a second unit must not wait for Nagle", MODE_COALESCE, "200 w 100 r 200 w 100 r",
      "gather send| gather push+send. gather send| gather send."},
-    {"coalesce: a second unit of unknown size asks for the MSS", MODE_COALESCE,
-     "600 400 w 300 r", "gather gather send| gather mss+push+send."},
-    {"coalesce: the limit of a write is SMALL", MODE_COALESCE, "4096 4097 r",
-     "gather plain ."},
+    {"coalesce: a second unit of unknown size asks for the MSS", MODE_COALESCE, "600 400 w 300 r",
+     "gather gather send| gather mss+push+send."},
+    {"coalesce: the limit of a write is SMALL", MODE_COALESCE, "4096 4097 r", "gather plain ."},
     {"coalesce: and 16 KiB of a message", MODE_COALESCE, "4096 4096 4096 4096 1 r 1 r",
      "gather gather gather gather plain . gather send."},
     {"coalesce: ... not a byte more", MODE_COALESCE, "4096 4096 4096 4095 1 1 r",
@@ -42,8 +39,8 @@ static const struct {
     {"auto starts with a late push, then holds and foretells", MODE_AUTO,
      "200 100 r 200 100 r 200 100 r", "plain push+plain . more plain . more plain ."},
     {"auto: fifteen writes are one segment from the second turn on", MODE_AUTO,
-     "2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 r 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 r",
-     "plain push+plain plain plain plain plain plain plain plain plain plain plain plain plain "
+     "r 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 r 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 r",
+     ". plain push+plain plain plain plain plain plain plain plain plain plain plain plain plain "
      "plain . more more more more more more more more more more more more more more plain ."},
     {"auto: a turn shorter than foretold is pushed", MODE_AUTO, "2 2 2 r 2 2 r 2 2 2 r",
      "plain push+plain plain . more more push. more more plain ."},
@@ -52,10 +49,9 @@ static const struct {
     {"auto: a connection in health is not held", MODE_AUTO, "200 r 200 r 200 r 200 r",
      "plain . plain . plain . plain ."},
     {"auto: nor one whose turns are single writes", MODE_AUTO,
-     "200 w 100 r 200 w 100 r 200 w 100 r",
-     "plain | push+plain . plain | plain . plain | plain ."},
-    {"auto: while input is pending nothing is held", MODE_AUTO,
-     "200 100 R 200 100 r 200 100 r", "plain push+plain . plain plain . more plain ."},
+     "200 w 100 r 200 w 100 r 200 w 100 r", "plain | push+plain . plain | plain . plain | plain ."},
+    {"auto: while input is pending nothing is held", MODE_AUTO, "200 100 R 200 100 r 200 100 r",
+     "plain push+plain . plain plain . more plain ."},
     {"auto: nothing is held before the first input", MODE_AUTO, "200 100 w 200 100 w 200 100",
      "plain push+plain | plain plain | plain plain"},
     {"auto: larger than SMALL is not held", MODE_AUTO, "200 100 r 5000 100 r",
@@ -179,8 +175,7 @@ Test(policy_holding, the_question_changes_nothing) {
         struct policy_write w = {.bytes = 200};
         bool holds_it = policy_holds(&player.policy, &player.limits, &w);
         EXPECT_INT(mode_names[modes[m]], holds_it, modes[m] != MODE_NODELAY);
-        cr_expect(memcmp(&before, &player.policy, sizeof(before)) == 0, "%s",
-                  mode_names[modes[m]]);
+        cr_expect(memcmp(&before, &player.policy, sizeof(before)) == 0, "%s", mode_names[modes[m]]);
     }
 }
 
@@ -189,7 +184,7 @@ Test(policy_holding, release) {
     struct policy p = {.mode = MODE_COALESCE, .established = true};
     struct policy_limits limits = {.small = 4096, .may_hold = true};
     struct policy_action action = policy_release(&p, &limits, 300);
-    cr_expect(action.ends_unit && !action.late_push && !action.need_mss);
+    EXPECT(action.ends_unit && !action.late_push && !action.need_facts);
     action = policy_release(&p, &limits, 300);
     cr_expect(action.ends_unit && action.late_push, "a second small unit with Nagle in force");
     p.nodelay = true;

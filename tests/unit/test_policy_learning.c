@@ -13,9 +13,9 @@ Test(policy_learning, falls_when_the_window_must_end_its_holds) {
     player_start(&player, MODE_AUTO);
     play(&player, "200 100 r");
     EXPECT_TEXT("three times", play(&player, "200 x x x 100 r"), "more push~ ~ ~ plain .");
-    cr_expect(!player.policy.fallen);
+    EXPECT(!player.policy.fallen);
     EXPECT_TEXT("too often", play(&player, "200 x x 100 r"), "more push~ ~ plain .");
-    cr_expect(player.policy.fallen);
+    EXPECT(player.policy.fallen);
     EXPECT_TEXT("TCP_NODELAY alone from then on", play_again(&player, 20, "200 100 r"),
                 "plain plain .");
 }
@@ -36,7 +36,7 @@ Test(policy_learning, every_turn_ended_by_the_window_falls) {
     player_start(&player, MODE_AUTO);
     play(&player, "200 100 r");
     play_again(&player, 12, "200 x 100 r");
-    cr_expect(player.policy.fallen);
+    EXPECT(player.policy.fallen);
 }
 
 Test(policy_learning, only_auto_falls) {
@@ -56,7 +56,7 @@ Test(policy_learning, the_window_teaches_no_turn) {
     play_again(&player, 5, "2 2 2 r");
     struct turn_model before = player.policy.model;
     play(&player, "2 x");
-    cr_expect(memcmp(&before, &player.policy.model, sizeof(before)) == 0);
+    EXPECT(memcmp(&before, &player.policy.model, sizeof(before)) == 0);
 }
 
 /* ---- illness ------------------------------------------------------------ */
@@ -134,10 +134,10 @@ static const struct {
      "plain | push+plain . plain . plain | plain . plain no"},
     {"asked, at once: the turn goes on, and next time too", MODE_AUTO,
      "200 q 100 r 200 q 100 r 200 a 100 r 200 ?",
-     "plain | push+plain . plain | plain . plain > plain . more yes"},
+     "plain | push+plain . plain | plain . plain / plain . more yes"},
     {"... and the last write of such a turn needs no question", MODE_AUTO,
      "200 q 100 r 200 q 100 r 200 a 100 r 200 a 100 ? r",
-     "plain | push+plain . plain | plain . plain > plain . more > plain no ."},
+     "plain | push+plain . plain | plain . plain / plain . more / plain no ."},
     {"asked, nothing came: one less", MODE_AUTO, "200 q 100 r 200 q 100 r 200 b 100 ?",
      "plain | push+plain . plain | plain . plain | plain no"},
 };
@@ -154,7 +154,7 @@ Test(policy_learning, a_kept_turn_is_kept_for_its_message_only) {
     struct player player;
     player_start(&player, MODE_AUTO);
     play(&player, "200 q 100 r 200 q 100 r 200 a 100 r");
-    cr_expect(!player.policy.kept_turn);
+    EXPECT(!player.policy.kept_turn);
     EXPECT_TEXT("a message without a wait: forgotten", play(&player, "200 r 200 ?"),
                 "more push. more no");
 }
@@ -180,7 +180,7 @@ Test(policy_learning, asks_first_without_a_write) {
     struct player player;
     player_start(&player, MODE_AUTO);
     play(&player, "200 q 100 r 200 q 100 r 200 a 100 r"); /* ill, and goes on */
-    cr_assert(player.policy.ill && player.policy.goes_on >= 2);
+    ASSERT(player.policy.ill && player.policy.goes_on >= 2);
     play(&player, "200e ?");
 }
 
@@ -201,8 +201,13 @@ static const struct {
 
 Test(policy_learning, input) {
     EACH_ROW(row, inputs) {
-        struct policy p = {.mode = MODE_AUTO, .units = 3, .smalls = 3, .small_writes = 3,
-                           .message_bytes = 300, .turns = 2, .one_way = true};
+        struct policy p = {.mode = MODE_AUTO,
+                           .units = 3,
+                           .smalls = 3,
+                           .small_writes = 3,
+                           .message_bytes = 300,
+                           .turns = 2,
+                           .one_way = true};
         policy_input(&p, row->bytes, row->asked);
         EXPECT_INT(row->name, p.input_pending, row->pending);
         cr_expect(p.input_ever && p.established && !p.one_way, "%s", row->name);

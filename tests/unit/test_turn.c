@@ -36,7 +36,7 @@ static const struct {
     {"sixteen, the length of the table", {{20, 16}}, "+++++++++++++++."},
     {"a single shorter turn does not upset", {{20, 3}, {1, 1}}, "++.?"},
     {"a single longer turn does not upset", {{20, 2}, {1, 5}}, "+.++.?"},
-    {"nor does one in ten", {{20, 2}, {1, 3}, {10, 2}, {1, 3}}, "+..?"},
+    {"nor does one in twenty", {{20, 2}, {1, 3}, {20, 2}, {1, 3}}, "+..?"},
     {"two odd ones in a row do: holding is the cheaper error", {{20, 2}, {2, 3}}, "++.?"},
     {"the change from two to four is learnt", {{50, 2}, {5, 4}}, "+++.?"},
     {"the change from four to two is learnt", {{50, 4}, {20, 2}}, "+.+.?"},
@@ -76,10 +76,13 @@ Test(turn, longer_than_the_table) {
     for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
         struct turn_model model = {0};
         learn(&model, 20, lengths[i]);
-        for (unsigned position = 1; position < lengths[i] && position < 60; position++)
-            cr_expect(turn_predict(&model, position) == TURN_MORE,
-                      "turns of %u writes: write %u is foretold as %d, not as one of more",
-                      lengths[i], position, turn_predict(&model, position));
+        unsigned position = 1;
+        while (position < lengths[i] && position < 60 &&
+               turn_predict(&model, position) == TURN_MORE)
+            position++;
+        cr_expect(position == lengths[i] || position == 60,
+                  "turns of %u writes: write %u is not foretold as one of more", lengths[i],
+                  position);
     }
 }
 
@@ -88,5 +91,5 @@ Test(turn, longer_than_the_table) {
 Test(turn, no_write_yet) {
     struct turn_model model = {0};
     learn(&model, 20, 2);
-    cr_expect(turn_predict(&model, 0) != TURN_LAST);
+    EXPECT(turn_predict(&model, 0) != TURN_LAST);
 }

@@ -48,6 +48,10 @@ def main():
             print(f"{name}: {load(name).story}")
         return 0
     names = [name for name in TREATMENTS if name in (arguments.mode or TREATMENTS)]
+    lacking = {str(TREATMENTS[name].preload) for name in names if TREATMENTS[name].preload
+               and not TREATMENTS[name].preload.exists()}
+    if lacking:
+        sys.exit(f"{', '.join(lacking)} is missing: build first, or set UNSTALL_BUILD_ROOT")
     table, found = Table(names), []
     for name in arguments.victim or victims():
         victim = load(name)

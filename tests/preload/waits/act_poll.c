@@ -67,3 +67,8 @@ ACT_AS(select_no_room, "select for room that is not there", no_room, 0,
        select(full + 1, NULL, only(&(fd_set){0}, full), NULL, TIMEVAL))
 ACT_AS(poll_hang_up, "poll for a hang-up alone", no_room, 0,
        poll(&(struct pollfd){.fd = full}, 1, WAIT_MS))
+
+/* the connection has not learned anything from it */
+ACT_AS(poll_twice, "poll for room, then a wait", no_room, 0,
+       (poll(&(struct pollfd){.fd = full, .events = POLLOUT}, 1, 10), hold_now(connection),
+        poll(NULL, 0, WAIT_MS)))

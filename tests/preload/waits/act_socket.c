@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -51,13 +50,6 @@ ACT(shutdown, NULL, 0, shutdown(connection, SHUT_WR))
 /* others see it: from now on they can connect */
 ACT(listen, about_to_listen, 0, listen(listener, 1))
 
-/* The hold is begun by the act itself, where the option comes before it. */
-static long write_now(int connection) {
-    int64_t payload[2] = {now_ns()};
-    memcpy(&payload[1], "held....", 8);
-    return write(connection, payload, sizeof payload);
-}
-
 static int nodelay(int connection, int value) {
     return setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value);
 }
@@ -69,7 +61,7 @@ static int nodelay_of(int connection) {
 }
 
 /* an application that wants no delay is not made to hold */
-ACT(setsockopt, NULL, UNHELD, (nodelay(connection, 1), write_now(connection)))
+ACT(setsockopt, NULL, UNHELD, (nodelay(connection, 1), hold_now(connection)))
 
 /* the library has turned TCP_NODELAY on by then; the application has not */
 ACT(getsockopt, NULL, 0, (poll(NULL, 0, 1), nodelay_of(connection)))

@@ -58,18 +58,18 @@ static void somewhere_to_write(void) {
         fail("somewhere to write");
 }
 
+static void take_away(void) {
+    msgctl(queue, IPC_RMID, NULL);
+}
+
 static void message_queue(void) {
     queue = msgget(IPC_PRIVATE, 0600);
     if (queue < 0)
         fail("msgget");
+    child_for_a_while(NULL, take_away);
 }
 
-static long send_message(void) {
-    struct msgbuf message = {.mtype = 1};
-    long result = msgsnd(queue, &message, 1, IPC_NOWAIT);
-    raw3(SYS_msgctl, queue, IPC_RMID, 0);
-    return result;
-}
+static const struct msgbuf message = {.mtype = 1};
 
 static void another_connection(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -100,7 +100,8 @@ ACT_AS(file_sendfile, "sendfile to a file", somewhere_to_write, 0,
 ACT_AS(file_dprintf, "dprintf to a file", somewhere_to_write, 0, dprintf(file, "seen"))
 ACT_AS(file_fclose, "fclose of a file", somewhere_to_write, 0, fclose(stream))
 ACT_AS(eventfd_room, "eventfd_write with room", somewhere_to_write, 0, eventfd_write(other, 1))
-ACT_AS(msgsnd_room, "msgsnd with IPC_NOWAIT", message_queue, 0, send_message())
+ACT_AS(msgsnd_room, "msgsnd with IPC_NOWAIT", message_queue, 0,
+       msgsnd(queue, &message, 1, IPC_NOWAIT))
 ACT_AS(socket_room, "send to a socket with room", pair, 0, send(other, "seen", 4, MSG_DONTWAIT))
 ACT_AS(other_connection, "send on another connection", another_connection, 0,
        send(other, "seen", 4, 0))

@@ -59,6 +59,9 @@ int scratch_file(void);            /* a nameless regular file of 16 bytes, at it
 int full_listener(uint16_t *port); /* connecting to it blocks */
 int child_for_a_while(void (*begin)(void), void (*end)(void)); /* a child that ends after WAIT_MS */
 
+/* In tools.c: the write that is held, where the act itself makes it. */
+long hold_now(int connection);
+
 /* In tools.c, out of sight. */
 void raw_sleep_ms(long ms);
 void sleep_out_of_sight(void); /* for WAIT_MS */

@@ -128,6 +128,8 @@ ROWS = {
     **_rows(ENDS, GATHERED, _exit="exit_group", _Exit="exit_group", abort="tgkill"),
     **{name: Row(ACTS, "", (Check(name, ("nodelay", "auto"), CURED),))
        for name in ("io_uring_setup", "io_uring_queue_init", "io_uring_queue_init_params")},
+    **_rows(WAITS, GATHERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
+            __longjmp_chk="poll"),
     # acts that another process can see
     **_rows(ACTS, GATHERED, kill="kill", killpg="kill", sigqueue="rt_sigqueueinfo",
             tgkill="tgkill", pthread_kill="tgkill", pthread_sigqueue="rt_tgsigqueueinfo",

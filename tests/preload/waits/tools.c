@@ -90,6 +90,12 @@ int child_for_a_while(void (*begin)(void), void (*end)(void)) {
     return pid;
 }
 
+long hold_now(int connection) {
+    int64_t payload[2] = {now_ns()};
+    memcpy(&payload[1], "held....", 8);
+    return write(connection, payload, sizeof payload);
+}
+
 void raw_sleep_ms(long ms) {
     struct timespec until = after_ms(CLOCK_MONOTONIC, ms);
     while (raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0) == -EINTR)

@@ -36,7 +36,9 @@ def assert_loaded(treatment, scratch):
     """A run of git is over too soon to be looked at: its own report says that the library was there."""
     if not treatment.reports:
         return
-    reports = [json.loads(path.read_text("utf-8")) for path in scratch.glob("report-*.json")]
+    # One line a program: a process that calls exec reports before it.
+    reports = [json.loads(line) for path in scratch.glob("report-*.json")
+               for line in path.read_text("utf-8").splitlines()]
     own = [report for report in reports if report["program"] == "git" and report["mode"] == treatment.name]
     assert len(own) >= RUNS, f"{len(own)} reports of git in {RUNS} runs"
 

@@ -8,7 +8,7 @@ from runner import Daemon, Driver, Victim, compile_java, measured
 HERE = Path(__file__).parent
 EXCHANGES = 25
 # A small virtual machine that starts fast; none of these touches its sockets.
-JVM = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+JVM = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
 def measure(treatment, scratch):

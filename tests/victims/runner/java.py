@@ -20,6 +20,7 @@ def compile_java(source):
     draft = tempfile.mkdtemp(dir=folder.parent, prefix=f".{source.stem}-")
     done = subprocess.run(["javac", "-d", draft, str(source)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{source} does not compile:\n{done.stderr}"
+    os.chmod(draft, 0o755)
     try:
         os.rename(draft, folder)
     except OSError:

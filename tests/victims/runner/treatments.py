@@ -26,12 +26,10 @@ class Treatment:
 
     def env(self, **variables):
         """The sick process's environment; no proxy of the machine may stand between the two sides."""
-        env = {name: value for name, value in bare_env(**variables).items()
-               if name.lower() not in _PROXIES}
-        env.update(self.variables)
         if self.preload:
-            env["LD_PRELOAD"] = str(self.preload)
-        return env
+            variables = {"LD_PRELOAD": self.preload, **self.variables, **variables}
+        return {name: value for name, value in bare_env(**variables).items()
+                if name.lower() not in _PROXIES}
 
     @property
     def reports(self):

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Runs one tortured program against its checking peer and says what went wrong."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import BUILD_ROOT, CURING_MODES, MODES, mode_env  # noqa: E402
+
+BINARIES = BUILD_ROOT / "tests/torture"
+ALL_MODES = ("bare", *MODES)
+LIMIT = 90  # seconds for one program
+# Nagle alone keeps bytes for up to 200 ms (TCP_DELACK_MAX): judged where it is cured.
+TOO_LATE_MS = 150
+
+# struct shared and struct trace of shared.h
+HEAD = struct.Struct("=QIIII")
+TRACE = struct.Struct("=QIHH40s")
+TRACES = 16384
+
+
+@dataclass
+class Outcome:
+    """What one program did, and what was wrong with it."""
+    mode: str
+    seed: int
+    operations: int = 0
+    facts: dict = field(default_factory=dict)
+    failures: list = field(default_factory=list)
+    trace: list = field(default_factory=list)
+
+    def __str__(self):
+        lines = [f"mode {self.mode}, seed {self.seed}: {len(self.failures)} failures", *self.failures]
+        return "\n  ".join(lines)
+
+
+def read_memory(path):
+    """(operations, the last notes in order) of the page of memory."""
+    data = Path(path).read_bytes()
+    _, _, operations, _, count = HEAD.unpack_from(data)
+    base = len(data) - TRACES * TRACE.size
+    notes = []
+    for at in range(max(0, count - TRACES), count):
+        when, link, actor, sequence, what = TRACE.unpack_from(data, base + at % TRACES * TRACE.size)
+        text = what.split(b"\0")[0].decode("ascii", "replace")
+        notes.append(f"{when / 1e6:.3f} actor {actor} #{sequence} link {link}: {text}")
+    return operations, notes
+
+
+def end_group(process):
+    """The program and the children that it may have left."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrapper=()):
+    """One program, one seed.  `environment` may add variables, `wrapper` stands before the program."""
+    outcome = Outcome(mode, seed)
+    with tempfile.TemporaryDirectory(prefix="unstall-torture-") as folder:
+        memory = f"{folder}/memory"
+        peer = subprocess.Popen([str(BINARIES / "torture-peer"), memory, str(seed),
+                                 str(TOO_LATE_MS if mode in CURING_MODES else 0)],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ports = peer.stdout.readline().split()
+        env = mode_env(mode, UNSTALL_REPORT=f"{folder}/report", **(environment or {}))
+        with open(f"{folder}/said", "w+", encoding="utf-8") as said:
+            program = subprocess.Popen(
+                [*wrapper, str(BINARIES / "torture"), *ports, memory, str(seed), str(operations)],
+                env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
+            try:
+                code = program.wait(limit)
+                if code != 0:
+                    outcome.failures.append(f"the program ended with {code}")
+            except subprocess.TimeoutExpired:
+                outcome.failures.append(f"the program hangs: {stacks(program.pid)}")
+            end_group(program)
+            said.seek(0)
+            outcome.failures += said.read().splitlines()
+        told, _ = peer.communicate()
+        if mode != "bare" and not Path(f"{folder}/report").exists():
+            outcome.failures.append("the library was not loaded: no report")
+        outcome.facts = json.loads(told)
+        outcome.failures += outcome.facts.pop("failures")
+        outcome.operations, notes = read_memory(memory)
+        if outcome.failures:
+            outcome.trace = notes
+    return outcome
+
+
+def stacks(pid):
+    """Where the threads of a hanging program wait, as far as /proc says."""
+    seen = []
+    for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
+        try:
+            call = (task / "syscall").read_text(encoding="ascii").split()
+        except OSError:
+            call = []
+        seen.append(f"{task.name}: {' '.join(call[:4])}")
+    return "; ".join(seen)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake_kernel.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <string.h>
+
+#include "spin.h"
+
+struct fake_kernel fake;
+
+static uint32_t log_lock; /* the ticker's thread writes too */
+
+static void note(const char *what, int fd, const char *with, size_t n) {
+    spin_lock(&log_lock);
+    text_add(&fake.log, fake.log.used ? " " : "");
+    text_add(&fake.log, what);
+    text_add(&fake.log, "(");
+    text_number(&fake.log, fd);
+    if (with) {
+        text_add(&fake.log, ",");
+        text_add_n(&fake.log, with, n);
+    }
+    text_add(&fake.log, ")");
+    spin_unlock(&log_lock);
+}
+
+static int set_option(int fd, int level, int name, int value) {
+    bool nodelay = level == IPPROTO_TCP && name == TCP_NODELAY;
+    note(nodelay ? "nodelay" : "set", fd, value ? "1" : "0", 1);
+    return fake.set_error;
+}
+
+static int get_option(int fd, int level, int name, int *value) {
+    const char *what = level != IPPROTO_TCP  ? "get"
+                       : name == TCP_MAXSEG  ? "mss"
+                       : name == TCP_NODELAY ? "nodelay?"
+                       : name == TCP_CORK    ? "cork?"
+                                             : "get";
+    note(what, fd, NULL, 0);
+    if (level == IPPROTO_TCP && name == TCP_NODELAY)
+        *value = fake.nodelay;
+    else if (level == IPPROTO_TCP && name == TCP_CORK)
+        *value = fake.cork;
+    else if (level == IPPROTO_TCP && name == TCP_MAXSEG && fake.mss)
+        *value = fake.mss;
+    else
+        return -EINVAL;
+    return 0;
+}
+
+static int cookie(int fd, uint64_t *value) {
+    note("cookie", fd, NULL, 0);
+    *value = fake.cookie;
+    return fake.cookie ? 0 : -ENOTSOCK;
+}
+
+static int segments(int fd, struct kernel_segments *out) {
+    note("info", fd, NULL, 0);
+    *out = fake.segments;
+    return fake.segments_error;
+}
+
+static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
+    TEXT(all, 16384);
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        text_add_n(&all, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
+    bool polite = (flags & MSG_DONTWAIT) && (flags & MSG_NOSIGNAL);
+    note(!polite            ? "rude"
+         : flags & MSG_MORE ? "more"
+                            : "send",
+         fd, all.at, all.used < 40 ? all.used : 40);
+    ssize_t answer = fake.send_count < FAKE_SENDS ? fake.sends[fake.send_count] : 0;
+    fake.send_count++;
+    if (answer < 0)
+        return answer;
+    if (answer == 0 || (size_t)answer > all.used)
+        answer = (ssize_t)all.used;
+    text_add_n(&fake.wire, all.at, (size_t)answer);
+    return answer;
+}
+
+static int flags_of(int fd) {
+    note("flags", fd, NULL, 0);
+    return 0;
+}
+
+static int is_file(int fd) {
+    note("stat", fd, NULL, 0);
+    return 0;
+}
+
+static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
+    (void)address;
+    note(peer ? "peer" : "local", fd, NULL, 0);
+    return -ENOTCONN;
+}
+
+static int dup_above(int fd, int lowest) {
+    note("dup", fd, NULL, 0);
+    return lowest;
+}
+
+static int close_descriptor(int fd) {
+    note("close", fd, NULL, 0);
+    return 0;
+}
+
+static const struct kernel_ops ops = {
+    .set_option = set_option,
+    .get_option = get_option,
+    .cookie = cookie,
+    .segments = segments,
+    .send = send_message,
+    .descriptor_flags = flags_of,
+    .status_flags = flags_of,
+    .is_file = is_file,
+    .name = name_of,
+    .dup_above = dup_above,
+    .close = close_descriptor,
+};
+
+void fake_kernel_install(void) {
+    memset(&fake, 0, sizeof(fake));
+    fake.log = (struct text){fake.log_buffer, sizeof(fake.log_buffer), 0};
+    fake.wire = (struct text){fake.wire_buffer, sizeof(fake.wire_buffer), 0};
+    fake.mss = 1460;
+    fake.cookie = 77;
+    kernel = &ops;
+}
+
+const char *fake_log(void) {
+    static char taken[sizeof(fake.log_buffer)];
+    spin_lock(&log_lock);
+    memcpy(taken, fake.log_buffer, fake.log.used + 1);
+    fake.log.used = 0;
+    fake.log_buffer[0] = '\0';
+    spin_unlock(&log_lock);
+    return taken;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A kernel that only writes down what it was asked, and answers what the test
+ * wants.  The log is text: "nodelay(5,1) send(5,abc) ..."
+ */
+#ifndef UNSTALL_FAKE_KERNEL_H
+#define UNSTALL_FAKE_KERNEL_H
+
+#include "kernel.h"
+#include "text.h"
+
+enum { FAKE_SENDS = 16 };
+
+struct fake_kernel {
+    struct text log;
+    struct text wire;  /* the bytes that left */
+    int set_error;     /* what setsockopt answers: 0 or -errno */
+    int nodelay, cork; /* what is found, once asked */
+    int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
+    uint64_t cookie;   /* 0: -ENOTSOCK */
+    struct kernel_segments segments;
+    int segments_error;
+    ssize_t sends[FAKE_SENDS]; /* answers in turn; 0: everything; < 0: -errno */
+    unsigned send_count;
+    char log_buffer[8192], wire_buffer[65536];
+};
+
+extern struct fake_kernel fake;
+
+/* Put it in the place of the real one, with nothing written down. */
+void fake_kernel_install(void);
+
+/* What was asked since the last call of this. */
+const char *fake_log(void);
+
+#endif

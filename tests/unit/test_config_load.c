@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the environment to a published snapshot; warnings; switches while the program runs.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "unit.h"
+
+/* config_load() with what it says kept: the warnings go to descriptor 2. */
+static const char *load(const char *program, char **environment) {
+    static char said[8192];
+    int pipe_ends[2], stderr_before = dup(2);
+    ASSERT(pipe(pipe_ends) == 0);
+    ASSERT(dup2(pipe_ends[1], 2) == 2);
+    close(pipe_ends[1]);
+    config_load(environment, program);
+    dup2(stderr_before, 2);
+    close(stderr_before);
+    ssize_t n = read(pipe_ends[0], said, sizeof(said) - 1);
+    close(pipe_ends[0]);
+    said[n > 0 ? n : 0] = '\0';
+    return said;
+}
+
+#define LOAD_ENV(program, ...) load(program, (char *[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+
+static int lines(const char *text) {
+    int count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+Test(config_load, nothing_set) {
+    cr_expect_str_eq(LOAD_ENV("prog", (char[]){"PATH=/bin"}), "");
+    const struct config *c = config();
+    EXPECT_INT("mode", c->mode, MODE_AUTO);
+    EXPECT_INT("epoch", c->epoch, 1);
+    EXPECT_INT("small", c->small, 4096);
+}
+
+Test(config_load, no_environment_at_all) {
+    cr_expect_str_eq(load("prog", NULL), "");
+    EXPECT_INT("mode", config()->mode, MODE_AUTO);
+}
+
+Test(config_load, good_values_are_silent) {
+    cr_expect_str_eq(LOAD_ENV("prog", (char[]){"UNSTALL_MODE=cork"},
+                              (char[]){"UNSTALL_WINDOW_US=2000"}, (char[]){"UNSTALL_PORTS=80"},
+                              (char[]){"XUNSTALL_MODE=no"}, (char[]){"UNSTALLED=1"}),
+                     "");
+    EXPECT_INT("mode", config()->mode, MODE_CORK);
+    EXPECT_INT("window", config()->window_us, 2000);
+    EXPECT_INT("ports", config()->port_count, 1);
+}
+
+static const struct {
+    const char *name;
+    char entry[80];
+    const char *parts[3]; /* of the one line */
+} warnings[] = {
+    {"a bad value", "UNSTALL_MODE=fast", {"UNSTALL_MODE=fast", "nodelay", "default"}},
+    {"a bad number", "UNSTALL_WINDOW_US=10", {"UNSTALL_WINDOW_US=10", "500", "default"}},
+    {"an unknown name", "UNSTALL_MODUS=cork", {"UNSTALL_MODUS=cork", "libunstall(7)", "expected"}},
+    {"the empty name", "UNSTALL_=1", {"UNSTALL_=1", "libunstall(7)", "expected"}},
+    {"a name of a later version",
+     "UNSTALL_QUICKACK=auto",
+     {"UNSTALL_QUICKACK=auto", "not available", "ignored"}},
+    {"no value", "UNSTALL_MODE=", {"UNSTALL_MODE=:", "nodelay", "default"}},
+    {"an equals sign in the value", "UNSTALL_MODE=a=b", {"UNSTALL_MODE=a=b", "nodelay", ""}},
+};
+
+/* One test a row: the configuration is loaded once a process. */
+static void warns(size_t i) {
+    char entry[sizeof(warnings[i].entry)];
+    memcpy(entry, warnings[i].entry, sizeof(entry));
+    const char *said = LOAD_ENV("prog", entry);
+    EXPECT_INT(warnings[i].name, lines(said), 1);
+    cr_expect(strncmp(said, "unstall: ", 9) == 0, "%s", said);
+    for (size_t part = 0; part < ARRAY_SIZE(warnings[i].parts); part++)
+        cr_expect(strstr(said, warnings[i].parts[part]), "%s: no \"%s\" in: %s", warnings[i].name,
+                  warnings[i].parts[part], said);
+    EXPECT_INT(warnings[i].name, config()->mode, MODE_AUTO);
+    EXPECT_INT(warnings[i].name, config()->window_us, 1000);
+}
+
+Test(config_load, warns_of_a_bad_value) {
+    warns(0);
+}
+Test(config_load, warns_of_a_bad_number) {
+    warns(1);
+}
+Test(config_load, warns_of_an_unknown_name) {
+    warns(2);
+}
+Test(config_load, warns_of_the_empty_name) {
+    warns(3);
+}
+Test(config_load, warns_of_a_later_name) {
+    warns(4);
+}
+Test(config_load, warns_of_no_value) {
+    warns(5);
+}
+Test(config_load, warns_of_a_second_equals_sign) {
+    warns(6);
+}
+
+Test(config_load, each_bad_one_has_its_line) {
+    const char *said = LOAD_ENV("prog", (char[]){"UNSTALL_MODE=x"}, (char[]){"UNSTALL_SMALL=x"},
+                                (char[]){"UNSTALL_OVERRIDE=1"}, (char[]){"UNSTALL_NOPE=x"});
+    EXPECT_INT("lines", lines(said), 3);
+    cr_expect(config()->override, "the good one counts all the same");
+}
+
+/* A name may be longer than any of ours: still one line. */
+Test(config_load, warns_of_a_long_unknown_name) {
+    char entry[200] = "UNSTALL_";
+    memset(entry + 8, 'X', 120);
+    strcpy(entry + 128, "=1");
+    EXPECT_INT("lines", lines(LOAD_ENV("prog", entry)), 1);
+}
+
+Test(config_load, long_values_are_cut) {
+    char entry[2000] = "UNSTALL_MODE=";
+    memset(entry + 13, 'x', 1900);
+    const char *said = LOAD_ENV("prog", entry);
+    EXPECT_INT("lines", lines(said), 1);
+    cr_expect(strlen(said) < 512 && strstr(said, "nodelay"), "%s", said);
+}
+
+/* "One line": what somebody put into a value must not make two of it. */
+Test(config_load, a_newline_in_a_value_makes_no_second_line) {
+    const char *said = LOAD_ENV("prog", (char[]){"UNSTALL_MODE=a\nunstall: b"});
+    EXPECT_INT("lines", lines(said), 1);
+}
+
+Test(config_load, more_than_can_be_kept) {
+    static char huge[10000] = "UNSTALL_REPORT=";
+    memset(huge + 15, 'x', sizeof(huge) - 16);
+    const char *said = LOAD_ENV("prog", huge, (char[]){"UNSTALL_MODE=cork"});
+    EXPECT_INT("lines", lines(said), 1);
+    cr_expect(strstr(said, "8192"), "%s", said);
+    EXPECT(!config()->report);
+    EXPECT_INT("the others count", config()->mode, MODE_CORK);
+}
+
+Test(config_load, strings_outlive_the_environment) {
+    char entry[] = "UNSTALL_REPORT=/tmp/a.json";
+    LOAD_ENV("prog", entry);
+    memset(entry, 'z', sizeof(entry) - 1);
+    cr_expect_str_eq(config()->report, "/tmp/a.json");
+}
+
+Test(config_load, warnings_go_to_the_log_wherever_it_is_named) {
+    char path[] = "/tmp/unstall-unit-XXXXXX", entry[64], read_back[256] = "";
+    int fd = mkstemp(path);
+    ASSERT(fd >= 0);
+    snprintf(entry, sizeof(entry), "UNSTALL_LOG=%s", path);
+    cr_expect_str_eq(LOAD_ENV("prog", (char[]){"UNSTALL_MODE=bad"}, entry), "");
+    EXPECT(read(fd, read_back, sizeof(read_back) - 1) > 0);
+    cr_expect(strstr(read_back, "UNSTALL_MODE=bad"), "%s", read_back);
+    close(fd);
+    unlink(path);
+}
+
+Test(config_load, excluded_program) {
+    LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_MODE=cork"},
+             (char[]){"UNSTALL_NODELAY=always"}, (char[]){"UNSTALL_REPORT=stderr"});
+    EXPECT_INT("mode", config()->mode, MODE_OFF);
+    EXPECT(!config()->always_nodelay && !config()->report);
+}
+
+Test(config_load, included_program) {
+    LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=java"}, (char[]){"UNSTALL_MODE=cork"},
+             (char[]){"UNSTALL_REPORT=stderr"});
+    EXPECT_INT("mode", config()->mode, MODE_CORK);
+    EXPECT(config()->report);
+}
+
+/* ---- switches ----------------------------------------------------------- */
+
+Test(config_load, switch_publishes_another_snapshot) {
+    LOAD_ENV("prog", (char[]){"UNSTALL_PORTS=80"}, (char[]){"UNSTALL_MODE=auto"});
+    const struct config *first = config();
+    struct config copy = *first;
+    config_switch(MODE_CORK, false);
+    const struct config *second = config();
+    ASSERT(second != first);
+    cr_expect(memcmp(first, &copy, sizeof(copy)) == 0, "the old snapshot has changed");
+    EXPECT_INT("mode", second->mode, MODE_CORK);
+    EXPECT_INT("epoch", second->epoch, copy.epoch + 1);
+    EXPECT_INT("everything else stays", second->port_count, 1);
+    config_switch(MODE_OFF, true);
+    EXPECT(config()->quiet);
+    EXPECT_INT("epoch", config()->epoch, copy.epoch + 2);
+    EXPECT_INT("the second keeps its mode", second->mode, MODE_CORK);
+}
+
+Test(config_load, a_reader_may_lag) {
+    LOAD_ENV("prog");
+    for (int start = 0; start < 200; start++) { /* wherever in the ring */
+        config_switch(MODE_NODELAY, false);
+        const struct config *mine = config();
+        struct config copy = *mine;
+        for (int i = 0; i < 60; i++) {
+            config_switch(i % 2 ? MODE_CORK : MODE_AUTO, false);
+            ASSERT(config() != mine);
+            ASSERT(config()->epoch == copy.epoch + (uint32_t)i + 1);
+        }
+        cr_assert(memcmp(mine, &copy, sizeof(copy)) == 0, "60 switches behind");
+    }
+}

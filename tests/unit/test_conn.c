@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lock of a connection, and its repair in the child of a fork.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "config.h"
+#include "conn.h"
+#include "fds.h"
+#include "gather.h"
+#include "unit.h"
+
+static struct conn shared;
+
+Test(conn, lock_and_trylock) {
+    conn_lock(&shared);
+    EXPECT_INT("depth", self.depth, 1);
+    cr_expect(!conn_trylock(&shared), "taken");
+    EXPECT_INT("depth", self.depth, 1);
+    conn_unlock(&shared);
+    cr_expect(conn_trylock(&shared), "free");
+    conn_unlock(&shared);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+enum { THREADS = 4, ROUNDS = 20000 };
+static long guarded;
+
+static void *add(void *unused) {
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        conn_lock(&shared);
+        long seen = *(volatile long *)&guarded;
+        if (i % 64 == 0)
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        *(volatile long *)&guarded = seen + 1;
+        conn_unlock(&shared);
+    }
+    return NULL;
+}
+
+Test(conn, threads_take_turns, .timeout = 30) {
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        ASSERT(pthread_create(&threads[i], NULL, add, NULL) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    EXPECT_INT("all of them", guarded, THREADS * ROUNDS);
+    EXPECT_INT("free again", shared.lock & 3, 0);
+}
+
+static void *wait_for_it(void *unused) {
+    (void)unused;
+    conn_lock(&shared);
+    guarded = 1;
+    conn_unlock(&shared);
+    return NULL;
+}
+
+/* A waiter that sleeps in the kernel is woken. */
+Test(conn, a_sleeping_waiter_is_woken, .timeout = 10) {
+    pthread_t thread;
+    conn_lock(&shared);
+    ASSERT(pthread_create(&thread, NULL, wait_for_it, NULL) == 0);
+    while ((LOAD(&shared.lock) & 3) != 2) /* bounded by the test's time */
+        sched_yield();
+    conn_unlock(&shared);
+    pthread_join(thread, NULL);
+    EXPECT_INT("it came", guarded, 1);
+}
+
+/* In the child: a lock that a thread of the parent held is nobody's. */
+Test(conn, a_lock_of_the_parents_is_repaired) {
+    struct iovec one = {(char[]){"abc"}, 3};
+    config_load(NULL, "prog");
+    struct conn *c = fds_birth(5, ORIGIN_SOCKET); /* and never unlocked */
+    ASSERT(gather_add(c, &one, 1, 3));
+    c->held = c->ticking = c->draining = c->stuck = true;
+    c->kept_error = 32;
+    c->turn_owner = &self;
+    c->policy.position = 4;
+    c->policy.ill = true;
+    c->counts.writes = 9;
+    self.depth = 0;
+    fork_generation++;
+    conn_lock(c);
+    EXPECT(!c->held && !c->ticking && !c->draining && !c->stuck);
+    EXPECT(c->next_ticking == NULL && c->turn_owner == NULL && c->kept_error == 0);
+    EXPECT_INT("what was gathered is the parent's to send", gather_length(c), 0);
+    EXPECT_INT("position", c->policy.position, 0);
+    EXPECT_INT("counts start at zero", c->counts.writes, 0);
+    EXPECT_INT("origin", c->origin, ORIGIN_FOREIGN);
+    cr_expect(c->policy.ill, "what was learnt stays");
+    EXPECT_INT("still the same", c->fd, 5);
+    conn_unlock(c);
+    EXPECT_INT("free in this generation", c->lock, fork_generation << 2);
+    EXPECT(conn_trylock(c));
+    conn_unlock(c);
+}
+
+Test(conn, trylock_repairs_too) {
+    struct conn *c = fds_birth(5, ORIGIN_SOCKET);
+    c->held = true;
+    conn_unlock(c);
+    fork_generation++;
+    EXPECT(conn_trylock(c));
+    EXPECT(!c->held);
+    conn_unlock(c);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+Test(conn, fits_the_thread_local_budget) {
+    cr_expect(sizeof(struct thread) <= 64, "512 bytes in all, of which others need some");
+}
