@@ -13,8 +13,7 @@ configure() {
     if [[ ! -f $folder/build.ninja ]]; then
         CC=$compiler quietly meson setup "$@" "$folder" "$ROOT"
     else
-        quietly meson configure "$folder" "$@"
-        quietly ninja -C "$folder" build.ninja
+        quietly meson configure "$folder" "$@" && quietly ninja -C "$folder" build.ninja
     fi
 }
 

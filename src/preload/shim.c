@@ -230,8 +230,11 @@ static void leaves(int fd) {
     if (!c)
         return;
     hold_push(c, PUSH_PROCESS);
-    if (!config()->quiet)
+    if (!config()->quiet) {
         hold_restore(c);
+        if (!c->cookie) /* it may come back to us under another number */
+            kernel->cookie(c->fd, &c->cookie);
+    }
     conn_unlock(c);
 }
 

@@ -305,6 +305,10 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         conn_unlock(c);
         return shim_forward(o);
     }
+    if (UNLIKELY(p.bytes == 0)) { /* moves nothing and releases nothing */
+        conn_unlock(c);
+        return shim_forward(o);
+    }
     struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, special(o)};
     hold_join_turn(c);
     c = with_ticker(c, o, &w);

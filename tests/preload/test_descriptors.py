@@ -43,7 +43,7 @@ def test_reborn_number_gets_plain_writes(how, what, mode):
     assert len(calls) <= 3, "at most one query of a descriptor not born in our sight"
 
 
-@pytest.mark.parametrize("number", [1023, 1024, 1500, 4096, 19999, 0])
+@pytest.mark.parametrize("number", [1023, 1024, 1500, 4096, 19999, 500000, 0])
 @pytest.mark.parametrize("mode", ["bare", *MODES])
 def test_moved_to_a_high_number(mode, number):
     """0: as high as the hard limit allows, for root 1 048 575."""

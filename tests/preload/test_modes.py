@@ -3,8 +3,8 @@
 
 import pytest
 
-from harness import (CURING_MODES, END, MODES, PASSING_MODES, WARM, AnsweringPeer, added, is_promised,
-                     mode_env, pattern, program, program_calls, program_shapes, run_client, run_strace,
+from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, WARM, AnsweringPeer, added,
+                     is_promised, mode_env, pattern, program, program_calls, program_shapes, run_client, run_strace,
                      shape, start_shapes)
 
 EXCHANGES = 8
@@ -139,6 +139,13 @@ def test_auto_pushes_late_once_and_then_adds_no_call(name):
 def test_bulk_calls_are_pushed_late_once_and_never_held(name, mode):
     bare, other = traced(name, "bare"), traced(name, mode, **WIDE)
     assert additions(bare, other) == ["setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0"]
+
+
+@pytest.mark.parametrize("name", ["put_write", "one_write"])
+def test_nodelay_always_is_set_when_the_connection_is_made(name):
+    bare, other = traced(name, "bare"), traced(name, "nodelay", UNSTALL_NODELAY="always")
+    assert additions(bare, other) == ["setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0"]
+    assert [call for call in other.after(BEGIN) if call.is_push()]
 
 
 def test_the_default_mode_is_auto():

@@ -54,14 +54,24 @@ def test_killed_program_has_sent_what_it_wrote(mode):
     assert bytes(peer.connections[0].received) == pattern(4 * 300)
 
 
-@pytest.mark.parametrize("mode", MODES)
+def results_on_a_broken_connection(first, mode):
+    out = run_client(program("broken_connection"), mode, first).stdout
+    return [line for line in out.splitlines() if not line.startswith("{")]
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "coalesce"])
 @pytest.mark.parametrize("first", ["write", "send", "read", "option"])
 def test_errors_and_signals_are_the_bare_ones(first, mode):
-    def lines(which):
-        out = run_client(program("broken_connection"), which, first).stdout
-        return [line for line in out.splitlines() if not line.startswith("{")]
+    assert results_on_a_broken_connection(first, mode) == results_on_a_broken_connection(first, "bare")
 
-    assert lines(mode) == lines("bare")
+
+@pytest.mark.parametrize("first", ["write", "send", "read", "option"])
+def test_coalesce_delivers_the_error_of_its_own_send_later_and_once(first):
+    """What is gathered has no error yet; the turn's end meets it, the next call but one tells it."""
+    lines = results_on_a_broken_connection(first, "coalesce")
+    assert [line for line in lines if "reset by peer" in line] and lines[-3].startswith("write: -1 Broken pipe, SIGPIPE")
+    assert [line.split(", SIGPIPE")[0] for line in lines[-2:]] == [
+        "shutdown: -1 Transport endpoint is not connected", "close: 0 "]
 
 
 @pytest.mark.parametrize("mode", ["bare", *MODES])

@@ -98,13 +98,27 @@ def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrappe
     return outcome
 
 
-def stacks(pid):
-    """Where the threads of a hanging program wait, as far as /proc says."""
-    seen = []
-    for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
+def members(group):
+    """The processes of a process group."""
+    for entry in Path("/proc").iterdir():
         try:
-            call = (task / "syscall").read_text(encoding="ascii").split()
-        except OSError:
-            call = []
-        seen.append(f"{task.name}: {' '.join(call[:4])}")
+            if entry.name.isdigit() and os.getpgid(int(entry.name)) == group:
+                yield int(entry.name)
+        except ProcessLookupError:
+            pass
+
+
+def stacks(group):
+    """Where the threads of a hanging program and its children wait, as far as /proc says."""
+    seen = []
+    for pid in members(group):
+        for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
+            try:
+                call = (task / "syscall").read_text(encoding="ascii").split()
+            except OSError:
+                call = []
+            seen.append(f"{pid}/{task.name}: {' '.join(call[:4])}")
+        if os.environ.get("UNSTALL_TORTURE_GDB"):
+            seen.append(subprocess.run(["gdb", "-q", "-batch", "-p", str(pid), "-ex", "thread apply all bt 12"],
+                                       capture_output=True, text=True, check=False).stdout)
     return "; ".join(seen)

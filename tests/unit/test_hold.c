@@ -446,14 +446,11 @@ Test(hold, a_turn_opens_counts_and_ends) {
     join();
     EXPECT_INT("turns", c->counts.turns, 1);
     EXPECT_INT("position", c->policy.position, 3);
-    EXPECT(!hold_holding());
     c->held = true;
-    EXPECT(hold_holding());
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == NULL && c->turn_owner == NULL && !c->held);
     EXPECT_INT("position", c->policy.position, 0);
     EXPECT_INT("learnt", turn_predict(&c->policy.model, 3), TURN_LAST);
-    EXPECT(!hold_holding());
     join();
     EXPECT_INT("turns", c->counts.turns, 2);
 }
@@ -465,14 +462,12 @@ Test(hold, the_end_of_no_turn_asks_nothing) {
     EXPECT(c->held);
 }
 
-Test(hold, holding_what_is_gathered) {
+Test(hold, what_is_gathered_leaves_before_a_visible_act) {
     in_mode(MODE_COALESCE);
     join();
     gathered("abc");
-    EXPECT(hold_holding());
     hold_before_visible();
-    EXPECT_TEXT("before a visible act it leaves", fake_log(), "send(5,abc)");
-    EXPECT(!hold_holding());
+    EXPECT_TEXT("one call", fake_log(), "send(5,abc)");
     cr_expect(self.turn == c, "the turn goes on");
     hold_before_visible();
     EXPECT_TEXT("nothing more to do", fake_log(), "");
@@ -494,12 +489,12 @@ Test(hold, hands_off) {
     c->held = true;
     self.depth = 1;
     hold_end_turn(PUSH_WAIT);
-    EXPECT(self.turn == c && c->held && !hold_holding());
+    EXPECT(self.turn == c && c->held);
     self.depth = 0;
     self.vforked = true;
     hold_end_turn(PUSH_WAIT);
     hold_before_visible();
-    EXPECT(self.turn == c && c->held && !hold_holding() && !hold_before_poll(true));
+    EXPECT(self.turn == c && c->held && !hold_before_poll(true));
     self.vforked = false;
     EXPECT_TEXT("log", fake_log(), "");
     hold_end_turn(PUSH_WAIT);

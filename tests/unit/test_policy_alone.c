@@ -115,10 +115,10 @@ static const struct {
      "plain opts+mss+plain . plain plain ."},
     {"... or TCP_CORK", MODE_NODELAY, false, true, "200 100 r 200 100 r",
      "plain opts+mss+plain . plain plain ."},
-    {"nothing is held before", MODE_CORK, false, false, "200 r 200 100 r 200 100 r",
-     "plain . plain opts+mss+push+plain . more more push."},
+    {"nothing is held before they are known", MODE_CORK, false, false, "200 r 200 100 r 200 100 r",
+     "plain . plain opts+mss+more push. more more push."},
     {"nor gathered", MODE_COALESCE, false, false, "200 r 200 100 r 200 100 r",
-     "plain . plain opts+mss+push+plain . gather gather send."},
+     "plain . plain opts+mss+gather push+send. gather gather send."},
     {"nor after, where it is not wished", MODE_CORK, true, false, "200 100 r 200 100 r",
      "plain opts+mss+plain . plain plain ."},
 };
