@@ -10,7 +10,7 @@
 enum { CONFIG_SNAPSHOTS = 64, ENVIRONMENT_COPY = 8192 };
 
 static struct config snapshots[CONFIG_SNAPSHOTS];
-static uint32_t next_snapshot;
+static uint32_t last_epoch = 1;
 const struct config *config_now = &snapshots[0];
 
 void config_defaults(struct config *c) {
@@ -269,12 +269,16 @@ static void warn(const char *name, const char *value, enum config_result result,
     log_line(&line);
 }
 
+/* A longer name than any that we know is cut: it is unknown in any case. */
 static bool split(const char *entry, char *name, size_t size, const char **value) {
     const char *equals = strchr(entry, '=');
-    if (!equals || (size_t)(equals - entry) >= size)
+    if (!equals)
         return false;
-    memcpy(name, entry, (size_t)(equals - entry));
-    name[equals - entry] = '\0';
+    size_t length = (size_t)(equals - entry);
+    if (length >= size)
+        length = size - 1;
+    memcpy(name, entry, length);
+    name[length] = '\0';
     *value = equals + 1;
     return true;
 }
@@ -292,7 +296,7 @@ static const char *keep(const char *value) {
 }
 
 void config_load(char **environment, const char *program) {
-    struct config *c = &snapshots[0];
+    struct config *c = &snapshots[1];
     config_defaults(c);
     /* the place for warnings first, so that warnings about others go there */
     for (int pass = 0; pass < 2; pass++)
@@ -315,19 +319,17 @@ void config_load(char **environment, const char *program) {
         c->always_nodelay = false;
         c->report = NULL;
     }
-    c->epoch = 1;
+    c->epoch = last_epoch;
     STORE_RELEASE(&config_now, c);
 }
 
 void config_switch(enum mode mode, bool quiet) {
     const struct config *now = config();
-    uint32_t slot = __atomic_add_fetch(&next_snapshot, 1, __ATOMIC_RELAXED) % CONFIG_SNAPSHOTS;
-    struct config *next = &snapshots[slot];
-    if (next == now)
-        next = &snapshots[(slot + 1) % CONFIG_SNAPSHOTS];
+    uint32_t epoch = __atomic_add_fetch(&last_epoch, 1, __ATOMIC_RELAXED);
+    struct config *next = &snapshots[epoch % CONFIG_SNAPSHOTS];
     *next = *now;
     next->mode = mode;
     next->quiet = quiet;
-    next->epoch = now->epoch + 1;
+    next->epoch = epoch;
     STORE_RELEASE(&config_now, next);
 }

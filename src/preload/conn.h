@@ -65,9 +65,7 @@ struct conn {
     bool judged : 1;    /* the filters have been asked */
     bool filtered : 1;  /* ... and exclude it: as if mode were off */
     bool cloexec : 1;   /* born close-on-exec and not seen to change */
-    bool probed : 1;    /* asked once whether bytes leave that we do not see */
     bool lingering : 1; /* closed by the application, gathered bytes still to send */
-    bool raises : 1;    /* the kept error raises SIGPIPE */
     bool stuck : 1;     /* gathered bytes were let go, the kernel had no room */
     bool held;          /* the kernel holds bytes because of our MSG_MORE */
     bool draining;      /* a thread is blocked sending gathered bytes */

@@ -15,26 +15,27 @@
 /* ---- children -------------------------------------------------------- */
 
 EXPORT pid_t fork(void) {
-    process_forks();
-    return REAL(fork)();
+    process_forks(true);
+    return process_forked(REAL(fork)());
 }
 ALSO(__fork, fork)
 ALSO(__libc_fork, fork)
 
+/* No atfork handler runs for it: in the child even libc's locks are as they were. */
 EXPORT pid_t _Fork(void) {
-    process_forks();
+    process_forks(false);
     return REAL(_Fork)();
 }
 
 EXPORT int daemon(int stay, int keep_streams) {
-    process_forks();
-    return REAL(daemon)(stay, keep_streams);
+    process_forks(true);
+    return process_forked(REAL(daemon)(stay, keep_streams));
 }
 
 EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
                      const struct winsize *window) {
-    process_forks();
-    return REAL(forkpty)(terminal, name, termp, window);
+    process_forks(true);
+    return process_forked(REAL(forkpty)(terminal, name, termp, window));
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -170,6 +171,17 @@ EXPORT void abort(void) {
     process_ends();
     REAL(abort)();
     __builtin_unreachable();
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument) {
+    process_gets_threads();
+    return REAL(pthread_create)(thread, attributes, start, argument);
+}
+
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
+    process_gets_threads();
+    return REAL(thrd_create)(thread, start, argument);
 }
 
 EXPORT void pthread_exit(void *result) {

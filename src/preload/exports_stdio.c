@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "exports.h"
+#include "log.h"
 
 /* The descriptor of a stream that is about to be closed is forgotten first. */
 static void closes(FILE *stream) {
@@ -37,14 +38,21 @@ EXPORT int fclose(FILE *stream) {
 }
 ALSO(_IO_fclose, fclose)
 
+/* A stream that is opened anew keeps its meaning: stderr goes on being it. */
+static FILE *reopened(FILE *stream) {
+    if (stream && fileno(stream) == STDERR_FILENO)
+        log_stderr_is(true);
+    return stream;
+}
+
 EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream) {
     closes(stream);
-    return REAL(freopen)(path, mode, stream);
+    return reopened(REAL(freopen)(path, mode, stream));
 }
 
 EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream) {
     closes(stream);
-    return REAL(freopen64)(path, mode, stream);
+    return reopened(REAL(freopen64)(path, mode, stream));
 }
 
 EXPORT int vdprintf(int fd, const char *format, va_list arguments) {

@@ -118,7 +118,6 @@ void gather_sent(struct conn *c, size_t sent) {
 
 void conn_keep_error(struct conn *c, int error) {
     c->kept_error = error;
-    c->raises = error == EPIPE;
 }
 
 /* Not the connection's fate, only "not now". */

@@ -107,6 +107,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
     if (c->held) {
         c->held = false;
         hold_set_nodelay(c, c->fd);
+        policy_pushed(&c->policy);
         c->counts.pushes[cause]++;
         if (cause != PUSH_WINDOW && c->policy.mode == MODE_AUTO)
             c->counts.mispredicted++;

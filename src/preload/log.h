@@ -17,6 +17,10 @@ int log_to(const char *target, const struct text *t);
 /* Say one line about ourselves where UNSTALL_LOG points (default stderr). */
 void log_line(const struct text *t);
 
+/* Is descriptor 2 still what its number says?  Closed, it may be born again as
+ * anybody's data; dup2 onto it makes it stderr again. */
+void log_stderr_is(bool there);
+
 /* Set once by the configuration. */
 void log_use(const char *target);
 

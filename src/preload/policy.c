@@ -61,10 +61,10 @@ static struct policy_action unit_ends(struct policy *p, const struct policy_limi
         p->smalls = 1; /* the first one, judged now that the MSS may be known */
     count16(&p->units);
     bool small = bytes < mss;
-    if (small && second)
-        p->smalls++;
-    if (small && !p->input_ever)
-        count16(&p->unanswered);
+    action.small_unit = small && second;
+    action.unanswered = small && !p->input_ever && p->unanswered < UINT16_MAX;
+    p->smalls += action.small_unit;
+    p->unanswered = (uint16_t)(p->unanswered + action.unanswered);
     if (!small || p->smalls < 2)
         return action;
     if (policy_left_alone(p, limits))
@@ -102,40 +102,59 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
     }
 }
 
+static void add32(uint32_t *to, size_t bytes) {
+    *to = bytes > UINT32_MAX - *to ? UINT32_MAX : *to + (uint32_t)bytes;
+}
+
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w) {
     struct policy_action action = {.how = WRITE_PLAIN};
     if (w->bytes == 0)
         return action;
-    bool new_message = p->message_bytes == 0;
     if (policy_holds(p, limits, w)) {
         action.how = p->mode == MODE_COALESCE ? WRITE_GATHER : WRITE_MORE;
+        if (action.how == WRITE_MORE)
+            add32(&p->pending, w->bytes);
     } else if (w->more || p->app_cork) {
         p->app_more = p->app_more || w->more;
+        add32(&p->pending, w->bytes);
     } else {
-        action = unit_ends(p, limits, w->bytes);
+        action = unit_ends(p, limits, w->bytes + p->pending);
         if (action.need_facts)
             return action;
         p->app_more = false;
+        p->pending = 0;
     }
-    if (w->bytes < (p->mss ? p->mss : limits->small + 1)) {
+    action.small_write = w->bytes < (p->mss ? p->mss : limits->small + 1);
+    if (action.small_write)
         count16(&p->small_writes);
-        action.burst = p->small_writes == 2;
-    }
-    action.new_message = new_message;
-    p->message_bytes += (uint32_t)(w->bytes > UINT16_MAX ? UINT16_MAX : w->bytes);
+    action.burst = action.small_write && p->small_writes == 2;
+    action.new_message = p->message_bytes == 0;
+    add32(&p->message_bytes, w->bytes);
     return action;
 }
 
-void policy_unsent(struct policy *p, const struct policy_action *action) {
+void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes) {
     if (action->ends_unit && p->units > 0)
         p->units--;
-    if (p->small_writes > 0)
+    else if (!action->ends_unit && action->how != WRITE_GATHER)
+        p->pending -= bytes < p->pending ? (uint32_t)bytes : p->pending;
+    if (action->small_unit && p->smalls > 0)
+        p->smalls--;
+    if (action->unanswered && p->unanswered > 0)
+        p->unanswered--;
+    if (action->small_write && p->small_writes > 0)
         p->small_writes--;
-    if (p->smalls > p->units)
-        p->smalls = p->units;
     if (p->position > 0)
         p->position--;
+    if (p->message_bytes != UINT32_MAX)
+        p->message_bytes -= bytes < p->message_bytes ? (uint32_t)bytes : p->message_bytes;
+}
+
+void policy_pushed(struct policy *p) {
+    p->pending = 0;
+    count16(&p->units);
+    p->smalls++;
 }
 
 struct policy_action policy_release(struct policy *p, const struct policy_limits *limits,
@@ -144,9 +163,17 @@ struct policy_action policy_release(struct policy *p, const struct policy_limits
 }
 
 struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits) {
+    struct policy_action action = {.how = WRITE_PLAIN};
     p->app_cork = false;
+    if (p->pending)
+        action = unit_ends(p, limits, p->pending);
+    if (action.need_facts) {
+        p->app_cork = true;
+        return action;
+    }
     p->app_more = false;
-    return unit_ends(p, limits, p->message_bytes);
+    p->pending = 0;
+    return action;
 }
 
 void policy_input(struct policy *p, size_t bytes, size_t asked) {
@@ -162,6 +189,7 @@ void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->smalls = 0;
     p->turns = 0;
     p->message_bytes = 0;
+    p->pending = 0;
 }
 
 void policy_turn_begins(struct policy *p, bool quick) {

@@ -59,6 +59,7 @@ struct policy {
     uint32_t first_unit;   /* bytes of the first unit of this message */
     uint32_t smalls;       /* small units in this message */
     uint32_t message_bytes;
+    uint32_t pending;      /* bytes held by the application or by us: the beginning of a unit */
     struct turn_model model;
 };
 
@@ -77,6 +78,9 @@ struct policy_action {
     bool late_push;    /* TCP_NODELAY=1 before this write */
     bool back_to_app;  /* TCP_NODELAY = the application's value before this write (one-way stream) */
     bool ends_unit;    /* this write lets go of bytes: a unit ends with it */
+    bool small_unit;   /* ... counted as a small one */
+    bool unanswered;   /* ... counted among those that nobody ever answered */
+    bool small_write;  /* counted as a small write of the message */
     bool suspected;    /* a second small unit with Nagle in force, left as it is (observe) */
     bool burst;        /* the second small write of this message */
     bool new_message;  /* the first write since input */
@@ -89,8 +93,11 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w);
 
-/* A write that policy_write() let go as a unit failed: it did not end one. */
-void policy_unsent(struct policy *p, const struct policy_action *action);
+/* The write of which policy_write() said `action` failed: nothing of it counts. */
+void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes);
+
+/* What we held in the kernel was pushed: a unit ended, Nagle had no say in it. */
+void policy_pushed(struct policy *p);
 
 /* Bytes that we held or gathered leave now, as one unit of `bytes`.  Says whether
  * TCP_NODELAY must be set first so that Nagle does not keep them. */

@@ -37,6 +37,7 @@ const volatile uint8_t *gate = &shut;
 
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
+static bool threads_seen;
 static uint32_t reported; /* the last report has been written */
 
 static void fork_happened(void) {
@@ -44,7 +45,7 @@ static void fork_happened(void) {
     self.turn = NULL;
     self.draining = NULL;
     self.deferred = NULL;
-    ticker_forked();
+    ticker_forked(self.forks_whole && !LOAD(&threads_seen));
     stats_forked();
     doubt_epoch++;
     reported = 0;
@@ -145,9 +146,21 @@ __attribute__((constructor)) static void constructor(void) {
 
 /* ---- forks and programs ---------------------------------------------- */
 
-void process_forks(void) {
+void process_gets_threads(void) {
+    STORE(&threads_seen, true);
+}
+
+pid_t process_forked(pid_t result) {
+    if (result == 0)
+        ours(); /* repair now, while it is known how the child was made */
+    self.forks_whole = false;
+    return result;
+}
+
+void process_forks(bool whole) {
     if (!ours())
         return;
+    self.forks_whole = whole;
     hold_end_turn(PUSH_PROCESS);
     __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
 }

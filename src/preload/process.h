@@ -9,8 +9,13 @@
 
 #include "base.h"
 
-/* Before a call that makes a child which shares our connections. */
-void process_forks(void);
+/* Before a call that makes a child which shares our connections, and after it,
+ * in parent and child.  `whole`: libc's own fork, which leaves libc usable. */
+void process_forks(bool whole);
+pid_t process_forked(pid_t result);
+/* The application makes a thread: from now on a child of fork has only
+ * async-signal-safe calls (fork(2)), and starting a thread is none. */
+void process_gets_threads(void);
 /* Before a call that runs another program, here or in a child that is made by
  * the same call: what survives gets the application's own options back. */
 void process_runs_program(void);

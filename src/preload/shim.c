@@ -9,12 +9,14 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
+#include "log.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
@@ -33,6 +35,8 @@ static struct conn *classify(int fd) {
     int error = kernel->get_option(fd, SOL_SOCKET, SO_PROTOCOL, &protocol);
     if (error == -ENOTSOCK)
         fds_set(fd, FDS_NO_SOCKET);
+    if (error == -EBADF && fd == STDERR_FILENO)
+        log_stderr_is(false);
     if (error)
         return NULL;
     if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) {

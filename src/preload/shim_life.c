@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
+#include "log.h"
 #include "raw.h"
 #include "shim.h"
 #include "stats.h"
@@ -169,6 +171,8 @@ void shim_closing(int fd) {
     if (UNLIKELY(!ours()))
         return;
     uintptr_t word = fds_word(fd);
+    if (UNLIKELY(fd == STDERR_FILENO))
+        log_stderr_is(false);
     if (self.turn && (word != FDS_FILE || LOAD(&self.turn->gather)))
         hold_end_turn(PUSH_CLOSE);
     if (word == FDS_UNKNOWN)
@@ -192,6 +196,8 @@ void shim_closing_range(unsigned first, unsigned last) {
 void shim_duplicated(int fd, int copy) {
     if (copy < 0 || copy == fd || !ours())
         return;
+    if (UNLIKELY(copy == STDERR_FILENO))
+        log_stderr_is(true);
     fds_forget(copy);
     struct conn *c = fds_lock(fd);
     if (!c) {

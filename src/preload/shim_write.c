@@ -167,7 +167,8 @@ static bool drain(struct conn *c, const struct out *o) {
 }
 
 ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
-    bool alone = special(o) || !p->valid || c->draining;
+    /* what the application itself holds (MSG_MORE) must not hold what stands before it */
+    bool alone = special(o) || (o->flags & MSG_MORE) || !p->valid || c->draining;
     ssize_t sent = -EAGAIN;
     if (!alone) {
         sent = gather_send(c, o->fd, p->iov, p->count, o->flags);
@@ -259,13 +260,18 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
     int saved = errno;
     struct conn *still = fds_lock(fd);
     if (still == c) {
-        c->counts.bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
+        struct conn_counts *n = &c->counts;
+        n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
         if (sent < 0) {
-            policy_unsent(&c->policy, action);
-            if (held && !c->held) {
-                c->held = true;
+            policy_unsent(&c->policy, action, bytes);
+            n->writes--;
+            n->messages -= action->new_message;
+            n->bursts -= action->burst;
+            n->suspected -= action->suspected;
+            n->held -= action->how == WRITE_MORE;
+            if (held && !c->held)
                 ticker_watch(c);
-            }
+            c->held = held;
         }
     }
     if (still)

@@ -29,20 +29,35 @@ void text_number(struct text *t, int64_t n) {
     text_add_n(t, digits + at, sizeof(digits) - at);
 }
 
+/* Bytes of a well-formed UTF-8 sequence at s, or 0 (RFC 3629; surrogates and
+ * overlong forms are let pass: JSON readers take them). */
+static size_t utf8(const char *s) {
+    const unsigned char *u = (const unsigned char *)s;
+    size_t n = u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
+               : u[0] >= 0xf0 && u[0] < 0xf5                                ? 4
+                                                                            : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
 void text_json(struct text *t, const char *s) {
+    static const char hex[] = "0123456789abcdef";
     text_add(t, "\"");
-    for (; *s; s++) {
+    while (*s) {
         unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') {
-            text_add_n(t, "\\", 1);
-            text_add_n(t, s, 1);
-        } else if (c < 0x20 || c == 0x7f) {
-            static const char hex[] = "0123456789abcdef";
+        size_t n = c < 0x80 ? 1 : utf8(s);
+        if (n == 0 || c < 0x20 || c == 0x7f) {
             char escape[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
             text_add_n(t, escape, sizeof(escape));
+            n = 1;
         } else {
-            text_add_n(t, s, 1);
+            if (c == '"' || c == '\\')
+                text_add_n(t, "\\", 1);
+            text_add_n(t, s, n);
         }
+        s += n;
     }
     text_add(t, "\"");
 }

@@ -23,6 +23,7 @@ struct thread {
     struct deferred *deferred; /* what a handler wrote meanwhile (nested.h) */
     uint32_t depth;        /* > 0: inside our own critical section */
     bool vforked;          /* a vfork child runs on this thread's memory: touch nothing */
+    bool forks_whole;      /* inside libc's fork(), not a raw clone or _Fork */
     bool ends_watched;     /* the destructor for this thread's end is armed */
 };
 

@@ -188,9 +188,9 @@ static int create(void) {
         return error;
     error = pthread_attr_setstacksize(&attributes, STACK);
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
-    error = pthread_create(&thread, &attributes, run, NULL);
+    error = REAL(pthread_create)(&thread, &attributes, run, NULL);
     if (error == EINVAL) /* a program with much static thread-local storage */
-        error = pthread_create(&thread, NULL, run, NULL);
+        error = REAL(pthread_create)(&thread, NULL, run, NULL);
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
     pthread_attr_destroy(&attributes);
     return error;
@@ -224,8 +224,10 @@ void ticker_stop(bool forever) {
     spin_unlock(&start_lock);
 }
 
-void ticker_forked(void) {
-    if (state == TICKER_RUNS)
+void ticker_forked(bool may_start) {
+    if (!may_start)
+        state = TICKER_IMPOSSIBLE;
+    else if (state == TICKER_RUNS)
         state = TICKER_NONE;
     incoming = NULL;
     parked = 0;

@@ -32,7 +32,7 @@ void ticker_watch(struct conn *c);
  * `forever` none is started again: holds are then impossible. */
 void ticker_stop(bool forever);
 
-/* In the child of a fork: there is no thread. */
-void ticker_forked(void);
+/* In the child of a fork: there is no thread; may another be started? */
+void ticker_forked(bool may_start);
 
 #endif

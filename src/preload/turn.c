@@ -13,7 +13,7 @@ static unsigned slot(unsigned position) {
 }
 
 enum turn_guess turn_predict(const struct turn_model *model, unsigned position) {
-    uint8_t share = model->ended[slot(position)];
+    uint8_t share = position ? model->ended[slot(position)] : 0;
     if (share == 0)
         return TURN_UNKNOWN;
     return share >= LAST_BAR ? TURN_LAST : TURN_MORE;
@@ -34,5 +34,6 @@ void turn_learn(struct turn_model *model, unsigned writes) {
     unsigned last = slot(writes);
     for (unsigned i = 0; i < last; i++)
         lean(&model->ended[i], NEVER);
-    lean(&model->ended[last], ALWAYS);
+    /* the last slot stands for all positions from there on: a longer turn went on past it */
+    lean(&model->ended[last], writes > TURN_POSITIONS ? NEVER : ALWAYS);
 }

@@ -23,7 +23,7 @@ struct turn_model {
 
 enum turn_guess { TURN_UNKNOWN, TURN_MORE, TURN_LAST };
 
-/* Will write number `position` (from 1) be the last of its turn? */
+/* Will write number `position` (from 1) be the last of its turn?  0: no write yet. */
 enum turn_guess turn_predict(const struct turn_model *model, unsigned position);
 
 /* A turn of `writes` writes (at least 1) has ended. */

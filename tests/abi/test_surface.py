@@ -112,6 +112,9 @@ def test_manual_lists_the_surface():
     assert manual_names() == set(surface())
 
 
-@pytest.mark.parametrize("role", ["write", "read", "wait", "birth", "death", "option", "stdio", "process", "visible"])
+ROLES = ("write", "read", "wait", "birth", "death", "option", "stdio", "process", "visible")
+
+
+@pytest.mark.parametrize("role", ROLES)
 def test_every_role_has_names(role):
     assert [name for name, row in surface().items() if row[2] == role]

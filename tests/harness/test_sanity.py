@@ -22,8 +22,8 @@ def failing(test, **environment):
     env = bare_env()
     env.update({name: value for name, value in os.environ.items() if name.startswith("UNSTALL_")})
     env.update(environment)
-    done = subprocess.run([sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{TESTS}/{test}"],
-                          env=env, capture_output=True, text=True, check=False, timeout=100)
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{TESTS}/{test}"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 

@@ -25,13 +25,21 @@ print("loaded", "libunstall" in open("/proc/self/maps").read())
 JAVA_PROBE = """
 import java.nio.file.*;
 public class Probe {
-    static String[] sorted(String folder) { String[] names = new java.io.File(folder).list(); java.util.Arrays.sort(names); return names; }
+    static String[] sorted(String folder) {
+        String[] names = new java.io.File(folder).list();
+        java.util.Arrays.sort(names);
+        return names;
+    }
     public static void main(String[] arguments) throws Exception {
         for (String name : sorted("/proc/self/fd"))
-            try { System.out.println("fd " + name + " " + Files.readSymbolicLink(Path.of("/proc/self/fd/" + name))); }
-            catch (java.io.IOException listing) { }
-        for (String task : sorted("/proc/self/task"))
-            System.out.println("thread " + Files.readString(Path.of("/proc/self/task/" + task + "/comm")).strip());
+            try {
+                Path target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + name));
+                System.out.println("fd " + name + " " + target);
+            } catch (java.io.IOException listing) { }
+        for (String task : sorted("/proc/self/task")) {
+            Path comm = Path.of("/proc/self/task/" + task + "/comm");
+            System.out.println("thread " + Files.readString(comm).strip());
+        }
         System.out.println("loaded " + Files.readString(Path.of("/proc/self/maps")).contains("libunstall"));
     }
 }
@@ -83,8 +91,9 @@ def test_true_leaves_nothing(rooms):
     assert sorted(os.listdir("/dev/shm")) == shared
 
 
-@pytest.mark.parametrize("argv", [["/bin/true"], ["/bin/sh", "-c", "true"], ["/usr/bin/python3", "-I", "-c", ""]],
-                         ids=["true", "sh", "python"])
+@pytest.mark.parametrize("argv", [
+    ["/bin/true"], ["/bin/sh", "-c", "true"], ["/usr/bin/python3", "-I", "-c", ""],
+], ids=["true", "sh", "python"])
 def test_no_file_is_made_and_no_thread(argv):
     bare, other = (run_strace(argv, env) for env in (bare_env(), preload_env()))
     assert other.loaded and not bare.loaded

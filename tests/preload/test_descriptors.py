@@ -12,15 +12,24 @@ ENDS = ("close", "__close", "dup2", "__dup2", "dup3", "close_range", "closefrom"
 BIRTHS = ("file", "pipe", "unix", "udp", "tcp")
 
 
+# Neither the end nor the birth passed by us.  What is held in the kernel meets ENOTSOCK on a file or a
+# pipe and is then written plainly.  No error tells us of a UDP socket (MSG_MORE joins its datagrams), and
+# what coalesce gathered goes nowhere rather than into a descriptor that it may not be meant for: the
+# documented limits of births that cannot be seen.
+NOT_PROMISED = {("raw", what, "coalesce") for what in ("file", "pipe", "udp")} | {
+    ("raw", "udp", mode) for mode in ("cork", "auto")}
+
+REBIRTHS = [(how, what, mode) for how in ENDS for what in BIRTHS for mode in ("bare", *MODES)
+            if (how, what, mode) not in NOT_PROMISED]
+
+
 def check_last_message(peer, how):
     """Four answered messages, and the last one, which was still under way when the number ended."""
     messages = 4 if how == "raw" else 5
     assert bytes(peer.connections[0].received) == pattern(messages * 300)
 
 
-@pytest.mark.parametrize("mode", ["bare", *MODES])
-@pytest.mark.parametrize("what", BIRTHS)
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how, what, mode", REBIRTHS)
 def test_reborn_number(how, what, mode):
     with AnsweringPeer() as peer, AnsweringPeer() as second:
         done = run_client(program("reborn"), mode, *peer.target, how, what, *second.target,

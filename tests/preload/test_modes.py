@@ -4,8 +4,8 @@
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, WARM, AnsweringPeer, added,
-                     is_promised, mode_env, pattern, program, program_calls, program_shapes, run_client, run_strace,
-                     shape, start_shapes)
+                     is_promised, mode_env, pattern, program, program_calls, program_shapes,
+                     run_client, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
 

@@ -13,7 +13,7 @@
 
 #include "torture.h"
 
-enum { PARTS = 16 };
+enum { PARTS = 16, PIPE_BYTES = 60000 };
 
 /* Cut a piece into parts; some are empty. */
 static int cut(struct actor *a, const struct piece *piece, struct iovec *parts) {
@@ -102,7 +102,7 @@ static ssize_t by_sendfile(struct actor *a, int fd, const struct piece *piece) {
 
 static ssize_t by_splice(struct actor *a, int fd, const struct piece *piece) {
     char rest[4096];
-    size_t length = piece->length < 60000 ? piece->length : 60000;
+    size_t length = piece->length < PIPE_BYTES ? piece->length : PIPE_BYTES;
     ssize_t in;
     do
         in = write(a->pipe[1], piece->bytes, length);

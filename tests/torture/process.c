@@ -4,6 +4,7 @@
  * programs that are run.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -52,6 +53,10 @@ __attribute__((noreturn)) static void child_lives(struct actor *a, struct link *
     a->number = (uint16_t)(a->number + 100);
     a->random ^= UINT64_C(0x5555);
     alarms = false; /* timers are not inherited */
+    close(a->pipe[0]); /* the pipe's bytes are the parent's */
+    close(a->pipe[1]);
+    if (pipe2(a->pipe, O_CLOEXEC) != 0)
+        violation(a, link, "pipe: %s", strerror(errno));
     for (int left = 1 + (int)below(a, 8); left > 0; left--)
         if (!operate_on(a, link))
             _exit(0);

@@ -28,9 +28,9 @@ static void check_answer(struct actor *a, struct link *link, const struct piece 
     bool bulk = form + 2 >= put_form_count || form == 3; /* stop early where they like */
     if (n < 0) {
         bool may_block = !link->nonblocking && !(form < FLAG_FORMS && piece->flags & MSG_DONTWAIT);
-        if ((error == EAGAIN && !may_block) || (error == EINTR && alarms && may_block))
+        /* sendfile and splice look for signals also where they do not wait */
+        if ((error == EAGAIN && !may_block) || (error == EINTR && alarms && (may_block || bulk)))
             return;
-        /* splice(2) without SPLICE_F_NONBLOCK asks the socket's own flag */
         violation(a, link, "form %u of %zu bytes: %s", form, piece->length, strerror(error));
     }
     bool messages = form == 3; /* the first of sendmmsg's messages may be an empty one */

@@ -96,7 +96,7 @@ static void one_write(struct player *player, size_t bytes, char kind) {
     if (action.suspected)
         say(player, "!");
     if (kind == 'e') {
-        policy_unsent(&player->policy, &action);
+        policy_unsent(&player->policy, &action, bytes);
         return;
     }
     player->held = action.how == WRITE_MORE || (player->held && w.more);

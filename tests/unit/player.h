@@ -17,7 +17,8 @@
  *
  * Answer, a word for each of the script's:
  *   plain, more, gather   how the write leaves; before it mss+ (asked), opts+ (the application's
- *                         options asked), push+ (TCP_NODELAY=1), back+ (the application's own value); after it, and after ], ! (suspected)
+ *                         options asked), push+ (TCP_NODELAY=1), back+ (the application's own
+ *                         value); after it, and after ], ! (suspected)
  *   . , | ~ [ ] /         r and R; i; w, q and b; x; c; u; a; before it push (held bytes let go),
  *                         send or push+send (gathered bytes let go)
  *   yes, no               to ?

@@ -57,7 +57,6 @@ Test(hold, push_of_nothing_asks_nothing) {
 Test(hold, push_is_one_call_and_clears) {
     in_mode(MODE_CORK);
     c->held = true;
-    c->probed = true;
     c->policy.dark = true; /* no probe: this is about the push */
     push(PUSH_READ);
     EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
@@ -623,4 +622,21 @@ Test(hold, another_thread_takes_over) {
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == NULL);
     EXPECT_INT("nothing learnt twice", turn_predict(&c->policy.model, 2), TURN_UNKNOWN);
+}
+
+static void *write_and_go_on(void *unused) {
+    (void)unused;
+    join();
+    return NULL;
+}
+
+Test(hold, the_end_of_mine_is_not_the_end_of_its_turn) {
+    in_mode(MODE_NODELAY); /* where nobody watches a thread's end */
+    join();
+    run(write_and_go_on, NULL);
+    const struct thread *owner = c->turn_owner;
+    ASSERT(owner && owner != &self);
+    hold_end_turn(PUSH_WAIT);
+    EXPECT(self.turn == NULL && c->turn_owner == owner);
+    EXPECT_INT("its write still counts", c->policy.position, 1);
 }

@@ -140,7 +140,8 @@ Test(policy_alone, uncork_may_be_asked_twice) {
                        .app_cork = true,
                        .units = 1,
                        .first_unit = 100,
-                       .message_bytes = 900};
+                       .message_bytes = 900,
+                       .pending = 900};
     struct policy_limits limits = {.small = 4096};
     struct policy_action action = policy_uncork(&p, &limits);
     EXPECT(action.need_facts && !action.late_push);

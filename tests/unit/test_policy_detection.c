@@ -152,7 +152,7 @@ Test(policy_detection, failed_large_write_counts_nothing) {
     struct policy_write small = {.bytes = 100}, large = {.bytes = 100000};
     policy_write(&p, &limits, &small);
     struct policy_action action = policy_write(&p, &limits, &large);
-    policy_unsent(&p, &action);
+    policy_unsent(&p, &action, large.bytes);
     EXPECT(policy_write(&p, &limits, &small).burst);
 }
 

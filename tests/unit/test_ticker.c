@@ -170,7 +170,7 @@ Test(ticker, a_forked_child_has_none) {
     ASSERT(ticker_ready());
     ticker_stop(false);
     ASSERT(ticker_ready());
-    ticker_forked(); /* as if: this process keeps its thread, which stays parked */
+    ticker_forked(true); /* as if: this process keeps its thread, which stays parked */
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
 }
 

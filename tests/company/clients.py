@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""What these tests share: programs of this folder and of preload/, and a cure that is judged by time and bytes."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness import CURING_MODES, PROGRAMS, AnsweringPeer, compile_c, pattern, run_client
+
+OWN = Path(__file__).parent / "programs"
+EXCHANGES = 12
+STALL_MS = 5
+
+# Two writes and a read; a wait between the writes by poll and by select; a reader in another thread;
+# two threads that write a message together.
+CLIENTS = ("put_write", "between_poll", "between_select", "between_sleep", "reader_thread", "two_writers")
+
+
+def binary(name, *flags, **options):
+    """The compiled program of this folder or, failing that, of preload/programs."""
+    source = OWN / f"{name}.c"
+    if not source.exists():
+        source = PROGRAMS / f"{name}.c"
+    return compile_c(source, f"-I{PROGRAMS}", *flags, **options)
+
+
+@contextmanager
+def checking_peer(messages=EXCHANGES, **where):
+    """An AnsweringPeer that, at the end, must have got exactly so many messages, in order, on its only connection."""
+    with AnsweringPeer(**where) as peer:
+        yield peer
+    (connection,) = peer.connections
+    assert bytes(connection.received) == pattern(messages * 300)
+
+
+def is_cured(program, mode, **variables):
+    """Run a client program in a mode: the bytes are right and, where the mode cures, the stall is gone."""
+    limit = variables.pop("limit_ms", STALL_MS)
+    with checking_peer() as peer:
+        done = run_client(program, mode, *peer.target, EXCHANGES, **variables)
+    if mode in CURING_MODES:
+        assert done.median_ms < limit
+    return done

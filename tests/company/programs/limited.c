@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Nothing more to be had of one kind: descriptors, threads, memory, files.  argv[5] `first`: from the start,
+ * `later`: in the middle of a message.
+ */
+#include "confined.h"
+#include <grp.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+static void limit(int what, rlim_t value)
+{
+    struct rlimit both = {value, value};
+    CHECK(setrlimit((__rlimit_resource_t)what, &both) == 0);
+}
+
+static void no_descriptors(void)
+{
+    int next = open("/dev/null", O_RDONLY);
+    CHECK(next >= 0);
+    close(next);
+    limit(RLIMIT_NOFILE, (rlim_t)next);
+    CHECK(open("/dev/null", O_RDONLY) == -1 && errno == EMFILE);
+}
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+/* The limit does not bind root. */
+static void no_threads(void)
+{
+    if (geteuid() == 0) CHECK(setgroups(0, NULL) == 0 && setresgid(65534, 65534, 65534) == 0 &&
+                              setresuid(65534, 65534, 65534) == 0);
+    limit(RLIMIT_NPROC, 0);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, nothing, NULL) == EAGAIN);
+}
+
+static void no_memory(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+    CHECK(file && fscanf(file, "%lu", &pages) == 1);
+    fclose(file);
+    limit(RLIMIT_AS, pages * (rlim_t)sysconf(_SC_PAGESIZE));
+}
+
+/* An empty root: no /proc, no file at all. */
+static void no_files(void)
+{
+    char root[] = "/tmp/unstall-root-XXXXXX";
+    CHECK(mkdtemp(root) && chdir(root) == 0);
+    if (geteuid() != 0) CHECK(unshare(CLONE_NEWUSER) == 0);
+    CHECK(chroot(".") == 0);
+    CHECK(rmdir("/proc") == -1 && errno == ENOENT);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct confinement known[] = {
+        {"descriptors", no_descriptors}, {"threads", no_threads}, {"memory", no_memory}, {"files", no_files},
+    };
+    CHECK(argc == 6);
+    if (strcmp(argv[5], "first") == 0)
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            if (strcmp(known[i].name, argv[4]) == 0) known[i].begin();
+    static const struct confinement done[] = {{"done", NULL}};
+    argv[5] = NULL;
+    if (strcmp(argv[4], "files") != 0 && false) return 1;
+    return confined_main(5, argv, known, sizeof known / sizeof known[0]) + (done[0].begin != NULL);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ends a writer at random moments and compares what its peer (this program,
+ * never preloaded) has received with what the writer's calls had returned.
+ *
+ *     torture-kill WRITER RULE HOW ROUNDS SEED
+ *
+ * RULE  returned  every byte whose write returned arrives
+ *       turn      at most the open turn is missing
+ *       visible   ... and nothing that was written before an act that others can see
+ *       count     nothing is promised: count
+ * HOW   kill      SIGKILL
+ *       pending   SIGKILL while input lies unread: the close resets the connection
+ *       exit      the writer's main thread ends the process while another one writes
+ *
+ * UNSTALL_* and LD_PRELOAD for the writer come in TORTURE_ENV_*.  Runs in an
+ * empty folder of its own.  Prints one JSON object; exit code 0: no rule broken.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kill.h"
+
+enum { PENDING = 3000, LIFE_US = 8000, PATIENCE_NS = 2000000000, PREFIX = sizeof("TORTURE_ENV_") - 1 };
+
+static const char *writer, *rule, *how;
+static struct page *page;
+static int listener, page_fd, file_fd;
+static uint64_t randomness;
+
+static struct {
+    unsigned rounds, broken, lossy, resets;
+    uint64_t most_lost, bytes;
+    char first[200];
+} found;
+
+struct round {
+    int stream, acts[2];
+    uint64_t received, replied, seen; /* seen: what the visible acts said */
+    bool ended, reset;
+};
+
+static void broken(uint64_t seed, const struct round *r, const char *what) {
+    if (found.broken++ == 0)
+        snprintf(found.first, sizeof(found.first),
+                 "round seed %llu: %s (received %llu, returned %llu, attempted %llu, turn %llu, seen %llu)",
+                 (unsigned long long)seed, what, (unsigned long long)r->received,
+                 (unsigned long long)page->returned, (unsigned long long)page->attempted,
+                 (unsigned long long)page->turn_began, (unsigned long long)r->seen);
+}
+
+/* ---- the writer ------------------------------------------------------ */
+
+extern char **environ;
+
+static void become_writer(int act_fd) {
+    char *words[] = {(char *)(uintptr_t)writer, NULL};
+    char *environment[64] = {NULL};
+    int count = 0;
+    for (char **e = environ; *e && count < 62; e++)
+        if (strncmp(*e, "TORTURE_ENV_", PREFIX) == 0)
+            environment[count++] = *e + PREFIX;
+    dup2(page_fd, FD_PAGE);
+    dup2(act_fd, FD_STREAM);
+    dup2(file_fd, FD_FILE);
+    execve(writer, words, environment);
+    _exit(127);
+}
+
+/* ---- the peer -------------------------------------------------------- */
+
+static void serve(struct round *r, uint64_t seed) {
+    static char buffer[LARGEST];
+    ssize_t n = recv(r->stream, buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n <= 0) {
+        r->ended = true;
+        r->reset = n < 0;
+        return;
+    }
+    if (memcmp(buffer, stream_at(WRITER_LINK, r->received), (size_t)n) != 0)
+        broken(seed, r, "wrong bytes");
+    r->received += (uint64_t)n;
+    while (!page->pending && r->replied < answer_total(r->received)) {
+        uint64_t owed = answer_total(r->received) - r->replied;
+        ssize_t sent = send(r->stream, stream_at(1, r->replied), owed < LARGEST ? owed : LARGEST,
+                            MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0)
+            break;
+        r->replied += (uint64_t)sent;
+    }
+}
+
+static void serve_until(struct round *r, uint64_t seed, uint64_t until) {
+    while (!r->ended && now_ns() < until) {
+        struct pollfd ready = {.fd = r->stream, .events = POLLIN};
+        uint64_t left = until - now_ns();
+        struct timespec limit = {.tv_sec = (time_t)(left / 1000000000),
+                                 .tv_nsec = (long)(left % 1000000000)};
+        if ((int64_t)left > 0 && ppoll(&ready, 1, &limit, NULL) > 0)
+            serve(r, seed);
+    }
+}
+
+/* Is the library there, where it should be? */
+static void check_preloaded(uint64_t seed, const struct round *r, pid_t pid) {
+    char path[32], line[512];
+    bool loaded = false;
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "r");
+    while (maps && fgets(line, sizeof(line), maps))
+        loaded = loaded || strstr(line, "libunstall");
+    if (maps)
+        fclose(maps);
+    if (loaded != (getenv("TORTURE_ENV_LD_PRELOAD") != NULL))
+        broken(seed, r, loaded ? "the library is loaded" : "the library is not loaded");
+}
+
+/* What the visible acts say, now that the writer is gone; and put the marks back. */
+static void look_at_acts(struct round *r) {
+    uint64_t value;
+    while (recv(r->acts[0], &value, sizeof(value), MSG_DONTWAIT) == sizeof(value))
+        r->seen = value > r->seen ? value : r->seen;
+    if (pread(file_fd, &value, sizeof(value), 0) == sizeof(value))
+        r->seen = value > r->seen ? value : r->seen;
+    DIR *folder = opendir(".");
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strncmp(entry->d_name, "mark.", 5) == 0) {
+            value = strtoull(entry->d_name + 5, NULL, 10);
+            r->seen = value > r->seen ? value : r->seen;
+            rename(entry->d_name, "mark.0");
+        }
+    closedir(folder);
+    if (ftruncate(file_fd, 0) != 0)
+        abort();
+}
+
+static void judge(const struct round *r, uint64_t seed) {
+    uint64_t returned = __atomic_load_n(&page->returned, __ATOMIC_ACQUIRE);
+    found.rounds++;
+    found.bytes += r->received;
+    found.resets += r->reset;
+    if (r->received < returned) {
+        found.lossy++;
+        if (returned - r->received > found.most_lost)
+            found.most_lost = returned - r->received;
+    }
+    if (!r->ended)
+        broken(seed, r, "the stream does not end");
+    if (r->received > page->attempted)
+        broken(seed, r, "more than was written");
+    if (strcmp(rule, "returned") == 0 && r->received < returned)
+        broken(seed, r, "bytes lost");
+    if (strcmp(rule, "count") != 0 && r->received < page->turn_began)
+        broken(seed, r, "more than the open turn lost");
+    if (strcmp(rule, "visible") == 0 && r->received < r->seen)
+        broken(seed, r, "bytes lost that were older than a visible act");
+    if (r->reset && !page->pending)
+        broken(seed, r, "a reset");
+}
+
+/* ---- one round ------------------------------------------------------- */
+
+static void play(uint64_t seed) {
+    struct round r = {0};
+    struct sockaddr_in address;
+    socklen_t length = sizeof(address);
+    memset(page, 0, sizeof(*page));
+    page->seed = seed;
+    page->pending = strcmp(how, "pending") == 0;
+    page->threads = strcmp(how, "exit") == 0;
+    getsockname(listener, (struct sockaddr *)&address, &length);
+    page->port = ntohs(address.sin_port);
+    streams_init(seed);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, r.acts) != 0)
+        abort();
+    pid_t pid = fork();
+    if (pid == 0)
+        become_writer(r.acts[1]);
+    struct pollfd ready = {.fd = listener, .events = POLLIN};
+    if (poll(&ready, 1, 5000) < 1) {
+        broken(seed, &r, "the writer does not come");
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        return;
+    }
+    r.stream = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (page->pending && send(r.stream, stream_at(1, 0), PENDING, 0) != PENDING)
+        broken(seed, &r, "send");
+    for (int ms = 0; ms < 5000 && !r.ended && !__atomic_load_n(&page->ready, __ATOMIC_ACQUIRE); ms++)
+        serve_until(&r, seed, now_ns() + 1000000);
+    if (found.rounds == 0)
+        check_preloaded(seed, &r, pid);
+    serve_until(&r, seed, now_ns() + random_below(&randomness, LIFE_US) * UINT64_C(1000));
+    if (page->threads)
+        __atomic_store_n(&page->stop, 1, __ATOMIC_RELEASE);
+    else
+        kill(pid, SIGKILL);
+    serve_until(&r, seed, now_ns() + PATIENCE_NS);
+    int status = 0;
+    if (page->threads && !r.ended)
+        kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    if (page->threads ? status != 0 : !WIFSIGNALED(status))
+        broken(seed, &r, "the writer ended by itself");
+    look_at_acts(&r);
+    judge(&r, seed);
+    close(r.stream);
+    close(r.acts[0]);
+    close(r.acts[1]);
+}
+
+int main(int count, char **words) {
+    if (count != 6) {
+        fprintf(stderr, "usage: torture-kill WRITER RULE HOW ROUNDS SEED\n");
+        return 2;
+    }
+    writer = words[1];
+    rule = words[2];
+    how = words[3];
+    randomness = strtoull(words[5], NULL, 10);
+    page_fd = memfd_create("page", MFD_CLOEXEC);
+    file_fd = memfd_create("file", MFD_CLOEXEC);
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (ftruncate(page_fd, sizeof(*page)) != 0 || listen(listener, 16) != 0 ||
+        close(open("mark.0", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) != 0)
+        return 2;
+    page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+    for (unsigned long rounds = strtoul(words[4], NULL, 10); rounds > 0; rounds--)
+        play(random_next(&randomness));
+    printf("{\"rounds\": %u, \"broken\": %u, \"lossy\": %u, \"most_lost\": %llu, \"resets\": %u, "
+           "\"bytes\": %llu, \"first\": \"%s\"}\n",
+           found.rounds, found.broken, found.lossy, (unsigned long long)found.most_lost,
+           found.resets, (unsigned long long)found.bytes, found.first);
+    return found.broken ? 1 : 0;
+}
