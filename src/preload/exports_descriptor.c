@@ -138,7 +138,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_execve:
     case SYS_execveat:
         process_is_replaced();
-        break;
+        return process_stays((int)REAL(syscall)(n, a, b, c, d, e, f));
     case SYS_prctl:
         return prctl((int)a, b, c, d, e);
     case SYS_io_uring_setup: {

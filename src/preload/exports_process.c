@@ -72,7 +72,7 @@ EXPORT int pclose(FILE *stream) {
 
 static int unstall_execve(const char *path, char *const argv[], char *const environment[]) {
     process_is_replaced();
-    return REAL(execve)(path, argv, environment);
+    return process_stays(REAL(execve)(path, argv, environment));
 }
 
 EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
@@ -81,28 +81,28 @@ EXPORT int execve(const char *path, char *const argv[], char *const environment[
 
 EXPORT int execv(const char *path, char *const argv[]) {
     process_is_replaced();
-    return REAL(execv)(path, argv);
+    return process_stays(REAL(execv)(path, argv));
 }
 
 EXPORT int execvp(const char *file, char *const argv[]) {
     process_is_replaced();
-    return REAL(execvp)(file, argv);
+    return process_stays(REAL(execvp)(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const environment[]) {
     process_is_replaced();
-    return REAL(execvpe)(file, argv, environment);
+    return process_stays(REAL(execvpe)(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const environment[]) {
     process_is_replaced();
-    return REAL(fexecve)(fd, argv, environment);
+    return process_stays(REAL(fexecve)(fd, argv, environment));
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[],
                     char *const environment[], int flags) {
     process_is_replaced();
-    return REAL(execveat)(directory, path, argv, environment, flags);
+    return process_stays(REAL(execveat)(directory, path, argv, environment, flags));
 }
 
 /* The list of arguments of execl and its kin as an array on the caller's stack

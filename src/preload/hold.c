@@ -21,6 +21,7 @@ enum {
 };
 
 uint32_t doubt_epoch;
+bool hold_refused;
 
 /* ---- the push -------------------------------------------------------- */
 

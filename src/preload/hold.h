@@ -55,6 +55,10 @@ void hold_ask_facts(struct conn *c);
 /* Another process may have set our options back: doubt what we know. */
 void hold_doubt(struct conn *c);
 
+/* Set while the process ends or is replaced: nothing is held any more, so that
+ * what another thread writes meanwhile is not left behind. */
+extern bool hold_refused;
+
 /* Grows when another process may set options of our sockets (fork, exec). */
 extern uint32_t doubt_epoch;
 

@@ -49,6 +49,7 @@ static void fork_happened(void) {
     stats_forked();
     doubt_epoch++;
     reported = 0;
+    hold_refused = false;
     *open_gate = GATE_OPEN;
 }
 
@@ -193,8 +194,15 @@ void process_is_replaced(void) {
         nested_process_ends();
         return;
     }
+    STORE(&hold_refused, true);
     process_runs_program();
     stats_report();
+}
+
+int process_stays(int result) {
+    if (ours())
+        STORE(&hold_refused, false);
+    return result;
 }
 
 static void still_gathered(struct conn *c, void *left) {
@@ -206,6 +214,7 @@ void process_ends(void) {
         nested_process_ends();
         return;
     }
+    STORE(&hold_refused, true);
     hold_end_turn(PUSH_PROCESS);
     /* What was gathered and finds no room in the kernel would be lost with us:
      * wait for the peer, but no longer than a second. */

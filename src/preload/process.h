@@ -19,8 +19,9 @@ void process_gets_threads(void);
 /* Before a call that runs another program, here or in a child that is made by
  * the same call: what survives gets the application's own options back. */
 void process_runs_program(void);
-/* Before this image is replaced: also the report. */
+/* Before this image is replaced: also the report.  And when it was not. */
 void process_is_replaced(void);
+int process_stays(int result);
 /* Before the process ends without (or with) exit handlers. */
 void process_ends(void);
 /* Before the process changes what a second thread would stand in the way of

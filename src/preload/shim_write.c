@@ -208,7 +208,8 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
 static struct policy_limits limits_now(void) {
     const struct config *now = config();
     return (struct policy_limits){now->small, now->override,
-                                  ticker_state() != TICKER_IMPOSSIBLE && !now->quiet};
+                                  ticker_state() != TICKER_IMPOSSIBLE && !now->quiet &&
+                                      !LOAD(&hold_refused)};
 }
 
 static struct policy_action decide(struct conn *c, const struct policy_limits *limits,
