@@ -65,6 +65,7 @@ struct conn {
     bool judged : 1;    /* the filters have been asked */
     bool filtered : 1;  /* ... and exclude it: as if mode were off */
     bool cloexec : 1;   /* born close-on-exec and not seen to change */
+    bool passed : 1;    /* was sent to another process, or to this one, by SCM_RIGHTS */
     bool lingering : 1; /* closed by the application, gathered bytes still to send */
     bool stuck : 1;     /* gathered bytes were let go, the kernel had no room */
     bool held;          /* the kernel holds bytes because of our MSG_MORE */

@@ -229,6 +229,8 @@ static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
     }
 }
 
+static bool any_passed; /* a descriptor that arrives may be one that left here */
+
 static void leaves(int fd) {
     struct conn *c = fds_lock(fd);
     if (!c)
@@ -236,6 +238,8 @@ static void leaves(int fd) {
     hold_push(c, PUSH_PROCESS);
     if (!config()->quiet) {
         hold_restore(c);
+        c->passed = true;
+        STORE(&any_passed, true);
         if (!c->cookie) /* it may come back to us under another number */
             kernel->cookie(c->fd, &c->cookie);
     }
@@ -249,7 +253,16 @@ void shim_descriptors_leave(const struct msghdr *message) {
     }
 }
 
+static void arrives(int fd) {
+    fds_forget(fd);
+    if (!LOAD(&any_passed))
+        return;
+    struct conn *c = shim_find(fd); /* while what left is still known here */
+    if (c)
+        conn_unlock(c);
+}
+
 void shim_descriptors_arrive(const struct msghdr *message) {
     if (message && message->msg_control && message->msg_controllen && ours())
-        each_passed(message, fds_forget);
+        each_passed(message, arrives);
 }

@@ -154,6 +154,8 @@ static bool linger(struct conn *c, int fd) {
 
 static void close_connection(struct conn *c, int fd) {
     hold_push(c, PUSH_CLOSE);
+    if (c->passed && c->refs == 1 && !config()->quiet)
+        hold_restore(c); /* who has it now must not take ours for its wish */
     if (c->refs == 1 && gather_length(c) && linger(c, fd)) {
         conn_unlock(c);
         return;
