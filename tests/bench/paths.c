@@ -3,7 +3,7 @@
  * The hot paths of the library, each made many times, for instructions.py to
  * count under callgrind.
  *
- * Usage: paths [ROUNDS]
+ * Usage: paths [ROUNDS [NAME]]     NAME: this path alone, for callgrind_annotate
  *
  * Only the call itself is counted (collection is switched on around it).  What
  * stands around it, the peer's part included, is made by raw system calls that
@@ -31,15 +31,23 @@
 
 static char bytes[4096];
 static int rounds = 256;
+static const char *only; /* one path, whole, without switching */
 
 #define COUNTED(call) \
     do { \
-        CALLGRIND_TOGGLE_COLLECT; \
+        if (!only) \
+            CALLGRIND_TOGGLE_COLLECT; \
         long result = (long)(call); \
-        CALLGRIND_TOGGLE_COLLECT; \
+        if (!only) \
+            CALLGRIND_TOGGLE_COLLECT; \
         if (result < 0) \
             die(#call); \
     } while (0)
+
+static void zero(void) {
+    if (!only)
+        CALLGRIND_ZERO_STATS;
+}
 
 static void die(const char *what) {
     fprintf(stderr, "paths: %s: %s\n", what, strerror(errno));
@@ -100,7 +108,7 @@ static void pipe_write(void) {
     RAW(raw2(SYS_pipe2, ends, 0));
     for (int i = -8; i < rounds; i++) {
         if (i == 0)
-            CALLGRIND_ZERO_STATS;
+            zero();
         COUNTED(write(ends[1], bytes, 1));
         RAW(raw3(SYS_read, ends[0], bytes, 1));
     }
@@ -111,14 +119,14 @@ static void pipe_read(void) {
     RAW(raw2(SYS_pipe2, ends, 0));
     for (int i = -8; i < rounds; i++) {
         if (i == 0)
-            CALLGRIND_ZERO_STATS;
+            zero();
         RAW(raw3(SYS_write, ends[1], bytes, 1));
         COUNTED(read(ends[0], bytes, 1));
     }
 }
 
 static void poll_with_nothing_held(void) {
-    CALLGRIND_ZERO_STATS;
+    zero();
     for (int i = 0; i < rounds; i++)
         COUNTED(poll(NULL, 0, 0));
 }
@@ -151,7 +159,7 @@ static void exchanges(int writes, bool polls, enum counted what) {
     struct pair p = connected();
     for (int i = -16; i < rounds; i++) {
         if (i == 0)
-            CALLGRIND_ZERO_STATS;
+            zero();
         exchange(p, writes, polls, what);
     }
     finish(p);
@@ -159,8 +167,11 @@ static void exchanges(int writes, bool polls, enum counted what) {
 
 #define PATH(name) \
     do { \
+        if (only && strcmp(only, #name) != 0) \
+            break; \
         name(); \
-        CALLGRIND_DUMP_STATS_AT(#name); \
+        if (!only) \
+            CALLGRIND_DUMP_STATS_AT(#name); \
     } while (0)
 
 static NOINLINE void plain_write(void) { exchanges(1, false, COUNT_LAST_WRITE); }
@@ -175,6 +186,7 @@ static NOINLINE void poll_after_two(void) { exchanges(2, true, COUNT_POLL); }
 int main(int argc, char **argv) {
     if (argc > 1)
         rounds = atoi(argv[1]);
+    only = argc > 2 ? argv[2] : NULL;
     PATH(pipe_write);
     PATH(pipe_read);
     PATH(poll_with_nothing_held);

@@ -23,6 +23,7 @@ enum { SLOTS = 6, THREADS = 4, PIPE_BYTES = 256 * 1024 };
 struct shared *shared;
 bool alarms;
 int streams_file;
+enum fault fault;
 int fast_port, slow_port;
 
 static struct slot {
@@ -161,6 +162,14 @@ static void end_all(struct actor *a) {
     }
 }
 
+static enum fault read_fault(const char *name) {
+    static const char *const names[] = {"", "byte", "lost", "late", "return"};
+    for (int i = 1; name && i <= WRONG_RETURN; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum fault)i;
+    return NO_FAULT;
+}
+
 int main(int count, char **words) {
     struct actor actors[THREADS];
     pthread_t threads[THREADS];
@@ -179,6 +188,7 @@ int main(int count, char **words) {
     if (write(streams_file, table, table_bytes) != (ssize_t)table_bytes)
         return 2;
     signal(SIGPIPE, SIG_IGN);
+    fault = read_fault(getenv("TORTURE_FAULT"));
 
     uint32_t thread_count = 1 + random_below(&random, THREADS);
     slot_count = 1 + random_below(&random, SLOTS);

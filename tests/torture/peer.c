@@ -127,7 +127,7 @@ static void judge_end(struct stream *s, int error) {
         return;
     }
     const struct link *link = &shared->link[s->link];
-    uint64_t sent = __atomic_load_n(&link->sent, __ATOMIC_ACQUIRE);
+    uint64_t sent = __atomic_load_n(&link->sent, __ATOMIC_ACQUIRE) + link->claimed;
     uint32_t ending = __atomic_load_n(&link->ending, __ATOMIC_ACQUIRE);
     found.bytes += s->received;
     if (s->received > sent + link->unsure)

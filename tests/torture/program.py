@@ -64,13 +64,16 @@ def end_group(process):
     process.wait()
 
 
-def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrapper=()):
+def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrapper=(),
+                judge_lateness=None):
     """One program, one seed.  `environment` may add variables, `wrapper` stands before the program."""
     outcome = Outcome(mode, seed)
+    if judge_lateness is None:
+        judge_lateness = mode in CURING_MODES
     with tempfile.TemporaryDirectory(prefix="unstall-torture-") as folder:
         memory = f"{folder}/memory"
         peer = subprocess.Popen([str(BINARIES / "torture-peer"), memory, str(seed),
-                                 str(TOO_LATE_MS if mode in CURING_MODES else 0)],
+                                 str(TOO_LATE_MS if judge_lateness else 0)],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ports = peer.stdout.readline().split()
         env = mode_env(mode, UNSTALL_REPORT=f"{folder}/report", **(environment or {}))

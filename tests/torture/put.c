@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "torture.h"
@@ -41,9 +42,31 @@ static void check_answer(struct actor *a, struct link *link, const struct piece 
         violation(a, link, "form %u of %zu bytes, blocking, returned %zd", form, piece->length, n);
 }
 
+/* TORTURE_FAULT, on a link that is judged in every way. */
+static void commit_fault(struct link *link) {
+    struct timespec later = {.tv_nsec = 600000000};
+    if (link->small_buffers || link->cork || link->more || link->nonblocking || link->sent < 500)
+        return;
+    if (fault == WRONG_BYTE && write(link->fd, "!", 1) == 1) {
+        link_sent(link, 1);
+    } else if (fault == LATE_BYTE) {
+        link_sent(link, 1);
+        nanosleep(&later, NULL);
+        if (write(link->fd, stream_at(link->number, link->sent - 1), 1) != 1)
+            return;
+    } else if (fault == LOST_BYTE) {
+        link->claimed = 1;
+    } else {
+        return;
+    }
+    fault = NO_FAULT;
+}
+
 size_t put_once(struct actor *a, struct link *link, size_t bytes, int flags) {
     if (bytes > LARGEST)
         bytes = LARGEST;
+    if (fault)
+        commit_fault(link);
     struct piece piece = {stream_at(link->number, link->sent),
                           stream_place(link->number, link->sent), bytes, flags};
     unsigned form = below(a, flags ? FLAG_FORMS : put_form_count);
@@ -54,7 +77,7 @@ size_t put_once(struct actor *a, struct link *link, size_t bytes, int flags) {
     note(a, link, "put %u %zu@%llu %x = %zd %s", form, bytes, (unsigned long long)link->sent,
          (unsigned)flags, n, n < 0 ? strerrorname_np(error) : "");
     errno = error;
-    check_answer(a, link, &piece, form, n);
+    check_answer(a, link, &piece, form, fault == WRONG_RETURN ? n + 1000000 : n);
     if (n <= 0)
         return 0;
     if (!(flags & MSG_MORE))

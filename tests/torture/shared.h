@@ -42,6 +42,7 @@ struct link {
     uint32_t records;
     uint64_t sent;     /* bytes that the program's calls returned as accepted */
     uint64_t got;      /* bytes of the peer's replies that were read */
+    uint64_t claimed;  /* a fault: more bytes that it says were accepted */
     uint64_t unsure;   /* more bytes that may have been accepted: cancelled inside a write */
     uint32_t number;
     int fd;

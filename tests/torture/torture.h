@@ -27,6 +27,10 @@ extern struct shared *shared;
 extern int streams_file; /* the table of all streams, for sendfile: its pages leave by reference */
 extern bool alarms; /* SIGALRM comes at random moments: EINTR is to be expected */
 
+/* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
+enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN };
+extern enum fault fault;
+
 static inline uint32_t below(struct actor *a, uint32_t limit) {
     return random_below(&a->random, limit);
 }

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Programs that confine themselves while bytes are held: what they hold leaves before, and they live on as bare."""
+
+import json
+import threading
+
+import pytest
+
+from clients import EXCHANGES, STALL_MS, binary, checking_peer
+from harness import CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run
+
+ALL = ("bare", *MODES)
+
+
+def confined(name, how, mode, *more, cwd=None, **variables):
+    """Run a program of confined.h; its facts."""
+    with checking_peer() as peer:
+        done = run([binary(name), *peer.target, EXCHANGES, how, *more], mode_env(mode, **variables), timeout=20, cwd=cwd)
+    assert done.stderr == ""
+    facts = json.loads(done.stdout)
+    assert facts["loaded"] is (mode != "bare")
+    return facts
+
+
+def is_fast(us):
+    """No stall in it."""
+    return us < STALL_MS * 1000
+
+
+# ---- seccomp ---------------------------------------------------------------
+
+FILTERS = ("prctl", "syscall", "all-threads", "syscall-prctl")
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", FILTERS)
+def test_a_filter_that_kills_sees_no_call_of_ours(how, mode):
+    """Neither the push before it nor anything afterwards, the process's end included; a long window hides nothing."""
+    facts = confined("filtered", how, mode, UNSTALL_WINDOW_US=100000)
+    assert is_fast(facts["before_us"]) or mode not in CURING_MODES
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_report_is_written_once_a_filter_is_there(mode, tmp_path):
+    confined("filtered", "prctl", mode, UNSTALL_REPORT=f"{tmp_path}/%p.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_filter_that_is_refused_changes_nothing(mode):
+    facts = confined("filtered", "refused", mode)
+    assert facts["errno"] != 0
+    assert is_fast(facts["after_us"]) or mode not in CURING_MODES
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_strict_mode_leaves_no_thread_behind(mode):
+    with checking_peer(7) as peer:
+        done = run([binary("strict"), *peer.target], mode_env(mode), timeout=20)
+    assert done.stdout == ("bare\n" if mode == "bare" else "loade")
+
+
+# ---- namespaces ------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["unshare", "syscall", "two-threads", "setns", "child"])
+def test_a_namespace_is_entered_as_bare(how, mode):
+    facts = confined("namespaces", how, mode)
+    assert facts["errno"] == confined("namespaces", how, "bare")["errno"]
+    if mode in CURING_MODES:
+        assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
+
+
+# ---- limits ----------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("what, when", [
+    ("threads", "first"), ("threads", "later"), ("memory", "first"), ("memory", "later"),
+    ("files", "first"), ("files", "later"), ("descriptors", "later"),
+])
+def test_nothing_more_to_be_had(what, when, mode, tmp_path):
+    """Without a thread, or memory for one, the late push remains, and cures; without memory for the table, nothing."""
+    facts = confined("limited", what, mode, *(["first"] if when == "first" else []), cwd=tmp_path)
+    if mode in CURING_MODES and (what, when) != ("memory", "first"):
+        assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("already", [(), ("0", "used")], ids=["new", "used"])
+def test_the_table_cannot_grow(already, mode):
+    """Its calls pass through, in order with those that do not."""
+    with AnsweringPeer() as peer:
+        run([binary("no_table_memory"), *peer.target, EXCHANGES, *already], mode_env(mode), timeout=20)
+    assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
+
+
+class LatePeer(Peer):
+    """Reads only after the program has closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.may_read = threading.Event()
+
+    def serve(self, connection):
+        self.may_read.wait(20)
+        connection.drain()
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_closed_while_full_and_without_a_descriptor_to_spare(mode):
+    with LatePeer() as peer:
+        threading.Timer(0.3, peer.may_read.set).start()
+        done = run([binary("close_while_full"), *peer.target], mode_env(mode), timeout=20)
+    accepted = int(done.stdout)
+    assert bytes(peer.connections[0].received) == pattern(accepted)

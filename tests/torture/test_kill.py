@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""Writers that end at random moments: what must have arrived has arrived (docs/design.md, promise 4).
+
+`kill` is SIGKILL, `pending` SIGKILL while input lies unread (the close resets the connection), `exit`
+the end of the process by its main thread while another thread writes.
+"""
+
+import pytest
+
+from killing import RULES, end_writers
+
+ROUNDS = 150
+SEED = 1
+
+
+@pytest.mark.parametrize("how", ["kill", "pending", "exit"])
+@pytest.mark.parametrize("mode", RULES)
+def test_nothing_is_lost_that_must_arrive(mode, how):
+    found = end_writers(mode, how, ROUNDS, SEED)
+    print(found)
+    assert found["broken"] == 0, found["first"]
+    assert found["rounds"] == ROUNDS
+
+
+def test_a_loss_is_seen():
+    """Coalesce may lose what it has gathered: by the rule of the other modes that is a failure."""
+    found = end_writers("coalesce", "kill", ROUNDS, SEED, rule="returned")
+    assert found["lossy"] > 0 and found["broken"] > 0
