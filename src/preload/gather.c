@@ -13,15 +13,6 @@
 
 enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 1024 /* IOV_MAX */ };
 
-struct gather {
-    uint32_t head, tail; /* bytes [head, tail) wait */
-    uint32_t capacity;
-    bool in_flight;      /* inside the sendmsg of gather_send() */
-    uint64_t before;     /* bytes that the kernel had taken before it */
-    struct gather *next;
-    char bytes[];
-};
-
 static struct gather *free_buffers;
 static uint32_t buffers_lock;
 static _Thread_local struct gather *spare __attribute__((tls_model("initial-exec")));
@@ -67,10 +58,6 @@ static struct gather *take(void) {
         free_buffers = g->next;
     spin_unlock(&buffers_lock);
     return g;
-}
-
-size_t gather_length(const struct conn *c) {
-    return c->gather ? c->gather->tail - c->gather->head : 0;
 }
 
 bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {

@@ -15,8 +15,19 @@
 
 #include "conn.h"
 
+struct gather {
+    uint32_t head, tail; /* bytes [head, tail) wait */
+    uint32_t capacity;
+    bool in_flight;      /* inside the sendmsg of gather_send() */
+    uint64_t before;     /* bytes that the kernel had taken before it */
+    struct gather *next;
+    char bytes[];
+};
+
 /* Bytes that wait in the buffer. */
-size_t gather_length(const struct conn *c);
+static inline size_t gather_length(const struct conn *c) {
+    return c->gather ? c->gather->tail - c->gather->head : 0;
+}
 
 /* Copy all of it, or nothing: false when there is no room or no memory. */
 bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);

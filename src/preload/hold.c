@@ -105,6 +105,8 @@ static void probe_dark(struct conn *c, uint32_t pushes) {
 }
 
 void hold_push(struct conn *c, enum push_cause cause) {
+    if (LIKELY(!c->held && !c->gather))
+        return;
     if (c->held) {
         c->held = false;
         hold_set_nodelay(c, c->fd);

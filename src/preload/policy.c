@@ -86,8 +86,8 @@ static struct policy_action unit_ends(struct policy *p, const struct policy_limi
 
 bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                   const struct policy_write *w) {
-    if (w->special || w->more || w->bytes == 0 || w->bytes > limits->small ||
-        !policy_may_hold(p, limits))
+    if (!policy_might_hold(p) || w->special || w->more || w->bytes == 0 ||
+        w->bytes > limits->small || !policy_may_hold(p, limits))
         return false;
     switch ((enum mode)p->mode) {
     case MODE_CORK:
@@ -204,7 +204,8 @@ void policy_turn_ends(struct policy *p) {
         return;
     if (p->position >= 2 && p->nodelay && !p->app_nodelay)
         becomes_ill(p);
-    turn_learn(&p->model, p->position);
+    if (p->ill) /* before, the model would be cleared by becomes_ill() */
+        turn_learn(&p->model, p->position);
     p->position = 0;
     if (p->window_ends)
         p->window_ends--;

@@ -71,20 +71,26 @@ struct policy_write {
 
 enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_GATHER };
 
+/* One word, so that it is returned in a register. */
 struct policy_action {
-    enum write_how how;
-    bool need_facts;   /* nothing decided: ask the kernel for the MSS and, if unsure, for the
-                        * application's options, store them and ask policy again */
-    bool late_push;    /* TCP_NODELAY=1 before this write */
-    bool back_to_app;  /* TCP_NODELAY = the application's value before this write (one-way stream) */
-    bool ends_unit;    /* this write lets go of bytes: a unit ends with it */
-    bool small_unit;   /* ... counted as a small one */
-    bool unanswered;   /* ... counted among those that nobody ever answered */
-    bool small_write;  /* counted as a small write of the message */
-    bool suspected;    /* a second small unit with Nagle in force, left as it is (observe) */
-    bool burst;        /* the second small write of this message */
-    bool new_message;  /* the first write since input */
+    enum write_how how : 8;
+    bool need_facts : 1;  /* nothing decided: ask the kernel for the MSS and, if unsure, for the
+                           * application's options, store them and ask policy again */
+    bool late_push : 1;   /* TCP_NODELAY=1 before this write */
+    bool back_to_app : 1; /* TCP_NODELAY = the application's value before it (one-way stream) */
+    bool ends_unit : 1;   /* this write lets go of bytes: a unit ends with it */
+    bool small_unit : 1;  /* ... counted as a small one */
+    bool unanswered : 1;  /* ... counted among those that nobody ever answered */
+    bool small_write : 1; /* counted as a small write of the message */
+    bool suspected : 1;   /* a second small unit with Nagle in force, left as it is (observe) */
+    bool burst : 1;       /* the second small write of this message */
+    bool new_message : 1; /* the first write since input */
 };
+
+/* Cheap: could any write of this connection be held or gathered at all? */
+static inline bool policy_might_hold(const struct policy *p) {
+    return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->ill);
+}
 
 /* Would this write be held or gathered?  Changes nothing. */
 bool policy_holds(const struct policy *p, const struct policy_limits *limits,

@@ -139,7 +139,8 @@ struct conn *shim_find(int fd) {
         if (!c)
             return NULL;
     }
-    shim_refresh(c);
+    if (UNLIKELY(!c->judged || c->epoch != config()->epoch || c->doubt != LOAD(&doubt_epoch)))
+        shim_refresh(c);
     return c;
 }
 

@@ -295,8 +295,12 @@ static ssize_t plain_after_all(const struct out *o) {
 /* Start the window's thread, if this write is to be the first one held. */
 static struct conn *with_ticker(struct conn *c, const struct out *o,
                                 const struct policy_write *w) {
+    if (LIKELY(!policy_might_hold(&c->policy) || ticker_state() != TICKER_NONE))
+        return c;
+    if (c->policy.unsure)
+        hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
     struct policy_limits limits = limits_now();
-    if (LIKELY(ticker_state() != TICKER_NONE) || !policy_holds(&c->policy, &limits, w))
+    if (!policy_holds(&c->policy, &limits, w))
         return c;
     conn_unlock(c);
     ticker_ready();

@@ -27,17 +27,13 @@ enum {
     KERNEL_SIGSET = 8,     /* bytes, rt_sigprocmask(2) */
 };
 
-static int state;             /* enum ticker_state */
+int ticker_now;
 static uint32_t start_lock;
 static pthread_t thread;
 static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
 static uint64_t tick_count = 1;
 static uint32_t parked;       /* futex: 1 while the thread sleeps for want of holds */
 static bool stopping;
-
-enum ticker_state ticker_state(void) {
-    return (enum ticker_state)__atomic_load_n(&state, __ATOMIC_ACQUIRE);
-}
 
 static uint32_t tick_us(void) {
     uint32_t window = config()->window_us;
@@ -202,7 +198,7 @@ bool ticker_ready(void) {
         spin_lock(&start_lock);
         if (ticker_state() == TICKER_NONE) {
             __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
-            __atomic_store_n(&state, create() == 0 ? TICKER_RUNS : TICKER_IMPOSSIBLE,
+            __atomic_store_n(&ticker_now, create() == 0 ? TICKER_RUNS : TICKER_IMPOSSIBLE,
                              __ATOMIC_RELEASE);
         }
         spin_unlock(&start_lock);
@@ -217,18 +213,18 @@ void ticker_stop(bool forever) {
         __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
         unpark();
         REAL(pthread_join)(thread, NULL);
-        __atomic_store_n(&state, TICKER_NONE, __ATOMIC_RELEASE);
+        __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     }
     if (forever)
-        __atomic_store_n(&state, TICKER_IMPOSSIBLE, __ATOMIC_RELEASE);
+        __atomic_store_n(&ticker_now, TICKER_IMPOSSIBLE, __ATOMIC_RELEASE);
     spin_unlock(&start_lock);
 }
 
 void ticker_forked(bool may_start) {
     if (!may_start)
-        state = TICKER_IMPOSSIBLE;
-    else if (state == TICKER_RUNS)
-        state = TICKER_NONE;
+        ticker_now = TICKER_IMPOSSIBLE;
+    else if (ticker_now == TICKER_RUNS)
+        ticker_now = TICKER_NONE;
     incoming = NULL;
     parked = 0;
     stopping = false;

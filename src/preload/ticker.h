@@ -23,7 +23,12 @@ bool ticker_ready(void);
 
 /* Cheap: is the thread there (or known to be impossible)? */
 enum ticker_state { TICKER_NONE, TICKER_RUNS, TICKER_IMPOSSIBLE };
-enum ticker_state ticker_state(void);
+
+extern int ticker_now; /* enum ticker_state */
+
+static inline enum ticker_state ticker_state(void) {
+    return (enum ticker_state)LOAD_ACQUIRE(&ticker_now);
+}
 
 /* The connection has begun to hold.  Lock held; before the bytes are sent. */
 void ticker_watch(struct conn *c);

@@ -40,6 +40,15 @@ static siginfo_t info;
 static char *const true_words[] = {"/bin/true", NULL};
 static uint64_t eight;
 
+/* What a thread runs: zero is the end of either kind, a pointer's or an int's. */
+static pthread_t started;
+
+static void *start(void *unused)
+{
+    (void)unused;
+    return NULL;
+}
+
 #define BAD (-1L)
 #define P(pointer) ((long)(pointer))
 
@@ -54,6 +63,7 @@ enum how {
     LAST,     /* ends the process: made in a child, whose status is shown */
     POPEN,
     PCLOSE,
+    STARTS,   /* starts a thread, which is joined */
     JUMP,     /* does not return, but jumps */
 };
 
@@ -201,6 +211,8 @@ static const struct {
     {"_Exit", LAST, {6}},
     {"quick_exit", LAST, {6}},
     {"abort", LAST, {0}},
+    {"pthread_create", STARTS, {P(&started), 0, P(start), 0}},
+    {"thrd_create", STARTS, {P(&started), P(start), 0}},
     {"pthread_exit", LAST, {0}},
     {"thrd_exit", LAST, {0}},
     {"longjmp", JUMP, {0}},
@@ -324,6 +336,11 @@ static void make(int at)
     }
     case JUMP:
         jump(name, call);
+        break;
+    case STARTS:
+        result = call(a[0], a[1], a[2], a[3], 0, 0);
+        show(name, "gave", (int)result, errno);
+        if (result == 0) show(name, "joined", pthread_join(started, NULL), 0);
         break;
     case PCLOSE: {
         FILE *file = popen("exit 5", "r");

@@ -13,7 +13,7 @@ enum {
     FD_STREAM,       /* where to connect is in the page; this is the Unix socket for visible acts */
     FD_FILE,         /* a file for visible acts */
     WRITER_LINK = 7, /* whose stream it writes */
-    ANSWERED = 6,    /* the first requests are answered, no later ones: no input is left at the end */
+    ANSWERED = 3,    /* the first requests are answered, no later ones: no input is left at the end */
 };
 
 struct page {

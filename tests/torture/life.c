@@ -243,9 +243,10 @@ void op_pass(struct actor *a, struct link *link) {
         close_plainly(a, link);
     while (n == 1 && (n = recvmsg(ends[1], &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         n = 1;
-    if (n != 1)
+    struct cmsghdr *header = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!header)
         violation(a, link, "passing %d: %s", link->fd, strerror(errno));
-    memcpy(&arrived, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+    memcpy(&arrived, CMSG_DATA(header), sizeof(int));
     if (!early) {
         put_all(a, link, 1 + below(a, 100), 0);
         close_plainly(a, link);

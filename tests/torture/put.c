@@ -78,6 +78,7 @@ size_t put_once(struct actor *a, struct link *link, size_t bytes, int flags) {
          (unsigned)flags, n, n < 0 ? strerrorname_np(error) : "");
     errno = error;
     check_answer(a, link, &piece, form, fault == WRONG_RETURN ? n + 1000000 : n);
+    errno = n < 0 ? error : 0;
     if (n <= 0)
         return 0;
     if (!(flags & MSG_MORE))
@@ -146,9 +147,6 @@ void op_put_small(struct actor *a, struct link *link) {
 }
 
 void op_put_nothing(struct actor *a, struct link *link) {
-#ifdef KNOWN_T1
-    return;
-#endif
     ssize_t n = once_in(a, 2) ? write(link->fd, "", 0) : send(link->fd, "", 0, MSG_NOSIGNAL);
     note(a, link, "put nothing = %zd", n);
     if (n != 0)
@@ -162,6 +160,7 @@ void op_put_edge_triggered(struct actor *a, struct link *link) {
     bool before = link->nonblocking;
     size_t total = 0, most = link->small_buffers ? 60000 : MOST_FULL;
     int rounds = 1 + (int)below(a, 3);
+    uint64_t until = now_ns() + PATIENCE_MS * UINT64_C(1000000);
     set_nonblocking(a, link, true);
     if (ep < 0 || epoll_ctl(ep, EPOLL_CTL_ADD, link->fd, &event) != 0)
         violation(a, link, "epoll: %s", strerror(errno));
@@ -170,7 +169,7 @@ void op_put_edge_triggered(struct actor *a, struct link *link) {
         int n;
         do
             n = epoll_wait(ep, &event, 1, PATIENCE_MS);
-        while (n < 0 && errno == EINTR);
+        while (n < 0 && errno == EINTR && now_ns() < until);
         if (n != 1)
             violation(a, link, "no edge after EAGAIN: epoll_wait returned %d (%s)", n,
                       n < 0 ? strerror(errno) : "in time");
@@ -178,7 +177,7 @@ void op_put_edge_triggered(struct actor *a, struct link *link) {
         do {
             accepted = put_once(a, link, random_size(a), 0);
             total += accepted;
-        } while (accepted > 0 && total < most);
+        } while ((accepted > 0 || errno != EAGAIN) && total < most);
     }
     close(ep);
     set_nonblocking(a, link, before);

@@ -133,9 +133,6 @@ static void check_options(struct actor *a, struct link *link) {
         getsockopt(link->fd, IPPROTO_TCP, TCP_CORK, &cork, &length) != 0 ||
         getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
         violation(a, link, "getsockopt: %s", strerror(errno));
-#ifdef KNOWN_T2
-    nodelay = link->nodelay;
-#endif
     if ((nodelay != 0) != link->nodelay || (cork != 0) != link->cork || error)
         violation(a, link, "TCP_NODELAY=%d (set: %d), TCP_CORK=%d (set: %d), SO_ERROR=%d", nodelay,
                   link->nodelay, cork, link->cork, error);

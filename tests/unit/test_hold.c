@@ -613,6 +613,7 @@ static void *write_once(void *unused) {
  * end it again. */
 Test(hold, another_thread_takes_over) {
     in_mode(MODE_NODELAY);
+    c->policy.ill = true; /* only then is there something to learn */
     join();
     join();
     run(write_once, NULL);

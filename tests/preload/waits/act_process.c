@@ -83,6 +83,46 @@ static _Noreturn void leave_c11_thread(void) {
 ACT(pthread_exit, NULL, IN_THREAD, exit_slowly(leave_pthread))
 ACT(thrd_exit, NULL, IN_THREAD, exit_slowly(leave_c11_thread))
 
+/* A child of a process that has made threads may call no pthread_create, so it
+ * has no window and holds nothing: what it writes goes at once. */
+static void *no_work(void *unused) {
+    return unused;
+}
+
+static int no_c11_work(void *unused) {
+    (void)unused;
+    return 0;
+}
+
+static long child_writes(int connection) {
+    int pid = fork();
+    if (pid == 0) {
+        hold_now(connection);
+        sleep_out_of_sight();
+        raw_exit(0);
+    }
+    return pid;
+}
+
+static long child_writes_after_pthread(int connection) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, no_work, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        fail("pthread_create");
+    return child_writes(connection);
+}
+
+static long child_writes_after_c11_thread(int connection) {
+    thrd_t thread;
+    if (thrd_create(&thread, no_c11_work, NULL) != thrd_success ||
+        thrd_join(thread, NULL) != thrd_success)
+        fail("thrd_create");
+    return child_writes(connection);
+}
+
+ACT(pthread_create, NULL, UNHELD, child_writes_after_pthread(connection))
+ACT(thrd_create, NULL, UNHELD, child_writes_after_c11_thread(connection))
+ACT_AS(lone_child, "a child's write", NULL, UNHELD, child_writes(connection))
+
 /* the process ends with its last thread, which this is */
 ACT_AS(last_thread, "the last thread's pthread_exit", NULL, 0, (pthread_exit(NULL), 0))
 

@@ -126,6 +126,8 @@ ROWS = {
             pthread_exit="clock_nanosleep", thrd_exit="clock_nanosleep",
             daemon="clone|clone3|fork"),
     **_rows(ENDS, GATHERED, _exit="exit_group", _Exit="exit_group", abort="tgkill"),
+    # a forked child of a process that has made threads holds nothing
+    **_rows(ACTS, ALL, pthread_create="", thrd_create=""),
     **{name: Row(ACTS, "", (Check(name, ("nodelay", "auto"), CURED),))
        for name in ("io_uring_setup", "io_uring_queue_init", "io_uring_queue_init_params")},
     **_rows(WAITS, GATHERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the simplest preload does: TCP_NODELAY on every socket, when it is made.
+ */
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static void no_delay(int fd) {
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+int socket(int domain, int type, int protocol) {
+    int fd = NEXT(socket)(domain, type, protocol);
+    if (fd >= 0 && (type & 15) == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6))
+        no_delay(fd);
+    return fd;
+}
+
+int accept(int fd, struct sockaddr *address, socklen_t *length) {
+    int got = NEXT(accept)(fd, address, length);
+    if (got >= 0)
+        no_delay(got);
+    return got;
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    int got = NEXT(accept4)(fd, address, length, flags);
+    if (got >= 0)
+        no_delay(got);
+    return got;
+}

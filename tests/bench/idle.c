@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A process that does nothing until its standard input ends: what a library alone
+ * costs in memory.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+int main(void) {
+    char byte;
+    puts("ready");
+    fflush(stdout);
+    return read(0, &byte, 1) < 0;
+}

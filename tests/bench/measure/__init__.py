@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What scripts/bench measures, one file per kind of measurement."""

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""The configurations that are compared: who sends in which way, with what preloaded."""
+
+from dataclasses import dataclass
+
+from .machine import LIB, PROGRAMS, environment
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """`way` is what the program itself does; `stalls`: each exchange takes 40 ms."""
+    name: str
+    way: str
+    preload: object = None
+    mode: str = None
+    stalls: bool = False
+
+    def env(self):
+        return environment(self.preload, self.mode)
+
+
+ONE = Configuration("one send", "one")
+AGAIN = Configuration("one send, again", "one")  # what the same thing measured twice differs by
+BARE = Configuration("bare", "pieces", stalls=True)
+
+BY_HAND = [
+    Configuration("TCP_NODELAY", "nodelay"),
+    Configuration("corked by hand", "cork"),
+    Configuration("MSG_MORE by hand", "more"),
+]
+
+OTHER_PRELOADS = [
+    Configuration("preload: TCP_NODELAY", "pieces", PROGRAMS / "bench-always_nodelay.so"),
+    Configuration("preload: cork", "pieces", PROGRAMS / "bench-corks.so"),
+]
+
+MODES = ["auto", "coalesce", "cork", "nodelay"]
+
+UNSTALL = [Configuration(f"unstall {mode}", "pieces", LIB, mode) for mode in MODES]
+UNSTALL_OFF = Configuration("unstall off", "pieces", LIB, "off", stalls=True)
+
+# A program that writes its messages whole.
+WELL_BEHAVED = [Configuration(f"unstall {mode}", "one", LIB, mode) for mode in [*MODES, "off"]]
+
+ILL = [ONE, AGAIN, BARE, *BY_HAND, *OTHER_PRELOADS, *UNSTALL, UNSTALL_OFF]
+WELL = [ONE, AGAIN, *WELL_BEHAVED]

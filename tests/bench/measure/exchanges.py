@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""The rows of the main table: a client, or a server, whose messages come in pieces."""
+
+import re
+import tempfile
+from dataclasses import dataclass
+
+from . import configurations as conf
+from .machine import pinned, program, run, run_json, running
+from .rounds import paired
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    shape: str                # of client.c; "" for the server
+    configurations: tuple
+    targets: dict             # configuration -> the most that its ratio may be
+    per_chunk: int = 250
+    connections: int = 0
+
+
+ROWS = [
+    Row("two", "200 B + 100 B, read 200 B", "two", conf.ILL,
+        {"unstall auto": 1.06, "unstall coalesce": 1.02}),
+    Row("fifteen", "fifteen 2-byte writes, read 2 B", "fifteen", conf.ILL,
+        {"unstall auto": 1.8, "unstall coalesce": 1.05}, per_chunk=150),
+    Row("body", "header 200 B + body 16 KiB", "body", conf.ILL,
+        {"unstall auto": 1.03, "unstall coalesce": 1.03}),
+    Row("random", "pieces of changing number (2 to 6)", "random", conf.ILL,
+        {"unstall auto": 1.15, "unstall coalesce": 1.05}),
+    Row("server", "server that answers in two writes, epoll, 1 000 connections", "", conf.ILL,
+        {"unstall auto": 1.05, "unstall coalesce": 1.03}, per_chunk=1000, connections=1000),
+    Row("well", "well-behaved program (one write a turn)", "one", conf.WELL,
+        {"unstall auto": 1.01, "unstall coalesce": 1.01}),
+]
+
+STALLED = ["2", "4"]  # chunks, exchanges in each: some 44 ms an exchange
+
+
+def client_argv(row, configuration, port, chunks, per_chunk=None):
+    many = STALLED if configuration.stalls else [str(chunks), str(per_chunk or row.per_chunk)]
+    return [program("client"), HOST, port, row.shape, configuration.way, *many]
+
+
+def load_argv(row, configuration, port, chunks):
+    connections = row.connections
+    many = ["2", str(connections)] if configuration.stalls else [str(chunks), str(row.per_chunk)]
+    return [program("load"), HOST, port, str(connections), *many]
+
+
+def measure_server(row, configuration, chunks):
+    argv = [program("server"), "epoll", configuration.way]
+    with running(argv, configuration.env()) as server:
+        return run_json(load_argv(row, configuration, server.said, chunks))
+
+
+def system_calls_of(argv, env):
+    """System calls by name of the first thread of a program."""
+    with tempfile.NamedTemporaryFile("r") as out:
+        run(["strace", "-qq", "-c", "-U", "calls,name", "-o", out.name, *argv], env)
+        lines = re.findall(r"^\s*(\d+)\s+(\w+)$", out.read(), re.M)
+    return {name: int(calls) for calls, name in lines if name != "total"}
+
+
+def client_calls(row, configuration, port):
+    """System calls an exchange: what 100 more exchanges add."""
+    few, more = (8, 12) if configuration.stalls else (100, 200)
+    base = [program("client"), HOST, port, row.shape, configuration.way, "1"]
+    env = configuration.env()
+    first = system_calls_of([*base, str(few)], env)
+    second = system_calls_of([*base, str(more)], env)
+    # the exchanges that warm up are as many in both, or as many as are counted
+    added = more - few + (min(more, 64) - min(few, 64))
+    return (sum(second.values()) - sum(first.values())) / added
+
+
+def server_calls(row, configuration):
+    """The same for the server, epoll_wait left out: how many it takes is chance."""
+    def count(exchanges):
+        with tempfile.NamedTemporaryFile("r") as out:
+            argv = ["strace", "-qq", "-c", "-U", "calls,name", "-o", out.name,
+                    program("server"), "epoll", configuration.way]
+            with running(argv, configuration.env()) as server:
+                run([program("load"), HOST, server.said, "20", "1", str(exchanges)])
+            calls = dict((name, int(n)) for n, name in
+                         re.findall(r"^\s*(\d+)\s+(\w+)$", out.read(), re.M))
+        calls.pop("total", None)
+        calls.pop("epoll_wait", None)
+        return sum(calls.values())
+    few, more = (40, 80) if configuration.stalls else (200, 600)
+    return (count(more) - count(few)) / (more - few)
+
+
+def measure(row, rounds, chunks, progress):
+    """The statistics of one row, and the system calls of each configuration."""
+    with pinned(), running([program("peer")]) as peer:
+        port = peer.said
+
+        def once(configuration):
+            if row.connections:
+                return measure_server(row, configuration, chunks)
+            return run_json(client_argv(row, configuration, port, chunks), configuration.env())
+
+        rows = paired(list(row.configurations), once, rounds, progress)
+        for configuration in row.configurations:
+            rows[configuration.name]["calls"] = (
+                server_calls(row, configuration) if row.connections
+                else client_calls(row, configuration, port))
+    return rows

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""What the library costs where there is nothing to cure: calls, start, memory, its thread."""
+
+import glob
+import re
+import subprocess
+import time
+
+from .machine import LIB, environment, pinned, program, run_json, running
+from .exchanges import HOST
+from .rounds import spread
+
+
+def calls(rounds):
+    """Nanoseconds added to a call, from the least of many runs, by turns."""
+    with pinned():
+        bare = [run_json([program("micro")])]
+        added = []
+        for _ in range(rounds):
+            loaded = run_json([program("micro")], environment(LIB))
+            bare.append(run_json([program("micro")]))
+            added.append({name: loaded[name] - min(bare[-1][name], bare[-2][name]) for name in loaded})
+    return {name: {"bare": min(b[name] for b in bare), "added": spread([a[name] for a in added])}
+            for name in added[0]}
+
+
+def start(rounds, count):
+    """Microseconds added to the start of `true`."""
+    with pinned():
+        taken = [run_json([program("micro"), "start", str(count), str(LIB)]) for _ in range(rounds)]
+    return {"bare": spread([t["bare"] for t in taken]),
+            "added": spread([t["loaded"] - t["bare"] for t in taken])}
+
+
+def rollup(pid):
+    """Kilobytes by name from smaps_rollup."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        return {name: int(kb) for name, kb in re.findall(r"^(\w+):\s+(\d+) kB", file.read(), re.M)}
+
+
+def own(memory):
+    return memory["Private_Dirty"] + memory["Private_Clean"]
+
+
+def process_memory():
+    """KiB that a process has resident more, and of them its own alone (the rest is shared with
+    every other process under the library)."""
+    def measured(env):
+        with running([program("idle")], env, stdin=subprocess.PIPE) as idle:
+            return rollup(idle.pid)
+    with running([program("idle")], environment(LIB), stdin=subprocess.PIPE):  # shares its pages
+        bare, loaded = measured(environment()), measured(environment(LIB))
+    return {"resident": loaded["Rss"] - bare["Rss"],
+            "private dirty": loaded["Private_Dirty"] - bare["Private_Dirty"]}
+
+
+def anonymous_after(env, way, connections):
+    """KiB of its own that a server has with so many living connections that were used."""
+    with running([program("server"), "epoll", way], env) as server:
+        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "1",
+                                 "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(2 + connections / 5000)
+            return rollup(server.pid)["Private_Dirty"]
+        finally:
+            load.terminate()
+            load.wait()
+
+
+def connection_memory(mode, few=1000, many=10000):
+    """Bytes that a connection costs, from the difference of two numbers of them."""
+    def slope(env, way):
+        return (anonymous_after(env, way, many) - anonymous_after(env, way, few)) * 1024 / (many - few)
+    return slope(environment(LIB, mode), "pieces") - slope(environment(), "nodelay")
+
+
+def window_thread(pid):
+    """The folder of the thread of the library, or None."""
+    for comm in glob.glob(f"/proc/{pid}/task/*/comm"):
+        with open(comm, encoding="ascii") as file:
+            if file.read().strip() == "unstall":
+                return comm.rsplit("/", 1)[0]
+    return None
+
+
+def ran_ns(task):
+    with open(f"{task}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def switches(task):
+    with open(f"{task}/status", encoding="ascii") as file:
+        return sum(int(n) for n in re.findall(r"ctxt_switches:\s+(\d+)", file.read()))
+
+
+def thread_under_load(mode, connections, seconds, idle_seconds):
+    """The share of a core that the window's thread takes while the server turns over bursts at full
+    speed, and how often it runs in the seconds after."""
+    with pinned(), running([program("server"), "epoll", "pieces"], environment(LIB, mode)) as server:
+        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "1",
+                                 "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(1)
+            task = window_thread(server.pid)
+            if not task:
+                return {"thread": False}
+            began, before = time.monotonic(), ran_ns(task)
+            time.sleep(seconds)
+            share = (ran_ns(task) - before) / 1e9 / (time.monotonic() - began)
+        finally:
+            load.send_signal(19)  # SIGSTOP: the connections stay, nothing moves
+        try:
+            time.sleep(1)
+            before = switches(task)
+            time.sleep(idle_seconds)
+            return {"thread": True, "share": share, "wake-ups": switches(task) - before,
+                    "idle seconds": idle_seconds}
+        finally:
+            load.kill()
+            load.wait()

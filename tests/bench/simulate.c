@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What each strategy makes of recorded sequences, without a network: the policy
+ * and the prediction as they are in the library, the kernel as arithmetic.
+ *
+ * Usage: simulate FILE...     a table for each recording
+ *        simulate frontier    what any predictor could reach for 2 to 6 writes a turn, uniform
+ *        simulate uniform N   a recording of N such turns, on standard output
+ *
+ * A recording has one event a line: `write BYTES`, `wait` (anything that ends a
+ * turn), `read BYTES`, `connection` (the events that follow are another one's);
+ * # begins a comment.
+ *
+ * segments: data segments an exchange.  added: system calls an exchange more than
+ * bare; less than zero where writes are joined.  missed: turns whose end was not
+ * foreseen.  `foreseen` is who knows the future: the limit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy.h"
+
+enum { MSS = 65483, WHOLE_READ = 65536, FIRST = 2, MOST = 6 };
+
+/* ---- one connection under one strategy --------------------------------- */
+
+struct player {
+    struct policy p;
+    struct policy_limits limits;
+    bool in_turn;
+    bool held;
+    size_t gathered;
+    /* what came of it */
+    unsigned long exchanges, turns, segments, missed;
+    long added;
+};
+
+static void connection(struct player *s, enum mode mode) {
+    s->p = (struct policy){.mode = (uint8_t)mode, .established = true};
+    s->limits = (struct policy_limits){.small = 4096, .may_hold = true};
+    s->in_turn = s->held = false;
+    s->gathered = 0;
+}
+
+static unsigned long in_segments(size_t bytes) {
+    return (bytes + MSS - 1) / MSS;
+}
+
+static void set_nodelay(struct player *s) {
+    s->added++;
+    s->p.nodelay = true;
+}
+
+static struct policy_action decide(struct player *s, const struct policy_write *w) {
+    struct policy_action action = policy_write(&s->p, &s->limits, w);
+    if (action.need_facts) {
+        s->p.mss = MSS;
+        s->added++;
+        action = policy_write(&s->p, &s->limits, w);
+    }
+    return action;
+}
+
+static void write_event(struct player *s, size_t bytes) {
+    struct policy_write w = {.bytes = bytes};
+    if (!s->in_turn) {
+        s->in_turn = true;
+        s->turns++;
+        policy_turn_begins(&s->p, false);
+    }
+    s->p.position++;
+    struct policy_action action = decide(s, &w);
+    s->exchanges += action.new_message;
+    if (action.late_push)
+        set_nodelay(s);
+    if (action.how == WRITE_GATHER) {
+        s->gathered += bytes;
+        s->added--; /* this write is no call */
+        return;
+    }
+    s->held = action.how == WRITE_MORE;
+    if (!s->held)
+        s->segments += in_segments(bytes); /* held bytes before it leave in the same one */
+    s->gathered = 0;
+}
+
+static void turn_ends(struct player *s) {
+    if (!s->in_turn)
+        return;
+    s->in_turn = false;
+    if (s->held) {
+        s->held = false;
+        s->segments++;
+        s->missed++;
+        set_nodelay(s);
+        policy_pushed(&s->p);
+    }
+    if (s->gathered) {
+        struct policy_action action = policy_release(&s->p, &s->limits, s->gathered);
+        if (action.need_facts) {
+            s->p.mss = MSS;
+            action = policy_release(&s->p, &s->limits, s->gathered);
+        }
+        if (action.late_push)
+            set_nodelay(s);
+        s->added++; /* the sendmsg */
+        s->segments += in_segments(s->gathered);
+        s->gathered = 0;
+    }
+    policy_turn_ends(&s->p);
+}
+
+/* ---- recordings -------------------------------------------------------- */
+
+enum kind { EVENT_WRITE, EVENT_READ, EVENT_WAIT, EVENT_CONNECTION };
+
+struct event {
+    enum kind kind;
+    size_t bytes;
+};
+
+static struct event *events;
+static size_t event_count, event_room;
+
+static void add(enum kind kind, size_t bytes) {
+    if (event_count == event_room) {
+        event_room = event_room ? 2 * event_room : 1024;
+        events = realloc(events, event_room * sizeof(*events));
+        if (!events)
+            abort();
+    }
+    events[event_count++] = (struct event){kind, bytes};
+}
+
+static bool load(const char *name) {
+    char line[256], word[32];
+    size_t bytes;
+    FILE *file = fopen(name, "r");
+    if (!file) {
+        perror(name);
+        return false;
+    }
+    event_count = 0;
+    add(EVENT_CONNECTION, 0);
+    for (int number = 1; fgets(line, sizeof(line), file); number++) {
+        bytes = 0;
+        if (line[0] == '#' || sscanf(line, "%31s %zu", word, &bytes) < 1)
+            continue;
+        if (strcmp(word, "write") == 0)
+            add(EVENT_WRITE, bytes);
+        else if (strcmp(word, "read") == 0)
+            add(EVENT_READ, bytes);
+        else if (strcmp(word, "wait") == 0)
+            add(EVENT_WAIT, 0);
+        else if (strcmp(word, "connection") == 0)
+            add(EVENT_CONNECTION, 0);
+        else {
+            fprintf(stderr, "%s:%d: no event %s\n", name, number, word);
+            fclose(file);
+            return false;
+        }
+    }
+    fclose(file);
+    return true;
+}
+
+static struct player play(enum mode mode) {
+    struct player s = {0};
+    for (size_t i = 0; i < event_count; i++) {
+        const struct event *e = &events[i];
+        if (e->kind == EVENT_WRITE) {
+            write_event(&s, e->bytes);
+            continue;
+        }
+        turn_ends(&s);
+        if (e->kind == EVENT_CONNECTION)
+            connection(&s, mode);
+        else if (e->kind == EVENT_READ)
+            policy_input(&s.p, e->bytes, WHOLE_READ);
+    }
+    turn_ends(&s);
+    return s;
+}
+
+static void row(const char *name, unsigned long exchanges, unsigned long segments, long added,
+                unsigned long missed) {
+    double n = exchanges ? (double)exchanges : 1;
+    printf("  %-10s %8.3f %8.3f %8lu\n", name, (double)segments / n, (double)added / n, missed);
+}
+
+static int tables(int count, char **names) {
+    static const enum mode modes[] = {MODE_OFF, MODE_NODELAY, MODE_CORK, MODE_AUTO, MODE_COALESCE};
+    for (int i = 0; i < count; i++) {
+        if (!load(names[i]))
+            return 1;
+        const char *slash = strrchr(names[i], '/');
+        struct player bare = play(MODE_OFF);
+        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s\n", slash ? slash + 1 : names[i],
+               bare.exchanges, bare.turns, "strategy", "segments", "added", "missed");
+        for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
+            struct player s = play(modes[m]);
+            row(mode_names[modes[m]], s.exchanges, s.segments, s.added, s.missed);
+        }
+        row("foreseen", bare.exchanges, bare.turns, 0, 0);
+    }
+    return 0;
+}
+
+/* ---- the frontier ------------------------------------------------------ */
+
+/* A predictor that knows the distribution says of each position "last" (plain) or
+ * "more" (held).  A plain write that was not the last is a segment more; a held one
+ * that was the last needs a push. */
+static void outcome(unsigned says_last, double *extra, double *pushes) {
+    *extra = *pushes = 0;
+    for (int length = FIRST; length <= MOST; length++) {
+        for (int at = 1; at < length; at++)
+            *extra += (says_last >> at & 1) / (double)(MOST - FIRST + 1);
+        *pushes += !(says_last >> length & 1) / (double)(MOST - FIRST + 1);
+    }
+}
+
+static int frontier(void) {
+    printf("2 to %d writes a turn, uniform; what no predictor from the past can pass:\n"
+           "  %-28s %15s %12s\n", MOST, "said to be the last", "extra segments", "added pushes");
+    double least = 1e9;
+    for (double most_pushes = 1.01; most_pushes > -0.01; most_pushes -= 0.2) {
+        unsigned best = 0;
+        double extra, pushes, best_extra = 1e9, best_pushes = 0;
+        for (unsigned set = 0; set < 1u << (MOST + 1); set += 2) {
+            outcome(set, &extra, &pushes);
+            if (pushes <= most_pushes &&
+                (extra < best_extra || (extra == best_extra && pushes < best_pushes))) {
+                best = set;
+                best_extra = extra;
+                best_pushes = pushes;
+            }
+        }
+        if (best_extra == least)
+            continue;
+        least = best_extra;
+        char said[64] = "none";
+        for (int at = 1, used = 0; at <= MOST; at++)
+            if (best >> at & 1)
+                used += snprintf(said + used, sizeof(said) - (size_t)used, "%s%d", used ? " " : "", at);
+        printf("  %-28s %15.2f %12.2f\n", said, best_extra, best_pushes);
+    }
+    return 0;
+}
+
+static int uniform(int turns) {
+    uint32_t dice = 2463534242;
+    printf("# %d turns of 2 to 6 writes, each number as likely as the others\n", turns);
+    for (int i = 0; i < turns; i++) {
+        dice ^= dice << 13;
+        dice ^= dice >> 17;
+        dice ^= dice << 5;
+        for (uint32_t n = FIRST + dice % (MOST - FIRST + 1); n; n--)
+            puts("write 50");
+        puts("read 50");
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "frontier") == 0)
+        return frontier();
+    if (argc == 3 && strcmp(argv[1], "uniform") == 0)
+        return uniform(atoi(argv[2]));
+    if (argc < 2) {
+        fprintf(stderr, "usage: simulate FILE... | frontier | uniform TURNS\n");
+        return 2;
+    }
+    return tables(argc - 1, argv + 1);
+}

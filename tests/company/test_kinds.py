@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Connections of other kinds: mapped addresses, TCP Fast Open, socket activation."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clients import EXCHANGES, STALL_MS, binary, checking_peer
+from harness import CURING_MODES, MODES, WARM, AnsweringPeer, bare_env, mode_env, pattern, request_all, run_client, skip
+
+ALL = ("bare", *MODES)
+MAPPED = "::ffff:127.0.0.1"
+
+# ---- IPv4-mapped addresses -------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_mapped_address(mode):
+    with checking_peer() as peer:
+        done = run_client(binary("put_write"), mode, MAPPED, peer.port, EXCHANGES)
+    assert (done.median_ms < STALL_MS) is (mode in CURING_MODES)
+
+
+@pytest.mark.parametrize("peers, cured", [
+    ("127.0.0.0/8", True), ("!127.0.0.0/8", False), ("::1", False), ("10.0.0.0/8", False), ("!::1", True),
+])
+def test_filters_know_a_mapped_address_as_the_ipv4_one(peers, cured):
+    with checking_peer() as peer:
+        done = run_client(binary("put_write"), "auto", MAPPED, peer.port, EXCHANGES, UNSTALL_PEERS=peers)
+    assert (done.median_ms < STALL_MS) is cured
+
+
+# ---- TCP Fast Open ---------------------------------------------------------
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["sendto", "option"])
+def test_fast_open_where_the_server_does_not_take_it(how, mode):
+    """The system's own setting: the kernel falls back to a plain handshake."""
+    with checking_peer() as peer:
+        done = run_client(binary("fast_open"), mode, *peer.target, EXCHANGES, 0, how)
+    assert (done.median_ms < STALL_MS) is (mode in CURING_MODES)
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["sendto", "option"])
+def test_fast_open(how, mode):
+    """In a network namespace of its own, where the server may take data with the SYN."""
+    room = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--"]
+    if subprocess.run([*room, "true"], check=False, capture_output=True).returncode != 0:
+        skip("no network namespace to be had")
+    script = Path(__file__).parent / "fast_open_room.py"
+    env = {**bare_env(), **{name: value for name, value in os.environ.items() if name.startswith("UNSTALL_")}}
+    done = subprocess.run([*room, sys.executable, "-B", script, binary("fast_open"), how, mode], env=env, timeout=60,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["received"].encode() == pattern(EXCHANGES * 300)
+    assert seen["facts"]["fast"] and seen["facts"]["loaded"] is (mode != "bare")
+    assert (statistics.median(seen["facts"]["us"][WARM:]) < STALL_MS * 1000) is (mode in CURING_MODES)
+
+
+# ---- socket activation -----------------------------------------------------
+
+def activate(mode, sock, what):
+    """Start the service as systemd does: `sock` as descriptor 3, LISTEN_FDS and LISTEN_PID set."""
+    script = 'exec 3<&"$1"; shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
+    if sock.fileno() == 3:
+        script = 'shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
+    return subprocess.Popen(["/bin/bash", "-c", script, "bash", str(sock.fileno()), binary("activated"), what],
+                            env=mode_env(mode), pass_fds=[sock.fileno()], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_inherited_listener(mode):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with activate(mode, listener, "listener") as service:
+            seen = request_all(listener.getsockname()[1], EXCHANGES)
+            assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
+            assert service.wait(10) == 0
+    assert bytes(seen.received) == pattern(EXCHANGES * 300)
+    assert (seen.median_ms < STALL_MS) is (mode in CURING_MODES)
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("what", ["connection", "unseen"])
+def test_inherited_connection(what, mode):
+    """Accept=yes: each connection starts a service of its own.
+
+    Unseen: its first hold was begun before the window's thread was, and nobody ended it.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname(), timeout=20)
+        server, _ = listener.accept()
+    with client, server, activate(mode, server, what) as service:
+        server.close()
+        times, received = [], bytearray()
+        for _ in range(EXCHANGES):
+            begin = time.monotonic()
+            client.sendall(b"q" * 50)
+            while len(received) < 300 * (len(times) + 1):
+                received += client.recv(300)
+            times.append((time.monotonic() - begin) * 1000)
+        client.shutdown(socket.SHUT_WR)
+        assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
+        assert service.wait(10) == 0
+    assert bytes(received) == pattern(EXCHANGES * 300)
+    assert (statistics.median(times[WARM:]) < STALL_MS) is (mode in CURING_MODES)
