@@ -69,7 +69,8 @@ static void calls(void) {
 }
 
 static double start_us(char **environment) {
-    char *argv[] = {"/bin/true", NULL};
+    static char program[] = "/bin/true";
+    char *argv[] = {program, NULL};
     pid_t child;
     double began = now_ns();
     int status;
@@ -81,8 +82,8 @@ static double start_us(char **environment) {
 
 static void starts(int count, const char *library) {
     static double bare[4096], loaded[4096];
-    static char preload[4096];
-    char *none[] = {"PATH=/usr/bin:/bin", NULL}, *ours[] = {"PATH=/usr/bin:/bin", preload, NULL};
+    static char preload[4096], path[] = "PATH=/usr/bin:/bin";
+    char *none[] = {path, NULL}, *ours[] = {path, preload, NULL};
     snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", library);
     for (int i = 0; i < count; i++) {
         bare[i] = start_us(none);

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -68,23 +69,28 @@ def test_fast_open(how, mode):
 
 # ---- socket activation -----------------------------------------------------
 
-def activate(mode, sock, what):
+@contextmanager
+def activated(mode, sock, what):
     """Start the service as systemd does: `sock` as descriptor 3, LISTEN_FDS and LISTEN_PID set."""
     script = 'exec 3<&"$1"; shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
     if sock.fileno() == 3:
         script = 'shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
-    return subprocess.Popen(["/bin/bash", "-c", script, "bash", str(sock.fileno()), binary("activated"), what],
-                            env=mode_env(mode), pass_fds=[sock.fileno()], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(["/bin/bash", "-c", script, "bash", str(sock.fileno()), binary("activated"), what],
+                          env=mode_env(mode), pass_fds=[sock.fileno()], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True) as service:
+        try:
+            yield service
+            assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
+            assert service.wait(10) == 0
+        finally:
+            service.kill()
 
 
 @pytest.mark.parametrize("mode", ALL)
 def test_inherited_listener(mode):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        with activate(mode, listener, "listener") as service:
+        with activated(mode, listener, "listener"):
             seen = request_all(listener.getsockname()[1], EXCHANGES)
-            assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
-            assert service.wait(10) == 0
     assert bytes(seen.received) == pattern(EXCHANGES * 300)
     assert (seen.median_ms < STALL_MS) is (mode in CURING_MODES)
 
@@ -99,7 +105,7 @@ def test_inherited_connection(what, mode):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname(), timeout=20)
         server, _ = listener.accept()
-    with client, server, activate(mode, server, what) as service:
+    with client, server, activated(mode, server, what):
         server.close()
         times, received = [], bytearray()
         for _ in range(EXCHANGES):
@@ -109,7 +115,5 @@ def test_inherited_connection(what, mode):
                 received += client.recv(300)
             times.append((time.monotonic() - begin) * 1000)
         client.shutdown(socket.SHUT_WR)
-        assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
-        assert service.wait(10) == 0
     assert bytes(received) == pattern(EXCHANGES * 300)
     assert (statistics.median(times[WARM:]) < STALL_MS) is (mode in CURING_MODES)

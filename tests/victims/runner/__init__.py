@@ -11,19 +11,25 @@ it is a Daemon and a Driver.  What it needs from Debian goes to packages.txt.
 A column of the table is a Treatment in treatments.py.
 """
 
-from .client import run_client
+from .client import run_client, run_mailer, talk
+from .compiled import build, compiled, made
 from .daemon import Daemon
 from .driver import Driver
 from .http_peer import HttpPeer
+from .http_server import run_http_server
+from .imap_peer import ImapPeer
 from .java import compile_java
+from .line_server import run_line_server
 from .judge import CURED_MS, ILL_MS, complaints
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
+from .smtp_peer import SmtpPeer
+from .talk_peer import TalkPeer
 from .treatments import BARE, TREATMENTS, Treatment
 from .victims import Victim, load, victims
 
 __all__ = [
-    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "Measurement", "Nginx",
-    "TREATMENTS", "Treatment", "Victim", "WARM", "compile_java", "complaints", "load", "measured",
-    "run_client", "victims",
+    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx",
+    "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Victim", "WARM", "build", "compile_java", "compiled", "complaints",
+    "load", "made", "measured", "run_client", "run_http_server", "run_line_server", "run_mailer", "talk", "victims",
 ]

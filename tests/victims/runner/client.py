@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a sick HTTP client against the well peer."""
+"""Runs a sick client against a well peer."""
 
 import subprocess
 
@@ -7,24 +7,37 @@ from .http_peer import HttpPeer
 from .measurement import measured
 
 
-def run_client(treatment, scratch, command, body, exchanges):
-    """Run a client that posts `body` `exchanges` times over one connection; its Measurement.
-
-    `command` is a function of the port that gives the argument list.  The client's standard
-    output must be all answers in their order.
-    """
-    with HttpPeer() as peer:
-        client = subprocess.Popen([str(word) for word in command(peer.port)], env=treatment.env(),
-                                  cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE)
-        peer.meet(lambda: treatment.assert_in(client.pid))
-        try:
-            said, complained = client.communicate(timeout=30)
-        finally:
-            client.kill()
-            client.wait()
+def talk(peer, treatment, scratch, command, connections=1, **variables):
+    """Run `command` (a function of the port that gives the argument list) to its end; what it said."""
+    client = subprocess.Popen([str(word) for word in command(peer.port)], env=treatment.env(**variables),
+                              cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+    peer.meet(lambda: treatment.assert_in(client.pid))
+    try:
+        said, complained = client.communicate(timeout=30)
+    finally:
+        client.kill()
+        client.wait()
     assert client.returncode == 0, f"the client failed: {complained.decode(errors='replace')}"
-    assert len(peer.connections) == 1, f"{len(peer.connections)} connections: not kept alive"
+    assert len(peer.connections) == connections, f"{len(peer.connections)} connections: not kept alive"
+    return said
+
+
+def run_client(treatment, scratch, command, body, exchanges, peer=HttpPeer, **variables):
+    """Run an HTTP client that posts `body` `exchanges` times over one connection; its Measurement.
+
+    The client's standard output must be all answers in their order.
+    """
+    with peer() as peer:
+        said = talk(peer, treatment, scratch, command, **variables)
     assert peer.requests == [body] * exchanges, "the server did not get what the client was to send"
     assert said == b"".join(map(peer.answer, range(1, exchanges + 1))), f"wrong answers: {said!r}"
+    return measured(peer.times_ms, peer.counts[1:])
+
+
+def run_mailer(treatment, scratch, command, peer, exchanges, **variables):
+    """Run a client that says nothing; a Measurement of the peer's exchanges."""
+    with peer:
+        talk(peer, treatment, scratch, command, **variables)
+    assert len(peer.times_ms) >= exchanges - 1, f"{len(peer.times_ms)} exchanges timed"
     return measured(peer.times_ms, peer.counts[1:])
