@@ -61,7 +61,7 @@ static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     ssize_t moved = 0;
     for (int i = 0; i < sent; i++)
         moved += messages[i].msg_len;
-    shim_bulk_ended(c, moved);
+    shim_bulk_ended(c, moved, (flags & MSG_MORE) != 0);
     return sent;
 }
 
@@ -70,7 +70,7 @@ static ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
     if (!shim_bulk_begins(fd, 1, bytes, false, &c))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
-    shim_bulk_ended(c, moved);
+    shim_bulk_ended(c, moved, false);
     return moved;
 }
 
@@ -83,7 +83,7 @@ static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *o
         return -1;
     struct conn *source = shim_read_begins(from, true);
     ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);
-    shim_bulk_ended(c, moved);
+    shim_bulk_ended(c, moved, (flags & SPLICE_F_MORE) != 0);
     return shim_read_ends(source, moved, bytes);
 }
 

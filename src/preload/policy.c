@@ -50,7 +50,7 @@ static struct policy_action unit_ends(struct policy *p, const struct policy_limi
     bool second = p->units > 0;
     bool maybe_small = bytes < SURELY_LARGE && p->first_unit < SURELY_LARGE;
     bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
-    if (second && maybe_small && (p->unsure || (p->mss == 0 && !surely_small))) {
+    if (second && maybe_small && p->mode != MODE_OFF && (p->unsure || (p->mss == 0 && !surely_small))) {
         action.need_facts = true;
         return action;
     }

@@ -248,6 +248,9 @@ static void leaves(int fd) {
 }
 
 void shim_descriptors_leave(const struct msghdr *message) {
+    /* where nothing was ever set there is nothing to give back, nor to look at */
+    if (!mode_cures(config()->mode))
+        return;
     if (message && message->msg_control && message->msg_controllen && ours()) {
         each_passed(message, leaves);
         __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);

@@ -65,7 +65,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
 bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **c);
 /* ... and after it, with what it moved.  When the first says false the call must
  * not be made: errno is set and -1 is the answer. */
-void shim_bulk_ended(struct conn *c, ssize_t moved);
+void shim_bulk_ended(struct conn *c, ssize_t moved, bool more);
 
 /* The descriptors that a message carries leave this process (SCM_RIGHTS). */
 void shim_descriptors_leave(const struct msghdr *message);

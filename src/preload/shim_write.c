@@ -364,6 +364,24 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     return sent;
 }
 
+/* Where nothing is to be done before the call, the call comes first: so a bad
+ * vector or message is the kernel's to refuse (EFAULT), not ours to follow. */
+static ssize_t write_and_look(struct conn *c, const struct out *o) {
+    conn_unlock(c);
+    ssize_t sent = shim_forward(o);
+    if (sent <= 0)
+        return sent;
+    conn_lock(c);
+    hold_join_turn(c);
+    struct policy_limits limits = limits_now();
+    struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
+    struct policy_action action = decide(c, &limits, &w);
+    account(c, &action, (size_t)sent);
+    c->policy.established = true;
+    conn_unlock(c);
+    return sent;
+}
+
 ssize_t shim_write(const struct out *o) {
     if (UNLIKELY(!ours()))
         return nested_write(o);
@@ -380,6 +398,8 @@ ssize_t shim_write(const struct out *o) {
         conn_unlock(c);
         return fail(error, o->flags);
     }
+    if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
+        return write_and_look(c, o);
     return write_to(c, o);
 }
 
@@ -424,12 +444,12 @@ bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct c
     return true;
 }
 
-void shim_bulk_ended(struct conn *c, ssize_t moved) {
+void shim_bulk_ended(struct conn *c, ssize_t moved, bool more) {
     if (!c || moved <= 0)
         return;
     conn_lock(c);
     c->counts.bytes += (uint64_t)moved;
     c->policy.established = true;
-    c->held = false;
+    c->held = c->held && more; /* what follows MSG_MORE waits, and ours with it */
     conn_unlock(c);
 }

@@ -58,8 +58,8 @@ def test_exchanges_before_our_own_init(mode):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_exchanges_from_a_signal_handler_within_others(mode):
     with AnsweringPeer() as peer:
-        done = run_client(program("handler_exchanges"), mode, *peer.target, 300, timeout=20)
+        done = run_client(program("handler_exchanges"), mode, *peer.target, 1000, timeout=20)
     own, handlers = peer.connections
-    assert bytes(own.received) == pattern(300 * 300)
+    assert bytes(own.received) == pattern(1000 * 300)
     assert bytes(handlers.received) == pattern(done.facts["handled"] * 300)
     assert done.median_ms < 5

@@ -2,19 +2,19 @@
  *
  * A client that sends messages in pieces and waits for each answer.
  *
- * Usage: client HOST PORT SHAPE WAY CHUNKS PER_CHUNK
+ * Usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK
  *
  *   SHAPE  two | fifteen | body | random | one
  *   WAY    pieces | one | nodelay | cork | more
  *
- * The first exchanges warm up and are not counted.  Prints one JSON object: the
+ * The first WARM_UP exchanges are not counted.  Prints one JSON object: the
  * median, over the chunks, of the time of an exchange (so that a neighbour who
  * takes the core for a moment spoils a chunk and not the result), and the data
  * segments of an exchange.
  */
 #include "message.h"
 
-enum { WARM_UP = 64, MOST_CHUNKS = 4096 };
+enum { MOST_CHUNKS = 4096 };
 
 struct shape {
     const char *name;
@@ -66,14 +66,14 @@ static void exchange(int fd, const struct shape *s, enum way way) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 7) {
-        fprintf(stderr, "usage: client HOST PORT SHAPE WAY CHUNKS PER_CHUNK\n");
+    if (argc != 8) {
+        fprintf(stderr, "usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK\n");
         return 2;
     }
     struct sockaddr_in address = address_of(argv[1], atoi(argv[2]));
     const struct shape *shape = shape_called(argv[3]);
     enum way way = way_called(argv[4]);
-    int chunks = atoi(argv[5]), per_chunk = atoi(argv[6]);
+    int warm_up = atoi(argv[5]), chunks = atoi(argv[6]), per_chunk = atoi(argv[7]);
     static double times[MOST_CHUNKS];
     if (chunks < 1 || chunks > MOST_CHUNKS || per_chunk < 1)
         return 2;
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
         die("connect");
     if (way == WAY_NODELAY)
         set_option(fd, TCP_NODELAY, 1);
-    for (int i = 0; i < (per_chunk < WARM_UP ? per_chunk : WARM_UP); i++)
+    for (int i = 0; i < warm_up; i++)
         exchange(fd, shape, way);
     uint32_t before = info_of(fd).tcpi_data_segs_out;
     for (int i = 0; i < chunks; i++) {

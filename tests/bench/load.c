@@ -3,7 +3,9 @@
  * Load for `server`: many connections, each with one request under way.  Never
  * under the library.
  *
- * Usage: load HOST PORT CONNECTIONS CHUNKS PER_CHUNK
+ * Usage: load HOST PORT CONNECTIONS WARM_UP CHUNKS PER_CHUNK
+ *
+ * WARM_UP exchanges, on all connections together, are not counted.
  *
  * Prints one JSON object: the median, over the chunks, of the time of an
  * exchange, and the data segments that came for one.
@@ -68,20 +70,20 @@ static double segments(void) {
 
 int main(int argc, char **argv) {
     static double times[MOST_CHUNKS];
-    if (argc != 6) {
-        fprintf(stderr, "usage: load HOST PORT CONNECTIONS CHUNKS PER_CHUNK\n");
+    if (argc != 7) {
+        fprintf(stderr, "usage: load HOST PORT CONNECTIONS WARM_UP CHUNKS PER_CHUNK\n");
         return 2;
     }
     struct sockaddr_in address = address_of(argv[1], atoi(argv[2]));
     count = atoi(argv[3]);
-    int chunks = atoi(argv[4]), per_chunk = atoi(argv[5]);
+    int warm_up = atoi(argv[4]), chunks = atoi(argv[5]), per_chunk = atoi(argv[6]);
     if (count < 1 || count > HELD_OPEN || chunks < 1 || chunks > MOST_CHUNKS || per_chunk < 1)
         return 2;
     many_descriptors();
     open_all(&address);
     for (int i = 0; i < count; i++)
         ask(i);
-    exchanges(count * 6); /* the first exchanges of a connection are not like the others */
+    exchanges(warm_up);
     double before = segments(), done = 0;
     for (int i = 0; i < chunks; i++) {
         double began = now_ns();

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from .library import BUILD_ROOT
 
-_COMMON = ("-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread")
+_COMMON = ("-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread",
+           *os.environ.get("UNSTALL_TESTS_CFLAGS", "").split())  # a sanitizer's (scripts/sanitize)
 
 
 def compile_c(source, *flags, cc="gcc", libraries=()):

@@ -1,6 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Measures the victims and prints a table: median, p90, data segments an exchange."""
+"""Measures real programs, bare and treated, and prints a table: median, p90, data segments an exchange.
+
+Columns: bare, the modes, and what two simple preloads would have done.  Behind them the programs that are well,
+whose system calls may not change.
+"""
 
 import argparse
 import os
@@ -11,60 +15,101 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
-from runner import TREATMENTS, complaints, load, victims  # noqa: E402
+from harness import LIB  # noqa: E402
+from runner import SIMPLE, TREATMENTS, complaints, load, simple, victims  # noqa: E402
+from runner.document import update  # noqa: E402
 from runner.table import Table  # noqa: E402
+from runner.wells import load_well, wells  # noqa: E402
+
+COLUMNS = (*TREATMENTS, *SIMPLE)
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--victim", action="append", choices=victims(), metavar="NAME",
-                        help=f"one of {', '.join(victims())}; may be repeated; default: all")
-    parser.add_argument("--mode", action="append", choices=list(TREATMENTS), metavar="MODE",
-                        help=f"one of {', '.join(TREATMENTS)}; may be repeated; default: all")
-    parser.add_argument("--list", action="store_true", help="name the victims and their stories")
+    names = [*victims(heavy=True), *wells()]
+    parser = argparse.ArgumentParser(prog=os.environ.get("UNSTALL_GALLERY_NAME"), description=__doc__)
+    parser.add_argument("--victim", action="append", choices=names, metavar="NAME",
+                        help="one of --list; may be repeated; default: all that are not heavy")
+    parser.add_argument("--mode", action="append", choices=COLUMNS, metavar="COLUMN",
+                        help=f"one of {', '.join(COLUMNS)}; may be repeated; default: all")
+    parser.add_argument("--all", action="store_true", help="the heavy ones too (scripts/setup --gallery)")
+    parser.add_argument("--list", action="store_true", help="name the programs and their stories")
+    parser.add_argument("--update-docs", action="store_true",
+                        help="write what was measured into docs/gallery.md; other rows stay")
     return parser.parse_args()
 
 
-def measure(victim, names, table):
-    """All treatments of one victim; returns what is wrong with them."""
-    found = []
-    for name in names:
+def treatment_of(column):
+    return TREATMENTS[column] if column in TREATMENTS else simple(column)
+
+
+def measure(victim, columns, table):
+    """All columns of one victim; returns (column -> Measurement, what is wrong)."""
+    done, found = {}, []
+    for column in columns:
+        treatment = treatment_of(column)
         try:
-            measurement = victim.run(TREATMENTS[name])
+            measurement = victim.run(treatment)
         except AssertionError as error:
-            table.failed(name)
-            found.append(f"{victim.name}, {name}: {error}")
+            table.failed(column)
+            found.append(f"{victim.name}, {column}: {error}")
             continue
-        table.put(name, measurement)
-        found += [f"{victim.name}, {name}: {text}"
-                  for text in complaints(victim, TREATMENTS[name], measurement)]
-    return found
+        done[column] = measurement
+        table.put(column, measurement)
+        found += [f"{victim.name}, {column}: {text}" for text in complaints(victim, treatment, measurement)]
+    return done, found
+
+
+def run_victims(names, columns):
+    """Returns (name -> column -> Measurement, what is wrong)."""
+    table, results, found = Table(columns), {}, []
+    for name in names:
+        victim = load(name)
+        table.row(name)
+        if victim.missing():
+            table.end(f"lacks {', '.join(victim.missing())}")
+            found.append(f"{name}: {', '.join(victim.missing())} not installed (scripts/setup"
+                         f"{' --gallery' if victim.heavy else ''})")
+            continue
+        results[name], wrong = measure(victim, columns, table)
+        found += wrong
+        table.end()
+    return results, found
+
+
+def run_wells(names):
+    """Returns (name -> mode -> what it says, what is wrong)."""
+    results, found = {}, []
+    for name in names:
+        well = load_well(name)
+        if well.missing():
+            found.append(f"{name}: {', '.join(well.missing())} not installed (scripts/setup)")
+            continue
+        results[name] = well.verdicts()
+        print(f"{name:18}  " + "  ".join(f"{mode}: {verdict}" for mode, verdict in results[name].items()), flush=True)
+        found += [f"{name}, {mode}: {verdict}" for mode, verdict in results[name].items()
+                  if not verdict.startswith("same")]
+    return results, found
 
 
 def main():
     arguments = parse()
     if arguments.list:
-        for name in victims():
-            print(f"{name}: {load(name).story}")
+        for name in victims(heavy=True):
+            print(f"{name}: {load(name).story}{' (heavy)' if load(name).heavy else ''}")
+        for name in wells():
+            print(f"{name}: {load_well(name).story}")
         return 0
-    names = [name for name in TREATMENTS if name in (arguments.mode or TREATMENTS)]
-    lacking = {str(TREATMENTS[name].preload) for name in names if TREATMENTS[name].preload
-               and not TREATMENTS[name].preload.exists()}
-    if lacking:
-        sys.exit(f"{', '.join(lacking)} is missing: build first, or set UNSTALL_BUILD_ROOT")
-    table, found = Table(names), []
-    for name in arguments.victim or victims():
-        victim = load(name)
-        table.row(name)
-        if victim.missing():
-            table.end(f"lacks {', '.join(victim.missing())}")
-            found.append(f"{name}: {', '.join(victim.missing())} not installed (see packages.txt)")
-            continue
-        found += measure(victim, names, table)
-        table.end()
-    for text in found:
+    if not LIB.exists():
+        sys.exit(f"{LIB} is missing: build first, or set UNSTALL_BUILD_ROOT")
+    columns = [column for column in COLUMNS if column in (arguments.mode or COLUMNS)]
+    chosen = arguments.victim or [*victims(heavy=arguments.all), *wells()]
+    results, found = run_victims([name for name in chosen if name not in wells()], columns)
+    unchanged, wrong = run_wells([name for name in chosen if name in wells()])
+    for text in found + wrong:
         print(text, file=sys.stderr)
-    return 1 if found else 0
+    if arguments.update_docs:
+        update(COLUMNS, results, unchanged)
+    return 1 if found + wrong else 0
 
 
 if __name__ == "__main__":

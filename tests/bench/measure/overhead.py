@@ -57,7 +57,7 @@ def process_memory():
 def anonymous_after(env, way, connections):
     """KiB of its own that a server has with so many living connections that were used."""
     with running([program("server"), "epoll", way], env) as server:
-        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "1",
+        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",
                                  "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             time.sleep(2 + connections / 5000)
@@ -97,7 +97,7 @@ def thread_under_load(mode, connections, seconds, idle_seconds):
     """The share of a core that the window's thread takes while the server turns over bursts at full
     speed, and how often it runs in the seconds after."""
     with pinned(), running([program("server"), "epoll", "pieces"], environment(LIB, mode)) as server:
-        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "1",
+        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",
                                  "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             time.sleep(1)

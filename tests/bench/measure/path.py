@@ -52,7 +52,7 @@ def inside(namespace, argv):
 
 
 def client(near, env, shape, way, port, exchanges):
-    return run_json(inside(near, [program("client"), THERE, port, shape, way, str(exchanges), "1"]),
+    return run_json(inside(near, [program("client"), THERE, port, shape, way, "3", str(exchanges), "1"]),
                     env)
 
 

@@ -19,7 +19,7 @@ def measure(kind, connections, rounds, exchanges):
     def once(configuration):
         argv = [program("server"), kind, configuration.way]
         with running(argv, configuration.env()) as server:
-            return run_json([program("load"), HOST, server.said, str(connections), "10",
-                             str(exchanges // 10)])
+            return run_json([program("load"), HOST, server.said, str(connections),
+                             str(4000 + 4 * connections), "10", str(exchanges // 10)])
     with pinned():
         return paired(CONFIGURATIONS, once, rounds)

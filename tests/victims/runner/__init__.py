@@ -19,17 +19,21 @@ from .http_peer import HttpPeer
 from .http_server import run_http_server
 from .imap_peer import ImapPeer
 from .java import compile_java
+from .load import measure_load
 from .line_server import run_line_server
 from .judge import CURED_MS, ILL_MS, complaints
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
+from .preloads import SIMPLE, simple
 from .smtp_peer import SmtpPeer
 from .talk_peer import TalkPeer
 from .treatments import BARE, TREATMENTS, Treatment
 from .victims import Victim, load, victims
+from .wells import Well, load_well, wells
 
 __all__ = [
     "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx",
-    "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Victim", "WARM", "build", "compile_java", "compiled", "complaints",
-    "load", "made", "measured", "run_client", "run_http_server", "run_line_server", "run_mailer", "talk", "victims",
+    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Victim", "WARM", "Well", "build",
+    "compile_java", "compiled", "complaints", "load", "load_well", "made", "measure_load", "measured",
+    "run_client", "run_http_server", "run_line_server", "run_mailer", "simple", "talk", "victims", "wells",
 ]

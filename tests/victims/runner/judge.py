@@ -10,6 +10,9 @@ CURED_MS = 5.0
 # A whole run of a program takes what it takes beside the stall: it is compared with bare runs.
 GAIN_MS = 35.0
 NO_GAIN_MS = 10.0
+# Under load: of the requests a second of the program's own cure, and as a multiple of bare (the tale of JRuby).
+OF_OWN_CURE = 0.9
+OF_BARE = 8.7
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
 SEGMENT_SLACK = 0.25
 
@@ -36,10 +39,21 @@ def _time_of_run(measurement, expects):
     return []
 
 
+def _rate(rates, expects):
+    found = []
+    if expects != "well" or not rates:
+        return found
+    if rates["treated"] < OF_BARE * rates["bare"]:
+        found.append(f"{rates['treated']:.0f} requests a second, bare {rates['bare']:.0f}: under {OF_BARE} times")
+    if "own cure" in rates and rates["treated"] < OF_OWN_CURE * rates["own cure"]:
+        found.append(f"{rates['treated']:.0f} requests a second, {rates['own cure']:.0f} with its own cure")
+    return found
+
+
 def complaints(victim, treatment, measurement):
     """All that is wrong with `measurement`."""
     judge_time = _time_of_run if victim.whole_run else _time_of_exchange
-    found = judge_time(measurement, treatment.expects)
+    found = judge_time(measurement, treatment.expects) + _rate(measurement.rates, treatment.expects)
     most = victim.segments.get(treatment.name)
     if most is not None and measurement.segments is not None:
         if measurement.segments > most + SEGMENT_SLACK:

@@ -2,7 +2,7 @@
 """What one run of a victim gave."""
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # The first exchanges of a connection never stall: the receiver acknowledges its first segments at once.
 WARM = 3
@@ -13,11 +13,14 @@ class Measurement:
     """Exchange times after the warm-up, and the sick side's data segments an exchange (or None).
 
     Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with
-    them, so that a busy machine slows both alike.
+    them, so that a busy machine slows both alike.  Where a load was measured, `rates` has the requests a
+    second by name: "treated", and what it is compared with.  `compared` has other medians in ms by name.
     """
     times_ms: tuple
     segments: float = None
     bare_ms: tuple = ()
+    rates: dict = field(default_factory=dict, hash=False)
+    compared: dict = field(default_factory=dict, hash=False)
 
     @property
     def median(self):

@@ -4,6 +4,7 @@
 import importlib.util
 import os
 import shutil
+import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,18 @@ HOME = Path(__file__).resolve().parents[1]
 SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def _installed(package):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", package], check=False,
+                          capture_output=True, text=True)
+    return done.stdout == "installed"
+
+
+def missing(commands, packages=()):
+    """Those of them that this machine lacks."""
+    return [need for need in commands if shutil.which(need, path=SEARCH) is None] + \
+           [package for package in packages if not _installed(package)]
+
+
 @dataclass(frozen=True)
 class Victim:
     """A real program with the illness.
@@ -22,6 +35,8 @@ class Victim:
     story     one line: what writes apart, and where that is known from
     sick      which side ails and gets the preload: client, server or relay
     needs     commands (from Debian packages, see packages.txt)
+    packages  Debian packages that are no commands: libraries and their headers
+    heavy     what it needs is big: run by scripts/gallery --all alone (see packages-heavy.txt)
     measure   measure(treatment, scratch) -> Measurement; raises AssertionError when an answer is wrong
     segments  treatment name -> most data segments an exchange of the sick side
     whole_run the times are those of whole runs, of which a stall is only a part
@@ -32,11 +47,13 @@ class Victim:
     measure: Callable
     segments: dict = field(default_factory=dict)
     whole_run: bool = False
+    packages: tuple = ()
+    heavy: bool = False
     name: str = ""
 
     def missing(self):
-        """The needed commands that this machine lacks."""
-        return [need for need in self.needs if shutil.which(need, path=SEARCH) is None]
+        """The needed commands and packages that this machine lacks."""
+        return missing(self.needs, self.packages)
 
     def run(self, treatment):
         """One measurement, in a scratch folder of its own."""
@@ -44,9 +61,10 @@ class Victim:
             return self.measure(treatment, Path(scratch))
 
 
-def victims():
-    """The names of all victims: the folders that have a victim.py."""
-    return sorted(path.parent.name for path in HOME.glob("*/victim.py"))
+def victims(heavy=False):
+    """The names of the victims, the folders that have a victim.py; with `heavy`, of those that are heavy too."""
+    names = sorted(path.parent.name for path in HOME.glob("*/victim.py"))
+    return [name for name in names if heavy or not load(name).heavy]
 
 
 def load(name):

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+"""The folder of the benchmark's own modules."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))

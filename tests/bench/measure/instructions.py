@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Instructions of the hot paths under callgrind, against those recorded in instructions.json.
+
+They are the same in every run of one binary, so that 5 % more is a fact and not noise; another
+compiler, libc or optimisation makes others, which are shown but not judged.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .machine import BUILD, LIB, environment, program
+
+RECORD = Path(__file__).resolve().parents[1] / "instructions.json"
+ROUNDS = 256  # paths.c's own number
+LIMIT = 0.05
+MODES = ["auto", "coalesce", "cork"]
+
+
+def compiled_by():
+    """What the numbers depend on."""
+    with open(LIB, "rb") as file:
+        compiler = re.search(rb"(GCC: \([^)]*\) [\d.]+|[\w ]*clang version [\w.:+~-]+)", file.read())
+    options = json.loads((BUILD / "meson-info/intro-buildoptions.json").read_text(encoding="utf-8"))
+    chosen = {o["name"]: o["value"] for o in options}
+    return {
+        "compiler": compiler.group(1).decode() if compiler else "unknown",
+        "optimization": chosen.get("optimization"),
+        "lto": chosen.get("b_lto"),
+        "sanitize": chosen.get("b_sanitize"),
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+    }
+
+
+def count(mode=None):
+    """Instructions of each path of paths.c, per call; mode None: bare."""
+    with tempfile.TemporaryDirectory() as folder:
+        argv = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--separate-threads=yes",
+                f"--callgrind-out-file={folder}/out", program("paths"), str(ROUNDS)]
+        env = environment(LIB if mode else None, mode)
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"callgrind: {done.stderr[-500:]}")
+        paths = {}
+        for name in os.listdir(folder):
+            dump = re.fullmatch(r"out\.\d+-01", name)
+            if not dump:
+                continue
+            text = Path(folder, name).read_text(encoding="ascii")
+            path = re.search(r"Client Request: (\w+)", text)
+            if path:
+                paths[path.group(1)] = int(re.search(r"^summary: (\d+)", text, re.M).group(1)) / ROUNDS
+        return paths
+
+
+def added():
+    """mode -> path -> instructions added to the bare call."""
+    bare = count()
+    return {mode: {path: round(n - bare[path], 1) for path, n in count(mode).items()} for mode in MODES}
+
+
+def recorded():
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else None
+
+
+def record(now):
+    text = json.dumps({"made by": compiled_by(), "added": now}, indent=2, sort_keys=True)
+    RECORD.write_text(text + "\n", encoding="utf-8")
+
+
+def risen(before, now):
+    """Lines about the paths that cost more than they did by over 5 %, and at least two
+    instructions."""
+    lines = []
+    for mode, paths in now.items():
+        for path, n in paths.items():
+            was = before["added"].get(mode, {}).get(path)
+            if was is not None and n > was * (1 + LIMIT) and n - was >= 2:
+                lines.append(f"{mode} {path}: {was} -> {n} instructions")
+    return lines

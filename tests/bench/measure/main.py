@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The command line of scripts/bench."""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+from . import exchanges, instructions, overhead, path, real, report, scale
+from .machine import BUILD, CORE, ROOT, found, program, run, say
+
+SECTIONS = [row.name for row in exchanges.ROWS] + [
+    "calls", "start", "memory", "thread", "scale", "path", "real", "instructions", "prediction"]
+FULL_ONLY = {"scale", "path", "real"}  # unless named by --only
+
+
+def options(description):
+    parser = argparse.ArgumentParser(prog="bench", description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="under three minutes: fewer rounds, no "
+                        + ", ".join(sorted(FULL_ONLY)))
+    parser.add_argument("--only", action="append", choices=SECTIONS, metavar="NAME",
+                        help="this alone (may be repeated): " + ", ".join(SECTIONS))
+    parser.add_argument("--rounds", type=int, help="paired rounds of the table (quick: 7, else 25)")
+    parser.add_argument("--update-docs", action="store_true",
+                        help="write the tables and the picture into docs/benchmarks.md")
+    parser.add_argument("--record-instructions", action="store_true",
+                        help="the hot paths' instruction counts of today are the record from now on")
+    parser.add_argument("--no-build", action="store_true", help="the programs are built already")
+    return parser.parse_args()
+
+
+def build():
+    env = {**os.environ, "LC_ALL": "C"}
+    if not (BUILD / "build.ninja").exists():
+        subprocess.run(["meson", "setup", str(BUILD), str(ROOT)], check=True, env=env,
+                       stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(BUILD), "--quiet", "bench-programs"], check=True, env=env)
+
+
+def commit():
+    done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "?")
+    with open("/proc/sys/net/ipv4/tcp_congestion_control", encoding="ascii") as file:
+        congestion = file.read().strip()
+    return {"kernel": platform.release(), "processor": model, "cores": os.cpu_count(), "core used": CORE,
+            "libc": " ".join(platform.libc_ver()), "congestion control": congestion,
+            "date": time.strftime("%Y-%m-%d"), "commit": commit(),
+            "compiler": instructions.compiled_by()["compiler"]}
+
+
+def progress(title):
+    def tell(number, rounds):
+        if sys.stdout.isatty():
+            print(f"\r{title}: round {number} of {rounds}", end="\n" if number == rounds else "",
+                  flush=True)
+    return tell
+
+
+def measure_section(name, o, results):
+    """One section into `results`; what it says is printed at once."""
+    rounds = o.rounds or (7 if o.quick else 25)
+    row = next((row for row in exchanges.ROWS if row.name == name), None)
+    if row:
+        results["rows"][name] = exchanges.measure(row, rounds, 8 if o.quick else 24, progress(row.title))
+        say(report.row_text(row, results["rows"][name]))
+    elif name == "calls":
+        results["calls"] = overhead.calls(3 if o.quick else 11)
+        say(report.calls_text(results["calls"]))
+    elif name == "start":
+        results["start"] = overhead.start(3 if o.quick else 7, 200)
+        say(report.start_text(results["start"]))
+    elif name == "memory":
+        results["memory"] = {"process": overhead.process_memory(),
+                             "connection": {m: overhead.connection_memory(m) for m in ("auto", "coalesce")}}
+        say(report.memory_text(results["memory"]))
+    elif name == "thread":
+        idle = 3 if o.quick else 10
+        results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, idle, idle)
+                             for mode in ("auto", "coalesce", "cork") for n in (10, 1000)}
+        say(report.thread_text(results["thread"]))
+    elif name == "scale":
+        points = [("epoll", n) for n in (1, 10, 100, 1000, 10000)] + [("threads", n) for n in (1, 8, 64)]
+        results["scale"] = {f"{kind} {n}": scale.measure(kind, n, 3 if o.quick else 7, 20000)
+                            for kind, n in points}
+        say(report.scale_text(results["scale"]))
+    elif name == "path":
+        results["path"], reason = path.measure(2 if o.quick else 5, 30)
+        say(report.path_text(results["path"], reason))
+        results["skipped"].update({"a long path": reason} if reason else {})
+    elif name == "real":
+        results["real"], skipped = real.measure(2 if o.quick else 5, 2, lambda what: say(f"  … {what}"))
+        results["skipped"].update(skipped)
+        say(report.real_text(results["real"], skipped))
+    elif name == "instructions":
+        if found("valgrind") or not os.path.exists(program("paths")):
+            results["skipped"]["instructions"] = "no valgrind"
+            return
+        results["instructions"] = instructions.added()
+        say(report.instructions_text(results["instructions"]))
+    elif name == "prediction":
+        recordings = sorted(str(p) for p in (ROOT / "tests/bench/recordings").glob("*.txt"))
+        results["prediction"] = run([program("simulate"), *recordings])
+        results["frontier"] = run([program("simulate"), "frontier"])
+        say(results["prediction"] + results["frontier"])
+
+
+def main(description):
+    o = options(description)
+    if not o.no_build:
+        build()
+    results = {"machine": machine(), "quick": o.quick, "rows": {}, "skipped": {}}
+    if o.record_instructions:
+        instructions.record(instructions.added())
+        say(f"recorded in {instructions.RECORD}")
+        if not o.only:
+            return 0
+    for name in o.only or [s for s in SECTIONS if not (o.quick and s in FULL_ONLY)]:
+        began = time.monotonic()
+        measure_section(name, o, results)
+        results.setdefault("seconds", {})[name] = round(time.monotonic() - began, 1)
+    folder = BUILD / "bench"
+    folder.mkdir(exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    say(f"raw numbers: {folder / 'results.json'}")
+    if o.update_docs:
+        report.update_docs(results)
+        say("docs/benchmarks.md is written")
+    return 0

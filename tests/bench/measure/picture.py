@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""The picture of docs/benchmarks.md."""
+
+from .exchanges import ROWS
+
+LEFT_OUT = {"one send", "bare", "unstall off"}  # the limit is a line, the stall would need another scale
+COLOURS = {"one send, again": "#cccccc", "TCP_NODELAY": "#f4b183", "corked by hand": "#c9a66b",
+           "MSG_MORE by hand": "#a9d18e", "preload: TCP_NODELAY": "#e08040", "preload: cork": "#8c6d31",
+           "unstall auto": "#1f4e9e", "unstall coalesce": "#4a90d9", "unstall cork": "#8db4e2",
+           "unstall nodelay": "#b7b7e8"}
+
+
+def draw(results, target):
+    """Bars of ratios with their quartiles, a group for each row of the table."""
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "unstall"  # the same numbers make the same file
+    import matplotlib.pyplot as plt
+    rows = [row for row in ROWS if row.name in results["rows"]]
+    figure, axes = plt.subplots(len(rows), 1, figsize=(9, 1.9 * len(rows) + 0.6), squeeze=False)
+    for axis, row in zip(axes[:, 0], rows):
+        shown = [(n, s["ratio"]) for n, s in results["rows"][row.name].items() if n not in LEFT_OUT
+                 and s["ratio"]["median"] < 100]
+        names = [n for n, _ in shown]
+        middle = [s["median"] for _, s in shown]
+        errors = [[s["median"] - s["low"] for _, s in shown], [s["high"] - s["median"] for _, s in shown]]
+        axis.barh(names, middle, xerr=errors, color=[COLOURS.get(n, "#dddddd") for n in names],
+                  error_kw={"elinewidth": 0.8})
+        axis.axvline(1, color="black", linewidth=0.8)
+        axis.invert_yaxis()
+        axis.tick_params(labelsize=7)
+        axis.set_title(row.title, fontsize=9, loc="left")
+        axis.set_xlim(left=0)
+    axes[-1, 0].set_xlabel("time of an exchange, one send = 1 (median, quartiles)", fontsize=8)
+    figure.tight_layout()
+    figure.savefig(target, metadata={"Date": None})

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Real servers and clients under the same load: bare, with TCP_NODELAY, and under each mode."""
+
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .configurations import Configuration
+from .machine import LIB, PROGRAMS, ROOT, found, pinned, run
+from .rounds import paired
+
+# A real server sends as it does; what differs is what is preloaded.
+BARE = Configuration("bare", "")
+NODELAY = Configuration("preload: TCP_NODELAY", "", PROGRAMS / "bench-always_nodelay.so")
+MODES = [Configuration(f"unstall {mode}", "", LIB, mode) for mode in ("auto", "coalesce", "cork", "nodelay")]
+ILL = [NODELAY, BARE, *MODES]  # the first one divides: the stalled one would make every ratio tiny
+WELL = [BARE, Configuration("bare, again", ""), NODELAY, *MODES]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(port, process, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        if process.poll() is not None:
+            raise RuntimeError(f"{process.args[0]} has ended")
+        time.sleep(0.05)
+    raise RuntimeError(f"{process.args[0]} does not listen")
+
+
+@contextmanager
+def serving(argv, port, env, **options):
+    process = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               stdin=subprocess.DEVNULL, **options)
+    try:
+        wait_for(port, process)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
+
+
+def wrk(port, connections, seconds):
+    """Requests a second, milliseconds at p50 and p99; `ns` is the time of a request."""
+    said = run(["wrk", "--latency", "-t1", f"-c{connections}", f"-d{seconds}s",
+                f"http://127.0.0.1:{port}/"], timeout=seconds + 30)
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", said).group(1))
+    result = {"ns": 1e9 / max(rate, 1e-9), "rate": rate}
+    for mark in ("50", "99"):
+        value, unit = re.search(rf"\s{mark}%\s+([\d.]+)(\w+)", said).groups()
+        result[f"p{mark} ms"] = float(value) * UNITS[unit]
+    return result
+
+
+def under_wrk(argv_of, connections, seconds, **options):
+    def once(configuration):
+        port = free_port()
+        with serving(argv_of(port), port, configuration.env(), **options):
+            wrk(port, connections, 1)
+            return wrk(port, connections, seconds)
+    return once
+
+
+def jdk(folder):
+    source = ROOT / "tests/victims/jdk-httpserver/SmallServer.java"
+    run(["javac", "-d", folder, str(source)])
+    return lambda port: ["java", "-XX:+UseSerialGC", "-Xmx256m", "-cp", folder, "SmallServer", str(port)]
+
+
+PYTHON_SERVER = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "12")
+        self.end_headers()
+        self.wfile.write(b"Hello world\\n")
+    def log_message(self, *a): pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 256
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def python(_folder):
+    return lambda port: ["/usr/bin/python3", "-c", PYTHON_SERVER, str(port)]
+
+
+def nginx(folder):
+    def argv(port):
+        configuration = Path(folder, f"nginx-{port}.conf")
+        Path(folder, "index.html").write_text("x" * 600, encoding="ascii")
+        os.chmod(folder, 0o755)
+        configuration.write_text(f"""
+worker_processes 1; daemon off; master_process off; pid {folder}/nginx-{port}.pid; error_log /dev/null;
+events {{ worker_connections 1024; }}
+http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
+  fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
+  server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
+""", encoding="ascii")
+        return ["nginx", "-c", str(configuration)]
+    return argv
+
+
+def redis(seconds):
+    def once(configuration):
+        port = free_port()
+        argv = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
+        with serving(argv, port, configuration.env()):
+            said = run(["redis-benchmark", "-p", str(port), "-t", "get", "-c", "10", "-n",
+                        str(20000 * seconds), "--csv"])
+            rate = float(re.search(r'"GET","([\d.]+)"', said).group(1))
+            return {"ns": 1e9 / rate, "rate": rate}
+    return once
+
+
+def postgres_program(name):
+    there = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return str(there[-1]) if there else shutil.which(name)
+
+
+@contextmanager
+def postgres_data():
+    """An empty cluster of its own; the server refuses to run as root."""
+    folder = tempfile.mkdtemp(prefix="unstall-pg-")
+    who = {}
+    try:
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+            who = {"user": nobody.pw_uid, "group": nobody.pw_gid}
+        subprocess.run([postgres_program("initdb"), "-D", f"{folder}/data", "-A", "trust", "-U", "bench",
+                        "--no-sync"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       cwd=folder, **who)
+        yield folder, who
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def postgres(folder, who, seconds):
+    def once(configuration):
+        port = free_port()
+        argv = [postgres_program("postgres"), "-D", f"{folder}/data", "-p", str(port), "-k", folder,
+                "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+        with serving(argv, port, configuration.env(), cwd=folder, **who):
+            base = ["pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "bench"]
+            run([*base, "-i", "-q", "postgres"])
+            said = run([*base, "-S", "-n", "-c", "4", "-T", str(seconds), "postgres"],
+                       timeout=seconds + 30)
+            rate = float(re.search(r"tps = ([\d.]+)", said).group(1))
+            return {"ns": 1e9 / rate, "rate": rate}
+    return once
+
+
+def iperf(seconds):
+    def once(configuration):
+        port = free_port()
+        with serving(["iperf3", "-s", "-p", str(port)], port, configuration.env()):
+            said = run(["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", str(seconds), "-J"],
+                       configuration.env(), timeout=seconds + 30)
+            rate = float(re.findall(r'"bits_per_second":\s*([\d.e+]+)', said)[-1]) / 8
+            return {"ns": 1e9 / rate * 65536, "rate": rate / 1e6}
+    return once
+
+
+def measure(rounds, seconds, progress):
+    """name -> rows, and name -> reason for what is not there."""
+    results, skipped = {}, {}
+
+    def measured(name, programs, configurations, once):
+        missing = found(*programs)
+        if missing:
+            skipped[name] = "not installed: " + ", ".join(missing)
+            return
+        progress(name)
+        try:
+            results[name] = paired(configurations, once, rounds)
+        except (RuntimeError, subprocess.SubprocessError, OSError, AttributeError) as error:
+            skipped[name] = str(error)
+
+    with pinned(), tempfile.TemporaryDirectory(prefix="unstall-bench-") as folder:
+        if not found("javac", "wrk"):
+            argv = jdk(folder)
+            for connections in (1, 10, 100):
+                measured(f"JDK HttpServer, wrk, {connections} connections", ["java", "wrk"], ILL,
+                         under_wrk(argv, connections, seconds))
+        for connections in (1, 10, 100):
+            measured(f"Python http.server, wrk, {connections} connections", ["wrk"], ILL,
+                     under_wrk(python(folder), connections, seconds))
+        measured("nginx, wrk, 10 connections", ["nginx", "wrk"], WELL,
+                 under_wrk(nginx(folder), 10, seconds))
+        measured("redis, redis-benchmark GET, 10 connections", ["redis-server", "redis-benchmark"],
+                 WELL, redis(seconds))
+        if postgres_program("initdb"):
+            with postgres_data() as (data, who):
+                measured("PostgreSQL, pgbench -S, 4 connections", ["pgbench"], WELL,
+                         postgres(data, who, seconds))
+        else:
+            skipped["PostgreSQL"] = "not installed"
+        measured("iperf3, one stream (MB/s)", ["iperf3"], WELL, iperf(seconds))
+    return results, skipped

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Results as text for the terminal and as docs/benchmarks.md; the picture is picture.py's."""
+
+from .exchanges import ROWS
+from .machine import ROOT
+
+DOCS = ROOT / "docs/benchmarks.md"
+BEGIN, END = "<!-- written by scripts/bench -->", "<!-- end of what scripts/bench writes -->"
+
+TITLES = {row.name: row.title for row in ROWS}
+
+
+def table(head, lines):
+    """A Markdown table, aligned, which reads well on a terminal too."""
+    cells = [head, *[[str(c) for c in line] for line in lines]]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
+    def text(line):
+        return "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                                 for i, (c, w) in enumerate(zip(line, widths))) + " |"
+    rule = "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":"
+                          for i, w in enumerate(widths)) + "|"
+    return "\n".join([text(cells[0]), rule, *[text(line) for line in cells[1:]]])
+
+
+def digits(value):
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def ratio(statistics):
+    """The median with its quartiles."""
+    if statistics["median"] >= 100:
+        return digits(statistics["median"])
+    return f"{statistics['median']:.3f} ({statistics['low']:.3f}–{statistics['high']:.3f})"
+
+
+def verdict(row, name, statistics):
+    target = row.targets.get(name)
+    if target is None:
+        return ""
+    return f"≤ {target:.2f}: " + ("reached" if statistics["ratio"]["median"] <= target else "missed")
+
+
+def row_table(row, results):
+    lines = []
+    for name, s in results.items():
+        lines.append([name, ratio(s["ratio"]), f"{s['ns']['median'] / 1000:.2f}",
+                      f"{s['segments']['median']:.2f}", f"{s['calls']:.1f}", verdict(row, name, s)])
+    return table(["configuration", "ratio (quartiles)", "µs", "segments", "calls", "target"], lines)
+
+
+def row_text(row, results):
+    return f"\n{row.title}\n{row_table(row, results)}"
+
+
+def calls_table(calls):
+    return table(["call", "bare ns", "added ns (quartiles)"], [
+        [name, digits(s["bare"]), f"{s['added']['median']:.1f} ({s['added']['low']:.1f}–{s['added']['high']:.1f})"]
+        for name, s in calls.items()])
+
+
+def calls_text(calls):
+    return f"\nWhat a call costs more that has nothing to do with TCP\n{calls_table(calls)}"
+
+
+def start_line(start):
+    return (f"Loading adds {start['added']['median']:.0f} µs to the {start['bare']['median']:.0f} µs "
+            f"of `true` (quartiles {start['added']['low']:.0f} to {start['added']['high']:.0f}; target 200).")
+
+
+def start_text(start):
+    return "\n" + start_line(start)
+
+
+def memory_line(memory):
+    connection = ", ".join(f"{n:.0f} B in `{mode}`" for mode, n in memory["connection"].items())
+    return (f"A process has {memory['process']['resident']} KiB more resident, of them "
+            f"{memory['process']['private dirty']} KiB its own (target 64). "
+            f"A living connection costs {connection} (target 256).")
+
+
+def memory_text(memory):
+    return "\n" + memory_line(memory)
+
+
+def thread_table(threads):
+    lines = []
+    for name, t in threads.items():
+        if t["thread"]:
+            lines.append([name, f"{100 * t['share']:.2f} %", f"{t['wake-ups']} in {t['idle seconds']} s"])
+        else:
+            lines.append([name, "no thread", ""])
+    return table(["server at full speed", "of a core (target 0.5)", "runs when idle"], lines)
+
+
+def thread_text(threads):
+    return f"\nThe window's thread\n{thread_table(threads)}"
+
+
+def scale_table(scale):
+    names = list(next(iter(scale.values())))
+    lines = []
+    for point, rows in scale.items():
+        kind, number = point.split()
+        lines.append([f"{number} {'connections' if kind == 'epoll' else 'threads'}",
+                      f"{rows[names[0]]['ns']['median'] / 1000:.1f}",
+                      *[ratio(rows[name]["ratio"]) for name in names[1:]]])
+    return table(["server with", f"{names[0]} µs", *names[1:]], lines)
+
+
+def scale_text(scale):
+    return f"\nScale: ratio to one send\n{scale_table(scale)}"
+
+
+def path_table(rows):
+    return table(["configuration", "ms an exchange", "ratio (quartiles)"], [
+        [name, f"{s['ns']['median'] / 1e6:.1f}", ratio(s["ratio"])] for name, s in rows.items()])
+
+
+def path_text(rows, reason):
+    return "\nA path of 20 ms\n" + (path_table(rows) if rows else f"skipped: {reason}")
+
+
+def real_table(rows):
+    names = [key for key in next(iter(rows.values())) if key.startswith("p")]
+    lines = []
+    for name, s in rows.items():
+        lines.append([name, digits(s["rate"]["median"]), ratio(s["ratio"]),
+                      *[digits(s[key]["median"]) for key in names]])
+    return table(["configuration", "a second", "time, ratio to the first with preload"
+                  if "bare, again" not in rows else "time, ratio to bare", *names], lines)
+
+
+def real_text(results, skipped):
+    parts = [f"\n{name}\n{real_table(rows)}" for name, rows in results.items()]
+    parts += [f"\nskipped: {name}: {reason}" for name, reason in skipped.items()]
+    return "\n".join(parts)
+
+
+def instructions_table(added):
+    modes = list(added)
+    return table(["path", *modes], [[path.replace("_", " "), *[digits(added[m][path]) for m in modes]]
+                                    for path in added[modes[0]]])
+
+
+def instructions_text(added):
+    return f"\nInstructions added to a call\n{instructions_table(added)}"
+
+
+def sections(results):
+    """(title, text) of what was measured."""
+    for row in ROWS:
+        if row.name in results["rows"]:
+            yield row.title, row_table(row, results["rows"][row.name])
+    if "calls" in results:
+        yield "Calls that have nothing to do with TCP", calls_table(results["calls"]) + (
+            "\n\nTargets: 10 ns for a write or read, 3 ns for a wait with nothing held.")
+    if "start" in results or "memory" in results:
+        yield "Start and memory", "\n".join(
+            ([start_line(results["start"])] if "start" in results else [])
+            + ([memory_line(results["memory"])] if "memory" in results else []))
+    if "thread" in results:
+        yield "The window's thread", thread_table(results["thread"])
+    if "instructions" in results:
+        yield "Instructions added to a call", (
+            "The path is the library's own; callgrind counts it. A change that raises one of these by "
+            "more than 5 % fails the suite `bench`.\n\n" + instructions_table(results["instructions"]))
+    if "scale" in results:
+        yield "Scale", "Ratio to one send.\n\n" + scale_table(results["scale"])
+    if results.get("path"):
+        yield "A long path (round trip 20 ms)", path_table(results["path"])
+    for name, rows in results.get("real", {}).items():
+        yield name, real_table(rows)
+    if "prediction" in results:
+        yield "Prediction", (
+            "`bench-simulate` plays recorded sequences through the library's own policy. Segments and added system "
+            "calls are per exchange; `missed` counts turns whose end was not foreseen.\n\n```\n"
+            + results["prediction"] + results["frontier"] + "```")
+
+
+def machine_line(results):
+    m = results["machine"]
+    kind = "quick run" if results["quick"] else "full run"
+    return (f"{kind} of {m['date']}, commit {m['commit']}: kernel {m['kernel']}, {m['libc']}, {m['compiler']}, "
+            f"{m['processor']} with {m['cores']} cores, congestion control {m['congestion control']}; "
+            "client and server on one core.")
+
+
+INTRO = """# Benchmarks
+
+`scripts/bench` measures what each remedy costs and what unstall itself costs; `scripts/bench --quick` takes less
+than three minutes. With `--update-docs` it writes this page from its run.
+
+How: each configuration is a process of its own, client and server pinned to one core. In every round each
+configuration runs once, in random order, and is divided by the client that does one `send` **within the same
+round**; shown are the median of these ratios and their quartiles. "one send, again" is the same thing measured
+twice: what it differs from 1 by is what a difference must exceed to mean anything. Segments are those with data, from
+TCP_INFO; calls are the system calls of an exchange, from strace in a run of its own (the server's without epoll_wait).
+The stalled configurations (44 ms an exchange) are measured with a few exchanges only.
+
+The two preloads beside unstall are some lines of our own: one sets TCP_NODELAY on every socket, the other corks
+before the first write and uncorks before the next read or wait.
+"""
+
+
+def update_docs(results):
+    from .picture import draw
+    parts = [INTRO, BEGIN, "", machine_line(results), ""]
+    if results["rows"]:
+        draw(results, DOCS.with_suffix(".svg"))
+        parts += ["![Ratio of each configuration to one send](benchmarks.svg)", ""]
+    for title, text in sections(results):
+        parts += [f"## {title}", "", text, ""]
+    if results["skipped"]:
+        parts += ["## Not measured", ""]
+        parts += [f"- {name}: {reason}" for name, reason in results["skipped"].items()] + [""]
+    parts += [END]
+    after = ""
+    if DOCS.exists():
+        old = DOCS.read_text(encoding="utf-8")
+        after = old.split(END, 1)[1] if END in old else ""
+    DOCS.write_text("\n".join(parts) + (after or "\n"), encoding="utf-8")

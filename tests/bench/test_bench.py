@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The benchmark's programs do what they say; the simulator counts right; no hot path has grown.
+
+No time is judged here.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import skip
+from measure import configurations as conf
+from measure import instructions
+from measure.exchanges import HOST, ROWS, client_argv, client_calls
+from measure.machine import found, program, run, run_json, running
+from measure.rounds import paired, spread
+
+RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.txt"))
+CLIENT_ROWS = [row for row in ROWS if not row.connections]
+
+
+@pytest.fixture(name="port", scope="module")
+def _port():
+    with running([program("peer")]) as peer:
+        yield peer.said
+
+
+def exchanged(row, configuration, port):
+    argv = client_argv(row, configuration, port, 2, 50)
+    return run_json(argv, configuration.env())
+
+
+@pytest.mark.parametrize("row", CLIENT_ROWS, ids=lambda row: row.name)
+def test_one_send_is_one_segment(row, port):
+    assert exchanged(row, conf.ONE, port)["segments"] == 1
+
+
+@pytest.mark.parametrize("name", ["unstall auto", "unstall coalesce", "unstall cork"])
+@pytest.mark.parametrize("row", CLIENT_ROWS, ids=lambda row: row.name)
+def test_as_many_segments_as_one_send(row, name, port):
+    configuration = next(c for c in row.configurations if c.name == name)
+    limit = 1.1 if row.name == "random" else 1.02
+    assert exchanged(row, configuration, port)["segments"] <= limit
+
+
+@pytest.mark.parametrize("row", [r for r in CLIENT_ROWS if r.name in ("two", "fifteen", "body", "one")],
+                         ids=lambda row: row.name)
+def test_auto_makes_no_call_more_than_bare(row, port):
+    if found("strace"):
+        skip("no strace here")
+    auto = next(c for c in row.configurations if c.name == "unstall auto")
+    bare = conf.Configuration("TCP_NODELAY", "nodelay")
+    assert client_calls(row, auto, port) <= client_calls(row, bare, port)
+
+
+@pytest.mark.parametrize("way", ["one", "nodelay", "cork", "more"])
+@pytest.mark.parametrize("kind", ["epoll", "threads"])
+def test_server_answers(kind, way):
+    with running([program("server"), kind, way]) as server:
+        result = run_json([program("load"), HOST, server.said, "20", "60", "2", "200"])
+    assert result["segments"] >= 1
+
+
+def test_ratios_are_taken_within_a_round():
+    times = {"a": iter([100, 200, 400]), "b": iter([150, 300, 600])}
+    rows = paired([conf.Configuration("a", ""), conf.Configuration("b", "")],
+                  lambda c: {"ns": next(times[c.name])}, 3)
+    assert rows["b"]["ratio"] == {"median": 1.5, "low": 1.5, "high": 1.5, "count": 3}
+
+
+def test_spread_is_the_quartiles():
+    assert spread([1, 2, 3, 4, 5]) == {"median": 3, "low": 2, "high": 4, "count": 5}
+
+
+# ---- the simulator --------------------------------------------------------
+
+
+def simulated(text, tmp_path):
+    """strategy -> (segments, added calls, missed turns)"""
+    recording = tmp_path / "recording.txt"
+    recording.write_text(text, encoding="ascii")
+    lines = run([program("simulate"), str(recording)]).splitlines()[2:]
+    return {line.split()[0]: tuple(float(n) for n in line.split()[1:]) for line in lines}
+
+
+def test_simulated_pairs(tmp_path):
+    table = simulated("write 200\nwrite 100\nread 200\n" * 1000, tmp_path)
+    assert table["foreseen"][0] == 1
+    assert table["auto"][0] < 1.01 and table["auto"][1] < 0.01 and table["auto"][2] < 5
+    assert table["cork"][0] == 1 and table["cork"][1] == 1
+    assert table["coalesce"][0] == 1 and table["coalesce"][1] == -1
+    assert table["nodelay"][0] == 2 and table["off"][1] == 0
+
+
+def test_simulated_whole_messages_are_left_alone(tmp_path):
+    table = simulated("write 300\nread 200\n" * 100, tmp_path)
+    assert table["auto"] == table["off"] == (1, 0, 0)
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
+def test_recordings_are_cured(recording):
+    lines = run([program("simulate"), str(recording)]).splitlines()[2:]
+    table = {line.split()[0]: [float(n) for n in line.split()[1:]] for line in lines}
+    assert table["coalesce"][0] <= table["foreseen"][0] + 1e-6 or table["coalesce"][0] <= table["off"][0]
+    assert table["auto"][0] <= table["off"][0] + 1e-6, "more segments than bare"
+    assert table["auto"][1] <= table["cork"][1] + 1e-6, "more calls than holding everything"
+
+
+def test_frontier():
+    lines = [line.split() for line in run([program("simulate"), "frontier"]).splitlines()[2:]]
+    points = [(float(words[-2]), float(words[-1])) for words in lines]
+    assert points[0] == (0, 0.8) and points[-1] == (2, 0)
+    assert points == sorted(points), "each fewer push costs segments"
+
+
+# ---- instructions ---------------------------------------------------------
+
+
+def test_no_hot_path_has_grown():
+    if not Path(program("paths")).exists() or found("valgrind"):
+        skip("no valgrind here")
+    now, before = instructions.added(), instructions.recorded()
+    for mode, paths in now.items():
+        print(mode, paths)
+    assert before, "no record: scripts/bench --record-instructions"
+    here = instructions.compiled_by()
+    if before["made by"] != here:
+        print(f"recorded with {before['made by']}, here {here}: shown, not judged")
+        return
+    grown = instructions.risen(before, now)
+    assert not grown, "\n".join([*grown, "meant so? scripts/bench --record-instructions"])
+
+
+def test_the_check_would_fail():
+    before = {"added": {"auto": {"plain_write": 100.0, "pipe_write": 20.0}}}
+    assert instructions.risen(before, {"auto": {"plain_write": 105.0, "pipe_write": 21.0}}) == []
+    assert instructions.risen(before, {"auto": {"plain_write": 106.0, "pipe_write": 22.0}}) == [
+        "auto plain_write: 100.0 -> 106.0 instructions", "auto pipe_write: 20.0 -> 22.0 instructions"]
+
+
+def test_unknown_names_are_refused():
+    for argv in (["bench", "--only", "nothing"],):
+        script = Path(__file__).resolve().parents[2] / "scripts" / argv[0]
+        done = subprocess.run([script, *argv[1:]], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "nothing" in done.stderr

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server whose listener gets TCP_NODELAY when the connection is already waiting to be accepted:
+ * the connection has it not.
+ */
+#define SERVE serve_late
+#include "server.h"
+
+static void serve_late(int listener)
+{
+    static const int one = 1;
+    struct pollfd waiting = {.fd = listener, .events = POLLIN};
+    CHECK(poll(&waiting, 1, 10000) == 1);
+    CHECK(setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0);
+    answer_all(accept(listener, NULL, NULL));
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exchanges with a poll between header and body, then the send buffer is filled, and a new turn
+ * begins with small writes that answer EAGAIN, and goes on with a poll.  The peer does not read
+ * meanwhile.  The facts: what succeeded, in calls and in bytes.
+ */
+#include "client.h"
+
+enum { BIG = 65536, FAILING = 20, SMALL = 30 };
+
+static void exchange(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN | POLLOUT};
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(poll(&ready, 1, 1000) == 1);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    read_reply(fd);
+}
+
+int main(int argc, char **argv)
+{
+    static char data[64 * BIG];
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client), small = 4096, writes = 2 * client.count;
+    size_t at = (size_t)client.count * sizeof message;
+    fill(data, sizeof data, 0);
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+    for (int i = 0; i < client.count; i++) {
+        next_message(i);
+        exchange(fd);
+    }
+    CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    for (size_t piece = BIG; piece > 0;) {
+        ssize_t n = at + piece <= sizeof data ? write(fd, data + at, piece) : -1;
+        at += n > 0 ? (size_t)n : 0;
+        writes += n > 0;
+        if (n < 0) piece = piece == BIG ? 5000 : 0; /* large ones alone: they are no illness */
+    }
+    CHECK(at < sizeof data / 2);
+
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    mark(BEGIN);
+    usleep(2000); /* the end of the turn */
+    for (int i = 0; i < FAILING; i++) CHECK(write(fd, data + at, SMALL) == -1 && errno == EAGAIN);
+    CHECK(poll(&room, 1, 10) == 0);
+    room.events = POLLIN | POLLOUT;
+    CHECK(write(fd, data + at, SMALL) == -1 && errno == EAGAIN);
+    CHECK(poll(&room, 1, 10) == 0);
+    mark(END);
+
+    CHECK(poll(&room, 1, 10000) == 1);
+    CHECK(write(fd, data + at, SMALL) == SMALL);
+    ADD_FACT("\"writes\": %d, \"bytes\": %zu", writes + 1, at + SMALL);
+    close(fd);
+    return report();
+}

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""What went wrong once does not come back: a test for each defect that was found in the finished core.
+
+Some have theirs elsewhere: two small messages of one sendmmsg (test_modes: put_both_sendmmsg), a
+header in front of a sendfile over MPTCP in coalesce (test_detection: mptcp and body_sendfile), the
+threads of the parent of a forked child (test_waits: pthread_create, thrd_create), a program with a
+seccomp filter and the report, the library let go by dlclose (tests/company).
+"""
+
+import os
+import socket
+import time
+
+import pytest
+
+from harness import (BEGIN, CURING_MODES, END, MODES, AnsweringPeer, Connection, Peer, SilentPeer, mode_env,
+                     pattern, program, read_reports, report_pattern, request_all, run, run_client,
+                     run_strace, started_server)
+
+ALL = ("bare", *MODES)
+WARM_UP = 8  # exchanges after which auto holds
+EXCHANGE = 300
+# A stall is 40 ms, the kernel's patience with MSG_MORE 200 ms.
+AT_ONCE_US = 30000
+
+
+class ScriptedPeer(Peer):
+    """Answers messages of these sizes, one after the other, and reads on to the end."""
+
+    def __init__(self, *sizes):
+        super().__init__()
+        self.sizes = sizes
+
+    def serve(self, connection: Connection):
+        for size in self.sizes:
+            if connection.take(size) is None:
+                return
+            connection.socket.sendall(b"r" * 200)
+        connection.drain()
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["write", "send", "writev", "sendmsg"])
+def test_a_write_of_nothing_keeps_a_hold(how, mode):
+    """It was taken for the end of the message: the held bytes were forgotten and left 200 ms later."""
+    with ScriptedPeer(*[EXCHANGE] * WARM_UP, 200) as peer:
+        done = run_client(program("was_empty_write"), mode, *peer.target, WARM_UP, 0, how)
+    assert done.facts["last_us"] < AT_ONCE_US
+    assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 200)
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("received, old_number", [
+    ("early", "open"), ("late", "open"), ("early", "closed"), ("late", "closed"), ("child", "child")])
+def test_a_connection_that_was_passed_on_reads_back_as_the_application_left_it(received, old_number, mode):
+    """Its new number read back TCP_NODELAY=1, set by us for writes to its old one."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_passed_back"), mode, *peer.target, 0, 0, received, old_number,
+                          timeout=20)
+    assert done.facts["nodelay"] == 0
+
+
+class BusyPeer(Peer):
+    """Answers exchanges, and then reads nothing for a while."""
+
+    def serve(self, connection: Connection):
+        for _ in range(WARM_UP):
+            connection.take(EXCHANGE)
+            connection.socket.sendall(b"r" * 200)
+        time.sleep(0.4)
+        connection.drain()
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_first_write_that_fails_can_be_followed_by_a_poll(mode, tmp_path):
+    """The turn model was asked about write number -1 (SIGSEGV), and each failed write was counted as made."""
+    with BusyPeer() as peer:
+        done = run_client(program("was_full"), mode, *peer.target, WARM_UP, timeout=20,
+                          UNSTALL_REPORT=report_pattern(tmp_path))
+    assert bytes(peer.connections[0].received) == pattern(done.facts["bytes"])
+    for report in read_reports(tmp_path):
+        assert {name: report[name] for name in ("writes", "bytes", "bursts")} == {
+            "writes": done.facts["writes"], "bytes": done.facts["bytes"], "bursts": WARM_UP}
+    assert len(read_reports(tmp_path)) == (mode != "bare")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_write_that_fails_costs_no_setsockopt(mode):
+    """What the kernel had refused was pushed."""
+    with BusyPeer() as peer:
+        trace = run_strace([program("was_full"), *peer.target, WARM_UP], mode_env(mode), timeout=20)
+    failed = trace.between(BEGIN, END)
+    assert [call for call in failed if call.errno == "EAGAIN"]
+    assert [str(call) for call in failed if call.name == "setsockopt"] == []
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_a_forked_child_of_a_program_that_makes_threads_does_not_hang(mode):
+    """It started a window's thread: pthread_create waited for a lock that a thread of the parent had held."""
+    with SilentPeer() as peer:
+        done = run_client(program("was_forked_amid_threads"), mode, *peer.target, 200, timeout=30)
+    assert done.facts["status"] == 0
+    assert bytes(peer.connections[0].received) == pattern(200 * EXCHANGE)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_the_applications_own_hold_does_not_keep_what_stood_before_it(mode):
+    """Gathered bytes left with MSG_MORE, because the write after them had it: 200 ms late."""
+    with ScriptedPeer(*[EXCHANGE] * WARM_UP, 8) as peer:
+        done = run_client(program("was_more_after_small"), mode, *peer.target, WARM_UP)
+    assert done.facts["last_us"] < AT_ONCE_US
+    assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 8 + 13439 + 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["close", "fclose", "none"])
+def test_nothing_of_ours_goes_to_a_descriptor_2_that_is_not_stderr(how, mode):
+    """Closed and born again as a connection, it was sent our report."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_stderr_reborn"), mode, *peer.target, 12, 0, how, UNSTALL_REPORT="stderr",
+                   UNSTALL_VERBOSE=1, UNSTALL_WINDOW_US="not a number",
+                   preexec_fn=(lambda: os.close(2)) if how == "none" else None)
+    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["exit", "quick_exit", "flush"])
+def test_nothing_is_held_while_the_process_ends(how, mode):
+    """What was written when the ending had begun was gathered for nobody."""
+    with AnsweringPeer() as peer:
+        run([program("was_ending"), *peer.target, WARM_UP, 0, how], mode_env(mode, UNSTALL_WINDOW_US=100000),
+            timeout=20)
+    assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
+
+
+def late_option(mode):
+    with started_server([program("was_accepted_before_option")], mode) as (_, port):
+        seen = request_all(port, 12)
+    assert bytes(seen.received) == pattern(12 * EXCHANGE)
+    return seen.median_ms
+
+
+def test_bare_a_connection_accepted_before_its_listeners_option_stalls():
+    assert late_option("bare") > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_a_connection_accepted_before_its_listeners_option_is_cured(mode):
+    """It was thought to have the TCP_NODELAY that its listener was given after the handshake."""
+    assert late_option(mode) < 5
+
+
+@pytest.mark.parametrize("name", ["between_file_read", "between_file_write"])
+def test_a_file_between_header_and_body_leaves_the_turn_whole(name):
+    """In auto the read or write of a file, which cannot block, ended each turn: two segments a message."""
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), "auto", *peer.target, 12)
+    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    assert done.segments <= 1.25 and done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_the_first_hold_on_an_inherited_connection_has_a_window(mode):
+    """Its options were asked after it had been decided that no thread for the window was needed."""
+    with ScriptedPeer(EXCHANGE) as peer:
+        with socket.create_connection((peer.address, peer.port)) as sock:
+            done = run_client(program("was_inherited_unseen"), mode, 7, close_fds=False,
+                              preexec_fn=lambda: os.dup2(sock.fileno(), 7))
+    assert done.facts["last_us"] < AT_ONCE_US

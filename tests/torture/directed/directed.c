@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ *     torture-directed            lists the cases
+ *     torture-directed CASE       runs one: exit code 0, or a sentence and 1
+ */
+#include "directed.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TABLE = 1 << 20, SMALL_BUFFER = 8192, WARM_EXCHANGES = 6 };
+
+static const char *case_name = "?";
+
+/* ---- raw calls ------------------------------------------------------- */
+
+long raw(long number, long a, long b, long c, long d, long e, long f) {
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+#else
+#error "no raw system call known for this machine"
+#endif
+}
+
+uint64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void raw_sleep(unsigned ms) {
+    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    while (raw(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, (long)&t, (long)&t, 0, 0) == -EINTR)
+        ;
+}
+
+void word_wait(uint32_t *word, uint32_t value) {
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+        raw(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, 0, 0, 0);
+}
+
+void word_set(uint32_t *word, uint32_t value) {
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    raw(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1000, 0, 0, 0);
+}
+
+/* ---- judging --------------------------------------------------------- */
+
+void fail(const char *format, ...) {
+    char text[400];
+    va_list arguments;
+    int length = snprintf(text, sizeof(text), "%s: ", case_name);
+    va_start(arguments, format);
+    length += vsnprintf(text + length, sizeof(text) - (size_t)length, format, arguments);
+    va_end(arguments);
+    raw(SYS_write, STDERR_FILENO, (long)text, length, 0, 0, 0);
+    raw(SYS_write, STDERR_FILENO, (long)"\n", 1, 0, 0, 0);
+    raw(SYS_exit_group, 1, 0, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+bool mode_is(const char *mode) {
+    const char *now = getenv("LD_PRELOAD") ? getenv("UNSTALL_MODE") : "bare";
+    return strcmp(now ? now : "auto", mode) == 0;
+}
+
+unsigned window_ms(void) {
+    const char *us = getenv("UNSTALL_WINDOW_US");
+    return us ? (unsigned)atoi(us) / 1000 : 1;
+}
+
+/* ---- pairs ----------------------------------------------------------- */
+
+/* Out of the way: our numbers are born again as the next ones made. */
+static int high(int fd) {
+    int copy = (int)raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 100, 0, 0, 0);
+    raw(SYS_close, fd, 0, 0, 0, 0, 0);
+    return copy;
+}
+
+static int raw_listener(struct sockaddr_in *address, int options) {
+    socklen_t length = sizeof(*address);
+    int low = (int)raw(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0, 0);
+    int fd = high(low);
+    int small = SMALL_BUFFER, one = 1;
+    if (options & SMALL_BUFFERS)
+        raw(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVBUF, (long)&small, sizeof(small), 0);
+    raw(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, (long)&one, sizeof(one), 0);
+    *address = (struct sockaddr_in){.sin_family = AF_INET,
+                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    CHECK(raw(SYS_bind, fd, (long)address, length, 0, 0, 0) == 0 &&
+              raw(SYS_listen, fd, 4, 0, 0, 0, 0) == 0 &&
+              raw(SYS_getsockname, fd, (long)address, (long)&length, 0, 0, 0) == 0,
+          "no listener");
+    return fd;
+}
+
+struct pair pair_make(int options) {
+    struct sockaddr_in address;
+    struct pair p = {0};
+    int small = SMALL_BUFFER, listener = raw_listener(&address, options);
+    p.ours = socket(AF_INET, SOCK_STREAM, 0);
+    if (options & SMALL_BUFFERS)
+        setsockopt(p.ours, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    CHECK(connect(p.ours, (struct sockaddr *)&address, sizeof(address)) == 0, "connect: %s",
+          strerror(errno));
+    p.theirs = high((int)raw(SYS_accept4, listener, 0, 0, SOCK_CLOEXEC, 0, 0));
+    raw(SYS_close, listener, 0, 0, 0, 0, 0);
+    CHECK(p.theirs > 0, "accept: %d", p.theirs);
+    return p;
+}
+
+void reply(struct pair *p, size_t bytes) {
+    long n = raw(SYS_sendto, p->theirs, (long)content(0), (long)bytes, MSG_NOSIGNAL, 0, 0);
+    CHECK(n == (long)bytes, "their send returned %ld", n);
+}
+
+void exchange(struct pair *p) {
+    char answer[100];
+    put_all(p, 200);
+    put_all(p, 100);
+    if (p->theirs >= 0) {
+        struct pollfd none = {.fd = -1};
+        poll(&none, 1, 1); /* a wait: nothing is held after it */
+        arrives(p, 2000);
+        reply(p, sizeof(answer));
+    }
+    ssize_t n = recv(p->ours, answer, sizeof(answer), MSG_WAITALL);
+    CHECK(n == sizeof(answer), "an answer of %zd bytes", n);
+}
+
+struct pair pair_warm(int options) {
+    struct pair p = pair_make(options);
+    for (int i = 0; i < WARM_EXCHANGES; i++)
+        exchange(&p);
+    return p;
+}
+
+const char *content(uint64_t offset) {
+    static char table[2 * TABLE];
+    if (!table[0]) {
+        uint64_t z = 88172645463325252; /* xorshift64 (Marsaglia 2003) */
+        for (size_t i = TABLE; i-- > 0;) {
+            z ^= z << 13;
+            z ^= z >> 7;
+            z ^= z << 17;
+            table[i] = table[i + TABLE] = (char)('0' + (z >> 32) % 64);
+        }
+    }
+    return table + offset % TABLE;
+}
+
+ssize_t put(struct pair *p, size_t bytes) {
+    ssize_t n = write(p->ours, content(p->put), bytes);
+    if (n > 0)
+        p->put += (uint64_t)n;
+    return n;
+}
+
+void put_all(struct pair *p, size_t bytes) {
+    ssize_t n = put(p, bytes);
+    CHECK(n == (ssize_t)bytes, "write of %zu bytes returned %zd: %s", bytes, n, strerror(errno));
+}
+
+void put_until_full(struct pair *p, size_t bytes) {
+    for (uint64_t before = p->put; p->put - before < (64 << 20);)
+        if (put(p, bytes) < 0) {
+            CHECK(errno == EAGAIN, "write to a full socket: %s", strerror(errno));
+            return;
+        }
+    fail("the socket is never full");
+}
+
+uint64_t receive(struct pair *p, uint64_t total, int ms) {
+    static char buffer[65536];
+    uint64_t until = now_ms() + (uint64_t)ms;
+    while (p->received < total) {
+        struct pollfd ready = {.fd = p->theirs, .events = POLLIN};
+        int64_t left = (int64_t)(until - now_ms());
+        struct timespec limit = {.tv_sec = left > 0 ? left / 1000 : 0,
+                                 .tv_nsec = left > 0 ? left % 1000 * 1000000 : 0};
+        if (raw(SYS_ppoll, (long)&ready, 1, (long)&limit, 0, 8, 0) <= 0 && left <= 0)
+            return p->received;
+        uint64_t most = total - p->received;
+        long n = raw(SYS_recvfrom, p->theirs, (long)buffer,
+                     (long)(most < sizeof(buffer) ? most : sizeof(buffer)), MSG_DONTWAIT, 0, 0);
+        if (n == -EAGAIN || n == -EINTR)
+            continue;
+        CHECK(n > 0, "their end: %s after %llu bytes", n == 0 ? "the end" : strerror((int)-n),
+              (unsigned long long)p->received);
+        CHECK(memcmp(buffer, content(p->received), (size_t)n) == 0,
+              "bytes %llu to %llu are wrong: %.20s instead of %.20s",
+              (unsigned long long)p->received, (unsigned long long)p->received + (uint64_t)n,
+              buffer, content(p->received));
+        p->received += (uint64_t)n;
+    }
+    return p->received;
+}
+
+void arrives(struct pair *p, int ms) {
+    receive(p, p->put, ms);
+    CHECK(p->received == p->put, "%llu bytes accepted, %llu arrived within %d ms",
+          (unsigned long long)p->put, (unsigned long long)p->received, ms);
+}
+
+void ends(struct pair *p, int ms) {
+    char byte;
+    arrives(p, ms);
+    struct pollfd ready = {.fd = p->theirs, .events = POLLIN};
+    struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    raw(SYS_ppoll, (long)&ready, 1, (long)&limit, 0, 8, 0);
+    long n = raw(SYS_recvfrom, p->theirs, (long)&byte, 1, MSG_DONTWAIT, 0, 0);
+    CHECK(n == 0, "after %llu bytes their end read %ld, not the end", (unsigned long long)p->put, n);
+}
+
+/* ---- threads --------------------------------------------------------- */
+
+void *in_thread(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, run, argument) == 0, "no thread");
+    return (void *)(uintptr_t)thread;
+}
+
+void joined(void *thread) {
+    pthread_join((pthread_t)(uintptr_t)thread, NULL);
+}
+
+/* ---- running --------------------------------------------------------- */
+
+static const struct test_case *const tables[] = {thread_cases, nonblocking_cases, argument_cases,
+                                                 error_cases,  process_cases,     end_cases,
+                                                 signal_cases, cancel_cases};
+
+int main(int count, char **words) {
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct test_case *c = tables[t]; c->name; c++) {
+            if (count < 2) {
+                puts(c->name);
+            } else if (strcmp(words[1], c->name) == 0) {
+                case_name = c->name;
+                content(0);
+                c->run();
+                return 0;
+            }
+        }
+    return count < 2 ? 0 : 2;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Directed cases: what chance would not surely meet, one function each.  A case
+ * has a connection with both ends in its own hands: `ours` is used as any
+ * program would, `theirs` by raw system calls that no library sees, so that the
+ * same program is its own incorruptible peer.  Run with a long window, so that
+ * what leaves early was pushed and what leaves late was forgotten.
+ */
+#ifndef TORTURE_DIRECTED_H
+#define TORTURE_DIRECTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct pair {
+    int ours, theirs;
+    uint64_t put;      /* bytes that our calls accepted */
+    uint64_t received; /* bytes that their end has read, and that were right */
+};
+
+enum { SMALL_BUFFERS = 1 };
+
+struct test_case {
+    const char *name;
+    void (*run)(void);
+};
+
+extern const struct test_case thread_cases[], nonblocking_cases[], argument_cases[], error_cases[],
+    process_cases[], end_cases[], signal_cases[], cancel_cases[];
+
+/* ---- judging --------------------------------------------------------- */
+
+__attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);
+#define CHECK(condition, ...) \
+    do { \
+        if (!(condition)) \
+            fail(__VA_ARGS__); \
+    } while (0)
+
+bool mode_is(const char *mode); /* of UNSTALL_MODE; "bare" without the library */
+unsigned window_ms(void);
+
+/* ---- pairs ----------------------------------------------------------- */
+
+/* A connection of ours to a raw listener of our own. */
+struct pair pair_make(int options);
+/* ... and exchanges until every mode knows it. */
+struct pair pair_warm(int options);
+void exchange(struct pair *p);
+
+/* The bytes that stream `ours` carries from `offset` on. */
+const char *content(uint64_t offset);
+/* One write of the next `bytes`; what it returned is counted and returned. */
+ssize_t put(struct pair *p, size_t bytes);
+/* ... which must all be accepted. */
+void put_all(struct pair *p, size_t bytes);
+/* Write until EAGAIN, `bytes` at a time; the socket must be non-blocking. */
+void put_until_full(struct pair *p, size_t bytes);
+
+/* Their end reads what is there, checking it; waits at most `ms` for `total` bytes in all. */
+uint64_t receive(struct pair *p, uint64_t total, int ms);
+/* All that was put arrives within `ms`, or the case fails. */
+void arrives(struct pair *p, int ms);
+/* ... and then the end of the stream. */
+void ends(struct pair *p, int ms);
+void reply(struct pair *p, size_t bytes);
+
+/* ---- raw calls ------------------------------------------------------- */
+
+long raw(long number, long a, long b, long c, long d, long e, long f);
+void raw_sleep(unsigned ms);
+uint64_t now_ms(void);
+/* Waits that no library sees. */
+void word_wait(uint32_t *word, uint32_t value);
+void word_set(uint32_t *word, uint32_t value);
+
+void *in_thread(void *(*run)(void *), void *argument); /* pthread_t as pointer; joined by: */
+void joined(void *thread);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Errors and SIGPIPE come at a call where TCP could have shown them to the bare
+ * program: a second connection, used by raw system calls alone, says where.
+ */
+#include "directed.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CALLS = 6 };
+
+static volatile sig_atomic_t pipes;
+
+static void on_pipe(int number) {
+    (void)number;
+    pipes++;
+}
+
+static void watch_pipes(void) {
+    signal(SIGPIPE, on_pipe);
+}
+
+/* What a call answered, and how many SIGPIPE came with it. */
+struct answer {
+    int error; /* 0: it succeeded */
+    int pipes;
+};
+
+static struct answer answer_of(long n) {
+    struct answer a = {n < 0 ? (n == -1 ? errno : (int)-n) : 0, pipes};
+    pipes = 0;
+    return a;
+}
+
+static void write_calls(struct pair *p, bool by_raw, struct answer *answers) {
+    for (int i = 0; i < CALLS; i++) {
+        if (by_raw) {
+            long n = raw(SYS_write, p->ours, (long)content(0), 100, 0, 0, 0);
+            answers[i] = (struct answer){n < 0 ? (int)-n : 0, pipes};
+            pipes = 0;
+        } else {
+            answers[i] = answer_of(write(p->ours, content(0), 100));
+        }
+        raw_sleep(window_ms() + 10); /* the window lets go, the peer answers */
+    }
+}
+
+/* The same errors in the same order; coalesce may succeed more often before the first. */
+static void compare(const char *what, const struct answer *mine, const struct answer *bare) {
+    int later = 0;
+    if (mode_is("coalesce"))
+        while (later < 2 && mine[later].error == 0 && bare[later].error != 0)
+            later++;
+    for (int i = 0; i + later < CALLS; i++)
+        CHECK(mine[i + later].error == bare[i].error && mine[i + later].pipes == bare[i].pipes,
+              "%s, call %d: %s with %d SIGPIPE, bare %s with %d", what, i,
+              strerror(mine[i + later].error), mine[i + later].pipes, strerror(bare[i].error),
+              bare[i].pipes);
+}
+
+static void reset(struct pair *p) {
+    struct linger at_once = {1, 0};
+    raw(SYS_setsockopt, p->theirs, SOL_SOCKET, SO_LINGER, (long)&at_once, sizeof(at_once), 0);
+    raw(SYS_close, p->theirs, 0, 0, 0, 0, 0);
+    raw_sleep(5);
+}
+
+static void writes_after_reset(void) {
+    struct answer mine[CALLS], bare[CALLS];
+    struct pair ours = pair_warm(0), same = pair_warm(0);
+    watch_pipes();
+    reset(&ours);
+    reset(&same);
+    write_calls(&ours, false, mine);
+    write_calls(&same, true, bare);
+    compare("after a reset", mine, bare);
+}
+
+/* The reset comes while bytes are held. */
+static void writes_after_reset_while_holding(void) {
+    struct answer mine[CALLS], bare[CALLS];
+    struct pair ours = pair_warm(0), same = pair_warm(0);
+    watch_pipes();
+    put_all(&ours, 50);
+    raw(SYS_write, same.ours, (long)content(same.put), 50, 0, 0, 0);
+    reset(&ours);
+    reset(&same);
+    write_calls(&ours, false, mine);
+    write_calls(&same, true, bare);
+    compare("after a reset while holding", mine, bare);
+}
+
+static void writes_after_the_end(void) {
+    struct answer mine[CALLS], bare[CALLS];
+    struct pair ours = pair_warm(0), same = pair_warm(0);
+    watch_pipes();
+    raw(SYS_close, ours.theirs, 0, 0, 0, 0, 0);
+    raw(SYS_close, same.theirs, 0, 0, 0, 0, 0);
+    raw_sleep(5);
+    write_calls(&ours, false, mine);
+    write_calls(&same, true, bare);
+    compare("after the peer's close", mine, bare);
+}
+
+static void writes_after_shutdown(void) {
+    struct answer mine[CALLS], bare[CALLS];
+    struct pair ours = pair_warm(0), same = pair_warm(0);
+    watch_pipes();
+    put_all(&ours, 50);
+    shutdown(ours.ours, SHUT_WR);
+    arrives(&ours, (int)window_ms() - 30);
+    raw(SYS_shutdown, same.ours, SHUT_WR, 0, 0, 0, 0);
+    for (int i = 0; i < CALLS; i++)
+        mine[i] = answer_of(i % 2 ? send(ours.ours, "x", 1, MSG_NOSIGNAL) : write(ours.ours, "x", 1));
+    for (int i = 0; i < CALLS; i++) {
+        long n = raw(SYS_sendto, same.ours, (long)"x", 1, i % 2 ? MSG_NOSIGNAL : 0, 0, 0);
+        bare[i] = (struct answer){n < 0 ? (int)-n : 0, pipes};
+        pipes = 0;
+    }
+    for (int i = 0; i < CALLS; i++)
+        CHECK(mine[i].error == bare[i].error && mine[i].pipes == bare[i].pipes,
+              "call %d after shutdown: %s, %d SIGPIPE; bare %s, %d", i, strerror(mine[i].error),
+              mine[i].pipes, strerror(bare[i].error), bare[i].pipes);
+}
+
+static int so_error(int fd) {
+    int error = -1;
+    socklen_t length = sizeof(error);
+    CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0, "SO_ERROR: %s", strerror(errno));
+    return error;
+}
+
+/* What a push of ours meets is still there for the application, once. */
+static void error_is_not_consumed(void) {
+    for (int way = 0; way < 4; way++) {
+        struct pair p = pair_warm(0);
+        struct pollfd ready = {.fd = p.ours, .events = POLLIN};
+        char byte;
+        watch_pipes();
+        put_all(&p, 50);
+        reset(&p);
+        if (way < 2)
+            raw_sleep(window_ms() + 20); /* the window pushes into a broken connection */
+        else
+            poll(&ready, 1, 10); /* the wait does */
+        if (way % 2) {
+            ssize_t n = recv(p.ours, &byte, 1, 0);
+            CHECK(n == -1 && errno == ECONNRESET, "recv after a reset returned %zd: %s", n,
+                  n < 0 ? strerror(errno) : "");
+            n = recv(p.ours, &byte, 1, 0);
+            CHECK(n == 0, "the second recv returned %zd: %s", n, n < 0 ? strerror(errno) : "");
+        } else {
+            int error = so_error(p.ours);
+            CHECK(error == ECONNRESET, "SO_ERROR after a reset: %s", strerror(error));
+        }
+        int again = so_error(p.ours);
+        CHECK(again == 0, "SO_ERROR once more: %s", strerror(again));
+        CHECK(pipes == 0, "%d SIGPIPE without a write", (int)pipes);
+        ssize_t n = write(p.ours, "x", 1);
+        CHECK(n == -1 && errno == EPIPE && pipes == 1, "a write after it: %zd %s, %d SIGPIPE", n,
+              n < 0 ? strerror(errno) : "", (int)pipes);
+        pipes = 0;
+        close(p.ours);
+    }
+}
+
+/* By default SIGPIPE ends the process: at the same call as the bare one. */
+static int writes_until_killed(bool by_raw) {
+    int counted[2];
+    char counts[64];
+    CHECK(pipe(counted) == 0, "pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        struct pair p = pair_warm(0);
+        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+        raw_sleep(5);
+        for (int i = 0; i < 20; i++) {
+            if (by_raw)
+                raw(SYS_write, p.ours, (long)"xyz", 3, 0, 0, 0);
+            else if (write(p.ours, "xyz", 3) < 0)
+                _exit(9);
+            raw(SYS_write, counted[1], (long)"x", 1, 0, 0, 0);
+            raw_sleep(window_ms() + 10);
+        }
+        _exit(0);
+    }
+    int status;
+    close(counted[1]);
+    waitpid(pid, &status, 0);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE, "the child ended with %x", (unsigned)status);
+    ssize_t n = read(counted[0], counts, sizeof(counts));
+    close(counted[0]);
+    return (int)n;
+}
+
+static void sigpipe_kills(void) {
+    int bare = writes_until_killed(true), mine = writes_until_killed(false);
+    CHECK(mine == bare || (mode_is("coalesce") && mine == bare + 1), "%d writes, bare %d", mine, bare);
+}
+
+static void refused(void) {
+    struct pair p = pair_make(0);
+    struct sockaddr_in address;
+    socklen_t length = sizeof(address);
+    getpeername(p.ours, (struct sockaddr *)&address, &length); /* nobody listens there any more */
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(connect(fd, (struct sockaddr *)&address, length) == -1 && errno == ECONNREFUSED, "connect: %s", strerror(errno));
+    watch_pipes();
+    CHECK(write(fd, "x", 1) == -1 && errno == EPIPE && pipes == 1, "a write after ECONNREFUSED: %s, %d SIGPIPE", strerror(errno), (int)pipes);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    if (connect(fd, (struct sockaddr *)&address, length) == -1 && errno == EINPROGRESS) {
+        struct pollfd ready = {.fd = fd, .events = POLLOUT};
+        poll(&ready, 1, 1000);
+        CHECK(so_error(fd) == ECONNREFUSED, "SO_ERROR does not say ECONNREFUSED");
+    }
+    close(fd);
+}
+
+const struct test_case error_cases[] = {
+    {"writes after a reset", writes_after_reset},
+    {"writes after a reset that came while holding", writes_after_reset_while_holding},
+    {"writes after the peer's close", writes_after_the_end},
+    {"writes after shutdown", writes_after_shutdown},
+    {"an error met by a push is not consumed", error_is_not_consumed},
+    {"SIGPIPE kills at the right call", sigpipe_kills},
+    {"connection refused", refused},
+    {NULL, NULL},
+};

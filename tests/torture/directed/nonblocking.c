@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Full send buffers: what is accepted is delivered, in order, and EAGAIN comes
+ * only with a promise that an edge follows.
+ */
+#include "directed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static const size_t sizes[] = {1, 100, 700, 5000};
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+static struct pair full_pair(int options) {
+    struct pair p = pair_warm(options);
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    return p;
+}
+
+static void accepted_when_full_is_delivered(void) {
+    for (int options = 0; options <= SMALL_BUFFERS; options++)
+        for (int i = 0; i < SIZES; i++) {
+            struct pair p = full_pair(options);
+            for (int round = 0; round < 2; round++) {
+                put_until_full(&p, sizes[i] < 100 && !options ? 100 : sizes[i]);
+                raw_sleep(window_ms() + 30); /* the window ends while there is no room */
+                put(&p, 100);
+                arrives(&p, 3000);
+            }
+            fcntl(p.ours, F_SETFL, 0);
+            exchange(&p);
+            close(p.ours);
+            ends(&p, 300);
+            raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+        }
+}
+
+/* One edge for each EAGAIN, however small the writes. */
+static void edge_after_eagain(void) {
+    for (int i = 0; i < SIZES; i++) {
+        struct pair p = full_pair(SMALL_BUFFERS);
+        int ep = epoll_create1(EPOLL_CLOEXEC);
+        struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
+        epoll_ctl(ep, EPOLL_CTL_ADD, p.ours, &event);
+        for (int round = 0; round < 8; round++) {
+            int n = epoll_wait(ep, &event, 1, 3000);
+            CHECK(n == 1 && event.events & EPOLLOUT, "size %zu, round %d: no edge (%d)", sizes[i],
+                  round, n);
+            put_until_full(&p, sizes[(i + round) % SIZES]);
+            put(&p, 10); /* once more: EAGAIN again, or little room was left */
+            if (round % 2)
+                raw_sleep(5);
+            arrives(&p, 3000);
+        }
+        close(ep);
+        close(p.ours);
+        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+static bool writable(int fd, int how, int ms) {
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    fd_set set;
+    struct timeval limit = {.tv_usec = ms * 1000};
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    if (how == 0)
+        return poll(&ready, 1, ms) == 1;
+    if (how == 1)
+        return select(fd + 1, NULL, &set, NULL, &limit) == 1;
+    int ep = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLOUT};
+    epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
+    int n = epoll_wait(ep, &event, 1, ms);
+    close(ep);
+    return n == 1;
+}
+
+static void level_of_writability(void) {
+    for (int how = 0; how < 3; how++) {
+        struct pair p = full_pair(SMALL_BUFFERS);
+        for (int round = 0; round < 3; round++) {
+            put_until_full(&p, 100);
+            CHECK(!writable(p.ours, how, 0), "%d: writable though full", how);
+            arrives(&p, 3000);
+            CHECK(writable(p.ours, how, 2000), "%d: not writable though empty", how);
+        }
+        close(p.ours);
+        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+/* A header that is held, then a full buffer, then a wait for room: nobody waits for the other. */
+static void wait_for_room_while_holding(void) {
+    struct pair p = full_pair(0);
+    for (int round = 0; round < 5; round++) {
+        put_all(&p, 100);
+        uint64_t before = now_ms();
+        CHECK(writable(p.ours, round % 3, 1000), "not writable while holding");
+        CHECK(now_ms() - before < 60, "a wait for writability took %d ms", (int)(now_ms() - before));
+        put_all(&p, 200);
+        struct pollfd in = {.fd = p.ours, .events = POLLIN};
+        poll(&in, 1, 1);
+        arrives(&p, 60);
+    }
+}
+
+static void send_timeout(void) {
+    struct timeval limit = {.tv_usec = 60000};
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    ssize_t n = 0;
+    setsockopt(p.ours, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    for (int i = 0; i < 100000 && n >= 0; i++) {
+        uint64_t before = now_ms();
+        n = put(&p, 100);
+        CHECK(now_ms() - before < 1500, "SO_SNDTIMEO of 60 ms took %d ms", (int)(now_ms() - before));
+        if (n < 0)
+            CHECK(errno == EAGAIN && now_ms() - before >= 50, "after %d ms: %s",
+                  (int)(now_ms() - before), strerror(errno));
+    }
+    CHECK(n < 0, "SO_SNDTIMEO never ended");
+    n = put(&p, 50000);
+    CHECK(n < 50000, "a full socket took 50000 bytes");
+    arrives(&p, 3000);
+    exchange(&p);
+}
+
+static void dontwait_on_a_blocking_socket(void) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    for (int round = 0; round < 3; round++) {
+        ssize_t n;
+        uint64_t before = now_ms();
+        while ((n = send(p.ours, content(p.put), 300, MSG_DONTWAIT)) > 0)
+            p.put += (uint64_t)n;
+        CHECK(errno == EAGAIN, "MSG_DONTWAIT: %s", strerror(errno));
+        CHECK(now_ms() - before < 1500, "MSG_DONTWAIT waited");
+        arrives(&p, 3000);
+    }
+    exchange(&p);
+}
+
+/* A blocking write into a full socket ends when the peer reads, with all of it accepted. */
+static void *read_later(void *argument) {
+    struct pair *p = argument;
+    raw_sleep(80);
+    receive(p, UINT64_MAX, 1000);
+    return NULL;
+}
+
+static void blocking_write_into_a_full_socket(void) {
+    for (int i = 0; i < SIZES; i++) {
+        struct pair p = full_pair(SMALL_BUFFERS), *reader = &p;
+        put_until_full(&p, sizes[i]);
+        fcntl(p.ours, F_SETFL, 0);
+        struct pair theirs = {.ours = -1, .theirs = reader->theirs, .received = p.received};
+        void *thread = in_thread(read_later, &theirs);
+        put_all(&p, 10);
+        put_all(&p, 3000);
+        put_all(&p, 20000);
+        put_all(&p, 10);
+        raw_sleep(20);
+        joined(thread);
+        CHECK(theirs.received == p.put, "%llu accepted, %llu arrived", (unsigned long long)p.put,
+              (unsigned long long)theirs.received);
+        close(p.ours);
+        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+/* connect() under way: a write answers as the bare one does. */
+static void write_while_connecting(void) {
+    struct pair p = pair_make(0);
+    char byte = 'x';
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    int same = (int)raw(SYS_socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0, 0, 0, 0);
+    ssize_t n = send(fd, &byte, 1, MSG_NOSIGNAL);
+    long bare = raw(SYS_sendto, same, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
+    CHECK(n == -1 && errno == -bare, "not connected: %s, bare %s", strerror(errno),
+          strerror((int)-bare));
+    close(p.ours);
+}
+
+const struct test_case nonblocking_cases[] = {
+    {"what a full socket accepted is delivered", accepted_when_full_is_delivered},
+    {"an edge follows EAGAIN", edge_after_eagain},
+    {"writability of a full socket", level_of_writability},
+    {"a wait for room while holding", wait_for_room_while_holding},
+    {"SO_SNDTIMEO", send_timeout},
+    {"MSG_DONTWAIT on a blocking socket", dontwait_on_a_blocking_socket},
+    {"a blocking write into a full socket", blocking_write_into_a_full_socket},
+    {"a write before connect", write_while_connecting},
+    {NULL, NULL},
+};

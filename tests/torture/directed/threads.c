@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads that share a connection.
+ */
+#include "directed.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- another thread is blocked on the connection --------------------- */
+
+static int waiting_fd;
+static uint32_t stage;
+
+static void wait_in_recv(void) {
+    char byte;
+    recv(waiting_fd, &byte, 1, MSG_PEEK);
+}
+
+static void wait_in_poll(void) {
+    struct pollfd ready = {.fd = waiting_fd, .events = POLLIN};
+    poll(&ready, 1, -1);
+}
+
+static void wait_in_select(void) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(waiting_fd, &set);
+    select(waiting_fd + 1, &set, NULL, NULL, NULL);
+}
+
+static void wait_in_epoll(void) {
+    int ep = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN};
+    epoll_ctl(ep, EPOLL_CTL_ADD, waiting_fd, &event);
+    epoll_wait(ep, &event, 1, -1);
+    close(ep);
+}
+
+static void *wait_for_answer(void *wait) {
+    char answer[100];
+    word_set(&stage, 1);
+    (*(void (**)(void))wait)();
+    ssize_t n = recv(waiting_fd, answer, sizeof(answer), MSG_WAITALL);
+    CHECK(n == sizeof(answer), "the blocked thread got %zd bytes", n);
+    return NULL;
+}
+
+/* The writer never waits itself: the window lets its last piece go. */
+static void with_blocked(void (*wait)(void)) {
+    struct pair p = pair_warm(0);
+    for (int round = 0; round < 3; round++) {
+        stage = 0;
+        waiting_fd = p.ours;
+        void *thread = in_thread(wait_for_answer, &wait);
+        word_wait(&stage, 0);
+        raw_sleep(2);
+        put_all(&p, 200);
+        put_all(&p, 60);
+        put_all(&p, 40);
+        arrives(&p, (int)window_ms() + 150);
+        reply(&p, 100);
+        joined(thread);
+    }
+}
+
+static void blocked_in_recv(void) {
+    with_blocked(wait_in_recv);
+}
+
+static void blocked_in_poll(void) {
+    with_blocked(wait_in_poll);
+}
+
+static void blocked_in_select(void) {
+    with_blocked(wait_in_select);
+}
+
+static void blocked_in_epoll(void) {
+    with_blocked(wait_in_epoll);
+}
+
+/* ---- halves of a message by two threads ------------------------------ */
+
+static struct pair shared;
+
+static void *put_first_half(void *unused) {
+    (void)unused;
+    put_all(&shared, 200);
+    word_set(&stage, 1);
+    word_wait(&stage, 1);
+    return NULL;
+}
+
+static void halves_by_two_threads(void) {
+    char answer[100];
+    shared = pair_warm(0);
+    for (int round = 0; round < 5; round++) {
+        stage = 0;
+        void *thread = in_thread(put_first_half, NULL);
+        word_wait(&stage, 0);
+        put_all(&shared, 100);
+        struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
+        poll(&ready, 1, 1);
+        arrives(&shared, 60); /* this thread's wait lets go of both halves */
+        reply(&shared, sizeof(answer));
+        CHECK(recv(shared.ours, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer), "no answer");
+        word_set(&stage, 2);
+        joined(thread);
+    }
+}
+
+/* ---- several threads write whole records, without a lock of their own - */
+
+enum { WRITERS = 4, RECORDS = 400, RECORD = 40 };
+
+static void *put_records(void *argument) {
+    char record[RECORD];
+    int number = *(int *)argument;
+    for (int i = 0; i < RECORDS; i++) {
+        memset(record, 'a' + number, sizeof(record));
+        record[0] = '<';
+        record[1] = (char)('0' + i / 100);
+        record[2] = (char)('0' + i / 10 % 10);
+        record[3] = (char)('0' + i % 10);
+        record[RECORD - 1] = '>';
+        CHECK(write(shared.ours, record, RECORD) == RECORD, "a record was cut");
+        if (i % 50 == 49)
+            usleep(500);
+    }
+    return NULL;
+}
+
+static void many_writers(void) {
+    int numbers[WRITERS] = {0, 1, 2, 3}, next[WRITERS] = {0};
+    void *threads[WRITERS];
+    char record[RECORD];
+    shared = pair_warm(0);
+    for (int i = 0; i < WRITERS; i++)
+        threads[i] = in_thread(put_records, &numbers[i]);
+    for (int i = 0; i < WRITERS * RECORDS; i++) {
+        long n = raw(SYS_recvfrom, shared.theirs, (long)record, RECORD, MSG_WAITALL, 0, 0);
+        int who = record[5] - 'a', count = atoi((char[]){record[1], record[2], record[3], 0});
+        CHECK(n == RECORD && record[0] == '<' && record[RECORD - 1] == '>' && who >= 0 &&
+                  who < WRITERS && strspn(record + 4, (char[]){record[5], 0}) == RECORD - 5,
+              "record %d is torn: %.40s", i, record);
+        CHECK(count == next[who], "thread %d: record %d instead of %d", who, count, next[who]);
+        next[who]++;
+    }
+    for (int i = 0; i < WRITERS; i++)
+        joined(threads[i]);
+}
+
+/* ---- closed by another thread, the number born again ------------------ */
+
+static void close_by_close(int fd) {
+    close(fd);
+}
+
+static void close_by_syscall(int fd) {
+    syscall(SYS_close, fd);
+}
+
+static void close_by_range(int fd) {
+    close_range((unsigned)fd, (unsigned)fd, 0);
+}
+
+static void close_unseen(int fd) {
+    raw(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static int make_file(int *look) {
+    int fd = memfd_create("reborn", 0);
+    *look = fcntl(fd, F_DUPFD, 50);
+    return fd;
+}
+
+static int make_pipe(int *look) {
+    int ends_of[2];
+    CHECK(pipe2(ends_of, O_NONBLOCK) == 0, "pipe");
+    *look = fcntl(ends_of[0], F_DUPFD, 50);
+    int fd = fcntl(ends_of[1], F_DUPFD, 50);
+    close(ends_of[0]);
+    close(ends_of[1]);
+    int low = dup(fd);
+    close(fd);
+    return low;
+}
+
+static int make_unix(int *look) {
+    int ends_of[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_of) == 0, "socketpair");
+    *look = fcntl(ends_of[1], F_DUPFD, 50);
+    close(ends_of[1]);
+    return ends_of[0];
+}
+
+static int make_tcp(int *look) {
+    struct pair other = pair_make(0);
+    *look = other.theirs;
+    return other.ours;
+}
+
+static bool is_empty(int look, int kind) {
+    char byte;
+    if (kind == 0)
+        return raw(SYS_pread64, look, (long)&byte, 1, 0, 0, 0) == 0;
+    raw(SYS_fcntl, look, F_SETFL, O_NONBLOCK, 0, 0, 0);
+    return raw(SYS_read, look, (long)&byte, 1, 0, 0, 0) < 0;
+}
+
+static void *put_and_stay(void *unused) {
+    struct timespec moment = {.tv_nsec = 1000};
+    (void)unused;
+    put_all(&shared, 150);
+    word_set(&stage, 1);
+    word_wait(&stage, 1);
+    nanosleep(&moment, NULL); /* the end of the turn, long after */
+    return NULL;
+}
+
+/* Held by one thread, closed by another one, which gets the number anew. */
+static void reborn(void (*closing)(int), bool seen) {
+    static int (*const makers[])(int *) = {make_file, make_pipe, make_unix, make_tcp};
+    for (int kind = 0; kind < 4; kind++) {
+        int look;
+        shared = pair_warm(0);
+        stage = 0;
+        void *thread = in_thread(put_and_stay, NULL);
+        word_wait(&stage, 0);
+        closing(shared.ours);
+        int fd = makers[kind](&look);
+        CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
+        raw_sleep(window_ms() + 60);
+        CHECK(is_empty(look, kind), "after the window: bytes of the old owner in kind %d", kind);
+        word_set(&stage, 2);
+        joined(thread);
+        CHECK(is_empty(look, kind), "after the turn: bytes of the old owner in kind %d", kind);
+        CHECK(write(fd, "new", 3) == 3, "the new owner cannot write");
+        if (seen || !mode_is("coalesce")) /* what is gathered is lost by a close that we cannot see */
+            ends(&shared, 500);
+        close(fd);
+        close(look);
+        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+static void reborn_after_close(void) {
+    reborn(close_by_close, true);
+}
+
+static void reborn_after_syscall(void) {
+    reborn(close_by_syscall, true);
+}
+
+static void reborn_after_close_range(void) {
+    reborn(close_by_range, true);
+}
+
+static void reborn_after_unseen_close(void) {
+    reborn(close_unseen, false);
+}
+
+/* ---- a thread ends holding ------------------------------------------- */
+
+static uint32_t how_to_end;
+
+static void *put_and_end(void *unused) {
+    (void)unused;
+    put_all(&shared, 150);
+    if (how_to_end == 1)
+        pthread_exit(NULL);
+    while (how_to_end == 2) {
+        word_set(&stage, 1);
+        word_wait(&stage, 1);
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+static void thread_ends_holding(void) {
+    for (how_to_end = 0; how_to_end < 3; how_to_end++) {
+        shared = pair_warm(0);
+        stage = 0;
+        void *thread = in_thread(put_and_end, NULL);
+        if (how_to_end == 2) {
+            word_wait(&stage, 0);
+            pthread_cancel((pthread_t)(uintptr_t)thread);
+            word_set(&stage, 2);
+        }
+        joined(thread);
+        arrives(&shared, (int)window_ms() - 20);
+        exchange(&shared);
+        close(shared.ours);
+        ends(&shared, 100);
+    }
+}
+
+const struct test_case thread_cases[] = {
+    {"a thread is blocked in recv while another one writes", blocked_in_recv},
+    {"a thread is blocked in poll while another one writes", blocked_in_poll},
+    {"a thread is blocked in select while another one writes", blocked_in_select},
+    {"a thread is blocked in epoll_wait while another one writes", blocked_in_epoll},
+    {"the halves of a message by two threads", halves_by_two_threads},
+    {"many threads write whole records", many_writers},
+    {"a number is born again after close", reborn_after_close},
+    {"a number is born again after syscall(SYS_close)", reborn_after_syscall},
+    {"a number is born again after close_range", reborn_after_close_range},
+    {"a number is born again after a close that nobody sees", reborn_after_unseen_close},
+    {"a thread ends holding", thread_ends_holding},
+    {NULL, NULL},
+};

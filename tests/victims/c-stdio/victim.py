@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""stdio over a socket: the writes happen inside libc."""
+
+from pathlib import Path
+
+from harness import compile_c
+from runner import Victim, run_client
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    binary = compile_c(HERE / "client.c")
+    return run_client(treatment, scratch, lambda port: [binary, port, EXCHANGES], b"order=one", EXCHANGES)
+
+
+VICTIM = Victim(
+    story="a C program with fdopen, fprintf and fflush over a socket, as the textbooks show it",
+    sick="client",
+    needs=("gcc",),
+    measure=measure,
+)

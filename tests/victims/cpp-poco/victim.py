@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""C++ streams over a socket: std::endl flushes."""
+
+from pathlib import Path
+
+from runner import Victim, build, made, run_line_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def binary():
+    def make(draft):
+        build(["g++", "-O1", "-o", f"{draft}/server", HERE / "server.cpp", "-lPocoNet", "-lPocoFoundation"])
+
+    return made(HERE / "server.cpp", make) / "server"
+
+
+def measure(treatment, scratch):
+    server = binary()
+    return run_line_server(treatment, scratch, lambda port: [server, port], EXCHANGES)
+
+
+VICTIM = Victim(
+    story="a line server on POCO's TCPServer and SocketStream, where std::endl is a send",
+    sick="server",
+    needs=("g++",),
+    packages=("libpoco-dev",),
+    measure=measure,
+)

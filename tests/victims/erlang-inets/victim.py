@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""Erlang's own web server (inets) with a small file; Erlang sets TCP_NODELAY=0 by itself."""
+
+from runner import Victim, run_http_server
+
+EXCHANGES = 15
+BODY = b"a small file\n" * 20
+_START = """inets:start(), {{ok, _}} = inets:start(httpd, [{{port, {port}}}, {{bind_address, {{127,0,0,1}}}},
+ {{server_name, "localhost"}}, {{server_root, "{root}"}}, {{document_root, "{root}"}}, {{keep_alive, true}},
+ {{keep_alive_timeout, 60}}, {{max_keep_alive_request, 10000}}])."""
+
+
+def measure(treatment, scratch):
+    files = scratch / "files"
+    files.mkdir()
+    (files / "small.txt").write_bytes(BODY)
+
+    def command(port):
+        return ["erl", "-noshell", "-noinput", "+S", "1", "-eval", _START.format(port=port, root=files)]
+
+    def emulator(server):
+        for pid in server.processes():
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
+                if name.read().startswith("beam"):
+                    return pid
+        raise AssertionError("no Erlang emulator")
+
+    return run_http_server(treatment, scratch, command, EXCHANGES, "/small.txt", BODY, pid=emulator,
+                           HOME=scratch)
+
+
+VICTIM = Victim(
+    story="httpd of Erlang's inets sends header and file apart (gen_tcp has {nodelay, false} by default)",
+    sick="server",
+    needs=("erl",),
+    packages=("erlang-inets",),
+    measure=measure,
+)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""hyper 0.13 behind a wrapper type that forgets the vectored write: head and body of a response apart."""
+
+from pathlib import Path
+
+from runner import Victim, build, made, run_http_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 20
+
+
+def server():
+    """The binary, built from crates of mid-2020."""
+    def make(draft):
+        build(["cargo", "build", "--quiet", "--release", "--jobs", "1", "--target-dir", draft,
+               "--manifest-path", f"{draft}/Cargo.toml"], seconds=500)
+
+    def copy_and_make(draft):
+        build(["cp", "-r", HERE / "Cargo.toml", HERE / "src", draft])
+        make(draft)
+
+    return made(HERE, copy_and_make) / "release" / "hyper-writev"
+
+
+def measure(treatment, scratch):
+    binary = server()
+    return run_http_server(treatment, scratch, lambda port: [binary, port], EXCHANGES, "/order",
+                           b"you asked for /order\n")
+
+
+VICTIM = Victim(
+    story="Avast's urlite: a type around TcpStream without vectored writes, hyper 0.13 with http1_writev(true)",
+    sick="server",
+    needs=("cargo",),
+    measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    heavy=True,
+)

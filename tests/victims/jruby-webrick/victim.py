@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""WEBrick on JRuby under load."""
+
+from runner import Victim, measure_load
+from runner.victims import HOME
+
+
+def measure(treatment, scratch):
+    def command(port):
+        return ["jruby", HOME / "webrick" / "server.rb", port]
+
+    return measure_load(treatment, scratch, command, "/order")
+
+
+VICTIM = Victim(
+    story="JRuby and Puma: 1405 requests a second without TCP_CORK, 12245 with; here WEBrick on JRuby",
+    sick="server",
+    needs=("jruby", "wrk"),
+    measure=measure,
+    heavy=True,
+)

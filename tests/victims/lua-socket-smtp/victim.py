@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""LuaSocket's smtp module pumps a mail chunk by chunk: headers, body, final dot."""
+
+from pathlib import Path
+
+from runner import SmtpPeer, Victim, run_mailer
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    peer = SmtpPeer()
+    result = run_mailer(treatment, scratch,
+                        lambda port: ["lua5.4", HERE / "client.lua", port, EXCHANGES], peer, EXCHANGES)
+    assert len(peer.mails) == EXCHANGES
+    assert all(b"this is mail %d." % number in mail for number, mail in enumerate(peer.mails, 1)), peer.mails
+    return result
+
+
+VICTIM = Victim(
+    story="LuaSocket's socket.smtp sends headers, body and the final dot as an LTN12 pump hands them over",
+    sick="client",
+    needs=("lua5.4",),
+    measure=measure,
+)

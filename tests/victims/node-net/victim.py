@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""A server on Node's net module: every socket.write is tried at once, noDelay is off by default."""
+
+from pathlib import Path
+
+from runner import Victim, run_line_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    return run_line_server(treatment, scratch, lambda port: ["node", HERE / "server.js", port], EXCHANGES)
+
+
+VICTIM = Victim(
+    story="a line server on Node's net module, with setNoDelay(false): two socket.write calls an answer",
+    sick="server",
+    needs=("node",),
+    measure=measure,
+)

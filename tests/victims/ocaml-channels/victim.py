@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""OCaml's channels over a socket; a process a connection."""
+
+from pathlib import Path
+
+from runner import Victim, build, made, run_line_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def binary():
+    def make(draft):
+        build(["cp", HERE / "server.ml", draft])
+        build(["ocamlopt", "unix.cmxa", "server.ml", "-o", "server"], cwd=draft)
+
+    return made(HERE / "server.ml", make) / "server"
+
+
+def measure(treatment, scratch):
+    server = binary()
+    return run_line_server(treatment, scratch, lambda port: [server, port], EXCHANGES)
+
+
+VICTIM = Victim(
+    story="OCaml's Unix.establish_server: %! flushes a channel, a process serves each connection",
+    sick="server",
+    needs=("ocamlopt",),
+    measure=measure,
+)

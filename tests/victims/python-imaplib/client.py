@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""client.py PORT MAILS: appends mails to a mailbox over one connection."""
+
+import imaplib
+import sys
+
+port, mails = map(int, sys.argv[1:])
+session = imaplib.IMAP4("127.0.0.1", port)
+session.login("me", "secret")
+for number in range(mails):
+    status, said = session.append("Sent", "", None, b"Subject: %d\r\n\r\nDear b\r\n" % number)
+    assert status == "OK", said
+session.logout()

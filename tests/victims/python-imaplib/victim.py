@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Python's imaplib: APPEND sends the literal, then a line's end by a send of its own."""
+
+from pathlib import Path
+
+from runner import ImapPeer, Victim, run_mailer
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    peer = ImapPeer()
+    result = run_mailer(treatment, scratch,
+                        lambda port: ["/usr/bin/python3", HERE / "client.py", port, EXCHANGES], peer, EXCHANGES)
+    assert peer.literals == [b"Subject: %d\r\n\r\nDear b\r\n" % number for number in range(EXCHANGES)]
+    return result
+
+
+VICTIM = Victim(
+    story="imaplib's append sends a mail and the line's end after it apart (Lib/imaplib.py, _command)",
+    sick="client",
+    needs=("/usr/bin/python3",),
+    measure=measure,
+)

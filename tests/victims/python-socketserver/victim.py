@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Python's socketserver: wfile is unbuffered, each write is a send; a thread a connection."""
+
+from pathlib import Path
+
+from runner import Victim, run_line_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    return run_line_server(treatment, scratch, lambda port: ["/usr/bin/python3", HERE / "server.py", port],
+                           EXCHANGES)
+
+
+VICTIM = Victim(
+    story="a line server on Python's socketserver, whose StreamRequestHandler has wbufsize 0",
+    sick="server",
+    needs=("/usr/bin/python3",),
+    measure=measure,
+)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""QNetworkAccessManager of Qt 5 posts to nginx over TLS: header and body apart, a poll between."""
+
+from runner import Victim
+from runner.qnam import measure_qnam
+
+
+def measure(treatment, scratch):
+    return measure_qnam(5, treatment, scratch, tls=True)
+
+
+VICTIM = Victim(
+    story="the same over TLS: two records a request",
+    sick="client",
+    needs=("g++", "pkg-config", "nginx", "openssl"),
+    packages=("qtbase5-dev",),
+    measure=measure,
+)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""QNetworkAccessManager of Qt 5 posts to nginx: header and body apart, a poll between."""
+
+from runner import Victim
+from runner.qnam import measure_qnam
+
+
+def measure(treatment, scratch):
+    return measure_qnam(5, treatment, scratch, tls=False)
+
+
+VICTIM = Victim(
+    story="KDAB's tale of 20 SOAP requests that take a second: QNetworkAccessManager, mended only in Qt 6",
+    sick="client",
+    needs=("g++", "pkg-config", "nginx", "openssl"),
+    packages=("qtbase5-dev",),
+    measure=measure,
+)

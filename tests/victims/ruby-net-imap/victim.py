@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""Ruby's Net::IMAP: tag, command, each argument and the line's end are writes; another thread reads."""
+
+from pathlib import Path
+
+from runner import ImapPeer, Victim, run_mailer
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    peer = ImapPeer()
+    result = run_mailer(treatment, scratch,
+                        lambda port: ["ruby", HERE / "client.rb", port, EXCHANGES], peer, EXCHANGES)
+    made = [words for words in peer.commands if words.startswith(b"CREATE")]
+    assert made == [b"CREATE folder%d" % number for number in range(EXCHANGES)], peer.commands
+    return result
+
+
+VICTIM = Victim(
+    story="Net::IMAP, in Ruby's standard library, puts a command out word by word; its receiver is a thread",
+    sick="client",
+    needs=("ruby",),
+    measure=measure,
+)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""A server on Ruby's TCPServer: each print is a write; a thread a connection."""
+
+from pathlib import Path
+
+from runner import Victim, run_line_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    return run_line_server(treatment, scratch, lambda port: ["ruby", HERE / "server.rb", port], EXCHANGES)
+
+
+VICTIM = Victim(
+    story="a line server on Ruby's TCPServer: sockets are born with sync = true, each print goes out alone",
+    sick="server",
+    needs=("ruby",),
+    measure=measure,
+)

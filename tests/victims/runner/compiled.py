@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Compiles or installs what a victim needs, once, and remembers it in the build root."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+from harness import BUILD_ROOT
+
+
+
+def made(source, make, *salt):
+    """The folder that `make(draft folder)` filled, made anew only if `source` or `salt` changed.
+
+    `source` is a file or a folder.
+    """
+    digest = hashlib.sha256(repr(salt).encode())
+    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.read_bytes())
+    home = source if source.is_dir() else source.parent
+    folder = BUILD_ROOT / "test-bin" / f"{home.name}-{digest.hexdigest()[:12]}"
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = tempfile.mkdtemp(dir=folder.parent, prefix=f".{home.name}-")
+    os.chmod(draft, 0o755)
+    make(draft)
+    try:
+        os.rename(draft, folder)
+    except OSError:
+        shutil.rmtree(draft)  # another run was first
+    return folder
+
+
+def build(command, cwd=None, seconds=100, **variables):
+    """Run a compiler or installer with low priority; what it says counts only when it fails."""
+    done = subprocess.run(["nice", "-n", "15", *map(str, command)], cwd=cwd, timeout=seconds, check=False,
+                          env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, f"{command} has failed:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def compiled(source, *command):
+    """The binary that `command`, with -o FILE and the source behind it, makes of one source file."""
+    return made(source, lambda draft: build([*command, "-o", f"{draft}/{source.stem}", source]),
+                command) / source.stem
+
+

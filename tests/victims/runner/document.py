@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""docs/gallery.md, written from a run: rows that were not measured this time stay as they are."""
+
+import datetime
+import re
+
+from harness import SOURCE_ROOT
+
+from .victims import load, victims
+from .wells import MODES, load_well, wells
+
+_HOME = SOURCE_ROOT / "docs" / "gallery.md"
+_HEAD = """\
+# The gallery
+
+Real programs with the write-write-read stall, unmodified, bare and under every mode, and beside them what two simple
+preloads would have done: `socket-nodelay` sets TCP_NODELAY on every stream socket that `socket()` makes,
+`cork-nodelay` corks the sockets whose program asks for TCP_NODELAY, as libautocork (2007) did.
+
+Written by `scripts/gallery --all --update-docs`; what the programs need is installed by `scripts/setup --gallery`.
+The tests (`meson test --suite victims`) judge all but those marked heavy: the stall is gone (under 5 ms at the
+median) in nodelay, cork, coalesce and auto, and stays (over 30 ms) bare, in off and in observe.
+"""
+_CELLS = """
+## Times
+
+Median milliseconds of an exchange over loopback, and data segments of the sick side in it.  Under load (marked: wrk,
+one thread, ten connections) the median latency and the requests a second.  Times of whole runs for git and msmtp.
+"""
+_STORIES = """
+## Where the stories come from
+
+| name | sick | story |
+|---|---|---|
+"""
+_WELL = """
+## Programs that are well
+
+Nothing may change in them: the calls on connections and the new processes and threads of each process, under strace,
+bare and treated, are the same, but for the queries of inherited descriptors that promise 6 of
+[the design](design.md) names.
+
+"""
+_DATE = "\nThe rows were measured on the days that they name, on Linux with two shared cores.\n"
+
+
+def _cell(measurement):
+    text = f"{measurement.median:.2f}"
+    if measurement.segments is not None:
+        text += f" · {measurement.segments:.1f}"
+    if measurement.rates:
+        text += f" · {measurement.rates['treated']:.0f}/s"
+    return text
+
+
+def _old_rows():
+    """name -> its row (the cells) of the document as it is; tables are told apart by their width."""
+    rows = {}
+    if _HOME.exists():
+        for line in _HOME.read_text("utf-8").splitlines():
+            if line.startswith("| `"):
+                cells = [cell.strip() for cell in line.strip("|").split("|")]
+                rows[re.sub(r"`", "", cells[0]), len(cells)] = cells
+    return rows
+
+
+def _table(head, names, fresh, old):
+    """Markdown lines; `fresh` is name -> list of cells behind the name (None: as before)."""
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name in names:
+        before = old.get((name, len(head)), [f"`{name}`"] + ["?"] * (len(head) - 1))
+        cells = fresh.get(name)
+        row = before if cells is None else [f"`{name}`"] + [new if new is not None else kept
+                                                            for new, kept in zip(cells, before[1:])]
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _notes(results):
+    """What the victims were compared with besides."""
+    lines = []
+    for name, columns in results.items():
+        for column, measurement in columns.items():
+            parts = [f"{key} {value:.0f} requests a second" for key, value in measurement.rates.items()]
+            parts += [f"{key} {value:.2f} ms" for key, value in measurement.compared.items()]
+            if parts and column in ("nodelay", "cork", "coalesce", "auto"):
+                lines.append(f"- `{name}`, {column}: {', '.join(parts)}")
+    return lines
+
+
+def _old_notes(fresh):
+    if not _HOME.exists():
+        return []
+    return [line for line in _HOME.read_text("utf-8").splitlines()
+            if (found := re.match(r"- `([\w-]+)`, (\w+):", line)) and found.groups() not in fresh]
+
+
+def update(columns, results, unchanged):
+    """Write the document; `results`: name -> column -> Measurement, `unchanged`: name -> mode -> verdict."""
+    old, today = _old_rows(), datetime.date.today().isoformat()
+    names = victims(heavy=True)
+    times = {name: [*(_cell(done[column]) if column in done else None for column in columns), today]
+             for name, done in results.items()}
+    verdicts = {name: [*(found.get(mode) for mode in MODES), today] for name, found in unchanged.items()}
+    fresh = _notes(results)
+    keys = {re.match(r"- `([\w-]+)`, (\w+):", line).groups() for line in fresh}
+    stories = [f"| {name}{' (heavy)' if load(name).heavy else ''} | {load(name).sick} | {load(name).story} |"
+               for name in names]
+    stories += [f"| {name} | well | {load_well(name).story} |" for name in wells()]
+    _HOME.write_text(
+        _HEAD + _CELLS + "\n" + _table(["program", *columns, "day"], names, times, old) +
+        "\n" + "\n".join(sorted(_old_notes(keys) + fresh)) + "\n" + _DATE +
+        _WELL + _table(["program", *MODES, "day"], wells(), verdicts, old) +
+        _STORIES + "\n".join(stories) + "\n", "utf-8")

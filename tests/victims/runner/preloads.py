@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""What two simple preloads would have done: columns of the table that nothing judges."""
+
+from harness import compile_c
+
+from .treatments import Treatment
+from .victims import HOME
+
+SIMPLE = ("socket-nodelay", "cork-nodelay")
+
+
+def simple(name):
+    """The Treatment of one of SIMPLE, compiled if need be."""
+    library = compile_c(HOME / "preloads" / f"{name.replace('-', '_')}.c", "-shared", "-fPIC")
+    return Treatment(name, "any", library)

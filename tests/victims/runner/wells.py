@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""A program that is well, and how its traces of system calls are compared.
+
+A folder beside this one with a `well.py` that defines WELL.  Its drive(command prefix, env, scratch) runs
+the program, started as `prefix + its own command`, through the same exchanges each time.  The trace of each
+process, in the order in which processes appear, is made comparable: addresses, times, numbers of processes and
+what the loader does are left out, as is what depends on the scheduler.
+"""
+
+import importlib.util
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from harness import strace
+from harness.shape import added, is_promised
+
+from .treatments import BARE, TREATMENTS
+from .victims import HOME, missing
+
+# In the other modes a turn may cost a push, and a thread is started (docs/design.md, promise 6).
+MODES = ("off", "observe", "nodelay", "auto")
+
+# Calls about connections.  Everything else (memory, time, locks, signals, files, waits whose number depends on how
+# fast the other side is) differs between two bare runs already.
+_JUDGED = {"socket", "connect", "bind", "listen", "accept", "accept4", "setsockopt", "getsockopt", "shutdown",
+           "getsockname", "getpeername", "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom", "recvmsg",
+           "write", "writev", "read", "readv", "sendfile", "splice", "clone", "clone3", "fork", "vfork",
+           "ioctl", "socketpair"}
+_ON_DESCRIPTOR = {"read", "readv", "write", "writev", "ioctl", "setsockopt", "getsockopt", "sendfile", "send",
+                  "sendto", "sendmsg", "recv", "recvfrom", "recvmsg", "shutdown"}
+
+
+@dataclass(frozen=True)
+class Well:
+    """A program in which nothing may change.
+
+    drive(prefix, env, scratch) -> the file of the trace is written by `prefix`, which strace is part of
+    """
+    story: str
+    needs: tuple
+    drive: Callable
+    packages: tuple = ()
+    name: str = ""
+
+    def missing(self):
+        return missing((*self.needs, "strace"), self.packages)
+
+    def trace(self, treatment):
+        """process -> its comparable calls, in order of appearance."""
+        with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as folder:
+            log = Path(folder) / "trace"
+            settings = [word for name, value in treatment.env().items()
+                        if name == "LD_PRELOAD" or name.startswith("UNSTALL_") for word in ("-E", f"{name}={value}")]
+            prefix = ["strace", "-f", "-qq", "-yy", "-s", "0", "-o", log, *settings]
+            self.drive(prefix, BARE.env(), Path(folder))
+            calls, pids = strace.parse(log.read_text("utf-8", "replace"))
+        if treatment.preload:
+            assert any(call.name == "openat" and call.has("libunstall") for call in calls), "not loaded"
+        return [[shape(call, pids) for call in calls if call.pid == pid and is_judged(call)] for pid in pids]
+
+    def verdict(self, mode, bare=None):
+        """`same`, perhaps with the number of promised calls, or what differs."""
+        bare = bare or self.trace(BARE)
+        return compare(bare, self.trace(TREATMENTS[mode]))
+
+    def verdicts(self):
+        bare = self.trace(BARE)
+        return {mode: self.verdict(mode, bare) for mode in MODES}
+
+
+def is_judged(call):
+    """Whether a call is about a TCP connection, its making, or a new process or thread."""
+    if call.name not in _JUDGED or call.errno in ("EAGAIN", "EINTR"):
+        return False
+    return call.name not in _ON_DESCRIPTOR or bool(re.match(r"\d+<(TCP|socket:)", call.args))
+
+
+def shape(call, pids):
+    """A call without what differs between two runs of the same."""
+    text = f"{call.name}({call.args}) = {call.result} {call.errno}".strip()
+    text = re.sub(r"<(TCP\w*|UNIX\w*|UDP\w*|\w+):\[[^<>]*(<[^<>]*>)?[^<>]*\]>", r"<\1>", text)
+    text = re.sub(r"0x[0-9a-f]+", "PTR", text)
+    text = re.sub(r"parent_tid=\[\d+\]", "parent_tid=[TID]", text)
+    text = re.sub(r"htons\(\d+\)", "htons(PORT)", text)
+    text = text.replace(" ,", ",")
+    for pid in pids:
+        text = re.sub(rf"(?<!\d){pid}(?!\d)", "PID", text)
+    return text
+
+
+def compare(bare, treated):
+    """What `treated` has that `bare` has not: `same` when promise 6 names all of it."""
+    if len(bare) != len(treated):
+        return f"{len(treated)} processes and threads, bare {len(bare)}"
+    promised = 0
+    for one, other in zip(bare, treated):
+        extra = added(one, other)
+        if extra is None:
+            lost = next((line for line, twin in zip(one, other) if line != twin), "its length")
+            return f"another trace, at {lost}"
+        strange = [line for line in extra if not is_promised(line)]
+        if strange:
+            return f"an added {strange[0]}"
+        promised += len(extra)
+    return f"same, and {promised} queries" if promised else "same"
+
+
+def wells():
+    """The names of all programs that are well."""
+    return sorted(path.parent.name for path in HOME.glob("*/well.py"))
+
+
+def load_well(name):
+    spec = importlib.util.spec_from_file_location(f"well_{name}", HOME / name / "well.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return Well(**{**vars(module.WELL), "name": name})

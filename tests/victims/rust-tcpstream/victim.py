@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""A server on Rust's standard library: TcpStream buffers nothing."""
+
+from pathlib import Path
+
+from runner import Victim, compiled, run_line_server
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+
+
+def measure(treatment, scratch):
+    binary = compiled(HERE / "server.rs", "rustc", "--edition=2018", "-O")
+    return run_line_server(treatment, scratch, lambda port: [binary, port], EXCHANGES)
+
+
+VICTIM = Victim(
+    story="a line server on Rust's std::net::TcpStream: each write_all is a send",
+    sick="server",
+    needs=("rustc",),
+    measure=measure,
+)

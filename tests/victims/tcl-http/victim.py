@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Tcl's http package: the head is flushed, the query follows from an event."""
+
+from pathlib import Path
+
+from runner import Victim, run_client
+
+HERE = Path(__file__).parent
+EXCHANGES = 15
+BODY = "order=" + "x" * 94
+
+
+def measure(treatment, scratch):
+    def command(port):
+        return ["tclsh", HERE / "client.tcl", port, EXCHANGES, BODY]
+
+    return run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
+
+
+VICTIM = Victim(
+    story="Tcl's http::geturl flushes head and -query apart, with a turn of the event loop between",
+    sick="client",
+    needs=("tclsh",),
+    measure=measure,
+)
