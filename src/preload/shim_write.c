@@ -325,6 +325,8 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     c = with_ticker(c, o, &w);
     if (UNLIKELY(!c))
         return shim_forward(o);
+    if (UNLIKELY((w.more || w.special) && c->gather))
+        hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
     struct policy_limits limits = limits_now();
     struct policy_action action = decide(c, &limits, &w);
     bool was_held = c->held;

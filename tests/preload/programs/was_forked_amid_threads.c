@@ -7,10 +7,14 @@
 
 enum { MAKERS = 4 };
 
+/* Each new thread gets a copy of it, made under the lock that the child must not need. */
+static __thread char much[1 << 19] = {1};
+
 static volatile bool enough;
 
 static void *nothing(void *unused)
 {
+    much[0] = 2;
     return unused;
 }
 

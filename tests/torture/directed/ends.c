@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The end of a process, or of a descriptor, while bytes are held: all that was
+ * accepted arrives, however slow the peer is.
+ */
+#include "directed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How much the child's calls accepted. */
+static uint64_t *accepted;
+
+static void end_by_exit(void) {
+    exit(0);
+}
+
+static void end_by_underscore(void) {
+    _exit(0);
+}
+
+static void end_by_quick_exit(void) {
+    quick_exit(0);
+}
+
+static void end_by_group(void) {
+    syscall(SYS_exit_group, 0);
+}
+
+static void end_by_abort(void) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    abort();
+}
+
+static void end_by_main_thread(void) {
+    pthread_exit(NULL);
+}
+
+static void (*const all_ends[])(void) = {end_by_exit,  end_by_underscore, end_by_quick_exit,
+                                         end_by_group, end_by_abort,      end_by_main_thread};
+enum { ENDS = sizeof(all_ends) / sizeof(all_ends[0]) };
+
+/* A child with a connection of its own whose other end the parent keeps. */
+static pid_t child_with(struct pair *p, int options, void (*act)(struct pair *)) {
+    if (!accepted)
+        accepted = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *p = pair_warm(options);
+    pid_t pid = fork();
+    if (pid == 0) {
+        act(p);
+        fail("the child did not end");
+    }
+    close(p->ours);
+    return pid;
+}
+
+static void all_arrives(struct pair *p, pid_t pid, int ms) {
+    int status;
+    waitpid(pid, &status, 0);
+    CHECK(status == 0 || WIFSIGNALED(status), "the child ended with %x", (unsigned)status);
+    p->put = *accepted;
+    ends(p, ms);
+    raw(SYS_close, p->theirs, 0, 0, 0, 0, 0);
+}
+
+static int which;
+
+static void hold_and_end(struct pair *p) {
+    put_all(p, 100);
+    put_all(p, 40);
+    *accepted = p->put;
+    all_ends[which]();
+}
+
+static void every_end_while_holding(void) {
+    for (which = 0; which < ENDS; which++) {
+        struct pair p;
+        pid_t pid = child_with(&p, 0, hold_and_end);
+        all_arrives(&p, pid, 500);
+    }
+}
+
+static void fill_and_end(struct pair *p) {
+    fcntl(p->ours, F_SETFL, O_NONBLOCK);
+    put_until_full(p, 700);
+    put_until_full(p, 10);
+    *accepted = p->put;
+    all_ends[which]();
+}
+
+/* The peer reads nothing for two seconds: the kernel has no room for what was gathered. */
+static void end_with_a_full_socket(void) {
+    for (which = 0; which < 3; which++) {
+        struct pair p;
+        pid_t pid = child_with(&p, SMALL_BUFFERS, fill_and_end);
+        raw_sleep(2000);
+        all_arrives(&p, pid, 3000);
+    }
+}
+
+/* ---- descriptors ----------------------------------------------------- */
+
+static void close_full(unsigned limit) {
+    struct rlimit files = {limit, limit};
+    for (int way = 0; way < 3; way++) {
+        struct pair p = pair_warm(SMALL_BUFFERS);
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        put_until_full(&p, 700);
+        put_until_full(&p, 10);
+        if (limit)
+            CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0, "RLIMIT_NOFILE: %s", strerror(errno));
+        if (way == 0)
+            close(p.ours);
+        else if (way == 1)
+            dup2(0, p.ours);
+        else
+            close_range((unsigned)p.ours, (unsigned)p.ours, 0);
+        raw_sleep(300);
+        ends(&p, 3000);
+    }
+}
+
+static void close_with_a_full_socket(void) {
+    close_full(0);
+}
+
+static void close_with_a_full_socket_and_no_descriptor(void) {
+    close_full(128);
+}
+
+/* Shut down for writing though there is no room. */
+static void shutdown_with_a_full_socket(void) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    put_until_full(&p, 700);
+    put_until_full(&p, 10);
+    CHECK(shutdown(p.ours, SHUT_WR) == 0, "shutdown: %s", strerror(errno));
+    raw_sleep(window_ms() + 50);
+    ends(&p, 3000);
+}
+
+/* As many descriptors as may be, and none for us. */
+static void no_descriptor_left(void) {
+    struct rlimit files = {130, 130};
+    struct pair p = pair_warm(0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0, "RLIMIT_NOFILE");
+    while (dup(0) >= 0)
+        ;
+    CHECK(errno == EMFILE, "dup: %s", strerror(errno));
+    for (int i = 0; i < 5; i++)
+        exchange(&p);
+    put_all(&p, 100);
+    close(p.ours);
+    ends(&p, 300);
+}
+
+/* No second thread may be had: nothing is held, nothing stalls, nothing is lost. */
+static void no_thread_left(void) {
+    struct rlimit processes = {1, 1};
+    if (setrlimit(RLIMIT_NPROC, &processes) != 0)
+        return;
+    if (getuid() == 0 && setresuid(12345, 12345, 12345) != 0)
+        return;
+    struct pair p = pair_warm(0);
+    for (int i = 0; i < 5; i++)
+        exchange(&p);
+    put_all(&p, 100);
+    arrives(&p, 1000);
+    close(p.ours);
+    ends(&p, 300);
+}
+
+/* Shared with a copy: the first close is none. */
+static void one_of_two_numbers_closes(void) {
+    struct pair p = pair_warm(0);
+    for (int round = 0; round < 4; round++) {
+        int copy = dup(p.ours), own = p.ours;
+        put_all(&p, 100);
+        p.ours = copy;
+        put_all(&p, 50);
+        close(own);
+        put_all(&p, 30);
+        exchange(&p);
+    }
+    close(p.ours);
+    ends(&p, 300);
+}
+
+const struct test_case end_cases[] = {
+    {"every end of a process while holding", every_end_while_holding},
+    {"the end of a process with a full socket", end_with_a_full_socket},
+    {"close with a full socket", close_with_a_full_socket},
+    {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
+    {"shutdown with a full socket", shutdown_with_a_full_socket},
+    {"no descriptor to spare", no_descriptor_left},
+    {"no thread to be had", no_thread_left},
+    {"one of two numbers closes", one_of_two_numbers_closes},
+    {NULL, NULL},
+};
