@@ -105,6 +105,7 @@ void gather_sent(struct conn *c, size_t sent) {
 
 void conn_keep_error(struct conn *c, int error) {
     c->kept_error = error;
+    c->policy.established = false; /* the next write is the kernel's to refuse */
 }
 
 /* Not the connection's fate, only "not now". */

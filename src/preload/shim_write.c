@@ -183,6 +183,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
         return fail(error, o->flags);
     }
     if (sent < 0 && gather_length(c) == 0 && sent != -EAGAIN) {
+        c->policy.established = false;
         conn_unlock(c);
         return fail((int)-sent, o->flags);
     }
@@ -273,6 +274,8 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
             if (held && !c->held)
                 ticker_watch(c);
             c->held = held;
+            if (saved == EPIPE || saved == ECONNRESET || saved == ETIMEDOUT)
+                c->policy.established = false; /* and of the next writes none is gathered */
         }
     }
     if (still)
