@@ -153,9 +153,9 @@ static bool set_verbose(struct config *c, const char *value) {
 
 static bool apply(struct config *c, const char *name, const char *value, const char **expected) {
 #define VARIABLE(known, form, setter) \
-    if (strcmp(name, known) == 0) { \
-        *expected = form; \
-        return setter; \
+    if (strcmp(name, known) == 0) {   \
+        *expected = form;             \
+        return setter;                \
     }
     VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto", set_mode(c, value))
     VARIABLE("UNSTALL_NODELAY", "late or always", set_nodelay(c, value))
@@ -307,8 +307,7 @@ void config_load(char **environment, const char *program) {
                 (strcmp(name, "UNSTALL_LOG") == 0) != (pass == 0))
                 continue;
             const char *kept = keep(value);
-            enum config_result result =
-                kept ? config_set(c, name, kept, &expected) : CONFIG_BAD;
+            enum config_result result = kept ? config_set(c, name, kept, &expected) : CONFIG_BAD;
             if (result == CONFIG_OK && pass == 0)
                 log_use(c->log);
             if (result != CONFIG_OK)

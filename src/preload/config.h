@@ -18,7 +18,8 @@
 #include "text.h"
 
 enum {
-    WINDOW_MIN_US = 500, /* below it a window is not real: docs/kernel.md, "A thread that ends a window" */
+    WINDOW_MIN_US =
+        500, /* below it a window is not real: docs/kernel.md, "A thread that ends a window" */
     WINDOW_MAX_US = 100000,
     WINDOW_DEFAULT_US = 1000,
     SMALL_MAX = 65536,
@@ -32,8 +33,8 @@ struct port_range {
 };
 
 struct peer_range {
-    uint8_t family;    /* AF_INET or AF_INET6 */
-    uint8_t bits;      /* of the prefix */
+    uint8_t family; /* AF_INET or AF_INET6 */
+    uint8_t bits;   /* of the prefix */
     bool exclude;
     uint8_t address[16];
 };
@@ -44,7 +45,7 @@ struct config {
     bool quiet;          /* a seccomp filter is installed: make no call of our own */
     bool always_nodelay; /* UNSTALL_NODELAY=always */
     bool override;
-    bool children;       /* children run with us */
+    bool children; /* children run with us */
     uint8_t verbose;
     uint32_t window_us;
     uint32_t small;

@@ -28,8 +28,8 @@ void conn_lock_slow(struct conn *c, uint32_t seen) {
     uint32_t free_word = fork_generation << 2;
     for (int i = 0;; i++) {
         if (seen >> 2 != fork_generation) {
-            if (__atomic_compare_exchange_n(&c->lock, &seen, free_word | 1, false,
-                                            __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            if (__atomic_compare_exchange_n(&c->lock, &seen, free_word | 1, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED)) {
                 conn_repair(c);
                 return;
             }

@@ -54,12 +54,12 @@ struct conn_counts {
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
-    uint32_t lock;      /* fork generation << 2 | 0 free, 1 taken, 2 taken and waited for */
-    int fd;             /* one of the descriptors that lead here */
+    uint32_t lock; /* fork generation << 2 | 0 free, 1 taken, 2 taken and waited for */
+    int fd;        /* one of the descriptors that lead here */
     uint32_t refs;
-    uint32_t epoch;     /* of the configuration that `policy.mode` comes from */
+    uint32_t epoch; /* of the configuration that `policy.mode` comes from */
     struct policy policy;
-    uint8_t origin;     /* enum conn_origin */
+    uint8_t origin; /* enum conn_origin */
     bool listener : 1;
     bool mptcp : 1;
     bool judged : 1;    /* the filters have been asked */
@@ -75,12 +75,12 @@ struct conn {
     uint32_t doubt;     /* the doubt epoch at which policy.nodelay was certain */
     uint32_t idle_ticks;
     uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */
-    uint64_t held_tick; /* the ticker's count when the hold or gathering began */
+    uint64_t held_tick;  /* the ticker's count when the hold or gathering began */
     const struct thread *turn_owner;
     struct gather *gather;
     struct conn *next_ticking;
     struct conn *next_free;
-    uint64_t cookie;    /* SO_COOKIE; 0: not asked */
+    uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
 } __attribute__((aligned(64)));
 

@@ -12,7 +12,6 @@
 #include "shim.h"
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
-#define ALSO(other, name) \
-    extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
+#define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
 
 #endif

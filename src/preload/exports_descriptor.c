@@ -98,49 +98,34 @@ ALSO(__fcntl, fcntl)
  * number that we do not know (clone, vfork …) sees no frame of ours. */
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     switch (n) {
-    case SYS_write:
-        return write((int)a, (const void *)b, (size_t)c);
-    case SYS_writev:
-        return writev((int)a, (const struct iovec *)b, (int)c);
+    case SYS_write: return write((int)a, (const void *)b, (size_t)c);
+    case SYS_writev: return writev((int)a, (const struct iovec *)b, (int)c);
     case SYS_sendto:
         return sendto((int)a, (const void *)b, (size_t)c, (int)d,
                       (__CONST_SOCKADDR_ARG)(const struct sockaddr *)e, (socklen_t)f);
-    case SYS_sendmsg:
-        return sendmsg((int)a, (const struct msghdr *)b, (int)c);
-    case SYS_sendmmsg:
-        return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
+    case SYS_sendmsg: return sendmsg((int)a, (const struct msghdr *)b, (int)c);
+    case SYS_sendmmsg: return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
     case SYS_pwritev2: /* the kernel's own form has the offset in two halves, of which 64 bits use one */
         return pwritev2((int)a, (const struct iovec *)b, (int)c, d, (int)f);
-    case SYS_sendfile:
-        return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
+    case SYS_sendfile: return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
     case SYS_splice:
         return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
-    case SYS_read:
-        return read((int)a, (void *)b, (size_t)c);
-    case SYS_readv:
-        return readv((int)a, (const struct iovec *)b, (int)c);
+    case SYS_read: return read((int)a, (void *)b, (size_t)c);
+    case SYS_readv: return readv((int)a, (const struct iovec *)b, (int)c);
     case SYS_recvfrom:
         return recvfrom((int)a, (void *)b, (size_t)c, (int)d, (__SOCKADDR_ARG)(struct sockaddr *)e,
                         (socklen_t *)f);
-    case SYS_recvmsg:
-        return recvmsg((int)a, (struct msghdr *)b, (int)c);
-    case SYS_close:
-        return close((int)a);
-    case SYS_close_range:
-        return close_range((unsigned)a, (unsigned)b, (int)c);
-    case SYS_exit_group:
-        process_ends();
-        break;
+    case SYS_recvmsg: return recvmsg((int)a, (struct msghdr *)b, (int)c);
+    case SYS_close: return close((int)a);
+    case SYS_close_range: return close_range((unsigned)a, (unsigned)b, (int)c);
+    case SYS_exit_group: process_ends(); break;
     case SYS_unshare:
-    case SYS_setns:
-        process_wants_one_thread();
-        break;
+    case SYS_setns: process_wants_one_thread(); break;
     case SYS_execve:
     case SYS_execveat:
         process_is_replaced();
         return process_stays((int)REAL(syscall)(n, a, b, c, d, e, f));
-    case SYS_prctl:
-        return prctl((int)a, b, c, d, e);
+    case SYS_prctl: return prctl((int)a, b, c, d, e);
     case SYS_io_uring_setup: {
         long ring = REAL(syscall)(n, a, b, c, d, e, f);
         if (ring >= 0)
@@ -156,8 +141,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
             process_filtered(result >= 0);
         return result;
     }
-    default:
-        break;
+    default: break;
     }
     return REAL(syscall)(n, a, b, c, d, e, f);
 }

@@ -99,25 +99,25 @@ EXPORT int fexecve(int fd, char *const argv[], char *const environment[]) {
     return process_stays(REAL(fexecve)(fd, argv, environment));
 }
 
-EXPORT int execveat(int directory, const char *path, char *const argv[],
-                    char *const environment[], int flags) {
+EXPORT int execveat(int directory, const char *path, char *const argv[], char *const environment[],
+                    int flags) {
     process_is_replaced();
     return process_stays(REAL(execveat)(directory, path, argv, environment, flags));
 }
 
 /* The list of arguments of execl and its kin as an array on the caller's stack
  * (no malloc: these are async-signal-safe, signal-safety(7)). */
-#define COLLECT(first, last, argv) \
-    size_t count = 1; \
-    va_start(last, first); \
-    while (va_arg(last, const char *)) \
-        count++; \
-    va_end(last); \
+#define COLLECT(first, last, argv)                     \
+    size_t count = 1;                                  \
+    va_start(last, first);                             \
+    while (va_arg(last, const char *))                 \
+        count++;                                       \
+    va_end(last);                                      \
     char **argv = alloca((count + 1) * sizeof(*argv)); \
-    va_start(last, first); \
-    argv[0] = (char *)(uintptr_t)first; \
-    for (size_t i = 1; i <= count; i++) \
-        argv[i] = va_arg(last, char *)
+    va_start(last, first);                             \
+    argv[0] = (char *)(uintptr_t)first;                \
+    for (size_t i = 1; i <= count; i++)                \
+    argv[i] = va_arg(last, char *)
 
 EXPORT int execl(const char *path, const char *first, ...) {
     va_list list;
@@ -198,11 +198,11 @@ EXPORT void thrd_exit(int result) {
 
 /* ---- out of a signal handler ------------------------------------------ */
 
-#define JUMP(name) \
+#define JUMP(name)                                                     \
     EXPORT void name(struct __jmp_buf_tag environment[1], int value) { \
-        nested_abandon(); \
-        REAL(name)(environment, value); \
-        __builtin_unreachable(); \
+        nested_abandon();                                              \
+        REAL(name)(environment, value);                                \
+        __builtin_unreachable();                                       \
     }
 
 JUMP(longjmp)

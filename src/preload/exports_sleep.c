@@ -12,15 +12,15 @@
 
 /* EXPORT type name(parameters): end the turn, then the real call. */
 #define WAIT(type, name, parameters, arguments) \
-    EXPORT type name parameters { \
-        WAITS(); \
-        return REAL(name) arguments; \
+    EXPORT type name parameters {               \
+        WAITS();                                \
+        return REAL(name) arguments;            \
     }
 #define WAIT_UNLESS(condition, type, name, parameters, arguments) \
-    EXPORT type name parameters { \
-        if (!(condition)) \
-            WAITS(); \
-        return REAL(name) arguments; \
+    EXPORT type name parameters {                                 \
+        if (!(condition))                                         \
+            WAITS();                                              \
+        return REAL(name) arguments;                              \
     }
 
 static bool zero(const struct timespec *t) {
@@ -38,9 +38,9 @@ WAIT(int, clock_nanosleep,
 WAIT(int, thrd_sleep, (const struct timespec *request, struct timespec *left), (request, left))
 
 /* semaphores and threads */
-WAIT(int, sem_wait, (sem_t *sem), (sem))
-WAIT(int, sem_timedwait, (sem_t *sem, const struct timespec *until), (sem, until))
-WAIT(int, sem_clockwait, (sem_t *sem, clockid_t clock, const struct timespec *until),
+WAIT(int, sem_wait, (sem_t * sem), (sem))
+WAIT(int, sem_timedwait, (sem_t * sem, const struct timespec *until), (sem, until))
+WAIT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *until),
      (sem, clock, until))
 WAIT(int, pthread_join, (pthread_t thread, void **result), (thread, result))
 WAIT(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
@@ -61,8 +61,8 @@ WAIT_UNLESS(options &WNOHANG, pid_t, wait4,
 WAIT_UNLESS(options &WNOHANG, pid_t, waitpid, (pid_t pid, int *status, int options),
             (pid, status, options))
 ALSO(__waitpid, waitpid)
-WAIT_UNLESS(options &WNOHANG, int, waitid,
-            (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options))
+WAIT_UNLESS(options &WNOHANG, int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
+            (type, id, info, options))
 
 /* signals */
 WAIT(int, sigwait, (const sigset_t *set, int *number), (set, number))
@@ -82,7 +82,7 @@ int bsd_sigpause(int mask) __asm__("sigpause");
 EXPORT int bsd_sigpause(int mask) {
     WAITS();
     return ((int (*)(int))(LOAD(&real_sigpause) ? LOAD(&real_sigpause)
-                                               : real_find(&real_sigpause, "sigpause")))(mask);
+                                                : real_find(&real_sigpause, "sigpause")))(mask);
 }
 
 /* locks on files */
@@ -94,12 +94,12 @@ ALSO(lockf64, lockf)
 /* System V and POSIX messages and semaphores */
 /* One that does not wait is still seen by others (exports_visible.c). */
 #define WAIT_OR_SHOW(waits, type, name, parameters, arguments) \
-    EXPORT type name parameters { \
-        if (waits) \
-            WAITS(); \
-        else \
-            hold_before_visible(); \
-        return REAL(name) arguments; \
+    EXPORT type name parameters {                              \
+        if (waits)                                             \
+            WAITS();                                           \
+        else                                                   \
+            hold_before_visible();                             \
+        return REAL(name) arguments;                           \
     }
 
 static bool may_wait(const struct sembuf *operations, size_t count) {

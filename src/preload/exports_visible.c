@@ -8,9 +8,9 @@
 #include "hold.h"
 
 #define VISIBLE(type, name, parameters, arguments) \
-    EXPORT type name parameters { \
-        hold_before_visible(); \
-        return REAL(name) arguments; \
+    EXPORT type name parameters {                  \
+        hold_before_visible();                     \
+        return REAL(name) arguments;               \
     }
 
 VISIBLE(int, kill, (pid_t pid, int number), (pid, number))

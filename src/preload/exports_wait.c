@@ -23,12 +23,12 @@ static bool asked(int result) {
 }
 
 #define ASK_FIRST(only_writable, with_timeout_zero) \
-    do { \
-        if (hold_before_poll(only_writable)) { \
-            int result = with_timeout_zero; \
-            if (asked(result)) \
-                return result; \
-        } \
+    do {                                            \
+        if (hold_before_poll(only_writable)) {      \
+            int result = with_timeout_zero;         \
+            if (asked(result))                      \
+                return result;                      \
+        }                                           \
     } while (0)
 
 static bool polls_writability(const struct pollfd *fds, nfds_t count) {
@@ -111,7 +111,8 @@ __attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set
 static int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except,
                           struct timeval *timeout) {
     int result;
-    if (UNLIKELY(self.turn != NULL) && !(timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0) &&
+    if (UNLIKELY(self.turn != NULL) &&
+        !(timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0) &&
         select_first(count, in, out, except, NULL, &result))
         return result;
     return REAL(select)(count, in, out, except, timeout);

@@ -74,8 +74,8 @@ static ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
     return moved;
 }
 
-static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset,
-                              size_t bytes, unsigned flags) {
+static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+                              unsigned flags) {
     struct conn *c;
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);

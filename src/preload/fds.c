@@ -11,14 +11,14 @@ enum { POOL_CHUNK = 256, POOL_CHUNKS = FDS_LIMIT / POOL_CHUNK };
 uintptr_t *fds_pages[FDS_PAGES];
 
 static struct conn *pool[POOL_CHUNKS];
-static uint32_t pool_used;        /* connections ever handed out, the free ones included */
+static uint32_t pool_used; /* connections ever handed out, the free ones included */
 static struct conn *pool_free;
 static uint32_t pool_lock;
 static int high;
 
 static void *map(size_t bytes) {
-    long p = raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                  -1, 0);
+    long p =
+        raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
@@ -41,8 +41,8 @@ bool fds_set(int fd, uintptr_t word) {
     }
     STORE_RELEASE(&page[(unsigned)fd % FDS_PAGE], word);
     int seen = LOAD(&high);
-    while (fd >= seen && !__atomic_compare_exchange_n(&high, &seen, fd + 1, false,
-                                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    while (fd >= seen && !__atomic_compare_exchange_n(&high, &seen, fd + 1, false, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED))
         ;
     return true;
 }

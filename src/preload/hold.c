@@ -15,8 +15,8 @@
 #include "ticker.h"
 
 enum {
-    DOUBTS = 32,        /* late pushes made again after a fork before we trust again */
-    FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
+    DOUBTS = 32,         /* late pushes made again after a fork before we trust again */
+    FALLBACK_MSS = 536,  /* RFC 9293, 3.7.1 */
     AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
 };
 
@@ -211,8 +211,8 @@ void hold_join_turn(struct conn *c) {
     }
     if (p->position < UINT16_MAX)
         p->position++;
-    if (UNLIKELY(!self.ends_watched && (p->mode == MODE_COALESCE || p->mode == MODE_CORK ||
-                                        p->mode == MODE_AUTO)))
+    if (UNLIKELY(!self.ends_watched &&
+                 (p->mode == MODE_COALESCE || p->mode == MODE_CORK || p->mode == MODE_AUTO)))
         watch_thread_end();
 }
 
@@ -262,8 +262,8 @@ bool hold_could_go_on(void) {
     conn_lock(c);
     const struct policy *p = &c->policy;
     bool could = c->held || c->gather ||
-                 (p->mode == MODE_AUTO && p->nodelay && !policy_left_alone(p, &(struct policy_limits){
-                                                             .override = config()->override}));
+                 (p->mode == MODE_AUTO && p->nodelay &&
+                  !policy_left_alone(p, &(struct policy_limits){.override = config()->override}));
     conn_unlock(c);
     return could;
 }

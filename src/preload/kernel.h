@@ -14,9 +14,9 @@
 #include "base.h"
 
 struct kernel_segments {
-    uint64_t bytes_sent;    /* payload that left, retransmissions not counted; 0 if unknown */
-    uint64_t bytes_queued;  /* payload still unsent */
-    uint32_t segments_out;  /* data segments that left */
+    uint64_t bytes_sent;   /* payload that left, retransmissions not counted; 0 if unknown */
+    uint64_t bytes_queued; /* payload still unsent */
+    uint32_t segments_out; /* data segments that left */
 };
 
 struct kernel_ops {

@@ -2,17 +2,18 @@
 #include "policy.h"
 
 enum {
-    SURELY_SMALL = 536,       /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
-    SURELY_LARGE = 65536,     /* loopback's MSS is 65 483 */
-    ONE_WAY = 8,              /* small writes without any input ever: a stream */
+    SURELY_SMALL = 536,         /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
+    SURELY_LARGE = 65536,       /* loopback's MSS is 65 483 */
+    ONE_WAY = 8,                /* small writes without any input ever: a stream */
     GATHER_PER_MESSAGE = 16384, /* beyond it a send buffer might be full (tcp(7), tcp_wmem) */
-    WINDOW_END_COST = 4,      /* a hold ended by the window, against one ended by its turn */
+    WINDOW_END_COST = 4,        /* a hold ended by the window, against one ended by its turn */
     WINDOW_END_LIMIT = 16,
-    PENDING_READ = 4096,      /* a read that filled this much probably left something */
+    PENDING_READ = 4096, /* a read that filled this much probably left something */
     GOES_ON = 2,
 };
 
-const char *const mode_names[MODE_COUNT] = {"off", "observe", "nodelay", "cork", "coalesce", "auto"};
+const char *const mode_names[MODE_COUNT] = {"off",  "observe",  "nodelay",
+                                            "cork", "coalesce", "auto"};
 
 static void count16(uint16_t *n) {
     if (*n != UINT16_MAX)
@@ -24,8 +25,9 @@ bool policy_left_alone(const struct policy *p, const struct policy_limits *limit
 }
 
 bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
-    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && !p->unsure && p->established &&
-           !policy_left_alone(p, limits) && (p->mode == MODE_COALESCE || !p->no_more);
+    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && !p->unsure &&
+           p->established && !policy_left_alone(p, limits) &&
+           (p->mode == MODE_COALESCE || !p->no_more);
 }
 
 /* Nagle would keep a small unit back: as far as we know it is on, or another
@@ -50,7 +52,8 @@ static struct policy_action unit_ends(struct policy *p, const struct policy_limi
     bool second = p->units > 0;
     bool maybe_small = bytes < SURELY_LARGE && p->first_unit < SURELY_LARGE;
     bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
-    if (second && maybe_small && p->mode != MODE_OFF && (p->unsure || (p->mss == 0 && !surely_small))) {
+    if (second && maybe_small && p->mode != MODE_OFF &&
+        (p->unsure || (p->mss == 0 && !surely_small))) {
         action.need_facts = true;
         return action;
     }
@@ -90,15 +93,12 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
         w->bytes > limits->small || !policy_may_hold(p, limits))
         return false;
     switch ((enum mode)p->mode) {
-    case MODE_CORK:
-        return true;
-    case MODE_COALESCE:
-        return p->message_bytes + w->bytes <= GATHER_PER_MESSAGE;
+    case MODE_CORK: return true;
+    case MODE_COALESCE: return p->message_bytes + w->bytes <= GATHER_PER_MESSAGE;
     case MODE_AUTO:
         return p->ill && p->input_ever && !p->input_pending &&
                turn_predict(&p->model, p->position) == TURN_MORE;
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -218,8 +218,7 @@ void policy_window_ended(struct policy *p) {
 }
 
 bool policy_asks_first(const struct policy *p) {
-    return p->goes_on >= GOES_ON &&
-           (!p->ill || turn_predict(&p->model, p->position) != TURN_LAST);
+    return p->goes_on >= GOES_ON && (!p->ill || turn_predict(&p->model, p->position) != TURN_LAST);
 }
 
 void policy_asked(struct policy *p, bool at_once) {

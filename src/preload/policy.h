@@ -25,48 +25,49 @@ static inline bool mode_cures(enum mode mode) {
 }
 
 struct policy_limits {
-    uint32_t small;    /* UNSTALL_SMALL: the most bytes that are held or copied */
-    bool override;     /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
-    bool may_hold;     /* a window can be kept: the ticker runs, or can be started */
+    uint32_t small; /* UNSTALL_SMALL: the most bytes that are held or copied */
+    bool override;  /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
+    bool may_hold;  /* a window can be kept: the ticker runs, or can be started */
 };
 
 /* The part of a connection that policy reads and writes. */
 struct policy {
-    uint8_t mode;          /* enum mode */
-    bool app_nodelay : 1;  /* what the application set, or found */
+    uint8_t mode;         /* enum mode */
+    bool app_nodelay : 1; /* what the application set, or found */
     bool app_cork : 1;
-    bool app_more : 1;     /* its MSG_MORE bytes wait for the write that ends them */
-    bool nodelay : 1;      /* TCP_NODELAY as the kernel has it, as far as we know */
-    bool unsure : 1;       /* the application's options are not known: ask before acting */
-    bool ill : 1;          /* the illness was seen here: writes come in bursts */
-    bool fallen : 1;       /* defied prediction: TCP_NODELAY alone from now on */
-    bool dark : 1;         /* writes happen that we do not see: never hold */
-    bool no_more : 1;      /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
-    bool established : 1;  /* the kernel has accepted or delivered bytes, or connect succeeded */
+    bool app_more : 1;    /* its MSG_MORE bytes wait for the write that ends them */
+    bool nodelay : 1;     /* TCP_NODELAY as the kernel has it, as far as we know */
+    bool unsure : 1;      /* the application's options are not known: ask before acting */
+    bool ill : 1;         /* the illness was seen here: writes come in bursts */
+    bool fallen : 1;      /* defied prediction: TCP_NODELAY alone from now on */
+    bool dark : 1;        /* writes happen that we do not see: never hold */
+    bool no_more : 1;     /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
+    bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */
     bool input_ever : 1;
     bool input_pending : 1; /* known: more input waits than the application has read */
-    bool one_way : 1;      /* a stream of small writes that nobody answers: Nagle's own case */
-    uint8_t doubtful;      /* > 0: another process may have set TCP_NODELAY back: set it again */
-    uint8_t window_ends;   /* holds that the window had to end, decaying */
-    uint8_t goes_on;       /* messages in a row that went on after a wait that returned at once */
-    bool kept_turn;        /* such a wait did not end this message's turn */
-    uint16_t position;     /* writes in the open turn */
-    uint16_t units;        /* units in this message */
-    uint16_t turns;        /* turns in this message */
-    uint16_t small_writes; /* small writes in this message, held ones too */
-    uint16_t unanswered;   /* small writes since birth, while there was no input at all */
-    uint32_t mss;          /* 0: not asked yet */
-    uint32_t first_unit;   /* bytes of the first unit of this message */
-    uint32_t smalls;       /* small units in this message */
+    bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
+    uint8_t doubtful;       /* > 0: another process may have set TCP_NODELAY back: set it again */
+    uint8_t window_ends;    /* holds that the window had to end, decaying */
+    uint8_t goes_on;        /* messages in a row that went on after a wait that returned at once */
+    bool kept_turn;         /* such a wait did not end this message's turn */
+    uint16_t position;      /* writes in the open turn */
+    uint16_t units;         /* units in this message */
+    uint16_t turns;         /* turns in this message */
+    uint16_t small_writes;  /* small writes in this message, held ones too */
+    uint16_t unanswered;    /* small writes since birth, while there was no input at all */
+    uint32_t mss;           /* 0: not asked yet */
+    uint32_t first_unit;    /* bytes of the first unit of this message */
+    uint32_t smalls;        /* small units in this message */
     uint32_t message_bytes;
-    uint32_t pending;      /* bytes held by the application or by us: the beginning of a unit */
+    uint32_t pending; /* bytes held by the application or by us: the beginning of a unit */
     struct turn_model model;
 };
 
 struct policy_write {
     size_t bytes;
-    bool more;      /* the application passed MSG_MORE */
-    bool special;   /* MSG_OOB, MSG_ZEROCOPY, ancillary data, an address …: never hold, never gather */
+    bool more; /* the application passed MSG_MORE */
+    bool
+        special; /* MSG_OOB, MSG_ZEROCOPY, ancillary data, an address …: never hold, never gather */
 };
 
 enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_GATHER };

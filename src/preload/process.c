@@ -93,8 +93,8 @@ static void look_at_standard_streams(void) {
 }
 
 static volatile uint8_t *make_gate(void) {
-    long page = raw6(SYS_mmap, 0, GATE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                     -1, 0);
+    long page =
+        raw6(SYS_mmap, 0, GATE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page < 0 && page > -4096)
         return NULL;
     raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK);
@@ -129,9 +129,8 @@ bool gate_slow(void) {
         return true;
     }
     /* a call before our constructor: from another library's, or from a thread of its */
-    if (seen != INIT_NONE ||
-        !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE))
+    if (seen != INIT_NONE || !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false,
+                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return false;
     int saved = errno;
     bool good = initialise();

@@ -45,11 +45,11 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
 #error "unstall knows x86-64 and aarch64; a port needs raw6() here and vfork and syscall in jump.S"
 #endif
 
-#define raw0(n) raw6(n, 0, 0, 0, 0, 0, 0)
-#define raw1(n, a) raw6(n, (long)(a), 0, 0, 0, 0, 0)
-#define raw2(n, a, b) raw6(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define raw3(n, a, b, c) raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define raw4(n, a, b, c, d) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define raw0(n)                raw6(n, 0, 0, 0, 0, 0, 0)
+#define raw1(n, a)             raw6(n, (long)(a), 0, 0, 0, 0, 0)
+#define raw2(n, a, b)          raw6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define raw3(n, a, b, c)       raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define raw4(n, a, b, c, d)    raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
 #endif

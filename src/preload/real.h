@@ -20,7 +20,7 @@ bool real_resolve(void);
 void *real_find(void **slot, const char *name);
 
 /* The next `name`, with its own type. */
-#define REAL(name) \
+#define REAL(name)                                                               \
     ((__typeof__(&name))(LIKELY(LOAD(&real_##name) != NULL) ? LOAD(&real_##name) \
                                                             : real_find(&real_##name, #name)))
 

@@ -25,12 +25,12 @@ enum out_form { OUT_WRITE, OUT_WRITEV, OUT_SEND, OUT_SENDTO, OUT_SENDMSG, OUT_PW
 struct out {
     int fd;
     enum out_form form;
-    int flags;                  /* MSG_* */
-    const void *buffer;         /* OUT_WRITE, OUT_SEND, OUT_SENDTO */
+    int flags;          /* MSG_* */
+    const void *buffer; /* OUT_WRITE, OUT_SEND, OUT_SENDTO */
     size_t bytes;
-    const struct iovec *iov;    /* OUT_WRITEV, OUT_PWRITEV2 */
+    const struct iovec *iov; /* OUT_WRITEV, OUT_PWRITEV2 */
     int iov_count;
-    const struct msghdr *message; /* OUT_SENDMSG */
+    const struct msghdr *message;   /* OUT_SENDMSG */
     const struct sockaddr *address; /* OUT_SENDTO */
     socklen_t address_length;
 };

@@ -3,13 +3,7 @@
  * The path of a write: decide under the connection's lock, forward without it.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/tcp.h>
 #include <limits.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "config.h"
 #include "fds.h"
@@ -17,31 +11,22 @@
 #include "hold.h"
 #include "kernel.h"
 #include "nested.h"
-#include "raw.h"
 #include "real.h"
-#include "shim.h"
+#include "shim_parts.h"
 #include "ticker.h"
 #include "verbose.h"
-
-/* Flags with which a write is more than bytes that may wait a little. */
-enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
 
 /* ---- the forms of a write -------------------------------------------- */
 
 ssize_t shim_forward(const struct out *o) {
     switch (o->form) {
-    case OUT_WRITE:
-        return REAL(write)(o->fd, o->buffer, o->bytes);
-    case OUT_WRITEV:
-        return REAL(writev)(o->fd, o->iov, o->iov_count);
-    case OUT_SEND:
-        return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
+    case OUT_WRITE: return REAL(write)(o->fd, o->buffer, o->bytes);
+    case OUT_WRITEV: return REAL(writev)(o->fd, o->iov, o->iov_count);
+    case OUT_SEND: return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
     case OUT_SENDTO:
         return REAL(sendto)(o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
-    case OUT_SENDMSG:
-        return REAL(sendmsg)(o->fd, o->message, o->flags);
-    case OUT_PWRITEV2:
-        return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
+    case OUT_SENDMSG: return REAL(sendmsg)(o->fd, o->message, o->flags);
+    case OUT_PWRITEV2: return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
     }
     return -1;
 }
@@ -76,7 +61,10 @@ void shim_parts_of(const struct out *o, struct parts *p) {
     }
 }
 
-static bool special(const struct out *o) {
+/* Flags with which a write is more than bytes that may wait a little. */
+enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
+
+bool shim_special(const struct out *o) {
     return (o->flags & SPECIAL) || o->address ||
            (o->message && (o->message->msg_controllen || o->message->msg_name));
 }
@@ -88,133 +76,17 @@ static ssize_t forward_more(const struct out *o, const struct parts *p) {
     return REAL(sendmsg)(o->fd, &message, o->flags | MSG_MORE);
 }
 
-/* What is left of `p` after its first `done` bytes, sent as a plain call. */
-static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t done) {
-    struct iovec rest[IOV_MAX];
-    size_t used = 0;
-    for (size_t i = 0; i < p->count; i++) {
-        struct iovec part = p->iov[i];
-        size_t skip = done < part.iov_len ? done : part.iov_len;
-        done -= skip;
-        part.iov_base = (char *)part.iov_base + skip;
-        part.iov_len -= skip;
-        if (part.iov_len)
-            rest[used++] = part;
-    }
-    struct msghdr message = {.msg_iov = rest, .msg_iovlen = used};
-    return REAL(sendmsg)(o->fd, &message, o->flags);
-}
-
-/* ---- errors of our own sends ----------------------------------------- */
-
-int shim_take_error(struct conn *c) {
-    int error = c->kept_error;
-    c->kept_error = 0;
-    return error;
-}
-
-/* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE. */
-static ssize_t fail(int error, int flags) {
-    if (error == EPIPE && !(flags & MSG_NOSIGNAL))
-        raw3(SYS_tgkill, raw0(SYS_getpid), raw0(SYS_gettid), SIGPIPE);
-    errno = error;
-    return -1;
-}
-
-/* ---- with bytes gathered before -------------------------------------- */
-
-static bool non_blocking(const struct out *o) {
-    if (o->flags & MSG_DONTWAIT)
-        return true;
-    int flags = kernel->status_flags(o->fd);
-    return flags >= 0 && (flags & O_NONBLOCK);
-}
-
-/* A blocking caller, a full send buffer, gathered bytes in front of his: send
- * them by a blocking call, which keeps EINTR, SA_RESTART and SO_SNDTIMEO what
- * they are.  Lock held on entry; on success held again, else released. */
-static bool drain(struct conn *c, const struct out *o) {
-    while (gather_length(c)) {
-        if (c->draining) { /* another thread is at it */
-            struct timespec moment = {.tv_nsec = 1000000};
-            conn_unlock(c);
-            REAL(nanosleep)(&moment, NULL);
-            conn_lock(c);
-            continue;
-        }
-        struct iovec front = gather_front(c);
-        c->draining = true;
-        self.draining = c;
-        conn_unlock(c);
-        ssize_t sent = REAL(send)(o->fd, front.iov_base, front.iov_len, MSG_NOSIGNAL);
-        int error = errno;
-        conn_lock(c);
-        c->draining = false;
-        self.draining = NULL;
-        if (sent >= 0) {
-            if (gather_length(c))
-                gather_sent(c, (size_t)sent);
-            continue;
-        }
-        if (error != EINTR && error != EAGAIN)
-            gather_drop(c);
-        conn_unlock(c);
-        fail(error, o->flags);
-        return false;
-    }
-    c->stuck = false;
-    return true;
-}
-
-ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
-    /* what the application itself holds (MSG_MORE) must not hold what stands before it */
-    bool alone = special(o) || (o->flags & MSG_MORE) || !p->valid || c->draining;
-    ssize_t sent = -EAGAIN;
-    if (!alone) {
-        sent = gather_send(c, o->fd, p->iov, p->count, o->flags);
-        c->counts.pushes[PUSH_WRITE]++;
-    } else if (!c->draining && gather_flush(c, 0)) {
-        conn_unlock(c);
-        return shim_forward(o);
-    }
-    if (c->kept_error) {
-        int error = shim_take_error(c);
-        conn_unlock(c);
-        return fail(error, o->flags);
-    }
-    if (sent < 0 && gather_length(c) == 0 && sent != -EAGAIN) {
-        c->policy.established = false;
-        conn_unlock(c);
-        return fail((int)-sent, o->flags);
-    }
-    if (sent >= 0 && (size_t)sent == p->bytes) {
-        conn_unlock(c);
-        return sent;
-    }
-    if (non_blocking(o)) {
-        conn_unlock(c);
-        return sent > 0 ? sent : fail(EAGAIN, o->flags);
-    }
-    if (gather_length(c) && !drain(c, o))
-        return -1;
-    conn_unlock(c);
-    if (sent <= 0)
-        return shim_forward(o);
-    ssize_t rest = forward_rest(o, p, (size_t)sent);
-    return rest < 0 ? sent : sent + rest;
-}
-
 /* ---- the write ------------------------------------------------------- */
 
-static struct policy_limits limits_now(void) {
+struct policy_limits shim_limits(void) {
     const struct config *now = config();
     return (struct policy_limits){now->small, now->override,
                                   ticker_state() != TICKER_IMPOSSIBLE && !now->quiet &&
                                       !LOAD(&hold_refused)};
 }
 
-static struct policy_action decide(struct conn *c, const struct policy_limits *limits,
-                                   const struct policy_write *w) {
+struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,
+                                 const struct policy_write *w) {
     struct policy_action action = policy_write(&c->policy, limits, w);
     if (UNLIKELY(action.need_facts)) {
         hold_ask_facts(c);
@@ -223,7 +95,7 @@ static struct policy_action decide(struct conn *c, const struct policy_limits *l
     return action;
 }
 
-static void account(struct conn *c, const struct policy_action *action, size_t bytes) {
+void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
     c->counts.writes++;
     c->counts.bytes += bytes;
     c->counts.messages += action->new_message;
@@ -231,7 +103,7 @@ static void account(struct conn *c, const struct policy_action *action, size_t b
     c->counts.suspected += action->suspected;
 }
 
-static void prepare(struct conn *c, const struct policy_action *action, int fd) {
+void shim_prepare(struct conn *c, const struct policy_action *action, int fd) {
     if (UNLIKELY(action->back_to_app))
         hold_restore(c);
     if (UNLIKELY(action->late_push)) {
@@ -296,13 +168,12 @@ static ssize_t plain_after_all(const struct out *o) {
 }
 
 /* Start the window's thread, if this write is to be the first one held. */
-static struct conn *with_ticker(struct conn *c, const struct out *o,
-                                const struct policy_write *w) {
+static struct conn *with_ticker(struct conn *c, const struct out *o, const struct policy_write *w) {
     if (LIKELY(!policy_might_hold(&c->policy) || ticker_state() != TICKER_NONE))
         return c;
     if (c->policy.unsure)
         hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
-    struct policy_limits limits = limits_now();
+    struct policy_limits limits = shim_limits();
     if (!policy_holds(&c->policy, &limits, w))
         return c;
     conn_unlock(c);
@@ -323,17 +194,17 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         conn_unlock(c);
         return shim_forward(o);
     }
-    struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, special(o)};
+    struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
     hold_join_turn(c);
     c = with_ticker(c, o, &w);
     if (UNLIKELY(!c))
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->gather))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
-    struct policy_limits limits = limits_now();
-    struct policy_action action = decide(c, &limits, &w);
+    struct policy_limits limits = shim_limits();
+    struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;
-    account(c, &action, p.bytes);
+    shim_account(c, &action, p.bytes);
     if (action.how == WRITE_GATHER) {
         if (gather_this(c, &p)) {
             conn_unlock(c);
@@ -341,11 +212,11 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         }
         if (gather_length(c)) {
             struct policy_action release = policy_release(&c->policy, &limits, gather_length(c));
-            prepare(c, &release, o->fd);
+            shim_prepare(c, &release, o->fd);
         }
         action.how = WRITE_PLAIN;
     }
-    prepare(c, &action, o->fd);
+    shim_prepare(c, &action, o->fd);
     if (gather_length(c))
         return shim_send_after_gathered(c, o, &p);
     c->held = action.how == WRITE_MORE || (was_held && w.more);
@@ -378,10 +249,10 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
         return sent;
     conn_lock(c);
     hold_join_turn(c);
-    struct policy_limits limits = limits_now();
+    struct policy_limits limits = shim_limits();
     struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
-    struct policy_action action = decide(c, &limits, &w);
-    account(c, &action, (size_t)sent);
+    struct policy_action action = shim_decide(c, &limits, &w);
+    shim_account(c, &action, (size_t)sent);
     c->policy.established = true;
     conn_unlock(c);
     return sent;
@@ -401,60 +272,9 @@ ssize_t shim_write(const struct out *o) {
     if (UNLIKELY(c->kept_error)) {
         int error = shim_take_error(c);
         conn_unlock(c);
-        return fail(error, o->flags);
+        return shim_fail(error, o->flags);
     }
     if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
         return write_and_look(c, o);
     return write_to(c, o);
-}
-
-/* ---- bulk: sendfile, splice, sendmmsg -------------------------------- */
-
-bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **found) {
-    *found = NULL;
-    if (!ours())
-        return true;
-    if (self.turn && fds_conn(fds_word(fd)) != self.turn)
-        shim_other_write(fd);
-    struct conn *c = shim_find(fd);
-    if (!c)
-        return true;
-    struct out o = {.fd = fd};
-    if (gather_length(c) && c->policy.no_more)
-        hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
-    hold_join_turn(c);
-    struct policy_limits limits = limits_now();
-    struct policy_write w = {bytes, more, true};
-    for (unsigned i = 0; i < pieces; i++) {
-        struct policy_action action = decide(c, &limits, &w);
-        account(c, &action, 0);
-        prepare(c, &action, fd);
-    }
-    if (gather_length(c)) {
-        /* the gathered header leaves in the same segments as what follows */
-        if (!gather_flush(c, MSG_MORE)) {
-            if (non_blocking(&o)) {
-                conn_unlock(c);
-                errno = EAGAIN;
-                return false;
-            }
-            if (!drain(c, &o))
-                return false;
-        }
-        c->held = true;
-        ticker_watch(c);
-    }
-    conn_unlock(c);
-    *found = c;
-    return true;
-}
-
-void shim_bulk_ended(struct conn *c, ssize_t moved, bool more) {
-    if (!c || moved <= 0)
-        return;
-    conn_lock(c);
-    c->counts.bytes += (uint64_t)moved;
-    c->policy.established = true;
-    c->held = c->held && more; /* what follows MSG_MORE waits, and ours with it */
-    conn_unlock(c);
 }

@@ -33,9 +33,10 @@ void text_number(struct text *t, int64_t n) {
  * overlong forms are let pass: JSON readers take them). */
 static size_t utf8(const char *s) {
     const unsigned char *u = (const unsigned char *)s;
-    size_t n = u[0] >= 0xc2 && u[0] < 0xe0 ? 2 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
-               : u[0] >= 0xf0 && u[0] < 0xf5                                ? 4
-                                                                            : 0;
+    size_t n = u[0] >= 0xc2 && u[0] < 0xe0   ? 2
+               : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
+               : u[0] >= 0xf0 && u[0] < 0xf5 ? 4
+                                             : 0;
     for (size_t i = 1; i < n; i++)
         if ((u[i] & 0xc0) != 0x80)
             return 0;

@@ -14,8 +14,8 @@ struct text {
     size_t used;
 };
 
-#define TEXT(name, bytes) \
-    char name##_buffer[bytes]; \
+#define TEXT(name, bytes)                                                 \
+    char name##_buffer[bytes];                                            \
     struct text name = {.at = name##_buffer, .size = (bytes), .used = 0}; \
     name##_buffer[0] = '\0'
 

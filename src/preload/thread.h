@@ -16,15 +16,15 @@ struct conn;
 struct deferred;
 
 struct thread {
-    struct conn *turn;     /* the connection of this thread's open turn, or NULL */
-    struct conn *draining; /* a blocking send of gathered bytes is under way on it */
-    struct conn *locked;   /* the connection whose lock this thread holds */
-    uint32_t *spinning;    /* the short lock that it holds */
+    struct conn *turn;         /* the connection of this thread's open turn, or NULL */
+    struct conn *draining;     /* a blocking send of gathered bytes is under way on it */
+    struct conn *locked;       /* the connection whose lock this thread holds */
+    uint32_t *spinning;        /* the short lock that it holds */
     struct deferred *deferred; /* what a handler wrote meanwhile (nested.h) */
-    uint32_t depth;        /* > 0: inside our own critical section */
-    bool vforked;          /* a vfork child runs on this thread's memory: touch nothing */
-    bool forks_whole;      /* inside libc's fork(), not a raw clone or _Fork */
-    bool ends_watched;     /* the destructor for this thread's end is armed */
+    uint32_t depth;            /* > 0: inside our own critical section */
+    bool vforked;              /* a vfork child runs on this thread's memory: touch nothing */
+    bool forks_whole;          /* inside libc's fork(), not a raw clone or _Fork */
+    bool ends_watched;         /* the destructor for this thread's end is armed */
 };
 
 extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));

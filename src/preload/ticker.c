@@ -21,10 +21,10 @@
 enum {
     STACK = 128 * 1024,
     LONGEST_TICK_US = 4000,
-    CALM_TICK_US = 8000,   /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
-    CALM_AFTER = 16,       /* ticks in which every hold ended by itself */
-    LINGER_TICKS = 8,      /* without a hold before parking: a wake-up costs 12 to 17 µs */
-    KERNEL_SIGSET = 8,     /* bytes, rt_sigprocmask(2) */
+    CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
+    CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
+    LINGER_TICKS = 8,    /* without a hold before parking: a wake-up costs 12 to 17 µs */
+    KERNEL_SIGSET = 8,   /* bytes, rt_sigprocmask(2) */
 };
 
 int ticker_now;
@@ -32,7 +32,7 @@ static uint32_t start_lock;
 static pthread_t thread;
 static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
 static uint64_t tick_count = 1;
-static uint32_t parked;       /* futex: 1 while the thread sleeps for want of holds */
+static uint32_t parked; /* futex: 1 while the thread sleeps for want of holds */
 static bool stopping;
 
 static uint32_t tick_us(void) {
@@ -62,8 +62,8 @@ void ticker_watch(struct conn *c) {
     struct conn *top = LOAD(&incoming);
     do
         c->next_ticking = top;
-    while (!__atomic_compare_exchange_n(&incoming, &top, c, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED));
+    while (
+        !__atomic_compare_exchange_n(&incoming, &top, c, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     unpark();
 }
 
@@ -158,7 +158,7 @@ static void *run(void *unused) {
         /* Where turns end by themselves a look every 8 ms is enough to find one that does
          * not; what is seen waiting is looked at again one window later. */
         sleep_us(calm >= CALM_AFTER && !tick.waits && tick_us() < CALM_TICK_US ? CALM_TICK_US
-                                                                             : tick_us());
+                                                                               : tick_us());
         tick = (struct tick){.number = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED)};
         list = look_at_all(list, &tick);
         calm = tick.expired ? 0 : calm + 1;

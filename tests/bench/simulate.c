@@ -7,9 +7,10 @@
  *        simulate frontier    what any predictor could reach for 2 to 6 writes a turn, uniform
  *        simulate uniform N   a recording of N such turns, on standard output
  *
- * A recording has one event a line: `write BYTES`, `wait` (anything that ends a
- * turn), `read BYTES`, `connection` (the events that follow are another one's);
- * # begins a comment.
+ * A recording has one event a line: `write BYTES`, `read BYTES`, `wait` (anything
+ * that ends a turn), `quick` (a wait that found its answer waiting), `glance` (such a
+ * wait that asked only whether it may write), `connection` (the events that follow
+ * are another one's); # begins a comment.
  *
  * segments: data segments an exchange.  added: system calls an exchange more than
  * bare; less than zero where writes are joined.  missed: turns whose end was not
@@ -29,6 +30,7 @@ struct player {
     struct policy p;
     struct policy_limits limits;
     bool in_turn;
+    bool quick; /* the last turn was ended by a wait that returned at once */
     bool held;
     size_t gathered;
     /* what came of it */
@@ -67,7 +69,8 @@ static void write_event(struct player *s, size_t bytes) {
     if (!s->in_turn) {
         s->in_turn = true;
         s->turns++;
-        policy_turn_begins(&s->p, false);
+        policy_turn_begins(&s->p, s->quick);
+        s->quick = false;
     }
     s->p.position++;
     struct policy_action action = decide(s, &w);
@@ -111,9 +114,22 @@ static void turn_ends(struct player *s) {
     policy_turn_ends(&s->p);
 }
 
+/* A wait that returns at once, as exports_wait.c and hold.c have it. */
+static void quick_event(struct player *s, bool only_writable) {
+    if (!s->in_turn)
+        return;
+    bool holds = s->held || s->gathered;
+    if (policy_asks_first(&s->p) || (only_writable && holds)) {
+        policy_asked(&s->p, true);
+    } else if (!only_writable) {
+        turn_ends(s);
+        s->quick = s->p.nodelay;
+    }
+}
+
 /* ---- recordings -------------------------------------------------------- */
 
-enum kind { EVENT_WRITE, EVENT_READ, EVENT_WAIT, EVENT_CONNECTION };
+enum kind { EVENT_WRITE, EVENT_READ, EVENT_WAIT, EVENT_QUICK, EVENT_GLANCE, EVENT_CONNECTION };
 
 struct event {
     enum kind kind;
@@ -153,6 +169,10 @@ static bool load(const char *name) {
             add(EVENT_READ, bytes);
         else if (strcmp(word, "wait") == 0)
             add(EVENT_WAIT, 0);
+        else if (strcmp(word, "quick") == 0)
+            add(EVENT_QUICK, 0);
+        else if (strcmp(word, "glance") == 0)
+            add(EVENT_GLANCE, 0);
         else if (strcmp(word, "connection") == 0)
             add(EVENT_CONNECTION, 0);
         else {
@@ -171,6 +191,10 @@ static struct player play(enum mode mode) {
         const struct event *e = &events[i];
         if (e->kind == EVENT_WRITE) {
             write_event(&s, e->bytes);
+            continue;
+        }
+        if (e->kind == EVENT_QUICK || e->kind == EVENT_GLANCE) {
+            quick_event(&s, e->kind == EVENT_GLANCE);
             continue;
         }
         turn_ends(&s);
@@ -202,7 +226,7 @@ static int tables(int count, char **names) {
             struct player s = play(modes[m]);
             row(mode_names[modes[m]], s.exchanges, s.segments, s.added, s.missed);
         }
-        row("foreseen", bare.exchanges, bare.turns, 0, 0);
+        row("foreseen", bare.exchanges, bare.turns < bare.exchanges ? bare.turns : bare.exchanges, 0, 0);
     }
     return 0;
 }

@@ -87,7 +87,7 @@ def server_calls(row, configuration):
         with tempfile.NamedTemporaryFile("r") as out:
             argv = ["strace", "-qq", "-c", "-U", "calls,name", "-o", out.name,
                     program("server"), "epoll", configuration.way]
-            with running(argv, configuration.env()) as server:
+            with running(argv, configuration.env(), wrapped=True) as server:
                 run([program("load"), HOST, server.said, "20", "120", "1", str(exchanges)])
             calls = dict((name, int(n)) for n, name in
                          re.findall(r"^\s*(\d+)\s+(\w+)$", out.read(), re.M))

@@ -69,9 +69,16 @@ def run_json(argv, env=None, timeout=120):
     return json.loads(run(argv, env, timeout))
 
 
+def child_of(pid):
+    """The process that strace, or whatever else is wrapped around it, has started."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
 @contextmanager
-def running(argv, env=None, stdin=None):
-    """A server that prints its port on its first line."""
+def running(argv, env=None, stdin=None, wrapped=False):
+    """A server that prints its port on its first line.  `wrapped`: strace is around it, which
+    passes no signal on."""
     process = subprocess.Popen(argv, env=env or environment(), stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, stdin=stdin, text=True)
     try:
@@ -82,7 +89,7 @@ def running(argv, env=None, stdin=None):
         yield process
     finally:
         if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
+            os.kill(child_of(process.pid) if wrapped else process.pid, signal.SIGTERM)
         try:
             process.wait(10)
         except subprocess.TimeoutExpired:

@@ -59,6 +59,10 @@ void put_all(struct pair *p, size_t bytes);
 /* Write until EAGAIN, `bytes` at a time; the socket must be non-blocking. */
 void put_until_full(struct pair *p, size_t bytes);
 
+/* ... and, an answer having begun a new message, a little more if it is accepted: what coalesce
+ * gathers now finds no room in the kernel. */
+void overfill(struct pair *p);
+
 /* Their end reads what is there, checking it; waits at most `ms` for `total` bytes in all. */
 uint64_t receive(struct pair *p, uint64_t total, int ms);
 /* All that was put arrives within `ms`, or the case fails. */

@@ -93,8 +93,7 @@ static void every_end_while_holding(void) {
 
 static void fill_and_end(struct pair *p) {
     fcntl(p->ours, F_SETFL, O_NONBLOCK);
-    put_until_full(p, 700);
-    put_until_full(p, 10);
+    overfill(p);
     *accepted = p->put;
     all_ends[which]();
 }
@@ -116,8 +115,7 @@ static void close_full(unsigned limit) {
     for (int way = 0; way < 3; way++) {
         struct pair p = pair_warm(SMALL_BUFFERS);
         fcntl(p.ours, F_SETFL, O_NONBLOCK);
-        put_until_full(&p, 700);
-        put_until_full(&p, 10);
+        overfill(&p);
         if (limit)
             CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0, "RLIMIT_NOFILE: %s", strerror(errno));
         if (way == 0)
@@ -143,8 +141,7 @@ static void close_with_a_full_socket_and_no_descriptor(void) {
 static void shutdown_with_a_full_socket(void) {
     struct pair p = pair_warm(SMALL_BUFFERS);
     fcntl(p.ours, F_SETFL, O_NONBLOCK);
-    put_until_full(&p, 700);
-    put_until_full(&p, 10);
+    overfill(&p);
     CHECK(shutdown(p.ours, SHUT_WR) == 0, "shutdown: %s", strerror(errno));
     raw_sleep(window_ms() + 50);
     ends(&p, 3000);

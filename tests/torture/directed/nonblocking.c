@@ -32,6 +32,8 @@ static void accepted_when_full_is_delivered(void) {
             struct pair p = full_pair(options);
             for (int round = 0; round < 2; round++) {
                 put_until_full(&p, sizes[i] < 100 && !options ? 100 : sizes[i]);
+                if (round)
+                    overfill(&p);
                 raw_sleep(window_ms() + 30); /* the window ends while there is no room */
                 put(&p, 100);
                 arrives(&p, 3000);
@@ -55,6 +57,8 @@ static void edge_after_eagain(void) {
             int n = epoll_wait(ep, &event, 1, 3000);
             CHECK(n == 1 && event.events & EPOLLOUT, "size %zu, round %d: no edge (%d)", sizes[i],
                   round, n);
+            if (round % 3 == 2)
+                overfill(&p);
             put_until_full(&p, sizes[(i + round) % SIZES]);
             put(&p, 10); /* once more: EAGAIN again, or little room was left */
             if (round % 2)
@@ -89,6 +93,8 @@ static void level_of_writability(void) {
     for (int how = 0; how < 3; how++) {
         struct pair p = full_pair(SMALL_BUFFERS);
         for (int round = 0; round < 3; round++) {
+            if (round)
+                overfill(&p);
             put_until_full(&p, 100);
             CHECK(!writable(p.ours, how, 0), "%d: writable though full", how);
             arrives(&p, 3000);
@@ -160,6 +166,8 @@ static void blocking_write_into_a_full_socket(void) {
     for (int i = 0; i < SIZES; i++) {
         struct pair p = full_pair(SMALL_BUFFERS), *reader = &p;
         put_until_full(&p, sizes[i]);
+        if (i % 2)
+            overfill(&p);
         fcntl(p.ours, F_SETFL, 0);
         struct pair theirs = {.ours = -1, .theirs = reader->theirs, .received = p.received};
         void *thread = in_thread(read_later, &theirs);

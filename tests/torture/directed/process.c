@@ -137,8 +137,7 @@ static void *read_all(void *argument) {
 static void fork_with_a_full_socket(void) {
     struct pair p = pair_warm(SMALL_BUFFERS);
     fcntl(p.ours, F_SETFL, O_NONBLOCK);
-    put_until_full(&p, 700);
-    put_until_full(&p, 10);
+    overfill(&p);
     fcntl(p.ours, F_SETFL, 0);
     struct pair theirs = {.ours = -1, .theirs = p.theirs, .received = p.received};
     void *thread = in_thread(read_all, &theirs);
@@ -233,7 +232,7 @@ static void exec_inherits(int options) {
         }
         if (options) {
             fcntl(p.ours, F_SETFL, O_NONBLOCK);
-            put_until_full(&p, 700);
+            overfill(&p);
             fcntl(p.ours, F_SETFL, 0);
         } else {
             put_all(&p, FIRST);

@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// server PORT: a line server on POCO's TCPServer, through its SocketStream with a flush after each line.
+// server PORT: a line server on POCO's SocketStream with a flush after each line, a thread a connection.
+// (POCO's TCPServer sets TCP_NODELAY, its ServerSocket does not.)
 #include <Poco/Net/ServerSocket.h>
 #include <Poco/Net/SocketStream.h>
-#include <Poco/Net/TCPServer.h>
-#include <Poco/Net/TCPServerConnection.h>
-#include <Poco/Net/TCPServerConnectionFactory.h>
-#include <Poco/Thread.h>
+#include <Poco/Net/StreamSocket.h>
 #include <string>
+#include <thread>
 
-struct Lines : Poco::Net::TCPServerConnection {
-    using TCPServerConnection::TCPServerConnection;
-    void run() override {
-        Poco::Net::SocketStream stream(socket());
-        for (std::string line; std::getline(stream, line);) {
-            stream << "200 " << line.size() << std::endl;
-            stream << "you said " << line << std::endl;
-        }
+static void serve(Poco::Net::StreamSocket socket) {
+    Poco::Net::SocketStream stream(socket);
+    for (std::string line; std::getline(stream, line);) {
+        stream << "200 " << line.size() << std::endl;
+        stream << "you said " << line << std::endl;
     }
-};
+}
 
 int main(int, char **words) {
     Poco::Net::ServerSocket listener(Poco::Net::SocketAddress("127.0.0.1", words[1]));
-    Poco::Net::TCPServer server(new Poco::Net::TCPServerConnectionFactoryImpl<Lines>, listener);
-    server.start();
     for (;;)
-        Poco::Thread::sleep(60000);
+        std::thread(serve, listener.acceptConnection()).detach();
 }

@@ -22,7 +22,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a line server on POCO's TCPServer and SocketStream, where std::endl is a send",
+    story="a line server on POCO's ServerSocket and SocketStream, where std::endl is a send",
     sick="server",
     needs=("g++",),
     packages=("libpoco-dev",),

@@ -4,9 +4,15 @@
 With `once`, head and body leave together: what the project's own cure made of it.
 """
 
+import collections
+import collections.abc
 import sys
 
-from geventhttpclient import HTTPClient
+# The package is of 2017; Python 3.10 took these names away.
+for name in ("Mapping", "MutableMapping"):
+    setattr(collections, name, getattr(collections.abc, name))
+
+from geventhttpclient import HTTPClient  # noqa: E402  pylint: disable=wrong-import-position
 
 
 class Once(HTTPClient):

@@ -10,7 +10,7 @@ EXCHANGES = 20
 
 
 def server():
-    """The binary, built from crates of mid-2020."""
+    """The binary, built from crates of 2020."""
     def make(draft):
         build(["cargo", "build", "--quiet", "--release", "--jobs", "1", "--target-dir", draft,
                "--manifest-path", f"{draft}/Cargo.toml"], seconds=500)

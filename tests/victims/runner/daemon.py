@@ -70,6 +70,10 @@ class Daemon:
     def pid(self):
         return self._process.pid
 
+    def log(self):
+        """What it has said so far."""
+        return self._log.read_text("utf-8", "replace")
+
     def processes(self):
         """The server's process and all that descend from it."""
         found, todo = [], [self.pid]
@@ -103,8 +107,7 @@ class Daemon:
             if self._start():
                 return self
             self._end()
-        log = self._log.read_text("utf-8", "replace")
-        raise AssertionError(f"{self._command(0)} does not listen:\n{log}")
+        raise AssertionError(f"{self._command(0)} does not listen:\n{self.log()}")
 
     def _end(self):
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls that move bytes into a connection but can be neither held nor gathered.
+ */
+#include <errno.h>
+
+#include "gather.h"
+#include "hold.h"
+#include "shim_parts.h"
+#include "ticker.h"
+
+bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **found) {
+    *found = NULL;
+    if (!ours())
+        return true;
+    if (self.turn && fds_conn(fds_word(fd)) != self.turn)
+        shim_other_write(fd);
+    struct conn *c = shim_find(fd);
+    if (!c)
+        return true;
+    struct out o = {.fd = fd};
+    if (gather_length(c) && c->policy.no_more)
+        hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
+    hold_join_turn(c);
+    struct policy_limits limits = shim_limits();
+    struct policy_write w = {bytes, more, true};
+    for (unsigned i = 0; i < pieces; i++) {
+        struct policy_action action = shim_decide(c, &limits, &w);
+        shim_account(c, &action, 0);
+        shim_prepare(c, &action, fd);
+    }
+    if (gather_length(c)) {
+        /* the gathered header leaves in the same segments as what follows */
+        if (!gather_flush(c, MSG_MORE)) {
+            if (shim_non_blocking(&o)) {
+                conn_unlock(c);
+                errno = EAGAIN;
+                return false;
+            }
+            if (!shim_drain(c, &o))
+                return false;
+        }
+        c->held = true;
+        ticker_watch(c);
+    }
+    conn_unlock(c);
+    *found = c;
+    return true;
+}
+
+void shim_bulk_ended(struct conn *c, ssize_t moved, bool more) {
+    if (!c || moved <= 0)
+        return;
+    conn_lock(c);
+    c->counts.bytes += (uint64_t)moved;
+    c->policy.established = true;
+    c->held = c->held && more; /* what follows MSG_MORE waits, and ours with it */
+    conn_unlock(c);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes behind gathered bytes: in one sendmsg where it can be, in order always.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "gather.h"
+#include "kernel.h"
+#include "raw.h"
+#include "real.h"
+#include "shim_parts.h"
+
+/* ---- errors of our own sends ----------------------------------------- */
+
+int shim_take_error(struct conn *c) {
+    int error = c->kept_error;
+    c->kept_error = 0;
+    return error;
+}
+
+ssize_t shim_fail(int error, int flags) {
+    if (error == EPIPE && !(flags & MSG_NOSIGNAL))
+        raw3(SYS_tgkill, raw0(SYS_getpid), raw0(SYS_gettid), SIGPIPE);
+    errno = error;
+    return -1;
+}
+
+/* ---- behind gathered bytes ------------------------------------------- */
+
+/* What is left of `p` after its first `done` bytes, sent as a plain call. */
+static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t done) {
+    struct iovec rest[IOV_MAX];
+    size_t used = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        struct iovec part = p->iov[i];
+        size_t skip = done < part.iov_len ? done : part.iov_len;
+        done -= skip;
+        part.iov_base = (char *)part.iov_base + skip;
+        part.iov_len -= skip;
+        if (part.iov_len)
+            rest[used++] = part;
+    }
+    struct msghdr message = {.msg_iov = rest, .msg_iovlen = used};
+    return REAL(sendmsg)(o->fd, &message, o->flags);
+}
+
+bool shim_non_blocking(const struct out *o) {
+    if (o->flags & MSG_DONTWAIT)
+        return true;
+    int flags = kernel->status_flags(o->fd);
+    return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+bool shim_drain(struct conn *c, const struct out *o) {
+    while (gather_length(c)) {
+        if (c->draining) { /* another thread is at it */
+            struct timespec moment = {.tv_nsec = 1000000};
+            conn_unlock(c);
+            REAL(nanosleep)(&moment, NULL);
+            conn_lock(c);
+            continue;
+        }
+        struct iovec front = gather_front(c);
+        c->draining = true;
+        self.draining = c;
+        conn_unlock(c);
+        ssize_t sent = REAL(send)(o->fd, front.iov_base, front.iov_len, MSG_NOSIGNAL);
+        int error = errno;
+        conn_lock(c);
+        c->draining = false;
+        self.draining = NULL;
+        if (sent >= 0) {
+            if (gather_length(c))
+                gather_sent(c, (size_t)sent);
+            continue;
+        }
+        if (error != EINTR && error != EAGAIN)
+            gather_drop(c);
+        conn_unlock(c);
+        shim_fail(error, o->flags);
+        return false;
+    }
+    c->stuck = false;
+    return true;
+}
+
+ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
+    /* what the application itself holds (MSG_MORE) must not hold what stands before it */
+    bool alone = shim_special(o) || (o->flags & MSG_MORE) || !p->valid || c->draining;
+    ssize_t sent = -EAGAIN;
+    if (!alone) {
+        sent = gather_send(c, o->fd, p->iov, p->count, o->flags);
+        c->counts.pushes[PUSH_WRITE]++;
+    } else if (!c->draining && gather_flush(c, 0)) {
+        conn_unlock(c);
+        return shim_forward(o);
+    }
+    if (c->kept_error) {
+        int error = shim_take_error(c);
+        conn_unlock(c);
+        return shim_fail(error, o->flags);
+    }
+    if (sent < 0 && gather_length(c) == 0 && sent != -EAGAIN) {
+        c->policy.established = false;
+        conn_unlock(c);
+        return shim_fail((int)-sent, o->flags);
+    }
+    if (sent >= 0 && (size_t)sent == p->bytes) {
+        conn_unlock(c);
+        return sent;
+    }
+    if (shim_non_blocking(o)) {
+        conn_unlock(c);
+        return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);
+    }
+    if (gather_length(c) && !shim_drain(c, o))
+        return -1;
+    conn_unlock(c);
+    if (sent <= 0)
+        return shim_forward(o);
+    ssize_t rest = forward_rest(o, p, (size_t)sent);
+    return rest < 0 ? sent : sent + rest;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of the write path (shim_write.c, shim_gathered.c, shim_bulk.c)
+ * share with each other and with nobody else.  All with the connection's lock
+ * held, unless said otherwise.
+ */
+#ifndef UNSTALL_SHIM_PARTS_H
+#define UNSTALL_SHIM_PARTS_H
+
+#include "policy.h"
+#include "shim.h"
+
+/* ---- deciding (shim_write.c) ----------------------------------------- */
+
+struct policy_limits shim_limits(void);
+/* Ask policy; facts that it misses are asked of the kernel. */
+struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,
+                                 const struct policy_write *w);
+void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
+/* What the action asks for before the write: TCP_NODELAY on, or back. */
+void shim_prepare(struct conn *c, const struct policy_action *action, int fd);
+/* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
+bool shim_special(const struct out *o);
+
+/* ---- behind gathered bytes (shim_gathered.c) -------------------------- */
+
+/* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE.
+ * No lock. */
+ssize_t shim_fail(int error, int flags);
+bool shim_non_blocking(const struct out *o);
+/* A blocking caller, a full send buffer, gathered bytes in front of his: send
+ * them by a blocking call, which keeps EINTR, SA_RESTART and SO_SNDTIMEO what
+ * they are.  False: errno is set and the lock is released. */
+bool shim_drain(struct conn *c, const struct out *o);
+
+#endif

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""PostgreSQL in single connections over TCP: the server under strace, asked by a few bytes of its protocol."""
+
+import os
+import pwd
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+from runner import Daemon, Well
+from runner.prefixed import driven
+from runner.victims import SEARCH
+
+READY = b"Z\0\0\0\5I"
+_OFF = ("autovacuum", "track_activities", "track_counts", "synchronous_commit", "fsync")
+
+
+def _folder():
+    """Where Debian keeps the programs of the newest version."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    return found[-1].parent if found else Path(shutil.which("postgres", path=SEARCH)).resolve().parent
+
+
+def _user():
+    """The server refuses to be root: who it is then, and the words that make one so."""
+    if os.geteuid() != 0:
+        return None, []
+    return pwd.getpwnam("nobody"), ["setpriv", "--reuid", "nobody", "--clear-groups"]
+
+
+def drive(prefix, env, scratch):
+    user, become = _user()
+    data, home = scratch / "data", _folder()
+    if user:
+        scratch.chmod(0o755)
+        data.mkdir()
+        os.chown(data, user.pw_uid, -1)
+    subprocess.run([*become, home / "initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync"], env=env, check=True,
+                   cwd="/", capture_output=True)
+
+    def command(port):
+        return [*become, home / "postgres", "-D", data, "-p", port, "-h", "127.0.0.1", "-k", "",
+                *[word for name in _OFF for word in ("-c", f"{name}=off")]]
+
+    hello = struct.pack(">I", 196608) + b"user\0me\0database\0postgres\0\0"
+    with driven(Daemon(command, env, scratch), prefix, env, ready="ready to accept") as driver:
+        driver.exchange(struct.pack(">I", len(hello) + 4) + hello, lambda got: got.endswith(READY))
+        for number in range(20):
+            query = b"select %d\0" % number
+            driver.exchange(b"Q" + struct.pack(">I", len(query) + 4) + query, lambda got: got.endswith(READY))
+        driver.send(b"X\0\0\0\4")
+
+
+WELL = Well(
+    story="PostgreSQL gathers an answer in its own buffer and sets TCP_NODELAY",
+    needs=("postgres",),
+    drive=drive,
+)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""redis-server, one command after the other over one connection."""
+
+from runner import Daemon, Well
+from runner.prefixed import driven
+
+
+def drive(prefix, env, scratch):
+    def command(port):
+        return ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", scratch]
+
+    with driven(Daemon(command, env, scratch), prefix, env, ready="Ready to accept") as driver:
+        for number in range(20):
+            assert driver.exchange(b"SET key %d\r\n" % number, lambda got: got.endswith(b"\r\n")) == b"+OK\r\n"
+            driver.exchange(b"GET key\r\n", lambda got: got.count(b"\r\n") == 2)
+
+
+WELL = Well(
+    story="redis answers a command by one write and sets TCP_NODELAY",
+    needs=("redis-server",),
+    drive=drive,
+)
