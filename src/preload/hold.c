@@ -15,8 +15,10 @@
 #include "ticker.h"
 
 enum {
-    DOUBTS = 32,         /* late pushes made again after a fork before we trust again */
-    FALLBACK_MSS = 536,  /* RFC 9293, 3.7.1 */
+    DOUBTS = 32,        /* late pushes made again after a fork before we trust again */
+    FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
+    ROOM_TRIES = 10,
+    ROOM_WAIT_MS = 100,
     AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
 };
 
@@ -142,6 +144,17 @@ void hold_push(struct conn *c, enum push_cause cause) {
     c->counts.pushes[cause]++;
 }
 
+void hold_push_all(struct conn *c, enum push_cause cause) {
+    hold_push(c, cause);
+    for (int i = 0; i < ROOM_TRIES && gather_length(c) && !config()->quiet; i++) {
+        int fd = c->fd;
+        conn_unlock(c);
+        kernel->writable(fd, ROOM_WAIT_MS);
+        conn_lock(c);
+        hold_push(c, cause);
+    }
+}
+
 void hold_window_ends(struct conn *c) {
     uint64_t cookie;
     if (gather_length(c) && c->cookie &&
@@ -238,6 +251,8 @@ void hold_end_turn_slow(enum push_cause cause) {
         return;
     struct conn *c = self.turn;
     conn_lock(c);
+    if (UNLIKELY(cause == PUSH_PROCESS) && gather_length(c))
+        hold_push_all(c, cause);
     end_turn(c, cause);
     conn_unlock(c);
 }

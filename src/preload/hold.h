@@ -40,6 +40,10 @@ void hold_join_turn(struct conn *c);
 
 /* Lock held, for all of these. */
 void hold_push(struct conn *c, enum push_cause cause);
+/* The same where what stays behind would be lost or overtaken (fork, exec, the
+ * end of the sending side): waits for room as the application's own write would
+ * have done, but no longer than a second.  The lock is released meanwhile. */
+void hold_push_all(struct conn *c, enum push_cause cause);
 void hold_window_ends(struct conn *c);
 /* Everything of a lingering connection has left: close and release.  Unlocks. */
 void hold_linger_ends(struct conn *c);

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <linux/tcp.h>
+#include <linux/time_types.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "raw.h"
@@ -29,6 +31,7 @@ static int segments(int fd, struct kernel_segments *out) {
         return error;
     out->bytes_sent = info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
     out->bytes_queued = info.tcpi_notsent_bytes;
+    out->bytes_received = info.tcpi_bytes_received;
     out->segments_out = info.tcpi_data_segs_out;
     return 0;
 }
@@ -62,6 +65,13 @@ static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
     return (int)raw3(peer ? SYS_getpeername : SYS_getsockname, fd, address, &length);
 }
 
+static int writable(int fd, int timeout_ms) {
+    struct pollfd wait = {.fd = fd, .events = POLLOUT};
+    struct __kernel_timespec most = {timeout_ms / 1000, timeout_ms % 1000 * 1000000LL};
+    int ready = (int)raw5(SYS_ppoll, &wait, 1, &most, NULL, 0);
+    return ready > 0 && (wait.revents & POLLOUT);
+}
+
 static int dup_above(int fd, int lowest) {
     return (int)raw3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
 }
@@ -80,6 +90,7 @@ const struct kernel_ops kernel_real = {
     .status_flags = status_flags,
     .is_file = is_file,
     .name = name_of,
+    .writable = writable,
     .dup_above = dup_above,
     .close = close_descriptor,
 };

@@ -14,9 +14,10 @@
 #include "base.h"
 
 struct kernel_segments {
-    uint64_t bytes_sent;   /* payload that left, retransmissions not counted; 0 if unknown */
-    uint64_t bytes_queued; /* payload still unsent */
-    uint32_t segments_out; /* data segments that left */
+    uint64_t bytes_sent;     /* payload that left, retransmissions not counted; 0 if unknown */
+    uint64_t bytes_queued;   /* payload still unsent */
+    uint64_t bytes_received; /* payload that came in, read or not */
+    uint32_t segments_out;   /* data segments that left */
 };
 
 struct kernel_ops {
@@ -29,7 +30,8 @@ struct kernel_ops {
     int (*status_flags)(int fd);     /* F_GETFL */
     int (*is_file)(int fd);          /* 1: a regular file or directory: never blocks */
     int (*name)(int fd, bool peer, struct sockaddr_storage *address);
-    int (*dup_above)(int fd, int lowest); /* F_DUPFD_CLOEXEC */
+    int (*writable)(int fd, int timeout_ms); /* 1: room in the send buffer (POLLOUT) */
+    int (*dup_above)(int fd, int lowest);    /* F_DUPFD_CLOEXEC */
     int (*close)(int fd);
 };
 

@@ -94,7 +94,7 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
         return false;
     switch ((enum mode)p->mode) {
     case MODE_CORK: return true;
-    case MODE_COALESCE: return p->message_bytes + w->bytes <= GATHER_PER_MESSAGE;
+    case MODE_COALESCE: return !p->crowded && p->message_bytes + w->bytes <= GATHER_PER_MESSAGE;
     case MODE_AUTO:
         return p->ill && p->input_ever && !p->input_pending &&
                turn_predict(&p->model, p->position) == TURN_MORE;
@@ -131,6 +131,8 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
     action.burst = action.small_write && p->small_writes == 2;
     action.new_message = p->message_bytes == 0;
     add32(&p->message_bytes, w->bytes);
+    if (p->message_bytes > GATHER_PER_MESSAGE)
+        p->crowded = true;
     return action;
 }
 

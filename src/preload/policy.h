@@ -45,6 +45,7 @@ struct policy {
     bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */
     bool input_ever : 1;
     bool input_pending : 1; /* known: more input waits than the application has read */
+    bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
     uint8_t doubtful;       /* > 0: another process may have set TCP_NODELAY back: set it again */
     uint8_t window_ends;    /* holds that the window had to end, decaying */

@@ -157,11 +157,19 @@ pid_t process_forked(pid_t result) {
     return result;
 }
 
+static void leave_nothing(struct conn *c, void *unused) {
+    (void)unused;
+    if (gather_length(c))
+        hold_push_all(c, PUSH_PROCESS);
+}
+
 void process_forks(bool whole) {
     if (!ours())
         return;
     self.forks_whole = whole;
     hold_end_turn(PUSH_PROCESS);
+    if (config()->mode == MODE_COALESCE) /* other threads', and what found no room before */
+        fds_each(leave_nothing, NULL);
     __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
 }
 
@@ -176,7 +184,7 @@ static bool survives_exec(const struct conn *c) {
 
 static void hand_over(struct conn *c, void *unused) {
     (void)unused;
-    hold_push(c, PUSH_PROCESS);
+    hold_push_all(c, PUSH_PROCESS);
     if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet && survives_exec(c))
         hold_restore(c);
 }

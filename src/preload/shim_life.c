@@ -126,9 +126,10 @@ void shim_shuts(int fd, int how) {
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
-    hold_push(c, PUSH_CLOSE);
-    if (how != SHUT_RD)
+    if (how != SHUT_RD) {
+        hold_push_all(c, PUSH_CLOSE);
         c->policy.established = false; /* writes fail from now on: gather none */
+    }
     conn_unlock(c);
 }
 
@@ -140,7 +141,11 @@ void shim_shuts(int fd, int how) {
 static bool linger(struct conn *c, int fd) {
     int own = kernel->dup_above(fd, LINGER_LOWEST);
     if (own < 0)
+        own = kernel->dup_above(fd, 0);
+    if (own < 0) {
+        hold_push_all(c, PUSH_CLOSE);
         return false;
+    }
     if (!fds_set(own, (uintptr_t)c)) {
         kernel->close(own);
         return false;

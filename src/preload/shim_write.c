@@ -103,8 +103,18 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
     c->counts.suspected += action->suspected;
 }
 
+/* No input was seen: did none come, or is it read where we cannot see it? */
+static bool nobody_answers(struct conn *c) {
+    struct kernel_segments segments;
+    if (kernel->segments(c->fd, &segments) != 0 || segments.bytes_received == 0)
+        return true;
+    c->policy.input_ever = true;
+    c->policy.one_way = false;
+    return false;
+}
+
 void shim_prepare(struct conn *c, const struct policy_action *action, int fd) {
-    if (UNLIKELY(action->back_to_app))
+    if (UNLIKELY(action->back_to_app) && nobody_answers(c))
         hold_restore(c);
     if (UNLIKELY(action->late_push)) {
         hold_set_nodelay(c, fd);
@@ -136,6 +146,7 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
     if (still == c) {
         struct conn_counts *n = &c->counts;
         n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
+        c->policy.crowded = true;
         if (sent < 0) {
             policy_unsent(&c->policy, action, bytes);
             n->writes--;
@@ -201,6 +212,9 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->gather))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
+    if (UNLIKELY(c->policy.crowded) && c->policy.message_bytes == 0 &&
+        c->policy.mode == MODE_COALESCE)
+        c->policy.crowded = kernel->writable(o->fd, 0) <= 0;
     struct policy_limits limits = shim_limits();
     struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;

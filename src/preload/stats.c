@@ -144,8 +144,8 @@ static void as_text(struct text *t, const struct totals *n) {
 
 void stats_report(void) {
     const char *target = config()->report;
-    if (!target)
-        return;
+    if (!target || config()->quiet)
+        return; /* a filter may forbid what a report needs */
     spin_lock(&totals_lock);
     struct totals all = ended;
     spin_unlock(&totals_lock);
