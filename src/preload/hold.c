@@ -178,13 +178,14 @@ void hold_linger_ends(struct conn *c) {
 
 /* ---- turns ----------------------------------------------------------- */
 
+static const struct thread *main_thread;
 static pthread_key_t ends_key;
 static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
 
 static void thread_ends(void *unused) {
     (void)unused;
     self.ends_watched = false;
-    hold_end_turn(PUSH_PROCESS);
+    hold_thread_ends();
     struct conn *c = self.draining;
     if (c) { /* cancelled inside a blocking send of gathered bytes */
         conn_lock(c);
@@ -211,6 +212,18 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+void hold_main_thread_is(void) {
+    main_thread = &self;
+}
+
+void hold_thread_ends(void) {
+    hold_end_turn(PUSH_PROCESS);
+    /* Once the main thread has ended, the process lives as long as its other
+     * threads: ours must not be the one that keeps it (pthread_exit(3)). */
+    if (&self == main_thread)
+        ticker_stop(true);
+}
+
 void hold_join_turn(struct conn *c) {
     struct policy *p = &c->policy;
     if (c->turn_owner != &self || self.turn != c) {
@@ -229,14 +242,22 @@ void hold_join_turn(struct conn *c) {
         watch_thread_end();
 }
 
-static bool may_touch(void) {
-    return ours() && self.turn != NULL;
+void hold_resume_turn(struct conn *c) {
+    self.turn = c;
+    c->turn_owner = &self;
+}
+
+/* The connection of the open turn, or NULL.  Read once: a signal handler may end
+ * the turn between two looks. */
+static struct conn *turn_now(void) {
+    return ours() ? LOAD(&self.turn) : NULL;
 }
 
 /* Lock held. */
 static void end_turn(struct conn *c, enum push_cause cause) {
     struct policy *p = &c->policy;
-    self.turn = NULL;
+    if (self.turn == c)
+        self.turn = NULL;
     hold_push(c, cause);
     if (c->turn_owner != &self)
         return; /* another thread has gone on with the message */
@@ -247,9 +268,9 @@ static void end_turn(struct conn *c, enum push_cause cause) {
 }
 
 void hold_end_turn_slow(enum push_cause cause) {
-    if (!may_touch())
+    struct conn *c = turn_now();
+    if (!c)
         return;
-    struct conn *c = self.turn;
     conn_lock(c);
     if (UNLIKELY(cause == PUSH_PROCESS) && gather_length(c))
         hold_push_all(c, cause);
@@ -258,9 +279,9 @@ void hold_end_turn_slow(enum push_cause cause) {
 }
 
 bool hold_before_poll(bool only_writable) {
-    if (!may_touch())
+    struct conn *c = turn_now();
+    if (!c)
         return false;
-    struct conn *c = self.turn;
     conn_lock(c);
     bool holding = c->held || gather_length(c) > 0;
     bool ask = policy_asks_first(&c->policy) || (only_writable && holding);
@@ -271,9 +292,9 @@ bool hold_before_poll(bool only_writable) {
 }
 
 bool hold_could_go_on(void) {
-    if (!may_touch())
+    struct conn *c = turn_now();
+    if (!c)
         return false;
-    struct conn *c = self.turn;
     conn_lock(c);
     const struct policy *p = &c->policy;
     bool could = c->held || c->gather ||
@@ -284,16 +305,20 @@ bool hold_could_go_on(void) {
 }
 
 void hold_asked(bool at_once) {
-    struct conn *c = self.turn;
+    struct conn *c = turn_now();
+    if (!c)
+        return; /* a handler has ended the turn meanwhile */
     conn_lock(c);
     policy_asked(&c->policy, at_once);
     conn_unlock(c);
 }
 
 void hold_before_visible(void) {
-    if (LIKELY(self.turn == NULL) || !may_touch() || !LOAD(&self.turn->gather))
+    if (LIKELY(self.turn == NULL))
         return;
-    struct conn *c = self.turn;
+    struct conn *c = turn_now();
+    if (!c || !LOAD(&c->gather))
+        return;
     conn_lock(c);
     hold_push(c, PUSH_PROCESS);
     conn_unlock(c);

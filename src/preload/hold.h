@@ -30,6 +30,17 @@ bool hold_could_go_on(void);
 bool hold_before_poll(bool only_writable);
 void hold_asked(bool at_once);
 
+/* Does the open turn have gathered bytes? */
+static inline bool hold_gathers(void) {
+    struct conn *c = LOAD(&self.turn);
+    return c && LOAD(&c->gather) != NULL;
+}
+
+/* The calling thread ends (pthread_exit, cancellation, return); which thread is
+ * the main one is said at initialisation. */
+void hold_thread_ends(void);
+void hold_main_thread_is(void);
+
 /* In coalesce: before an act that others can see.  Gathered bytes leave; what
  * the kernel holds may stay. */
 void hold_before_visible(void);
@@ -37,6 +48,9 @@ void hold_before_visible(void);
 /* A write has joined the turn of this thread on c (lock held): opens the turn
  * if need be. */
 void hold_join_turn(struct conn *c);
+
+/* The turn of this thread on c goes on, though it was ended meanwhile. */
+void hold_resume_turn(struct conn *c);
 
 /* Lock held, for all of these. */
 void hold_push(struct conn *c, enum push_cause cause);

@@ -140,6 +140,7 @@ bool gate_slow(void) {
 }
 
 __attribute__((constructor)) static void constructor(void) {
+    hold_main_thread_is(); /* the dynamic linker's, before any other */
     if (*LOAD(&gate) != GATE_OPEN)
         gate_slow();
 }
@@ -255,15 +256,8 @@ void process_wants_one_thread(void) {
 }
 
 void process_thread_ends(void) {
-    if (!ours())
-        return;
-    hold_end_turn(PUSH_PROCESS);
-    /* Once the main thread has ended, the process lives as long as its other
-     * threads: ours must not be the one that keeps it (pthread_exit(3)). */
-    if (ticker_state() == TICKER_RUNS && raw0(SYS_getpid) == raw0(SYS_gettid)) {
-        shim_sweep(PUSH_PROCESS);
-        ticker_stop(true);
-    }
+    if (ours())
+        hold_thread_ends();
 }
 
 static enum mode mode_before_filter;

@@ -209,7 +209,7 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
 void shim_other_write(int fd) {
     if (LIKELY(self.turn == NULL) || !ours())
         return;
-    if (LOAD(&self.turn->gather) || may_block(fd))
+    if (hold_gathers() || may_block(fd))
         hold_end_turn(PUSH_WRITE);
 }
 

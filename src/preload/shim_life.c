@@ -180,7 +180,7 @@ void shim_closing(int fd) {
     uintptr_t word = fds_word(fd);
     if (UNLIKELY(fd == STDERR_FILENO))
         log_stderr_is(false);
-    if (self.turn && (word != FDS_FILE || LOAD(&self.turn->gather)))
+    if (self.turn && (word != FDS_FILE || hold_gathers()))
         hold_end_turn(PUSH_CLOSE);
     if (word == FDS_UNKNOWN)
         return;

@@ -172,6 +172,22 @@ static void established(struct conn *c) {
     conn_unlock(c);
 }
 
+/* Between the decision and the send somebody pushed (the window, because this
+ * thread was kept from the CPU, or another thread): the bytes came after it and
+ * are held all the same. */
+static void held_after_all(struct conn *c, int fd) {
+    int saved = errno;
+    struct conn *still = fds_lock(fd);
+    if (still == c) {
+        c->held = true;
+        hold_resume_turn(c);
+        ticker_watch(c);
+    }
+    if (still)
+        conn_unlock(still);
+    errno = saved;
+}
+
 /* The number leads to no socket: closed and born again where we could not see. */
 static ssize_t plain_after_all(const struct out *o) {
     fds_forget(o->fd);
@@ -251,6 +267,8 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     }
     if (UNLIKELY(!known && sent > 0))
         established(c);
+    if (action.how == WRITE_MORE && sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        held_after_all(c, o->fd);
     return sent;
 }
 

@@ -54,3 +54,9 @@ def test_musl_program_is_cured(name, mode):
 def test_musl_program_without_the_pattern_says_nothing(mode):
     done = run([musl_program("plain_unix")], preload_env(mode))
     assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_musl_setuid_is_answered_by_our_thread(mode):
+    """musl asks every thread by signal 34, and waits until all have answered."""
+    assert measured("was_setuid", mode).median_ms < 5

@@ -14,7 +14,10 @@
 
 enum { REQUEST = 100, ANSWER = 500, EVENTS = 64, MOST_CHUNKS = 4096, HELD_OPEN = 16384 };
 
-static struct { int fd; unsigned have; } links[HELD_OPEN];
+static struct {
+    int fd;
+    unsigned have;
+} links[HELD_OPEN];
 static int count, epoll;
 
 static void ask(int i) {
@@ -29,7 +32,8 @@ static void open_all(struct sockaddr_in *address) {
     for (int i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
         links[i].fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (links[i].fd < 0 || connect(links[i].fd, (struct sockaddr *)address, sizeof(*address)) != 0)
+        if (links[i].fd < 0 ||
+            connect(links[i].fd, (struct sockaddr *)address, sizeof(*address)) != 0)
             die("connect");
         set_option(links[i].fd, TCP_NODELAY, 1);
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, links[i].fd, &event) != 0)
@@ -91,6 +95,7 @@ int main(int argc, char **argv) {
         times[i] = (now_ns() - began) / per_chunk;
         done += per_chunk;
     }
-    printf("{\"ns\": %.1f, \"segments\": %.4f}\n", median(times, chunks), (segments() - before) / done);
+    printf("{\"ns\": %.1f, \"segments\": %.4f}\n", median(times, chunks),
+           (segments() - before) / done);
     return 0;
 }

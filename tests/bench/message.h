@@ -54,11 +54,9 @@ static inline bool send_message(int fd, enum way way, const char *bytes, const u
         sent = send_pieces(fd, bytes, pieces, count, false);
         set_option(fd, TCP_CORK, 0);
         return sent;
-    case WAY_MORE:
-        return send_pieces(fd, bytes, pieces, count, true);
+    case WAY_MORE: return send_pieces(fd, bytes, pieces, count, true);
     case WAY_PIECES:
-    case WAY_NODELAY: /* set when the connection was made */
-        break;
+    case WAY_NODELAY: /* set when the connection was made */ break;
     }
     return send_pieces(fd, bytes, pieces, count, false);
 }

@@ -33,15 +33,15 @@ static char bytes[4096];
 static int rounds = 256;
 static const char *only; /* one path, whole, without switching */
 
-#define COUNTED(call) \
-    do { \
-        if (!only) \
+#define COUNTED(call)                 \
+    do {                              \
+        if (!only)                    \
             CALLGRIND_TOGGLE_COLLECT; \
-        long result = (long)(call); \
-        if (!only) \
+        long result = (long)(call);   \
+        if (!only)                    \
             CALLGRIND_TOGGLE_COLLECT; \
-        if (result < 0) \
-            die(#call); \
+        if (result < 0)               \
+            die(#call);               \
     } while (0)
 
 static void zero(void) {
@@ -137,7 +137,8 @@ enum counted { COUNT_WRITE, COUNT_LAST_WRITE, COUNT_POLL, COUNT_READ };
 static void exchange(struct pair p, int writes, bool polls, enum counted what) {
     struct pollfd wait = {.fd = p.here, .events = POLLIN};
     for (int i = 1; i <= writes; i++) {
-        bool count = (what == COUNT_LAST_WRITE && i == writes) || (what == COUNT_WRITE && i < writes);
+        bool count =
+            (what == COUNT_LAST_WRITE && i == writes) || (what == COUNT_WRITE && i < writes);
         if (count)
             COUNTED(write(p.here, bytes, 100));
         else if (write(p.here, bytes, 100) != 100)
@@ -165,23 +166,39 @@ static void exchanges(int writes, bool polls, enum counted what) {
     finish(p);
 }
 
-#define PATH(name) \
-    do { \
+#define PATH(name)                            \
+    do {                                      \
         if (only && strcmp(only, #name) != 0) \
-            break; \
-        name(); \
-        if (!only) \
-            CALLGRIND_DUMP_STATS_AT(#name); \
+            break;                            \
+        name();                               \
+        if (!only)                            \
+            CALLGRIND_DUMP_STATS_AT(#name);   \
     } while (0)
 
-static NOINLINE void plain_write(void) { exchanges(1, false, COUNT_LAST_WRITE); }
-static NOINLINE void plain_read(void) { exchanges(1, false, COUNT_READ); }
-static NOINLINE void plain_poll(void) { exchanges(1, true, COUNT_POLL); }
-static NOINLINE void read_after_poll(void) { exchanges(1, true, COUNT_READ); }
-static NOINLINE void first_of_two(void) { exchanges(2, false, COUNT_WRITE); }
-static NOINLINE void last_of_two(void) { exchanges(2, false, COUNT_LAST_WRITE); }
-static NOINLINE void read_after_two(void) { exchanges(2, false, COUNT_READ); }
-static NOINLINE void poll_after_two(void) { exchanges(2, true, COUNT_POLL); }
+static NOINLINE void plain_write(void) {
+    exchanges(1, false, COUNT_LAST_WRITE);
+}
+static NOINLINE void plain_read(void) {
+    exchanges(1, false, COUNT_READ);
+}
+static NOINLINE void plain_poll(void) {
+    exchanges(1, true, COUNT_POLL);
+}
+static NOINLINE void read_after_poll(void) {
+    exchanges(1, true, COUNT_READ);
+}
+static NOINLINE void first_of_two(void) {
+    exchanges(2, false, COUNT_WRITE);
+}
+static NOINLINE void last_of_two(void) {
+    exchanges(2, false, COUNT_LAST_WRITE);
+}
+static NOINLINE void read_after_two(void) {
+    exchanges(2, false, COUNT_READ);
+}
+static NOINLINE void poll_after_two(void) {
+    exchanges(2, true, COUNT_POLL);
+}
 
 int main(int argc, char **argv) {
     if (argc > 1)

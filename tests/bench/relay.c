@@ -21,7 +21,11 @@ enum { PACKET = 2048, QUEUE = 4096 };
 struct lane {
     int from, to;
     unsigned head, tail;
-    struct packet { double due; ssize_t length; char bytes[PACKET]; } queue[QUEUE];
+    struct packet {
+        double due;
+        ssize_t length;
+        char bytes[PACKET];
+    } queue[QUEUE];
 };
 
 static struct lane lanes[2];

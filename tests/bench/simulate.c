@@ -226,7 +226,8 @@ static int tables(int count, char **names) {
             struct player s = play(modes[m]);
             row(mode_names[modes[m]], s.exchanges, s.segments, s.added, s.missed);
         }
-        row("foreseen", bare.exchanges, bare.turns < bare.exchanges ? bare.turns : bare.exchanges, 0, 0);
+        row("foreseen", bare.exchanges, bare.turns < bare.exchanges ? bare.turns : bare.exchanges,
+            0, 0);
     }
     return 0;
 }
@@ -247,7 +248,8 @@ static void outcome(unsigned says_last, double *extra, double *pushes) {
 
 static int frontier(void) {
     printf("2 to %d writes a turn, uniform; what no predictor from the past can pass:\n"
-           "  %-28s %15s %12s\n", MOST, "said to be the last", "extra segments", "added pushes");
+           "  %-28s %15s %12s\n",
+           MOST, "said to be the last", "extra segments", "added pushes");
     double least = 1e9;
     for (double most_pushes = 1.01; most_pushes > -0.01; most_pushes -= 0.2) {
         unsigned best = 0;
@@ -267,7 +269,8 @@ static int frontier(void) {
         char said[64] = "none";
         for (int at = 1, used = 0; at <= MOST; at++)
             if (best >> at & 1)
-                used += snprintf(said + used, sizeof(said) - (size_t)used, "%s%d", used ? " " : "", at);
+                used +=
+                    snprintf(said + used, sizeof(said) - (size_t)used, "%s%d", used ? " " : "", at);
         printf("  %-28s %15.2f %12.2f\n", said, best_extra, best_pushes);
     }
     return 0;

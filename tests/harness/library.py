@@ -15,8 +15,9 @@ PASSING_MODES = ("off", "observe")
 CURING_MODES = ("nodelay", "cork", "coalesce", "auto")
 MODES = PASSING_MODES + CURING_MODES
 
-# The runtime of a sanitizer with which the library is built: it must come before (scripts/sanitize).
+# Where the library is built with a sanitizer: its runtime, and what it needs behind (scripts/sanitize).
 _BEFORE = os.environ.get("UNSTALL_TESTS_PRELOAD_BEFORE", "")
+_BEHIND = os.environ.get("UNSTALL_TESTS_PRELOAD_BEHIND", "")
 
 # What tells the tests about the build is no business of the programs under test.
 _OWN = {"LD_PRELOAD"}
@@ -36,7 +37,7 @@ def preload_env(mode=None, library=None, **variables):
     `mode` is UNSTALL_MODE (None: unset, the default mode).  Other keywords are environment
     variables by their full names, UNSTALL_ ones or any others.
     """
-    env = bare_env(LD_PRELOAD=f"{_BEFORE}{library or LIB}")
+    env = bare_env(LD_PRELOAD=f"{_BEFORE}{library or LIB}{_BEHIND}")
     if mode is not None:
         env["UNSTALL_MODE"] = mode
     env.update({name: str(value) for name, value in variables.items()})  # may name LD_PRELOAD too

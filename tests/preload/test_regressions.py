@@ -9,6 +9,7 @@ seccomp filter and the report, the library let go by dlclose (tests/company).
 
 import os
 import socket
+import struct
 import time
 
 import pytest
@@ -105,12 +106,64 @@ def test_a_forked_child_of_a_program_that_makes_threads_does_not_hang(how, mode)
 
 
 @pytest.mark.parametrize("mode", ALL)
-def test_the_applications_own_hold_does_not_keep_what_stood_before_it(mode):
-    """Gathered bytes left with MSG_MORE, because the write after them had it: 200 ms late."""
+@pytest.mark.parametrize("how, length", [("send", 13439), ("sendmmsg", 151), ("splice", 151)])
+def test_the_applications_own_hold_does_not_keep_what_stood_before_it(how, length, mode):
+    """What we gathered left with MSG_MORE, because the write after it had it, and what we held was forgotten
+    when a batch had it: 200 ms late."""
     with ScriptedPeer(*[EXCHANGE] * WARM_UP, 8) as peer:
-        done = run_client(program("was_more_after_small"), mode, *peer.target, WARM_UP)
+        done = run_client(program("was_more_after_small"), mode, *peer.target, WARM_UP, 0, how, length)
     assert done.facts["last_us"] < AT_ONCE_US
-    assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 8 + 13439 + 1)
+    assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 8 + length + 1)
+
+
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+def test_gathered_bytes_and_the_applications_hold_are_two_units(mode):
+    """The gathered ones left by themselves and were not counted: the hold's end was the first small unit."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_more_within"), mode, *peer.target, 12)
+    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    assert (done.median_ms > 5) is (mode == "bare")
+
+
+class ResettingPeer(Peer):
+    """Answers exchanges, and then resets the connection."""
+
+    def serve(self, connection: Connection):
+        for _ in range(WARM_UP):
+            connection.take(EXCHANGE)
+            connection.socket.sendall(b"r" * 200)
+        time.sleep(0.005)
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_after_an_error_no_write_succeeds(mode):
+    """In coalesce every second write was gathered and said so."""
+    with ResettingPeer() as peer:
+        done = run_client(program("was_reset"), mode, *peer.target, WARM_UP)
+    found = [line for line in done.stdout.splitlines() if not line.startswith("{")]
+    expected = ["-1 ECONNRESET"] + ["-1 EPIPE"] * 5
+    if mode == "coalesce":  # gathered before anything is known of the reset
+        expected = ["100 ", *expected[:-1]]
+    assert found == expected
+
+
+@pytest.mark.parametrize("where, mode", [("tcp", "bare"), ("tcp", "off"), ("tcp", "observe"),
+                                         *[("pipe", mode) for mode in ALL]])
+def test_a_vector_that_is_not_there_is_the_kernels_to_refuse(where, mode):
+    """We followed it, also where nothing was to be done (SIGSEGV)."""
+    with SilentPeer() as peer:
+        done = run_client(program("was_bad_pointer"), mode, *peer.target, where)
+    found = [line for line in done.stdout.splitlines() if not line.startswith("{")]
+    assert found == ["writev -1 EFAULT", "write -1 EFAULT", "sendmsg -1 EFAULT"][:3 if where == "tcp" else 2]
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_setuid_is_answered_by_our_thread_too(mode):
+    """It blocked the signal by which libc asks every thread: setuid waited for ever."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_setuid"), mode, *peer.target, 12, timeout=20)
+    assert done.median_ms < 5
 
 
 @pytest.mark.parametrize("mode", MODES)

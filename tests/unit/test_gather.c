@@ -236,7 +236,7 @@ Test(gather, resolve_after_a_jump_out_of_the_send) {
         const struct kernel_ops *before = kernel;
         jump_out_of_the_send();
         kernel = before;
-        fake.segments = (struct kernel_segments){row->total - 1, 1, 1};
+        fake.segments = (struct kernel_segments){.bytes_sent = row->total - 1, .bytes_queued = 1, .segments_out = 1};
         fake.segments_error = row->error;
         gather_resolve(&c);
         EXPECT_INT(row->name, gather_length(&c), row->left);

@@ -415,7 +415,7 @@ Test(hold, probe) {
         c->policy.dark = false;
         c->origin = (uint8_t)row->origin;
         c->counts = (struct conn_counts){.bytes = row->seen};
-        fake.segments = (struct kernel_segments){row->sent, row->queued, 1};
+        fake.segments = (struct kernel_segments){.bytes_sent = row->sent, .bytes_queued = row->queued, .segments_out = 1};
         fake.segments_error = row->error;
         c->held = true;
         push(PUSH_WAIT);

@@ -25,7 +25,7 @@ COLUMNS = (*TREATMENTS, *SIMPLE)
 
 
 def parse():
-    names = [*victims(heavy=True), *wells()]
+    names = [*victims(heavy=True), *wells(heavy=True)]
     parser = argparse.ArgumentParser(prog=os.environ.get("UNSTALL_GALLERY_NAME"), description=__doc__)
     parser.add_argument("--victim", action="append", choices=names, metavar="NAME",
                         help="one of --list; may be repeated; default: all that are not heavy")
@@ -84,9 +84,13 @@ def run_wells(names):
         if well.missing():
             found.append(f"{name}: {', '.join(well.missing())} not installed (scripts/setup)")
             continue
-        results[name] = well.verdicts()
-        print(f"{name:18}  " + "  ".join(f"{mode}: {verdict}" for mode, verdict in results[name].items()), flush=True)
-        found += [f"{name}, {mode}: {verdict}" for mode, verdict in results[name].items()
+        verdicts = well.verdicts()
+        wrong, facts = well.facts()
+        results[name] = {**verdicts, "facts": facts}
+        print(f"{name:18}  " + "  ".join(f"{mode}: {verdict}" for mode, verdict in verdicts.items()) +
+              f"  {facts}", flush=True)
+        found += [f"{name}: {text}" for text in wrong]
+        found += [f"{name}, {mode}: {verdict}" for mode, verdict in verdicts.items()
                   if not verdict.startswith("same")]
     return results, found
 
@@ -96,15 +100,16 @@ def main():
     if arguments.list:
         for name in victims(heavy=True):
             print(f"{name}: {load(name).story}{' (heavy)' if load(name).heavy else ''}")
-        for name in wells():
-            print(f"{name}: {load_well(name).story}")
+        for name in wells(heavy=True):
+            print(f"{name}: {load_well(name).story}{' (heavy)' if load_well(name).heavy else ''}")
         return 0
     if not LIB.exists():
         sys.exit(f"{LIB} is missing: build first, or set UNSTALL_BUILD_ROOT")
     columns = [column for column in COLUMNS if column in (arguments.mode or COLUMNS)]
-    chosen = arguments.victim or [*victims(heavy=arguments.all), *wells()]
-    results, found = run_victims([name for name in chosen if name not in wells()], columns)
-    unchanged, wrong = run_wells([name for name in chosen if name in wells()])
+    chosen = arguments.victim or [*victims(heavy=arguments.all), *wells(heavy=arguments.all)]
+    well = wells(heavy=True)
+    results, found = run_victims([name for name in chosen if name not in well], columns)
+    unchanged, wrong = run_wells([name for name in chosen if name in well])
     for text in found + wrong:
         print(text, file=sys.stderr)
     if arguments.update_docs:

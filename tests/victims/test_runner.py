@@ -10,7 +10,8 @@ import pytest
 
 from harness import AnsweringPeer, LIB, skip
 from runner import (BARE, Daemon, Driver, Measurement, Treatment, Victim, complaints, daemon, load,
-                    measured, victims)
+                    load_well, measured, victims, wells)
+from runner.wells import compare
 
 pytestmark = pytest.mark.no_library
 
@@ -93,6 +94,9 @@ def test_a_daemon_ends_with_its_children(tmp_path):
             time.sleep(0.01)
         pids = server.processes()
         assert len(pids) == 3
+    deadline = time.monotonic() + 5  # all are killed, but only the first one is waited for
+    while any(map(_runs, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not [pid for pid in pids if _runs(pid)]
 
 
@@ -104,7 +108,39 @@ def _runs(pid):
         return False
 
 
-@pytest.mark.parametrize("name", victims())
+@pytest.mark.parametrize("rates, judgement", [
+    ({"treated": 900, "bare": 100, "own cure": 950}, "right"),
+    ({"treated": 800, "bare": 100, "own cure": 800}, "under 8.7 times"),
+    ({"treated": 900, "bare": 100, "own cure": 1100}, "with its own cure"),
+    ({"treated": 900, "bare": 100}, "right"),
+])
+def test_a_rate_is_judged(rates, judgement):
+    found = complaints(EXCHANGE, Treatment("treated", "well"), Measurement((0.1,) * 10, rates=rates))
+    assert not found if judgement == "right" else judgement in found[0]
+
+
+QUERY = "getsockopt(0<TCP>, SOL_SOCKET, SO_PROTOCOL, [6], [4]) = 0"
+BARE_TRACE = ["socket(AF_INET) = 3", "write(3<TCP>, 9) = 9", "read(3<TCP>, 9) = 9"]
+
+
+@pytest.mark.parametrize("treated, verdict", [
+    ([BARE_TRACE], "same"),
+    ([[QUERY, *BARE_TRACE]], "same, and 1 queries"),
+    ([BARE_TRACE, []], "2 processes and threads"),
+    ([[*BARE_TRACE, "setsockopt(3<TCP>, TCP_NODELAY) = 0"]], "an added setsockopt"),
+    ([[BARE_TRACE[0], "sendto(3<TCP>, 9, MSG_MORE) = 9", BARE_TRACE[2]]], "another trace, at write"),
+])
+def test_a_changed_trace_is_seen(treated, verdict):
+    assert compare([BARE_TRACE], treated).startswith(verdict)
+
+
+@pytest.mark.parametrize("name", wells(heavy=True))
+def test_each_well_program_says_what_it_is(name):
+    well = load_well(name)
+    assert well.story and "\n" not in well.story and well.needs and callable(well.drive)
+
+
+@pytest.mark.parametrize("name", victims(heavy=True))
 def test_each_victim_says_what_it_is(name):
     victim = load(name)
     assert victim.sick in ("client", "server", "relay")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Each victim loses its stall in every curing mode and keeps it bare, in off and in observe."""
+"""Each victim loses its stall in every curing mode and keeps it bare, in off and in observe; the wells stay.
+
+The heavy ones are left to scripts/gallery --all.
+"""
 
 import pytest
 
 from harness import skip
-from runner import TREATMENTS, complaints, load, victims
+from runner import TREATMENTS, complaints, load, load_well, victims, wells
 
 
 @pytest.mark.parametrize("mode", TREATMENTS)
@@ -15,3 +18,14 @@ def test_victim(name, mode):
         skip(f"{name} needs {', '.join(victim.missing())} (see tests/victims/packages.txt)")
     found = complaints(victim, treatment, victim.run(treatment))
     assert not found, f"{name}, {mode}: {'; '.join(found)}"
+
+
+@pytest.mark.parametrize("name", wells())
+def test_nothing_changes_in_a_program_that_is_well(name):
+    well = load_well(name)
+    if well.missing():
+        skip(f"{name} needs {', '.join(well.missing())} (see tests/victims/packages.txt)")
+    verdicts = well.verdicts()
+    assert not {mode: verdict for mode, verdict in verdicts.items() if not verdict.startswith("same")}
+    wrong, _ = well.facts()
+    assert not wrong

@@ -38,20 +38,22 @@ def rollup(pid):
         return {name: int(kb) for name, kb in re.findall(r"^(\w+):\s+(\d+) kB", file.read(), re.M)}
 
 
-def own(memory):
-    return memory["Private_Dirty"] + memory["Private_Clean"]
+def library_pages(pid):
+    """KiB that the mappings of the library's file have resident."""
+    with open(f"/proc/{pid}/smaps", encoding="ascii") as file:
+        blocks = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", file.read())
+    return sum(int(re.search(r"^Rss:\s+(\d+)", block, re.M).group(1))
+               for block in blocks if "libunstall.so" in block.split("\n", 1)[0])
 
 
 def process_memory():
-    """KiB that a process has resident more, and of them its own alone (the rest is shared with
-    every other process under the library)."""
+    """KiB: what the library's file has resident (all but the data is shared by every process under
+    it), and what the process has of its own more than bare."""
     def measured(env):
         with running([program("idle")], env, stdin=subprocess.PIPE) as idle:
-            return rollup(idle.pid)
-    with running([program("idle")], environment(LIB), stdin=subprocess.PIPE):  # shares its pages
-        bare, loaded = measured(environment()), measured(environment(LIB))
-    return {"resident": loaded["Rss"] - bare["Rss"],
-            "private dirty": loaded["Private_Dirty"] - bare["Private_Dirty"]}
+            return rollup(idle.pid)["Private_Dirty"], library_pages(idle.pid)
+    bare, loaded = measured(environment()), measured(environment(LIB))
+    return {"library": loaded[1], "private dirty": loaded[0] - bare[0]}
 
 
 def anonymous_after(env, way, connections):

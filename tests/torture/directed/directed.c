@@ -210,15 +210,13 @@ void put_until_full(struct pair *p, size_t bytes) {
 void overfill(struct pair *p) {
     char answer[10];
     uint64_t before;
+    reply(p, sizeof(answer));
     do { /* the peer's kernel makes a little room as it packs what lies there */
         before = p->put;
         put_until_full(p, 700);
         put_until_full(p, 10);
         raw_sleep(20);
     } while (p->put != before);
-    reply(p, sizeof(answer));
-    struct pollfd ready = {.fd = p->ours, .events = POLLIN};
-    raw(SYS_poll, (long)&ready, 1, 1000, 0, 0, 0);
     CHECK(recv(p->ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
     for (int i = 0; i < 4; i++)
         put(p, 100);

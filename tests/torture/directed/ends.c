@@ -92,18 +92,24 @@ static void every_end_while_holding(void) {
 }
 
 static void fill_and_end(struct pair *p) {
+    uint64_t before;
     fcntl(p->ours, F_SETFL, O_NONBLOCK);
+    do { /* window probes find a little room for a while */
+        before = p->put;
+        put_until_full(p, 700);
+        raw_sleep(500);
+    } while (p->put != before);
     overfill(p);
     *accepted = p->put;
     all_ends[which]();
 }
 
-/* The peer reads nothing for two seconds: the kernel has no room for what was gathered. */
+/* The peer reads nothing for some seconds: the kernel has no room for what was gathered. */
 static void end_with_a_full_socket(void) {
     for (which = 0; which < 3; which++) {
         struct pair p;
         pid_t pid = child_with(&p, SMALL_BUFFERS, fill_and_end);
-        raw_sleep(2000);
+        raw_sleep(4000);
         all_arrives(&p, pid, 3000);
     }
 }

@@ -20,4 +20,5 @@ VICTIM = Victim(
     sick="client",
     needs=("gcc",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

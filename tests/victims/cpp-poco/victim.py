@@ -27,4 +27,5 @@ VICTIM = Victim(
     needs=("g++",),
     packages=("libpoco-dev",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -35,4 +35,5 @@ VICTIM = Victim(
     needs=("erl",),
     packages=("erlang-inets",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -41,4 +41,5 @@ VICTIM = Victim(
     packages=("python3-venv", "python3-dev"),
     measure=measure,
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    heavy=True,
 )

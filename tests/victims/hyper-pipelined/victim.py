@@ -23,5 +23,6 @@ VICTIM = Victim(
     sick="server",
     needs=("cargo",),
     measure=measure,
+    segments={"nodelay": 4, "cork": 2, "coalesce": 2, "auto": 2},
     heavy=True,
 )

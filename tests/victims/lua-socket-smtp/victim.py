@@ -23,4 +23,5 @@ VICTIM = Victim(
     sick="client",
     needs=("lua5.4",),
     measure=measure,
+    segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
 )

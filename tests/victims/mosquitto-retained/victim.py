@@ -45,4 +45,5 @@ VICTIM = Victim(
     sick="server",
     needs=("mosquitto",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

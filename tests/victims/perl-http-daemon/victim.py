@@ -20,4 +20,5 @@ VICTIM = Victim(
     needs=("/usr/bin/perl",),
     packages=("libhttp-daemon-perl",),
     measure=measure,
+    segments={"nodelay": 6, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -22,4 +22,5 @@ VICTIM = Victim(
     sick="client",
     needs=("/usr/bin/python3",),
     measure=measure,
+    segments={"nodelay": 3, "cork": 2, "coalesce": 2, "auto": 2},
 )

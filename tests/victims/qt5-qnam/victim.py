@@ -15,4 +15,5 @@ VICTIM = Victim(
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -23,4 +23,5 @@ VICTIM = Victim(
     sick="client",
     needs=("ruby",),
     measure=measure,
+    segments={"nodelay": 4, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -18,4 +18,5 @@ VICTIM = Victim(
     sick="server",
     needs=("ruby",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

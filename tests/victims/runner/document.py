@@ -24,8 +24,10 @@ median) in nodelay, cork, coalesce and auto, and stays (over 30 ms) bare, in off
 _CELLS = """
 ## Times
 
-Median milliseconds of an exchange over loopback, and data segments of the sick side in it.  Under load (marked: wrk,
-one thread, ten connections) the median latency and the requests a second.  Times of whole runs for git and msmtp.
+Median milliseconds of an exchange over loopback, and data segments of the sick side in it.  An exchange is a request
+and its answer; with SMTP a mail, with LPD a file, with pipelining two requests.  For `git-ls-remote` and `msmtp` it is
+a whole run of the program; for `jvm-cork` and `jruby-webrick` the median latency under wrk (one thread, ten
+connections) and the requests a second.  `cork-nodelay` cures none of them: who stalls never asked for TCP_NODELAY.
 """
 _STORIES = """
 ## Where the stories come from
@@ -38,7 +40,8 @@ _WELL = """
 
 Nothing may change in them: the calls on connections and the new processes and threads of each process, under strace,
 bare and treated, are the same, but for the queries of inherited descriptors that promise 6 of
-[the design](design.md) names.
+[the design](design.md) names.  Of ssh the session is judged: in its handshake, its version and then its keys, it
+has the pattern, and is cured.
 
 """
 _DATE = "\nThe rows were measured on the days that they name, on Linux with two shared cores.\n"
@@ -101,14 +104,15 @@ def update(columns, results, unchanged):
     names = victims(heavy=True)
     times = {name: [*(_cell(done[column]) if column in done else None for column in columns), today]
              for name, done in results.items()}
-    verdicts = {name: [*(found.get(mode) for mode in MODES), today] for name, found in unchanged.items()}
+    verdicts = {name: [*(found.get(mode) for mode in MODES), found["facts"], today] for name, found in unchanged.items()}
     fresh = _notes(results)
     keys = {re.match(r"- `([\w-]+)`, (\w+):", line).groups() for line in fresh}
     stories = [f"| {name}{' (heavy)' if load(name).heavy else ''} | {load(name).sick} | {load(name).story} |"
                for name in names]
-    stories += [f"| {name} | well | {load_well(name).story} |" for name in wells()]
+    stories += [f"| {name}{' (heavy)' if load_well(name).heavy else ''} | well | {load_well(name).story} |"
+                for name in wells(heavy=True)]
     _HOME.write_text(
         _HEAD + _CELLS + "\n" + _table(["program", *columns, "day"], names, times, old) +
         "\n" + "\n".join(sorted(_old_notes(keys) + fresh)) + "\n" + _DATE +
-        _WELL + _table(["program", *MODES, "day"], wells(), verdicts, old) +
+        _WELL + _table(["program", *MODES, "beside", "day"], wells(heavy=True), verdicts, old) +
         _STORIES + "\n".join(stories) + "\n", "utf-8")

@@ -9,6 +9,7 @@ what the loader does are left out, as is what depends on the scheduler.
 
 import importlib.util
 import re
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +40,15 @@ class Well:
 
     drive   drive(prefix, env, scratch); `prefix` is strace, which writes the trace
     judged  of the traces of its processes, those lines that may not change
+    also    also(scratch) -> (complaints, a line of facts): what else must be so
     """
     story: str
     needs: tuple
     drive: Callable
     packages: tuple = ()
     judged: Callable = staticmethod(lambda traces: traces)
+    also: Callable = None
+    heavy: bool = False
     name: str = ""
 
     def missing(self):
@@ -54,13 +58,12 @@ class Well:
         """process -> its comparable calls, in order of appearance."""
         with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as folder:
             log = Path(folder) / "trace"
-            settings = [word for name, value in treatment.env().items()
-                        if name == "LD_PRELOAD" or name.startswith("UNSTALL_") for word in ("-E", f"{name}={value}")]
+            settings = _settings(treatment, Path(folder))
             prefix = ["strace", "-f", "-qq", "-yy", "-s", "0", "-o", log, *settings]
             self.drive(prefix, BARE.env(), Path(folder))
             calls, pids = strace.parse(log.read_text("utf-8", "replace"))
-        if treatment.preload:
-            assert any(call.name == "openat" and call.has("libunstall") for call in calls), "not loaded"
+        opened = [call for call in calls if call.name == "openat" and call.has("libunstall")]
+        assert bool(opened) == bool(treatment.preload) and all(call.ret >= 0 for call in opened), "not loaded"
         return self.judged([[shape(call, pids) for call in calls if call.pid == pid and is_judged(call)]
                             for pid in pids])
 
@@ -72,6 +75,23 @@ class Well:
     def verdicts(self):
         bare = self.trace(BARE)
         return {mode: self.verdict(mode, bare) for mode in MODES}
+
+    def facts(self):
+        """(complaints, a line of facts) of also()."""
+        if not self.also:
+            return [], ""
+        with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as folder:
+            return self.also(Path(folder))
+
+
+def _settings(treatment, folder):
+    """strace's options that load the library into the program; a copy of it, where every user can read it."""
+    if not treatment.preload:
+        return []
+    folder.chmod(0o755)
+    library = shutil.copy(treatment.preload, folder)
+    variables = {**treatment.variables, "LD_PRELOAD": library}
+    return [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
 
 
 def is_judged(call):
@@ -111,9 +131,10 @@ def compare(bare, treated):
     return f"same, and {promised} queries" if promised else "same"
 
 
-def wells():
-    """The names of all programs that are well."""
-    return sorted(path.parent.name for path in HOME.glob("*/well.py"))
+def wells(heavy=False):
+    """The names of the programs that are well; with `heavy`, of those that are heavy too."""
+    names = sorted(path.parent.name for path in HOME.glob("*/well.py"))
+    return [name for name in names if heavy or not load_well(name).heavy]
 
 
 def load_well(name):

@@ -19,4 +19,5 @@ VICTIM = Victim(
     sick="server",
     needs=("rustc",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -22,4 +22,5 @@ VICTIM = Victim(
     sick="client",
     needs=("tclsh",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -20,4 +20,5 @@ VICTIM = Victim(
     needs=("ruby",),
     packages=("ruby-webrick",),
     measure=measure,
+    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -3,14 +3,12 @@
 
 import os
 import pwd
-import shutil
 import struct
 import subprocess
 from pathlib import Path
 
 from runner import Daemon, Well
 from runner.prefixed import driven
-from runner.victims import SEARCH
 
 READY = b"Z\0\0\0\5I"
 _OFF = ("autovacuum", "track_activities", "track_counts", "synchronous_commit", "fsync")
@@ -18,8 +16,7 @@ _OFF = ("autovacuum", "track_activities", "track_counts", "synchronous_commit", 
 
 def _folder():
     """Where Debian keeps the programs of the newest version."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    return found[-1].parent if found else Path(shutil.which("postgres", path=SEARCH)).resolve().parent
+    return sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))[-1].parent
 
 
 def _user():
@@ -54,6 +51,7 @@ def drive(prefix, env, scratch):
 
 WELL = Well(
     story="PostgreSQL gathers an answer in its own buffer and sets TCP_NODELAY",
-    needs=("postgres",),
+    needs=("setpriv",),
+    packages=("postgresql",),
     drive=drive,
 )

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exchanges, until the peer resets the connection; then small writes, some time apart.  Prints what
+ * each gave.
+ */
+#include "client.h"
+
+int main(int argc, char **argv)
+{
+    static const struct timespec moment = {.tv_nsec = 4000000};
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client);
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < client.count; i++) {
+        next_message(i);
+        CHECK(write(fd, message, HEADER) == HEADER);
+        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        read_reply(fd);
+    }
+    for (int i = 0; i < 10; i++) raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
+    for (int i = 0; i < 6; i++) {
+        ssize_t n = write(fd, message, BODY);
+        printf("%zd %s\n", n, n < 0 ? strerrorname_np(errno) : "");
+        raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
+    }
+    return report();
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cancelled threads: no lock and no hold is left behind, and what is a
+ * cancellation point without us is one with us.
+ */
+#include "directed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct pair shared;
+static uint32_t stage;
+static int spare_pipe[2];
+
+/* ---- blocked calls --------------------------------------------------- */
+
+static char bytes[100];
+static struct iovec part = {bytes, sizeof(bytes)};
+static struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+static void in_read(void) {
+    read(shared.ours, bytes, 1) < 0 ? (void)0 : fail("read came back");
+}
+
+static void in_recv(void) {
+    recv(shared.ours, bytes, 1, 0) < 0 ? (void)0 : fail("recv came back");
+}
+
+static void in_recvmsg(void) {
+    recvmsg(shared.ours, &message, 0) < 0 ? (void)0 : fail("recvmsg came back");
+}
+
+static void in_readv(void) {
+    readv(shared.ours, &part, 1) < 0 ? (void)0 : fail("readv came back");
+}
+
+static void in_poll(void) {
+    struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
+    poll(&ready, 1, -1);
+}
+
+static void in_select(void) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(shared.ours, &set);
+    select(shared.ours + 1, &set, NULL, NULL, NULL);
+}
+
+static void in_epoll(void) {
+    struct epoll_event event;
+    static int ep = -1;
+    if (ep < 0)
+        ep = epoll_create1(EPOLL_CLOEXEC);
+    epoll_wait(ep, &event, 1, -1);
+}
+
+static void in_nanosleep(void) {
+    struct timespec forever = {.tv_sec = 1000};
+    nanosleep(&forever, NULL);
+}
+
+static void in_semaphore(void) {
+    static sem_t semaphore;
+    sem_init(&semaphore, 0, 0);
+    sem_wait(&semaphore);
+}
+
+static void in_pipe(void) {
+    read(spare_pipe[0], bytes, 1) < 0 ? (void)0 : fail("read came back");
+}
+
+static void in_write(void) {
+    while (put(&shared, 1) == 1)
+        ;
+}
+
+static void in_large_write(void) {
+    while (put(&shared, 5000) > 0)
+        ;
+}
+
+static void in_send(void) {
+    while (send(shared.ours, content(shared.put), 50, 0) == 50)
+        shared.put += 50;
+}
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+    bool writes;
+} blocked[] = {
+    {"read", in_read, false},           {"recv", in_recv, false},     {"recvmsg", in_recvmsg, false},
+    {"readv", in_readv, false},         {"poll", in_poll, false},     {"select", in_select, false},
+    {"epoll_wait", in_epoll, false},    {"nanosleep", in_nanosleep, false},
+    {"sem_wait", in_semaphore, false},  {"read of a pipe", in_pipe, false},
+    {"write", in_write, true},          {"large write", in_large_write, true},
+    {"send", in_send, true},
+};
+
+static void *hold_and_block(void *argument) {
+    put_all(&shared, 40);
+    word_set(&stage, 1);
+    (*(void (*const *)(void))argument)();
+    return NULL;
+}
+
+static void *exchange_in_thread(void *unused) {
+    (void)unused;
+    exchange(&shared);
+    return NULL;
+}
+
+static void cancelled_in_a_blocked_call(void) {
+    CHECK(pipe(spare_pipe) == 0, "pipe");
+    for (size_t i = 0; i < sizeof(blocked) / sizeof(blocked[0]); i++) {
+        void *result;
+        shared = pair_warm(blocked[i].writes ? SMALL_BUFFERS : 0);
+        stage = 0;
+        pthread_t thread = (pthread_t)(uintptr_t)in_thread(hold_and_block, (void *)(uintptr_t)&blocked[i].call);
+        word_wait(&stage, 0);
+        raw_sleep(blocked[i].writes ? 400 : 20);
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        CHECK(result == PTHREAD_CANCELED, "a thread in %s was not cancelled", blocked[i].name);
+        if (blocked[i].writes) { /* some of the cancelled write may have been accepted */
+            uint64_t sure = shared.put;
+            shared.put = receive(&shared, sure + 5000, 600);
+            CHECK(shared.received >= sure, "%s: %llu accepted, %llu arrived", blocked[i].name,
+                  (unsigned long long)sure, (unsigned long long)shared.received);
+        } else {
+            arrives(&shared, 50);
+        }
+        exchange(&shared);
+        joined(in_thread(exchange_in_thread, NULL));
+        close(shared.ours);
+        ends(&shared, 300);
+        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+/* ---- cancellation points --------------------------------------------- */
+
+static void at_write(void) {
+    (void)!write(shared.ours, "x", 1);
+}
+
+static void at_writev(void) {
+    (void)!writev(shared.ours, &part, 1);
+}
+
+static void at_send(void) {
+    send(shared.ours, "x", 1, 0);
+}
+
+static void at_sendto(void) {
+    sendto(shared.ours, "x", 1, 0, NULL, 0);
+}
+
+static void at_sendmsg(void) {
+    sendmsg(shared.ours, &message, 0);
+}
+
+static void at_recv(void) {
+    recv(shared.ours, bytes, 1, MSG_DONTWAIT);
+}
+
+static void at_poll(void) {
+    struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
+    poll(&ready, 1, 0);
+}
+
+static void at_select(void) {
+    struct timeval zero = {0, 0};
+    select(0, NULL, NULL, NULL, &zero);
+}
+
+static void at_nanosleep(void) {
+    struct timespec zero = {0, 0};
+    nanosleep(&zero, NULL);
+}
+
+static void at_close(void) {
+    close(9999);
+}
+
+static void at_accept(void) {
+    accept(9999, NULL, NULL);
+}
+
+static void at_pipe_write(void) {
+    (void)!write(spare_pipe[1], "x", 1);
+}
+
+static void at_fcntl(void) {
+    struct flock lock = {.l_type = F_UNLCK};
+    fcntl(9999, F_SETLKW, &lock);
+}
+
+static const struct {
+    const char *name;
+    void (*call)(void);
+} points[] = {
+    {"write", at_write},   {"writev", at_writev}, {"send", at_send},     {"sendto", at_sendto},
+    {"sendmsg", at_sendmsg}, {"recv", at_recv},   {"poll", at_poll},     {"select", at_select},
+    {"nanosleep", at_nanosleep}, {"close", at_close}, {"accept", at_accept},
+    {"write to a pipe", at_pipe_write}, {"fcntl", at_fcntl},
+};
+
+static void *cancelled_before(void *argument) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    put_all(&shared, 40); /* holds */
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    (*(void (*const *)(void))argument)();
+    return NULL;
+}
+
+static void cancellation_points(void) {
+    CHECK(pipe(spare_pipe) == 0, "pipe");
+    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+        void *result;
+        shared = pair_warm(0);
+        pthread_t thread = (pthread_t)(uintptr_t)in_thread(cancelled_before, (void *)(uintptr_t)&points[i].call);
+        pthread_join(thread, &result);
+        CHECK(result == PTHREAD_CANCELED, "%s is no cancellation point", points[i].name);
+        arrives(&shared, 60);
+        raw_sleep(2);
+        CHECK(receive(&shared, shared.put + 1, 20) == shared.put, "%s wrote though cancelled", points[i].name);
+        exchange(&shared);
+        close(shared.ours);
+        ends(&shared, 300);
+        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+const struct test_case cancel_cases[] = {
+    {"cancelled in a blocked call", cancelled_in_a_blocked_call},
+    {"cancellation points", cancellation_points},
+    {NULL, NULL},
+};

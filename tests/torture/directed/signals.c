@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Signal handlers that write, that interrupt, that jump away.
+ */
+#include "directed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct pair shared;
+static volatile sig_atomic_t alarms;
+
+static void set_handler(void (*handler)(int), int flags) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigaction(SIGALRM, &action, NULL);
+    alarms = 0;
+}
+
+static void alarm_after(unsigned ms, unsigned again_us) {
+    struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000L},
+                              .it_interval = {0, again_us}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* In a thread that no signal interrupts. */
+static void *in_quiet_thread(void *(*run)(void *), void *argument) {
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    void *thread = in_thread(run, argument);
+    pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+    return thread;
+}
+
+static void count_alarm(int number) {
+    (void)number;
+    alarms++;
+}
+
+/* ---- EINTR and SA_RESTART -------------------------------------------- */
+
+static void *answer_later(void *argument) {
+    struct pair *p = argument;
+    raw_sleep(150);
+    receive(p, UINT64_MAX, 600);
+    reply(p, 10);
+    return NULL;
+}
+
+/* A blocked write or read is interrupted after 50 ms; their end does something after 150 ms. */
+static void interrupted(bool writing, bool restart) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    char answer[10];
+    if (writing) {
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        overfill(&p);
+        put_until_full(&p, 10);
+        fcntl(p.ours, F_SETFL, 0);
+    } else {
+        put_all(&p, 30);
+    }
+    struct pair theirs = {.ours = -1, .theirs = p.theirs, .received = p.received};
+    void *thread = in_quiet_thread(answer_later, &theirs);
+    set_handler(count_alarm, restart ? SA_RESTART : 0);
+    alarm_after(50, 0);
+    uint64_t before = now_ms();
+    ssize_t n = writing ? put(&p, 200) : recv(p.ours, answer, sizeof(answer), 0);
+    int error = errno, took = (int)(now_ms() - before);
+    if (restart)
+        CHECK(n == (writing ? 200 : 10) && took > 100, "%s with SA_RESTART: %zd (%s) after %d ms",
+              writing ? "write" : "recv", n, n < 0 ? strerror(error) : "", took);
+    else
+        CHECK(((n == -1 && error == EINTR) || (writing && n > 0 && n < 200)) && took >= 30 && took < 140,
+              "%s without SA_RESTART: %zd (%s) after %d ms", writing ? "write" : "recv", n,
+              n < 0 ? strerror(error) : "", took);
+    CHECK(alarms == 1, "%d signals", (int)alarms);
+    joined(thread);
+    raw_sleep(window_ms() + 20);
+    p.received = theirs.received;
+    arrives(&p, 1000);
+    if (!restart || writing)
+        CHECK(recv(p.ours, answer, sizeof(answer), MSG_WAITALL) == 10, "no answer");
+    exchange(&p);
+}
+
+static void write_is_interrupted(void) {
+    interrupted(true, false);
+}
+
+static void write_is_restarted(void) {
+    interrupted(true, true);
+}
+
+static void read_is_interrupted(void) {
+    interrupted(false, false);
+}
+
+static void read_is_restarted(void) {
+    interrupted(false, true);
+}
+
+static void waits_are_interrupted(void) {
+    struct pair p = pair_warm(0);
+    struct pollfd ready = {.fd = p.ours, .events = POLLIN};
+    struct timespec second = {.tv_sec = 1}, left = {0};
+    for (int i = 0; i < 4; i++) {
+        set_handler(count_alarm, i % 2 ? SA_RESTART : 0);
+        put_all(&p, 30);
+        alarm_after(40, 0);
+        int n = i < 2 ? poll(&ready, 1, 1000) : nanosleep(&second, &left);
+        CHECK(n == -1 && errno == EINTR && alarms == 1, "wait %d: %d, %d signals", i, n, (int)alarms);
+        CHECK(i < 2 || (left.tv_nsec > 800000000 && left.tv_nsec < 999000000), "left: %ld ns", left.tv_nsec);
+        arrives(&p, 50);
+    }
+}
+
+/* ---- a handler writes to the connection that it interrupted ----------- */
+
+static void put_in_handler(int number) {
+    (void)number;
+    if (write(shared.ours, "h", 1) == 1)
+        alarms++;
+}
+
+/* Read to the end: every byte is either the main program's or the handler's, and the main
+ * program's are in order. */
+struct both {
+    unsigned sleep_ms;
+    uint64_t main_bytes, handler_bytes;
+};
+
+static void *read_both(void *argument) {
+    static char buffer[65536];
+    struct both *both = argument;
+    long n;
+    raw_sleep(both->sleep_ms);
+    while ((n = raw(SYS_recvfrom, shared.theirs, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
+        for (long i = 0; i < n; i++) {
+            if (buffer[i] == 'h') {
+                both->handler_bytes++;
+                continue;
+            }
+            CHECK(buffer[i] == (char)('A' + both->main_bytes % 26), "byte %llu of the main program is %c",
+                  (unsigned long long)both->main_bytes, buffer[i]);
+            both->main_bytes++;
+        }
+    CHECK(n == 0, "their end: %s", strerror((int)-n));
+    return NULL;
+}
+
+static void check_both(void *thread, const struct both *both, uint64_t main_bytes) {
+    close(shared.ours);
+    joined(thread);
+    CHECK(both->main_bytes == main_bytes && both->handler_bytes == (uint64_t)alarms,
+          "%llu + %llu bytes arrived, %llu + %d were accepted", (unsigned long long)both->main_bytes,
+          (unsigned long long)both->handler_bytes, (unsigned long long)main_bytes, (int)alarms);
+}
+
+static uint64_t put_letters(uint64_t at, size_t bytes) {
+    static char letters[26 + 65536];
+    for (size_t i = 0; letters[0] == 0 && i < sizeof(letters); i++)
+        letters[sizeof(letters) - 1 - i] = (char)('A' + (sizeof(letters) - 1 - i) % 26);
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t n = write(shared.ours, letters + (at + done) % 26, bytes - done);
+        CHECK(n > 0 || errno == EINTR, "write: %s", strerror(errno));
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return at + bytes;
+}
+
+static void handler_writes(void) {
+    uint64_t at = 0;
+    struct both both = {0};
+    shared = pair_warm(0);
+    struct pair other = pair_warm(0);
+    void *thread = in_quiet_thread(read_both, &both);
+    set_handler(put_in_handler, SA_RESTART);
+    alarm_after(1, 301);
+    uint64_t until = now_ms() + 1200;
+    while (now_ms() < until) {
+        for (int i = 0; i < 20; i++)
+            at = put_letters(at, 1 + (size_t)(at * 7 % 90));
+        put_all(&other, 20); /* ends the turn */
+        struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
+        poll(&ready, 1, 1);
+    }
+    alarm_after(0, 0);
+    check_both(thread, &both, at);
+    CHECK(alarms > 100, "only %d signals", (int)alarms);
+    arrives(&other, 200);
+}
+
+/* The interrupted write is blocked: the buffer is full, and stays so for a while. */
+static void handler_writes_while_blocked(void) {
+    static const char *const one[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z"};
+    for (int round = 0; round < 3; round++) {
+        struct both both = {.sleep_ms = 400};
+        uint64_t at = 0;
+        char answer[10];
+        shared = pair_warm(SMALL_BUFFERS);
+        reply(&shared, sizeof(answer));
+        fcntl(shared.ours, F_SETFL, O_NONBLOCK);
+        for (int rest = 0; rest < 5; rest++, raw_sleep(20))
+            while (write(shared.ours, one[at % 26], 1) == 1)
+                at++;
+        CHECK(recv(shared.ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
+        for (int i = 0; i < 5 && write(shared.ours, one[at % 26], 1) == 1; i++)
+            at++;
+        fcntl(shared.ours, F_SETFL, 0);
+        void *thread = in_quiet_thread(read_both, &both);
+        set_handler(put_in_handler, SA_RESTART);
+        alarm_after(50, 0);
+        at = put_letters(at, 9000);
+        check_both(thread, &both, at);
+        CHECK(alarms == 1, "%d bytes by the handler", (int)alarms);
+        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+/* ---- a handler jumps away -------------------------------------------- */
+
+static sigjmp_buf back;
+
+static void jump(int number) {
+    (void)number;
+    alarms++;
+    siglongjmp(back, 1);
+}
+
+/* How much arrived of what nobody could count: nothing is wrong, nothing is left. */
+static void resynchronise(struct pair *p) {
+    uint64_t sure = p->put;
+    raw_sleep(20);
+    p->put = receive(p, sure + 200000, (int)window_ms() + 200);
+    CHECK(p->received >= sure, "%llu accepted, %llu arrived", (unsigned long long)sure,
+          (unsigned long long)p->received);
+}
+
+static void *exchange_in_thread(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 3; i++)
+        exchange(&shared);
+    return NULL;
+}
+
+static void block_in(int how) {
+    char byte;
+    struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
+    struct timespec forever = {.tv_sec = 100};
+    switch (how) {
+    case 0:
+        recv(shared.ours, &byte, 1, 0);
+        break;
+    case 1:
+        poll(&ready, 1, -1);
+        break;
+    case 2:
+        nanosleep(&forever, NULL);
+        break;
+    default:
+        for (;;) /* until the buffer is full */
+            if (put(&shared, how == 3 ? 1 : 3000) < 0)
+                fail("write: %s", strerror(errno));
+    }
+    fail("the call came back");
+}
+
+static void jump_from_a_blocked_call(void) {
+    for (volatile int how = 0; how < 5; how++) {
+        shared = pair_warm(how < 3 ? 0 : SMALL_BUFFERS);
+        set_handler(jump, how % 2 ? SA_RESTART : 0);
+        put_all(&shared, 40);
+        if (sigsetjmp(back, 1) == 0) {
+            alarm_after(how < 3 ? 40 : 300, 0);
+            block_in(how);
+        }
+        resynchronise(&shared);
+        exchange(&shared);
+        joined(in_quiet_thread(exchange_in_thread, NULL));
+        close(shared.ours);
+        ends(&shared, 300);
+        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
+/* Jumps at any moment of a busy writer leave no lock behind. */
+static void *swallow(void *argument) {
+    static char buffer[65536];
+    uint32_t *over = argument;
+    while (!__atomic_load_n(over, __ATOMIC_ACQUIRE)) {
+        if (raw(SYS_recvfrom, shared.theirs, (long)buffer, sizeof(buffer), MSG_DONTWAIT, 0, 0) < 0)
+            raw_sleep(1);
+    }
+    return NULL;
+}
+
+static void jump_from_anywhere(void) {
+    static uint32_t over;
+    static volatile int jumps;
+    shared = pair_warm(0);
+    void *reader = in_quiet_thread(swallow, &over);
+    set_handler(jump, 0);
+    if (sigsetjmp(back, 1) != 0)
+        jumps++;
+    if (jumps < 2000) {
+        if (jumps == 0)
+            alarm_after(1, 211);
+        for (;;) {
+            struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
+            for (int i = 0; i < 6; i++)
+                if (write(shared.ours, content(0), 20) < 0)
+                    fail("write: %s", strerror(errno));
+            poll(&ready, 1, 0);
+            recv(shared.ours, (char[1]){0}, 1, MSG_DONTWAIT);
+        }
+    }
+    alarm_after(0, 0);
+    signal(SIGALRM, SIG_IGN);
+    raw_sleep(window_ms() + 50);
+    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+    joined(reader);
+    shared.received = shared.put;
+    for (int i = 0; i < 3; i++)
+        exchange(&shared);
+    joined(in_thread(exchange_in_thread, NULL));
+    close(shared.ours);
+    ends(&shared, 300);
+}
+
+/* ---- the first hold comes from a handler: no malloc there -------------- */
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static volatile sig_atomic_t in_handler;
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_malloc(size_t size);
+
+void *calloc(size_t count, size_t size) {
+    if (in_handler)
+        fail("calloc in a signal handler");
+    return __libc_calloc(count, size);
+}
+
+void *malloc(size_t size) {
+    if (in_handler)
+        fail("malloc in a signal handler");
+    return __libc_malloc(size);
+}
+
+static void exchange_in_handler(int number) {
+    (void)number;
+    in_handler = 1;
+    for (int i = 0; i < 5; i++)
+        exchange(&shared);
+    in_handler = 0;
+    alarms++;
+}
+
+static void first_hold_in_a_handler(void) {
+    shared = pair_make(0);
+    set_handler(exchange_in_handler, 0);
+    raise(SIGALRM);
+    CHECK(alarms == 1, "the handler did not run");
+    exchange(&shared);
+}
+#else
+static void first_hold_in_a_handler(void) {
+}
+#endif
+
+const struct test_case signal_cases[] = {
+    {"a blocked write is interrupted", write_is_interrupted},
+    {"a blocked write is restarted", write_is_restarted},
+    {"a blocked read is interrupted", read_is_interrupted},
+    {"a blocked read is restarted", read_is_restarted},
+    {"waits are interrupted", waits_are_interrupted},
+    {"a handler writes to the connection that it interrupted", handler_writes},
+    {"a handler writes while the write is blocked", handler_writes_while_blocked},
+    {"a handler jumps from a blocked call", jump_from_a_blocked_call},
+    {"a handler jumps from anywhere", jump_from_anywhere},
+    {"the first hold in a handler", first_hold_in_a_handler},
+    {NULL, NULL},
+};

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""QNetworkAccessManager of Qt 6 against nginx over TLS: slow at first, and not because of TCP."""
+
+import json
+import statistics
+
+from harness import run
+from runner import BARE, Nginx, TREATMENTS, Well
+from runner.qnam import post, program, servers
+
+POSTS, RUNS = 5, 7
+# What starting the library may cost a program's first request, beside the noise of a machine with two cores.
+SLACK_MS = 5
+
+
+def drive(prefix, env, scratch):
+    with Nginx(servers(scratch, tls=True), scratch) as nginx:
+        run([*prefix, "--", program(6), f"https://127.0.0.1:{nginx.port}/soap", POSTS], env, cwd=scratch)
+
+
+def connection(traces):
+    """The calls on TCP connections of all threads, reads left out: how much one brings is chance."""
+    kept = ("setsockopt(", "write(", "send", "writev(", "connect(", "shutdown(")
+    return [[line for line in trace if line.startswith(kept) and "<TCP>" in line] for trace in traces
+            if any("<TCP>" in line for line in trace)]
+
+
+def first_request(scratch, mode="auto"):
+    """Medians of the time to the first answer, bare and treated in turns; and the treated runs' reports."""
+    times = {"bare": [], mode: []}
+    binary, reports = program(6), []
+    with Nginx(servers(scratch, tls=True), scratch) as nginx:
+        for number in range(RUNS):
+            for treatment in (BARE, TREATMENTS[mode]):
+                report = scratch / f"report-{number}.json"
+                got = post(binary, f"https://127.0.0.1:{nginx.port}/soap", treatment, POSTS,
+                           **treatment.report_to(report))
+                times[treatment.name].append(got[0])
+                if treatment.reports:
+                    reports.append(json.loads(report.read_text("utf-8")))
+    return {name: statistics.median(found) for name, found in times.items()}, reports
+
+
+def also(scratch):
+    """What else must be so: nothing slower, no stall claimed, no push, no hold.  Returns complaints and facts."""
+    medians, reports = first_request(scratch)
+    wrong = []
+    if medians["auto"] > medians["bare"] + SLACK_MS:
+        wrong.append(f"the first answer after {medians['auto']:.1f} ms, bare {medians['bare']:.1f} ms")
+    wrong += [f"{report[key]} {key}" for report in reports for key in ("held_writes", "gathered_writes", "late_pushes")
+              if report[key]]
+    wrong += [f"{sum(report['pushes'].values())} pushes" for report in reports if any(report["pushes"].values())]
+    return wrong, f"first answer {medians['bare']:.1f} ms bare, {medians['auto']:.1f} ms in auto"
+
+
+WELL = Well(
+    story="QTBUG-119614: Qt 6's first HTTPS request is slow because TLS starts slowly, not because of TCP",
+    needs=("g++", "pkg-config", "nginx", "openssl"),
+    packages=("qt6-base-dev",),
+    drive=drive,
+    judged=connection,
+    also=also,
+    heavy=True,
+)
