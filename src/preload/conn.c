@@ -58,15 +58,9 @@ void conn_unlock_slow(struct conn *c) {
 }
 
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
-    uint32_t lock = c->lock;
-    bool ticking = c->ticking;
-    struct conn *next_ticking = c->next_ticking;
     if (c->gather)
         gather_free(c);
-    memset(c, 0, sizeof(*c));
-    c->lock = lock;
-    c->ticking = ticking;
-    c->next_ticking = next_ticking;
+    memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
     c->refs = 1;
     c->origin = (uint8_t)origin;

@@ -54,8 +54,12 @@ struct conn_counts {
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
-    uint32_t lock; /* fork generation << 2 | 0 free, 1 taken, 2 taken and waited for */
-    int fd;        /* one of the descriptors that lead here */
+    /* these outlive the connection: others look at them without the lock */
+    uint32_t lock;             /* fork generation << 2 | 0 free, 1 taken, 2 taken and waited for */
+    bool ticking;              /* on the ticker's list */
+    struct conn *next_ticking; /* the ticker's own */
+    /* from here on all belongs to one connection and is cleared by conn_reset() */
+    int fd; /* one of the descriptors that lead here */
     uint32_t refs;
     uint32_t epoch; /* of the configuration that `policy.mode` comes from */
     struct policy policy;
@@ -70,7 +74,6 @@ struct conn {
     bool stuck : 1;     /* gathered bytes were let go, the kernel had no room */
     bool held;          /* the kernel holds bytes because of our MSG_MORE */
     bool draining;      /* a thread is blocked sending gathered bytes */
-    bool ticking;       /* on the ticker's list */
     int kept_error;     /* errno of a send of our own, not yet told to the application */
     uint32_t doubt;     /* the doubt epoch at which policy.nodelay was certain */
     uint32_t idle_ticks;
@@ -78,7 +81,6 @@ struct conn {
     uint64_t held_tick;  /* the ticker's count when the hold or gathering began */
     const struct thread *turn_owner;
     struct gather *gather;
-    struct conn *next_ticking;
     struct conn *next_free;
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;

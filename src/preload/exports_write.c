@@ -49,6 +49,8 @@ static ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
 static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     struct conn *c;
     size_t bytes = 0;
+    if (shim_passes(fd) && !LOAD(&hold_acted))
+        return REAL(sendmmsg)(fd, messages, count, flags);
     for (unsigned i = 0; messages && i < count; i++) {
         shim_descriptors_leave(&messages[i].msg_hdr);
         for (size_t part = 0; part < messages[i].msg_hdr.msg_iovlen; part++)

@@ -113,6 +113,11 @@ static bool passing(ssize_t error) {
     return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
 }
 
+/* What the caller passed was wrong: no fault of the bytes that wait. */
+static bool callers_fault(ssize_t error) {
+    return error == -EFAULT || error == -EINVAL || error == -EMSGSIZE || error == -EOPNOTSUPP;
+}
+
 ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
     struct iovec parts[MOST_PARTS];
     for (;;) {
@@ -132,6 +137,10 @@ ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
         ssize_t sent = kernel->send(fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
         if (waiting)
             c->gather->in_flight = false;
+        if (sent < 0 && waiting && used > 1 && callers_fault(sent)) {
+            gather_flush(c, 0);
+            return sent;
+        }
         if (sent < 0) {
             if (waiting && !passing(sent)) {
                 conn_keep_error(c, (int)-sent);

@@ -24,6 +24,7 @@ enum {
 
 uint32_t doubt_epoch;
 bool hold_refused;
+bool hold_acted;
 
 /* ---- the push -------------------------------------------------------- */
 
@@ -53,6 +54,7 @@ void hold_set_nodelay(struct conn *c, int fd) {
         ask_options(c);
     if (p->doubtful)
         p->doubtful--;
+    STORE(&hold_acted, true);
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (error == -ENOPROTOOPT || error == -EOPNOTSUPP)
         not_tcp_after_all(c, fd);

@@ -77,6 +77,9 @@ void hold_doubt(struct conn *c);
  * what another thread writes meanwhile is not left behind. */
 extern bool hold_refused;
 
+/* Anything was ever held, or any option set, in this process. */
+extern bool hold_acted;
+
 /* Grows when another process may set options of our sockets (fork, exec). */
 extern uint32_t doubt_epoch;
 

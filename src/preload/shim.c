@@ -248,8 +248,9 @@ static void leaves(int fd) {
 }
 
 void shim_descriptors_leave(const struct msghdr *message) {
-    /* where nothing was ever set there is nothing to give back, nor to look at */
-    if (!mode_cures(config()->mode))
+    /* where nothing was ever done there is nothing to give back, nor a reason to look
+     * into a message that the kernel may refuse (EFAULT) */
+    if (LIKELY(!LOAD(&hold_acted)))
         return;
     if (message && message->msg_control && message->msg_controllen && ours()) {
         each_passed(message, leaves);

@@ -105,8 +105,9 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
         conn_unlock(c);
         return shim_fail(error, o->flags);
     }
-    if (sent < 0 && gather_length(c) == 0 && sent != -EAGAIN) {
-        c->policy.established = false;
+    if (sent < 0 && sent != -EAGAIN) {
+        if (sent == -EPIPE || sent == -ECONNRESET || sent == -ETIMEDOUT)
+            c->policy.established = false;
         conn_unlock(c);
         return shim_fail((int)-sent, o->flags);
     }

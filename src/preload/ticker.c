@@ -194,6 +194,7 @@ static int create(void) {
 }
 
 bool ticker_ready(void) {
+    STORE(&hold_acted, true);
     if (ticker_state() == TICKER_NONE) {
         int saved = errno;
         spin_lock(&start_lock);

@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, MODES, AnsweringPeer, Connection, Peer, SilentPeer, mode_env,
-                     pattern, program, read_reports, report_pattern, request_all, run, run_client,
-                     run_strace, started_server)
+from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, AnsweringPeer, Connection, Peer,
+                     SilentPeer, compile_c, mode_env, pattern, program, read_reports, report_pattern,
+                     request_all, run, run_client, run_strace, started_server)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -221,3 +221,69 @@ def test_the_first_hold_on_an_inherited_connection_has_a_window(mode):
             done = run_client(program("was_inherited_unseen"), mode, 7, close_fds=False,
                               preexec_fn=lambda: os.dup2(sock.fileno(), 7))
     assert done.facts["last_us"] < AT_ONCE_US
+
+
+class FullPeer(Peer):
+    """Answers once, lets its side fill up, answers once more, and reads on a good while later."""
+
+    def __init__(self, patience):
+        super().__init__()
+        self.patience = patience
+
+    def serve(self, connection: Connection):
+        connection.take(EXCHANGE)
+        connection.socket.sendall(b"r" * 200)
+        time.sleep(0.15)
+        connection.socket.sendall(b"r" * 200)
+        time.sleep(self.patience)
+        connection.drain()
+
+
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+@pytest.mark.parametrize("how", ["fork", "exec", "spawn", "shutdown", "close", "exit"])
+def test_what_was_accepted_with_a_full_socket_arrives(how, mode):
+    """Gathered, it could not be sent at once: a child's bytes overtook it, and ends of all kinds lost it."""
+    with FullPeer(1.3 if how == "exit" else 0.15) as peer:
+        done = run([program("was_full_ends"), *peer.target, 0, 0, how],
+                   mode_env(mode, UNSTALL_WINDOW_US=100000), timeout=20)
+    total, loaded = done.stdout.split()
+    assert loaded == ("bare" if mode == "bare" else "loaded")
+    assert bytes(peer.connections[0].received) == pattern(int(total) + (30 if how == "fork" else 0))
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
+    """In auto eight small writes without input that we saw were given back to Nagle: 40 ms an exchange, for good."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_unseen_reads"), mode, *peer.target, 24)
+    assert bytes(peer.connections[0].received) == pattern(24 * EXCHANGE)
+    assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["pthread_exit", "pthread_cancel"])
+def test_a_process_whose_main_thread_has_ended_ends_with_the_last_one(how, mode):
+    """The window's thread, made after that, kept it alive for ever."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_without_main_thread"), mode, *peer.target, 8, 0, how, timeout=10)
+    if mode in CURING_MODES:
+        assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["ppoll", "pselect"])
+def test_a_handler_may_end_the_turn_within_a_wait(how, mode):
+    """After a wait that is asked first the open turn was taken for granted (SIGSEGV)."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_handler_in_poll"), mode, *peer.target, WARM_UP, 0, how, timeout=20)
+    assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
+    """The window ended between our note of the hold and the send itself: its bytes were nobody's, 40 to 200 ms."""
+    slow = compile_c(PROGRAMS / "slow_sends.c", "-shared", "-fPIC")
+    with AnsweringPeer() as peer:
+        done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}")
+    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    assert done.median_ms < 30  # two sends of 5 ms

@@ -177,8 +177,9 @@ Test(gather, order_over_a_full_buffer) {
 
 Test(gather, as_many_parts_as_a_call_takes) {
     static struct iovec parts[1024];
+    static char letter[] = {'z'};
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-        parts[i] = (struct iovec){(char[]){'z'}, 1};
+        parts[i] = (struct iovec){letter, 1};
     add("abc");
     ssize_t sent = gather_send(&c, 5, parts, ARRAY_SIZE(parts), 0);
     cr_expect(sent == 1023 || sent == 1024, "IOV_MAX parts, ours included: %zd", sent);

@@ -214,7 +214,7 @@ static UNUSED bool library_is_loaded(void)
 {
     static char maps[1 << 16];
     bool found = false;
-    FILE *file = fopen("/proc/self/maps", "r");
+    FILE *file = fopen("/proc/thread-self/maps", "r"); /* the main thread may have ended */
     while (file && fgets(maps, sizeof maps, file)) found |= strstr(maps, "libunstall") != NULL;
     if (file) fclose(file);
     return found;

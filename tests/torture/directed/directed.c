@@ -207,6 +207,16 @@ void put_until_full(struct pair *p, size_t bytes) {
     fail("the socket is never full");
 }
 
+void fill_for_good(struct pair *p) {
+    uint64_t before;
+    do {
+        before = p->put;
+        put_until_full(p, 700);
+        put_until_full(p, 10);
+        raw_sleep(500);
+    } while (p->put != before);
+}
+
 void overfill(struct pair *p) {
     char answer[10];
     uint64_t before;

@@ -59,6 +59,8 @@ void put_all(struct pair *p, size_t bytes);
 /* Write until EAGAIN, `bytes` at a time; the socket must be non-blocking. */
 void put_until_full(struct pair *p, size_t bytes);
 
+/* ... and until window probes, too, find no more room: takes a second. */
+void fill_for_good(struct pair *p);
 /* ... and, an answer having begun a new message, a little more if it is accepted: what coalesce
  * gathers now finds no room in the kernel. */
 void overfill(struct pair *p);

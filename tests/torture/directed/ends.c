@@ -92,13 +92,8 @@ static void every_end_while_holding(void) {
 }
 
 static void fill_and_end(struct pair *p) {
-    uint64_t before;
     fcntl(p->ours, F_SETFL, O_NONBLOCK);
-    do { /* window probes find a little room for a while */
-        before = p->put;
-        put_until_full(p, 700);
-        raw_sleep(500);
-    } while (p->put != before);
+    fill_for_good(p);
     overfill(p);
     *accepted = p->put;
     all_ends[which]();

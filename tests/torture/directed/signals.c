@@ -65,6 +65,7 @@ static void interrupted(bool writing, bool restart) {
     char answer[10];
     if (writing) {
         fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        fill_for_good(&p);
         overfill(&p);
         put_until_full(&p, 10);
         fcntl(p.ours, F_SETFL, 0);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""WEBrick on JRuby under load."""
+"""WEBrick on JRuby under load: shown, not judged, for half of its time goes into JRuby itself."""
 
 from runner import Victim, measure_load
 from runner.victims import HOME
@@ -9,7 +9,7 @@ def measure(treatment, scratch):
     def command(port):
         return ["jruby", HOME / "webrick" / "server.rb", port]
 
-    return measure_load(treatment, scratch, command, "/order")
+    return measure_load(treatment, scratch, command, "/order", warm=10)
 
 
 VICTIM = Victim(

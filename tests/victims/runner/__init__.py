@@ -5,10 +5,17 @@ A victim is a folder beside this one with a `victim.py` that defines VICTIM; not
 told of it: test_victims.py and run.py find it by its folder.  Its measure(treatment, scratch) starts
 the sick program with treatment.env(), and everything else bare; drives it over one connection, asserts
 that each answer is right and that the preload is where it should be (treatment.assert_in), and returns
-measured(times, segment counts).  For a sick HTTP client all of that is run_client(); for a sick server
-it is a Daemon and a Driver.  What it needs from Debian goes to packages.txt.
+measured(times, segment counts).  What does that:
 
-A column of the table is a Treatment in treatments.py.
+    a sick client   run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another TalkPeer
+    a sick server   run_http_server(), run_line_server(); or a Daemon and a Driver; under load measure_load()
+    to build it     compiled(), made(), compile_java(), harness.compile_c()
+
+What it needs from Debian goes to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
+left to scripts/gallery --all.
+
+A program that is well has a `well.py` with WELL (see wells.py).  A column of the table is a Treatment: bare and the
+modes in treatments.py, the two simple preloads in preloads.py and ../preloads/.
 """
 
 from .client import run_client, run_mailer, talk
@@ -19,8 +26,8 @@ from .http_peer import HttpPeer
 from .http_server import run_http_server
 from .imap_peer import ImapPeer
 from .java import compile_java
-from .load import measure_load
 from .line_server import run_line_server
+from .load import measure_load
 from .judge import CURED_MS, ILL_MS, complaints
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx

@@ -104,7 +104,8 @@ def update(columns, results, unchanged):
     names = victims(heavy=True)
     times = {name: [*(_cell(done[column]) if column in done else None for column in columns), today]
              for name, done in results.items()}
-    verdicts = {name: [*(found.get(mode) for mode in MODES), found["facts"], today] for name, found in unchanged.items()}
+    verdicts = {name: [*(found.get(mode) for mode in MODES), found["facts"], today]
+                for name, found in unchanged.items()}
     fresh = _notes(results)
     keys = {re.match(r"- `([\w-]+)`, (\w+):", line).groups() for line in fresh}
     stories = [f"| {name}{' (heavy)' if load(name).heavy else ''} | {load(name).sick} | {load(name).story} |"

@@ -10,7 +10,6 @@ from .treatments import BARE
 
 CONNECTIONS = 10
 _SECONDS = 4
-_WARM_SECONDS = 3
 
 
 def _wrk(port, path, seconds):
@@ -27,22 +26,23 @@ def _milliseconds(text, percent):
     return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
 
 
-def _rate(treatment, scratch, command, path):
+def _rate(treatment, scratch, command, path, warm):
     with Daemon(command, treatment.env(), scratch) as server:
         treatment.assert_in(server.pid)
-        _wrk(server.port, path, _WARM_SECONDS)  # the just-in-time compiler
+        _wrk(server.port, path, warm)  # the just-in-time compiler
         return _wrk(server.port, path, _SECONDS)
 
 
-def measure_load(treatment, scratch, command, path, own_cure=None):
-    """A Measurement of `command`'s server; bare, and with its own cure (a command too), beside it.
+def measure_load(treatment, scratch, command, path, own_cure=None, warm=3):
+    """A Measurement of `command`'s server, after `warm` seconds of the same load.
 
+    `own_cure` is the command with the program's own cure: then it and bare are measured beside, to be
+    compared with; without one nothing is judged.
     The latencies are those that wrk gives: the half and the tenth of its requests that took longer.
     """
-    rate, (half, most) = _rate(treatment, scratch, command, path)
+    rate, (half, most) = _rate(treatment, scratch, command, path, warm)
     rates = {"treated": rate}
-    if treatment.expects == "well":
-        rates["bare"], _ = _rate(BARE, scratch, command, path)
-        if own_cure:
-            rates["own cure"], _ = _rate(BARE, scratch, own_cure, path)
+    if treatment.expects == "well" and own_cure:
+        rates["bare"], _ = _rate(BARE, scratch, command, path, warm)
+        rates["own cure"], _ = _rate(BARE, scratch, own_cure, path, warm)
     return Measurement((half,) * 8 + (most,) * 2, rates=rates)

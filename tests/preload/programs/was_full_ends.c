@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An exchange; the send buffer is filled; an answer comes, though the peer does not read; a blocking
+ * small write; and then at once argv[5]:
+ *
+ *   fork      a child writes the next bytes
+ *   exec      another program, which does nothing
+ *   spawn     another program beside us
+ *   shutdown  of the writing side
+ *   close     with no other descriptor to be had
+ *   exit      (nothing: the program ends)
+ *
+ * Prints before how many bytes there are to arrive.
+ */
+#include "client.h"
+#include <spawn.h>
+#include <sys/resource.h>
+
+enum { BIG = 65536, SMALL = 30, LIMIT = 100 };
+
+static char data[64 * BIG];
+extern char **environ;
+
+static void put(int fd, size_t at)
+{
+    CHECK(write(fd, data + at, SMALL) == SMALL);
+}
+
+static size_t fill_up(int fd, size_t at)
+{
+    CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+    for (size_t piece = BIG; piece > 0;) { /* until not one byte more goes */
+        CHECK(at < sizeof data - BIG);
+        ssize_t n = write(fd, data + at, piece);
+        at += n > 0 ? (size_t)n : 0;
+        if (n < 0) piece /= 16;
+    }
+    CHECK(fcntl(fd, F_SETFL, 0) == 0);
+    return at;
+}
+
+static void spare_no_descriptor(int connection)
+{
+    struct rlimit limit = {LIMIT, LIMIT};
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    while (dup(connection + 1) >= 0) {}
+}
+
+static void act(int fd, const char *how)
+{
+    char *const words[] = {"/bin/true", NULL};
+    pid_t child;
+    int status;
+    if (strcmp(how, "fork") == 0) {
+        if ((child = fork()) == 0) {
+            put(fd, 0);
+            _exit(0);
+        }
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    if (strcmp(how, "exec") == 0) execv(words[0], words);
+    if (strcmp(how, "spawn") == 0) {
+        CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0);
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    if (strcmp(how, "shutdown") == 0) CHECK(shutdown(fd, SHUT_WR) == 0);
+    if (strcmp(how, "close") == 0) CHECK(close(fd) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 6);
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client), small = 4096;
+    bool forks = strcmp(argv[5], "fork") == 0;
+    fill(data, sizeof data, 0);
+    CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+    CHECK(write(fd, data, HEADER) == HEADER);
+    CHECK(write(fd, data + HEADER, BODY) == BODY);
+    read_reply(fd);
+    size_t at = fill_up(fd, HEADER + BODY);
+    printf("%zu %s\n", at + SMALL, library_is_loaded() ? "loaded" : "bare");
+    fflush(stdout);
+    CHECK(dup(1) == fd + 1);
+    if (strcmp(argv[5], "close") == 0) spare_no_descriptor(fd);
+    read_reply(fd);
+    put(fd, at);
+    if (forks) fill(data, SMALL, at + SMALL);
+    act(fd, argv[5]);
+    return 0;
+}
