@@ -91,6 +91,8 @@ extern uint32_t fork_generation;
 
 /* Deferred writes of a signal handler are made good (nested.h). */
 void nested_catch_up(void);
+/* The blocking send of gathered bytes that this thread was in is left for good. */
+void nested_stop_draining(void);
 
 void conn_lock_slow(struct conn *c, uint32_t seen);
 void conn_unlock_slow(struct conn *c);

@@ -96,7 +96,7 @@ ALSO(__fcntl, fcntl)
 
 /* jump.S sends the numbers below here and all others straight on, so that a
  * number that we do not know (clone, vfork …) sees no frame of ours. */
-long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
+static long known_call(long n, long a, long b, long c, long d, long e, long f) {
     switch (n) {
     case SYS_write: return write((int)a, (const void *)b, (size_t)c);
     case SYS_writev: return writev((int)a, (const struct iovec *)b, (int)c);
@@ -144,6 +144,15 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     default: break;
     }
     return REAL(syscall)(n, a, b, c, d, e, f);
+}
+
+/* syscall(2) is no cancellation point; what it becomes here would be one. */
+long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    long result = known_call(n, a, b, c, d, e, f);
+    pthread_setcancelstate(cancel, NULL);
+    return result;
 }
 
 void *unstall_syscall_next(void) {

@@ -131,6 +131,7 @@ ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = used};
         if (waiting) {
             c->gather->before = c->counts.bytes - waiting - extra;
+            c->gather->exact = false;
             c->gather->in_flight = true;
             __atomic_signal_fence(__ATOMIC_SEQ_CST);
         }
@@ -163,7 +164,7 @@ void gather_resolve(struct conn *c) {
         return;
     c->gather->in_flight = false;
     size_t waiting = gather_length(c), taken = waiting;
-    if (c->origin != ORIGIN_FOREIGN && kernel->segments(c->fd, &now) == 0) {
+    if ((c->gather->exact || c->origin != ORIGIN_FOREIGN) && kernel->segments(c->fd, &now) == 0) {
         uint64_t total = now.bytes_sent + now.bytes_queued;
         uint64_t of_these = total > c->gather->before ? total - c->gather->before : 0;
         taken = of_these < waiting ? (size_t)of_these : waiting;

@@ -19,6 +19,7 @@ struct gather {
     uint32_t head, tail; /* bytes [head, tail) wait */
     uint32_t capacity;
     bool in_flight;  /* inside the sendmsg of gather_send() */
+    bool exact;      /* `before` is the kernel's own count, not ours */
     uint64_t before; /* bytes that the kernel had taken before it */
     struct gather *next;
     char bytes[];

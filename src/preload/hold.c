@@ -143,6 +143,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
         c->counts.late_pushes++;
     }
     c->stuck = !gather_flush(c, 0);
+    c->policy.crowded |= c->stuck;
     c->counts.pushes[cause]++;
 }
 
@@ -188,13 +189,7 @@ static void thread_ends(void *unused) {
     (void)unused;
     self.ends_watched = false;
     hold_thread_ends();
-    struct conn *c = self.draining;
-    if (c) { /* cancelled inside a blocking send of gathered bytes */
-        conn_lock(c);
-        c->draining = false;
-        conn_unlock(c);
-        self.draining = NULL;
-    }
+    nested_stop_draining(); /* cancelled inside one */
     gather_thread_ends();
 }
 

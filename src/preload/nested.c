@@ -90,7 +90,8 @@ static bool lock_soon(struct conn *c) {
 }
 
 ssize_t nested_write(const struct out *o) {
-    struct conn *c = self.depth && !self.vforked ? fds_conn(fds_word(o->fd)) : NULL;
+    bool ours_beneath = (self.depth || self.draining) && !self.vforked;
+    struct conn *c = ours_beneath ? fds_conn(fds_word(o->fd)) : NULL;
     struct parts p;
     if (!c || LOAD(&c->policy.mode) != MODE_COALESCE)
         return shim_forward(o);
@@ -98,7 +99,7 @@ ssize_t nested_write(const struct out *o) {
     if (!p.valid)
         return shim_forward(o);
     struct conn *outer = self.locked;
-    if (outer == c)
+    if (outer == c || self.draining == c)
         return defer(c, o, &p);
     if (!LOAD(&c->gather) || !lock_soon(c))
         return shim_forward(o);
@@ -116,7 +117,23 @@ static void release(struct conn *c) {
     conn_unlock(c);
 }
 
+/* The blocking send of gathered bytes is left, by longjmp or by cancellation. */
+void nested_stop_draining(void) {
+    struct conn *c = self.draining;
+    self.draining = NULL;
+    if (!c)
+        return;
+    conn_lock(c);
+    if (c->draining) {
+        c->draining = false;
+        gather_resolve(c);
+    }
+    conn_unlock(c);
+}
+
 void nested_abandon(void) {
+    if (UNLIKELY(self.draining != NULL) && !self.vforked && self.depth == 0)
+        nested_stop_draining();
     if (LIKELY(self.depth == 0) || self.vforked)
         return;
     if (self.spinning) {

@@ -2,11 +2,10 @@
 #include "policy.h"
 
 enum {
-    SURELY_SMALL = 536,         /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
-    SURELY_LARGE = 65536,       /* loopback's MSS is 65 483 */
-    ONE_WAY = 8,                /* small writes without any input ever: a stream */
-    GATHER_PER_MESSAGE = 16384, /* beyond it a send buffer might be full (tcp(7), tcp_wmem) */
-    WINDOW_END_COST = 4,        /* a hold ended by the window, against one ended by its turn */
+    SURELY_SMALL = 536,   /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
+    SURELY_LARGE = 65536, /* loopback's MSS is 65 483 */
+    ONE_WAY = 8,          /* small writes without any input ever: a stream */
+    WINDOW_END_COST = 4,  /* a hold ended by the window, against one ended by its turn */
     WINDOW_END_LIMIT = 16,
     PENDING_READ = 4096, /* a read that filled this much probably left something */
     GOES_ON = 2,
@@ -94,7 +93,7 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
         return false;
     switch ((enum mode)p->mode) {
     case MODE_CORK: return true;
-    case MODE_COALESCE: return !p->crowded && p->message_bytes + w->bytes <= GATHER_PER_MESSAGE;
+    case MODE_COALESCE: return !p->crowded && p->message_bytes + w->bytes <= p->gather_limit;
     case MODE_AUTO:
         return p->ill && p->input_ever && !p->input_pending &&
                turn_predict(&p->model, p->position) == TURN_MORE;
@@ -131,7 +130,7 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
     action.burst = action.small_write && p->small_writes == 2;
     action.new_message = p->message_bytes == 0;
     add32(&p->message_bytes, w->bytes);
-    if (p->message_bytes > GATHER_PER_MESSAGE)
+    if (p->gather_limit && p->message_bytes > p->gather_limit)
         p->crowded = true;
     return action;
 }

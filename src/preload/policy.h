@@ -16,6 +16,9 @@
 #include "base.h"
 #include "turn.h"
 
+/* The most that is gathered of one message (policy.gather_limit). */
+enum { GATHER_MOST = 16384 };
+
 enum mode { MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO, MODE_COUNT };
 
 extern const char *const mode_names[MODE_COUNT];
@@ -47,6 +50,7 @@ struct policy {
     bool input_pending : 1; /* known: more input waits than the application has read */
     bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
+    uint16_t gather_limit;  /* most bytes gathered in a message; 0: not known yet */
     uint8_t doubtful;       /* > 0: another process may have set TCP_NODELAY back: set it again */
     uint8_t window_ends;    /* holds that the window had to end, decaying */
     uint8_t goes_on;        /* messages in a row that went on after a wait that returned at once */

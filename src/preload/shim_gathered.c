@@ -66,6 +66,10 @@ bool shim_drain(struct conn *c, const struct out *o) {
             continue;
         }
         struct iovec front = gather_front(c);
+        struct kernel_segments before = {0};
+        c->gather->exact = kernel->segments(c->fd, &before) == 0;
+        c->gather->before = before.bytes_sent + before.bytes_queued;
+        c->gather->in_flight = true; /* should a handler not come back from it */
         c->draining = true;
         self.draining = c;
         conn_unlock(c);
@@ -74,6 +78,8 @@ bool shim_drain(struct conn *c, const struct out *o) {
         conn_lock(c);
         c->draining = false;
         self.draining = NULL;
+        if (c->gather)
+            c->gather->in_flight = false;
         if (sent >= 0) {
             if (gather_length(c))
                 gather_sent(c, (size_t)sent);
@@ -115,6 +121,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
         conn_unlock(c);
         return sent;
     }
+    c->policy.crowded = true;
     if (shim_non_blocking(o)) {
         conn_unlock(c);
         return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);

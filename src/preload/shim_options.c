@@ -61,14 +61,17 @@ static void cork_set(struct conn *c, bool on) {
 
 void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {
     int on;
-    if (level != IPPROTO_TCP || !ours())
+    bool room = level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE);
+    if ((level != IPPROTO_TCP && !room) || !ours())
         return;
-    if (name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP)
+    if (!room && name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP)
         return;
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
-    if (name == TCP_ULP) {
+    if (room) {
+        c->policy.gather_limit = 0; /* ask again */
+    } else if (name == TCP_ULP) {
         c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
     } else if (length >= sizeof(on)) {
         memcpy(&on, value, sizeof(on));

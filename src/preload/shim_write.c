@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sys/socket.h>
 
 #include "config.h"
 #include "fds.h"
@@ -208,6 +210,21 @@ static struct conn *with_ticker(struct conn *c, const struct out *o, const struc
     return shim_find(o->fd);
 }
 
+/* Gathering is a promise that the kernel will take the bytes: a quarter of its
+ * send buffer a message, and none while it may be full. */
+static void look_for_room(struct conn *c, int fd) {
+    struct policy *p = &c->policy;
+    int room = 0;
+    if (!p->gather_limit) {
+        if (kernel->get_option(fd, SOL_SOCKET, SO_SNDBUF, &room) != 0)
+            room = 0;
+        p->gather_limit = (uint16_t)(room / 4 < GATHER_MOST ? room / 4 + 1 : GATHER_MOST);
+        p->crowded = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
+    }
+    if (p->crowded && p->message_bytes == 0)
+        p->crowded = kernel->writable(fd, 0) <= 0;
+}
+
 static ssize_t write_to(struct conn *c, const struct out *o) {
     struct parts p;
     shim_parts_of(o, &p);
@@ -228,9 +245,8 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->gather))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
-    if (UNLIKELY(c->policy.crowded) && c->policy.message_bytes == 0 &&
-        c->policy.mode == MODE_COALESCE)
-        c->policy.crowded = kernel->writable(o->fd, 0) <= 0;
+    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit))
+        look_for_room(c, o->fd);
     struct policy_limits limits = shim_limits();
     struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;
@@ -298,6 +314,10 @@ ssize_t shim_write(const struct out *o) {
         shim_other_write(o->fd);
     if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
         return shim_forward(o);
+    if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
+        return nested_write(o); /* from a handler, beneath which the same thread drains it */
+    if (config()->mode == MODE_COALESCE)
+        pthread_testcancel(); /* as the write would be that is gathered instead */
     struct conn *c = shim_find(o->fd);
     if (!c)
         return shim_forward(o);

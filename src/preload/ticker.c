@@ -214,7 +214,10 @@ void ticker_stop(bool forever) {
     if (ticker_state() == TICKER_RUNS) {
         __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
         unpark();
+        int cancel; /* joining is a cancellation point; unshare(2) and its like are none */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         REAL(pthread_join)(thread, NULL);
+        pthread_setcancelstate(cancel, NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     }
     if (forever)

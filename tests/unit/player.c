@@ -86,6 +86,7 @@ static void one_write(struct player *player, size_t bytes, char kind) {
     static const char *const names[] = {"plain", "more", "gather"};
     struct policy_write w = {bytes, kind == 'm', kind == 's'};
     join_turn(player);
+    player->policy.gather_limit = GATHER_MOST;
     if (player->policy.message_bytes == 0)
         player->policy.crowded = false; /* the kernel, asked by the shim, has room */
     struct policy_action action = policy_write(&player->policy, &player->limits, &w);

@@ -13,3 +13,6 @@ bool gate_slow(void) {
 }
 
 void nested_catch_up(void) {}
+
+void nested_stop_draining(void) {
+}

@@ -58,6 +58,15 @@ def machine():
             "compiler": instructions.compiled_by()["compiler"]}
 
 
+def earlier(file):
+    """What was measured before stays until it is measured again; each section bears its stamp."""
+    if file.exists():
+        results = json.loads(file.read_text(encoding="utf-8"))
+        if "stamps" in results:
+            return results
+    return {"rows": {}, "skipped": {}, "stamps": {}}
+
+
 def progress(title):
     def tell(number, rounds):
         if sys.stdout.isatty():
@@ -118,7 +127,10 @@ def main(description):
     o = options(description)
     if not o.no_build:
         build()
-    results = {"machine": machine(), "quick": o.quick, "rows": {}, "skipped": {}}
+    folder = BUILD / "bench"
+    folder.mkdir(exist_ok=True)
+    results = earlier(folder / "results.json")
+    results["machine"] = machine()
     if o.record_instructions:
         instructions.record(instructions.added())
         say(f"recorded in {instructions.RECORD}")
@@ -126,11 +138,13 @@ def main(description):
             return 0
     for name in o.only or [s for s in SECTIONS if not (o.quick and s in FULL_ONLY)]:
         began = time.monotonic()
+        before = os.getloadavg()[0]
         measure_section(name, o, results)
-        results.setdefault("seconds", {})[name] = round(time.monotonic() - began, 1)
-    folder = BUILD / "bench"
-    folder.mkdir(exist_ok=True)
-    (folder / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+        results["stamps"][name] = {
+            "commit": results["machine"]["commit"], "date": time.strftime("%Y-%m-%d %H:%M"),
+            "seconds": round(time.monotonic() - began), "load before": round(before, 1),
+            "kind": "quick" if o.quick else "full"}
+        (folder / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
     say(f"raw numbers: {folder / 'results.json'}")
     if o.update_docs:
         report.update_docs(results)

@@ -147,31 +147,31 @@ def instructions_text(added):
 
 
 def sections(results):
-    """(title, text) of what was measured."""
+    """(section, title, text) of what was measured."""
     for row in ROWS:
         if row.name in results["rows"]:
-            yield row.title, row_table(row, results["rows"][row.name])
+            yield row.name, row.title, row_table(row, results["rows"][row.name])
     if "calls" in results:
-        yield "Calls that have nothing to do with TCP", calls_table(results["calls"]) + (
+        yield "calls", "Calls that have nothing to do with TCP", calls_table(results["calls"]) + (
             "\n\nTargets: 10 ns for a write or read, 3 ns for a wait with nothing held.")
     if "start" in results or "memory" in results:
-        yield "Start and memory", "\n".join(
+        yield "memory", "Start and memory", "\n".join(
             ([start_line(results["start"])] if "start" in results else [])
             + ([memory_line(results["memory"])] if "memory" in results else []))
     if "thread" in results:
-        yield "The window's thread", thread_table(results["thread"])
+        yield "thread", "The window's thread", thread_table(results["thread"])
     if "instructions" in results:
-        yield "Instructions added to a call", (
+        yield "instructions", "Instructions added to a call", (
             "The path is the library's own; callgrind counts it. A change that raises one of these by "
             "more than 5 % fails the suite `bench`.\n\n" + instructions_table(results["instructions"]))
     if "scale" in results:
-        yield "Scale", "Ratio to one send.\n\n" + scale_table(results["scale"])
+        yield "scale", "Scale", "Ratio to one send.\n\n" + scale_table(results["scale"])
     if results.get("path"):
-        yield "A long path (round trip 20 ms)", path_table(results["path"])
+        yield "path", "A long path (round trip 20 ms)", path_table(results["path"])
     for name, rows in results.get("real", {}).items():
-        yield name, real_table(rows)
+        yield "real", name, real_table(rows)
     if "prediction" in results:
-        yield "Prediction", (
+        yield "prediction", "Prediction", (
             "`bench-simulate` plays recorded sequences through the library's own policy. Segments and added system "
             "calls are per exchange; `missed` counts turns whose end was not foreseen.\n\n```\n"
             + results["prediction"] + results["frontier"] + "```")
@@ -179,10 +179,10 @@ def sections(results):
 
 def machine_line(results):
     m = results["machine"]
-    kind = "quick run" if results["quick"] else "full run"
-    return (f"{kind} of {m['date']}, commit {m['commit']}: kernel {m['kernel']}, {m['libc']}, {m['compiler']}, "
+    return (f"Kernel {m['kernel']}, {m['libc']}, {m['compiler']}, "
             f"{m['processor']} with {m['cores']} cores, congestion control {m['congestion control']}; "
-            "client and server on one core.")
+            "client and server on one core. Under each table: when, at which commit, and the load of the "
+            "machine before it (what ran beside is noise: 0 is best).")
 
 
 INTRO = """# Benchmarks
@@ -208,8 +208,12 @@ def update_docs(results):
     if results["rows"]:
         draw(results, DOCS.with_suffix(".svg"))
         parts += ["![Ratio of each configuration to one send](benchmarks.svg)", ""]
-    for title, text in sections(results):
+    for section, title, text in sections(results):
         parts += [f"## {title}", "", text, ""]
+        stamp = results["stamps"].get(section)
+        if stamp:
+            parts += [f"<sub>{stamp['kind']} run, {stamp['date']}, commit {stamp['commit']}, "
+                      f"load {stamp['load before']}</sub>", ""]
     if results["skipped"]:
         parts += ["## Not measured", ""]
         parts += [f"- {name}: {reason}" for name, reason in results["skipped"].items()] + [""]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An exchange; the send buffer is filled; an answer comes, though the peer does not read; a blocking
- * small write; and then at once argv[5]:
+ * An exchange; the send buffer is filled with writes that are not small; an answer comes, though the
+ * peer does not read; small writes until no more go; and then at once argv[5]:
  *
  *   fork      a child writes the next bytes
  *   exec      another program, which does nothing
@@ -16,25 +16,16 @@
 #include <spawn.h>
 #include <sys/resource.h>
 
-enum { BIG = 65536, SMALL = 30, LIMIT = 100 };
+enum { BIG = 5000, SMALL = 30, LIMIT = 100 };
 
-static char data[64 * BIG];
+static char data[800 * BIG];
 extern char **environ;
 
-static void put(int fd, size_t at)
-{
-    CHECK(write(fd, data + at, SMALL) == SMALL);
-}
-
-static size_t fill_up(int fd, size_t at)
+static size_t fill_up(int fd, size_t at, size_t piece)
 {
     CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
-    for (size_t piece = BIG; piece > 0;) { /* until not one byte more goes */
-        CHECK(at < sizeof data - BIG);
-        ssize_t n = write(fd, data + at, piece);
-        at += n > 0 ? (size_t)n : 0;
-        if (n < 0) piece /= 16;
-    }
+    for (ssize_t n; (n = write(fd, data + at, piece)) > 0; at += (size_t)n) CHECK(at < sizeof data - 2 * BIG);
+    CHECK(errno == EAGAIN);
     CHECK(fcntl(fd, F_SETFL, 0) == 0);
     return at;
 }
@@ -53,7 +44,7 @@ static void act(int fd, const char *how)
     int status;
     if (strcmp(how, "fork") == 0) {
         if ((child = fork()) == 0) {
-            put(fd, 0);
+            CHECK(write(fd, data, SMALL) == SMALL);
             _exit(0);
         }
         CHECK(waitpid(child, &status, 0) == child && status == 0);
@@ -78,14 +69,14 @@ int main(int argc, char **argv)
     CHECK(write(fd, data, HEADER) == HEADER);
     CHECK(write(fd, data + HEADER, BODY) == BODY);
     read_reply(fd);
-    size_t at = fill_up(fd, HEADER + BODY);
-    printf("%zu %s\n", at + SMALL, library_is_loaded() ? "loaded" : "bare");
-    fflush(stdout);
+    size_t at = fill_up(fd, HEADER + BODY, BIG);
+    bool loaded = library_is_loaded();
     CHECK(dup(1) == fd + 1);
     if (strcmp(argv[5], "close") == 0) spare_no_descriptor(fd);
     read_reply(fd);
-    put(fd, at);
-    if (forks) fill(data, SMALL, at + SMALL);
+    at = fill_up(fd, at, SMALL);
+    dprintf(1, "%zu %s\n", at, loaded ? "loaded" : "bare");
+    if (forks) fill(data, SMALL, at);
     act(fd, argv[5]);
     return 0;
 }

@@ -214,9 +214,13 @@ static void handler_writes_while_blocked(void) {
         shared = pair_warm(SMALL_BUFFERS);
         reply(&shared, sizeof(answer));
         fcntl(shared.ours, F_SETFL, O_NONBLOCK);
-        for (int rest = 0; rest < 5; rest++, raw_sleep(20))
+        uint64_t before;
+        do { /* until window probes find no more room */
+            before = at;
             while (write(shared.ours, one[at % 26], 1) == 1)
                 at++;
+            raw_sleep(500);
+        } while (at != before);
         CHECK(recv(shared.ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
         for (int i = 0; i < 5 && write(shared.ours, one[at % 26], 1) == 1; i++)
             at++;

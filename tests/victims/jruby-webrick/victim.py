@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""WEBrick on JRuby under load: shown, not judged, for half of its time goes into JRuby itself."""
+"""WEBrick on JRuby under load: shown, not judged, for what JRuby itself takes is in the latency too."""
 
 from runner import Victim, measure_load
 from runner.victims import HOME

@@ -9,7 +9,9 @@ from .measurement import Measurement
 from .treatments import BARE
 
 CONNECTIONS = 10
-_SECONDS = 4
+_SECONDS = 3
+# In turns, the best one counts: a neighbour on the machine takes more than anything that is compared.
+_ROUNDS = 2
 
 
 def _wrk(port, path, seconds):
@@ -40,9 +42,12 @@ def measure_load(treatment, scratch, command, path, own_cure=None, warm=3):
     compared with; without one nothing is judged.
     The latencies are those that wrk gives: the half and the tenth of its requests that took longer.
     """
-    rate, (half, most) = _rate(treatment, scratch, command, path, warm)
-    rates = {"treated": rate}
+    commands = {"treated": (treatment, command)}
     if treatment.expects == "well" and own_cure:
-        rates["bare"], _ = _rate(BARE, scratch, command, path, warm)
-        rates["own cure"], _ = _rate(BARE, scratch, own_cure, path, warm)
-    return Measurement((half,) * 8 + (most,) * 2, rates=rates)
+        commands.update({"bare": (BARE, command), "own cure": (BARE, own_cure)})
+    best = {}
+    for _ in range(_ROUNDS if len(commands) > 1 else 1):
+        for name, (how, what) in commands.items():
+            best[name] = max(best.get(name, (0, ())), _rate(how, scratch, what, path, warm))
+    half, most = best["treated"][1]
+    return Measurement((half,) * 8 + (most,) * 2, rates={name: rate for name, (rate, _) in best.items()})
