@@ -4,7 +4,9 @@
 #include <linux/futex.h>
 #include <string.h>
 
+#include "fds.h"
 #include "gather.h"
+#include "kernel.h"
 #include "raw.h"
 
 const char *const push_cause_names[PUSH_CAUSES] = {
@@ -67,6 +69,12 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
 }
 
 void conn_repair(struct conn *c) {
+    if (c->lingering) { /* the parent sends the rest and closes; our copy would keep it open */
+        kernel->close(c->fd);
+        fds_set(c->fd, FDS_UNKNOWN);
+        c->lingering = false;
+        c->refs = 0;
+    }
     c->held = false;
     c->draining = false;
     c->ticking = false;

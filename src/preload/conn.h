@@ -68,7 +68,6 @@ struct conn {
     bool mptcp : 1;
     bool judged : 1;    /* the filters have been asked */
     bool filtered : 1;  /* ... and exclude it: as if mode were off */
-    bool cloexec : 1;   /* born close-on-exec and not seen to change */
     bool passed : 1;    /* was sent to another process, or to this one, by SCM_RIGHTS */
     bool lingering : 1; /* closed by the application, gathered bytes still to send */
     bool stuck : 1;     /* gathered bytes were let go, the kernel had no room */

@@ -48,8 +48,6 @@ static int unstall_fcntl(int fd, int command, void *argument) {
     int result = REAL(fcntl)(fd, command, argument);
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         shim_duplicated(fd, result);
-    else if (command == F_SETFD && result == 0)
-        shim_cloexec(fd, ((uintptr_t)argument & FD_CLOEXEC) != 0);
     return result;
 }
 

@@ -10,14 +10,14 @@
 static int unstall_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
     hold_end_turn(PUSH_WAIT);
     int made = REAL(accept4)(fd, address, length, flags);
-    shim_accepted(fd, made, flags);
+    shim_accepted(fd, made);
     return made;
 }
 
 static int unstall_accept(int fd, struct sockaddr *address, socklen_t *length) {
     hold_end_turn(PUSH_WAIT);
     int made = REAL(accept)(fd, address, length);
-    shim_accepted(fd, made, 0);
+    shim_accepted(fd, made);
     return made;
 }
 

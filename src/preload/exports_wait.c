@@ -10,7 +10,9 @@
 #include "exports.h"
 #include "hold.h"
 
-enum { SET_BYTES_LIMIT = 8192 }; /* 65 536 descriptors in a set that we copy */
+enum {
+    SET_BYTES_LIMIT = FD_SETSIZE / 8
+}; /* larger sets are not copied: threads have small stacks */
 
 /* Ask with timeout zero?  True when that answer stands; else the real wait
  * follows, and the turn has ended if it had to. */

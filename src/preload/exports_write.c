@@ -48,31 +48,26 @@ static ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
 
 static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     struct conn *c;
-    size_t bytes = 0;
     if (shim_passes(fd) && !LOAD(&hold_acted))
         return REAL(sendmmsg)(fd, messages, count, flags);
-    for (unsigned i = 0; messages && i < count; i++) {
+    for (unsigned i = 0; messages && i < count && LOAD(&hold_acted); i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
-        for (size_t part = 0; part < messages[i].msg_hdr.msg_iovlen; part++)
-            bytes += messages[i].msg_hdr.msg_iov[part].iov_len;
-    }
-    unsigned pieces = (flags & MSG_MORE) || count == 0 ? 1 : count;
-    if (!shim_bulk_begins(fd, pieces, bytes / pieces, (flags & MSG_MORE) != 0, &c))
+    if (!shim_bulk_begins(fd, &c))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = 0;
-    for (int i = 0; i < sent; i++)
+    for (int i = 0; i < sent && c; i++)
         moved += messages[i].msg_len;
-    shim_bulk_ended(c, moved, (flags & MSG_MORE) != 0);
+    shim_bulk_ended(c, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0);
     return sent;
 }
 
 static ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
     struct conn *c;
-    if (!shim_bulk_begins(fd, 1, bytes, false, &c))
+    if (!shim_bulk_begins(fd, &c))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
-    shim_bulk_ended(c, moved, false);
+    shim_bulk_ended(c, fd, 1, moved, false);
     return moved;
 }
 
@@ -81,11 +76,11 @@ static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *o
     struct conn *c;
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
-    if (!shim_bulk_begins(fd, 1, bytes, (flags & SPLICE_F_MORE) != 0, &c))
+    if (!shim_bulk_begins(fd, &c))
         return -1;
     struct conn *source = shim_read_begins(from, true);
     ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);
-    shim_bulk_ended(c, moved, (flags & SPLICE_F_MORE) != 0);
+    shim_bulk_ended(c, fd, 1, moved, (flags & SPLICE_F_MORE) != 0);
     return shim_read_ends(source, moved, bytes);
 }
 

@@ -11,7 +11,7 @@
 #include "raw.h"
 #include "spin.h"
 
-enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 1024 /* IOV_MAX */ };
+enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the stack of the caller, which may be small */ };
 
 static struct gather *free_buffers;
 static uint32_t buffers_lock;

@@ -190,6 +190,14 @@ static void thread_ends(void *unused) {
     self.ends_watched = false;
     hold_thread_ends();
     nested_stop_draining(); /* cancelled inside one */
+    struct conn *c = self.releasing;
+    self.releasing = NULL;
+    if (c) { /* cancelled before the write that would have let the bytes go */
+        conn_lock(c);
+        c->held = true;
+        hold_push(c, PUSH_PROCESS);
+        conn_unlock(c);
+    }
     gather_thread_ends();
 }
 

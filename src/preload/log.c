@@ -3,9 +3,13 @@
 
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <linux/time_types.h>
+#include <signal.h>
 #include <string.h>
 
 #include "raw.h"
+
+enum { KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
 
 static const char *log_target = "stderr";
 static bool no_stderr;
@@ -14,7 +18,7 @@ void log_stderr_is(bool there) {
     STORE(&no_stderr, !there);
 }
 
-static int write_all(int fd, const struct text *t) {
+static int write_text(int fd, const struct text *t) {
     size_t done = 0;
     while (done < t->used) {
         long n = raw3(SYS_write, fd, t->at + done, t->used - done);
@@ -25,6 +29,22 @@ static int write_all(int fd, const struct text *t) {
         done += (size_t)n;
     }
     return 0;
+}
+
+/* A pipe without a reader or a file at its limit (SIGPIPE, SIGXFSZ) is our
+ * trouble, not the host's: a signal that our write has raised is taken back. */
+static int write_all(int fd, const struct text *t) {
+    uint64_t ours = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
+    uint64_t before = 0, pending = 0;
+    struct __kernel_timespec none = {0, 0};
+    raw4(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, KERNEL_SIGSET);
+    raw2(SYS_rt_sigpending, &pending, KERNEL_SIGSET);
+    int error = write_text(fd, t);
+    uint64_t raised = ours & ~pending;
+    if (error && raised)
+        raw4(SYS_rt_sigtimedwait, &raised, NULL, &none, KERNEL_SIGSET);
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    return error;
 }
 
 static void expand(struct text *path, const char *pattern) {

@@ -174,27 +174,30 @@ void process_forks(bool whole) {
     __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
 }
 
+/* Asked anew each time: ioctl(FIOCLEX) and dup2 in a child change it unseen. */
 static bool survives_exec(const struct conn *c) {
     if (c->refs > 1)
         return true;
-    if (c->cloexec)
-        return false;
     int flags = kernel->descriptor_flags(c->fd);
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-static void hand_over(struct conn *c, void *unused) {
-    (void)unused;
+/* `here`: this image is replaced; else a child may get a copy of any descriptor. */
+static void hand_over(struct conn *c, void *here) {
     hold_push_all(c, PUSH_PROCESS);
-    if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet && survives_exec(c))
+    if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet &&
+        (!*(bool *)here || survives_exec(c)))
         hold_restore(c);
 }
 
-void process_runs_program(void) {
-    if (!ours())
-        return;
+static void hand_all_over(bool here) {
     hold_end_turn(PUSH_PROCESS);
-    fds_each(hand_over, NULL);
+    fds_each(hand_over, &here);
+}
+
+void process_runs_program(void) {
+    if (ours())
+        hand_all_over(false);
 }
 
 void process_is_replaced(void) {
@@ -203,7 +206,7 @@ void process_is_replaced(void) {
         return;
     }
     STORE(&hold_refused, true);
-    process_runs_program();
+    hand_all_over(true);
     stats_report();
 }
 

@@ -240,6 +240,7 @@ static void leaves(int fd) {
     if (!config()->quiet) {
         hold_restore(c);
         c->passed = true;
+        __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
         STORE(&any_passed, true);
         if (!c->cookie) /* it may come back to us under another number */
             kernel->cookie(c->fd, &c->cookie);
@@ -254,7 +255,6 @@ void shim_descriptors_leave(const struct msghdr *message) {
         return;
     if (message && message->msg_control && message->msg_controllen && ours()) {
         each_passed(message, leaves);
-        __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
     }
 }
 

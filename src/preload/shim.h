@@ -60,12 +60,11 @@ ssize_t shim_forward(const struct out *out);
 ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p);
 
 /* A call that moves bytes into `fd` but can be neither held nor gathered
- * (sendfile, splice, sendmmsg): before it, with the number of segments' ends that
- * it makes and the bytes of each, ... */
-bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **c);
-/* ... and after it, with what it moved.  When the first says false the call must
- * not be made: errno is set and -1 is the answer. */
-void shim_bulk_ended(struct conn *c, ssize_t moved, bool more);
+ * (sendfile, splice, sendmmsg).  Before it: false means that the call must not be
+ * made, errno is set and -1 is the answer.  After it, with what it moved in how
+ * many pieces, and whether the application itself holds them (MSG_MORE). */
+bool shim_bulk_begins(int fd, struct conn **c);
+void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more);
 
 /* The descriptors that a message carries leave this process (SCM_RIGHTS). */
 void shim_descriptors_leave(const struct msghdr *message);
@@ -85,7 +84,7 @@ void shim_other_write(int fd);
 /* ---- births and deaths ----------------------------------------------- */
 
 void shim_socket_made(int fd, int domain, int type, int protocol);
-void shim_accepted(int listener, int fd, int flags);
+void shim_accepted(int listener, int fd);
 /* Before connect; and after, with its result. */
 struct conn *shim_connect_begins(int fd);
 void shim_connect_ended(struct conn *c, int fd, int result, int error);
@@ -100,8 +99,6 @@ void shim_closing_range(unsigned first, unsigned last);
 void shim_duplicated(int fd, int copy);
 /* Before dup2 and dup3, which close `copy`. */
 void shim_replacing(int fd, int copy);
-/* After fcntl(F_SETFD). */
-void shim_cloexec(int fd, bool on);
 /* stdio takes fd: dark from now on. */
 void shim_darken(int fd);
 /* io_uring was set up in this process. */

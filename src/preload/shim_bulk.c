@@ -9,11 +9,12 @@
 #include "shim_parts.h"
 #include "ticker.h"
 
-bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct conn **found) {
+bool shim_bulk_begins(int fd, struct conn **found) {
     *found = NULL;
     if (!ours())
         return true;
-    if (self.turn && fds_conn(fds_word(fd)) != self.turn)
+    struct conn *turn = LOAD(&self.turn);
+    if (turn && fds_conn(fds_word(fd)) != turn)
         shim_other_write(fd);
     struct conn *c = shim_find(fd);
     if (!c)
@@ -22,13 +23,6 @@ bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct c
     if (gather_length(c) && c->policy.no_more)
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);
-    struct policy_limits limits = shim_limits();
-    struct policy_write w = {bytes, more, true};
-    for (unsigned i = 0; i < pieces; i++) {
-        struct policy_action action = shim_decide(c, &limits, &w);
-        shim_account(c, &action, 0);
-        shim_prepare(c, &action, fd);
-    }
     if (gather_length(c)) {
         /* the gathered header leaves in the same segments as what follows */
         if (!gather_flush(c, MSG_MORE)) {
@@ -48,12 +42,23 @@ bool shim_bulk_begins(int fd, unsigned pieces, size_t bytes, bool more, struct c
     return true;
 }
 
-void shim_bulk_ended(struct conn *c, ssize_t moved, bool more) {
+/* Judged by what was moved, not by what was asked for: a generous length is usual
+ * with sendfile(2) and splice(2).  So the late push comes after the call, and
+ * pushes what Nagle has kept of it. */
+void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more) {
     if (!c || moved <= 0)
         return;
+    int saved = errno;
     conn_lock(c);
-    c->counts.bytes += (uint64_t)moved;
     c->policy.established = true;
     c->held = c->held && more; /* what follows MSG_MORE waits, and ours with it */
+    struct policy_limits limits = shim_limits();
+    struct policy_write w = {(size_t)moved / pieces, more, true};
+    for (unsigned i = 0; i < pieces; i++) {
+        struct policy_action action = shim_decide(c, &limits, &w);
+        shim_account(c, &action, i ? 0 : (size_t)moved);
+        shim_prepare(c, &action, fd);
+    }
     conn_unlock(c);
+    errno = saved;
 }

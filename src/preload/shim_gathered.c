@@ -15,6 +15,8 @@
 #include "real.h"
 #include "shim_parts.h"
 
+enum { PARTS = 64 };
+
 /* ---- errors of our own sends ----------------------------------------- */
 
 int shim_take_error(struct conn *c) {
@@ -32,21 +34,33 @@ ssize_t shim_fail(int error, int flags) {
 
 /* ---- behind gathered bytes ------------------------------------------- */
 
-/* What is left of `p` after its first `done` bytes, sent as a plain call. */
+/* What is left of `p` after its first `done` bytes, by plain calls of a few parts
+ * each (threads have small stacks).  Bytes sent, or -1 when none was. */
 static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t done) {
-    struct iovec rest[IOV_MAX];
-    size_t used = 0;
-    for (size_t i = 0; i < p->count; i++) {
-        struct iovec part = p->iov[i];
-        size_t skip = done < part.iov_len ? done : part.iov_len;
-        done -= skip;
-        part.iov_base = (char *)part.iov_base + skip;
-        part.iov_len -= skip;
-        if (part.iov_len)
-            rest[used++] = part;
+    ssize_t total = 0;
+    while (done < p->bytes) {
+        struct iovec rest[PARTS];
+        size_t used = 0, skip = done, offered = 0;
+        for (size_t i = 0; i < p->count && used < PARTS; i++) {
+            struct iovec part = p->iov[i];
+            size_t gone = skip < part.iov_len ? skip : part.iov_len;
+            skip -= gone;
+            part.iov_base = (char *)part.iov_base + gone;
+            part.iov_len -= gone;
+            offered += part.iov_len;
+            if (part.iov_len)
+                rest[used++] = part;
+        }
+        struct msghdr message = {.msg_iov = rest, .msg_iovlen = used};
+        ssize_t sent = REAL(sendmsg)(o->fd, &message, o->flags);
+        if (sent < 0)
+            return total ? total : -1;
+        total += sent;
+        done += (size_t)sent;
+        if ((size_t)sent < offered)
+            break; /* interrupted, or out of time: the application's short write */
     }
-    struct msghdr message = {.msg_iov = rest, .msg_iovlen = used};
-    return REAL(sendmsg)(o->fd, &message, o->flags);
+    return total;
 }
 
 bool shim_non_blocking(const struct out *o) {

@@ -54,7 +54,6 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
     if (!c)
         return;
     c->policy.no_more = protocol == IPPROTO_MPTCP;
-    c->cloexec = (type & SOCK_CLOEXEC) != 0;
     c->doubt = LOAD(&doubt_epoch);
     conn_unlock(c);
 }
@@ -69,7 +68,7 @@ void shim_listens(int fd) {
     conn_unlock(c);
 }
 
-void shim_accepted(int listener, int fd, int flags) {
+void shim_accepted(int listener, int fd) {
     if (fd < 0 || !ours())
         return;
     struct conn *l = shim_find(listener);
@@ -94,7 +93,6 @@ void shim_accepted(int listener, int fd, int flags) {
     c->policy.unsure = nodelay || cork;
     c->policy.no_more = no_more;
     c->policy.established = true;
-    c->cloexec = (flags & SOCK_CLOEXEC) != 0;
     c->doubt = LOAD(&doubt_epoch);
     born_cured(c);
     conn_unlock(c);
@@ -212,7 +210,6 @@ void shim_duplicated(int fd, int copy) {
             fds_set(copy, fds_word(fd));
         return;
     }
-    c->cloexec = false;
     fds_share(c, copy);
     conn_unlock(c);
 }
@@ -223,16 +220,6 @@ void shim_replacing(int fd, int copy) {
     hold_end_turn(PUSH_CLOSE);
     if (fds_word(copy) <= FDS_LAST_TAG || config()->quiet || kernel->descriptor_flags(fd) >= 0)
         shim_closing(copy);
-}
-
-void shim_cloexec(int fd, bool on) {
-    if (!ours())
-        return;
-    struct conn *c = fds_lock(fd);
-    if (!c)
-        return;
-    c->cloexec = on && c->refs == 1;
-    conn_unlock(c);
 }
 
 /* ---- dark ------------------------------------------------------------ */

@@ -26,8 +26,6 @@ void shim_option_setting(int fd, int level, int name) {
 
 static void nodelay_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
-    if (p->unsure)
-        hold_ask_facts(c);
     p->app_nodelay = on;
     p->nodelay = on;
     p->doubtful = 0;
@@ -40,8 +38,6 @@ static void nodelay_set(struct conn *c, bool on) {
 
 static void cork_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
-    if (p->unsure) /* asked after the change: a cork that is off now was a hold */
-        hold_ask_facts(c);
     if (on || !p->app_cork) {
         p->app_cork = on;
         return;

@@ -245,9 +245,10 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->gather))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
-    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit))
-        look_for_room(c, o->fd);
     struct policy_limits limits = shim_limits();
+    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit) &&
+        policy_may_hold(&c->policy, &limits))
+        look_for_room(c, o->fd);
     struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;
     shim_account(c, &action, p.bytes);
@@ -275,7 +276,10 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     conn_unlock(c);
     if (UNLIKELY(action.late_push))
         verbose_late_push(o->fd, p.bytes, first);
+    if (was_held && action.how == WRITE_PLAIN)
+        self.releasing = c; /* should this thread be cancelled in the call */
     ssize_t sent = action.how == WRITE_MORE ? forward_more(o, &p) : shim_forward(o);
+    self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
             return plain_after_all(o);

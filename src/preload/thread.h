@@ -18,6 +18,7 @@ struct deferred;
 struct thread {
     struct conn *turn;         /* the connection of this thread's open turn, or NULL */
     struct conn *draining;     /* a blocking send of gathered bytes is under way on it */
+    struct conn *releasing;    /* a plain write that ends a hold is under way on it */
     struct conn *locked;       /* the connection whose lock this thread holds */
     uint32_t *spinning;        /* the short lock that it holds */
     struct deferred *deferred; /* what a handler wrote meanwhile (nested.h) */

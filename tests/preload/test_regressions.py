@@ -8,21 +8,28 @@ seccomp filter and the report, the library let go by dlclose (tests/company).
 """
 
 import os
+import resource
 import socket
 import struct
+import subprocess
 import time
 
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, AnsweringPeer, Connection, Peer,
-                     SilentPeer, compile_c, mode_env, pattern, program, read_reports, report_pattern,
-                     request_all, run, run_client, run_strace, started_server)
+                     SilentPeer, compile_c, mode_env, pattern, preload_env, program, read_reports,
+                     report_pattern, request_all, run, run_client, run_strace, started_server)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
 EXCHANGE = 300
 # A stall is 40 ms, the kernel's patience with MSG_MORE 200 ms.
 AT_ONCE_US = 30000
+
+
+def lines(done):
+    """What a program printed before its facts."""
+    return [line for line in done.stdout.splitlines() if not line.startswith("{")]
 
 
 class ScriptedPeer(Peer):
@@ -141,21 +148,28 @@ def test_after_an_error_no_write_succeeds(mode):
     """In coalesce every second write was gathered and said so."""
     with ResettingPeer() as peer:
         done = run_client(program("was_reset"), mode, *peer.target, WARM_UP)
-    found = [line for line in done.stdout.splitlines() if not line.startswith("{")]
     expected = ["-1 ECONNRESET"] + ["-1 EPIPE"] * 5
     if mode == "coalesce":  # gathered before anything is known of the reset
         expected = ["100 ", *expected[:-1]]
-    assert found == expected
+    assert lines(done) == expected
 
 
 @pytest.mark.parametrize("where, mode", [("tcp", "bare"), ("tcp", "off"), ("tcp", "observe"),
-                                         *[("pipe", mode) for mode in ALL]])
+                                         *[(where, mode) for where in ("pipe", "udp", "unix") for mode in ALL]])
 def test_a_vector_that_is_not_there_is_the_kernels_to_refuse(where, mode):
     """We followed it, also where nothing was to be done (SIGSEGV)."""
     with SilentPeer() as peer:
         done = run_client(program("was_bad_pointer"), mode, *peer.target, where)
-    found = [line for line in done.stdout.splitlines() if not line.startswith("{")]
-    assert found == ["writev -1 EFAULT", "write -1 EFAULT", "sendmsg -1 EFAULT"][:3 if where == "tcp" else 2]
+    names = ["writev"] if where == "pipe" else ["writev", "sendmsg", "sendmmsg"]
+    assert lines(done) == [f"{name} -1 EFAULT" for name in names]
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_buffer_that_is_not_there_is_no_fate_of_what_stood_before_it(mode):
+    """EFAULT of the write that took the gathered bytes along dropped them."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_bad_buffer"), mode, *peer.target, WARM_UP)
+    assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 10)
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -224,7 +238,7 @@ def test_the_first_hold_on_an_inherited_connection_has_a_window(mode):
 
 
 class FullPeer(Peer):
-    """Answers once, lets its side fill up, answers once more, and reads on a good while later."""
+    """Answers once, lets its side fill up, says more, and reads on a good while later."""
 
     def __init__(self, patience):
         super().__init__()
@@ -233,8 +247,9 @@ class FullPeer(Peer):
     def serve(self, connection: Connection):
         connection.take(EXCHANGE)
         connection.socket.sendall(b"r" * 200)
-        time.sleep(0.15)
-        connection.socket.sendall(b"r" * 200)
+        for _ in range(2):
+            time.sleep(0.1)
+            connection.socket.sendall(b"r" * 200)
         time.sleep(self.patience)
         connection.drain()
 
@@ -287,3 +302,88 @@ def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
         done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}")
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
     assert done.median_ms < 30  # two sends of 5 ms
+
+
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+@pytest.mark.parametrize("how", ["sendfile", "splice"])
+def test_what_a_bulk_call_moves_counts_not_what_it_may_move(how, mode):
+    """A generous length made the body a large write, which needs no cure: 40 ms an exchange."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_generous"), mode, *peer.target, 12, 0, how)
+    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    assert (done.median_ms > 5) is (mode == "bare")
+
+
+def test_ancillary_data_without_descriptors_raises_no_doubt():
+    """After each such datagram TCP_NODELAY was set again on all connections."""
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("was_datagrams"), *peer.target, 12], mode_env("nodelay"))
+    assert len([call for call in trace.calls if call.is_push()]) == 1
+
+
+@pytest.mark.parametrize("mode", ["off", "observe", "nodelay", "auto"])
+def test_a_connection_born_unseen_costs_three_queries(mode):
+    """Its own TCP_NODELAY made us ask two more."""
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("was_born_unseen"), *peer.target, 8], mode_env(mode))
+    asked = [call for call in trace.between(BEGIN, END) if call.name == "getsockopt" and not call.has("TCP_INFO")]
+    assert len(asked) <= 3, [str(call) for call in asked]
+
+
+class LatePeer(Peer):
+    """Answers the first piece, and reads the rest half a second later."""
+
+    def serve(self, connection: Connection):
+        connection.take(1000)
+        connection.socket.sendall(b"r" * 200)
+        time.sleep(0.5)
+        connection.drain()
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["writes", "jumps"])
+def test_a_handler_within_a_blocking_write(how, mode):
+    """In coalesce it waited for the write beneath it, or left the connection as if it were still in it."""
+    with LatePeer() as peer:
+        done = run_client(program("was_draining"), mode, *peer.target, 0, 0, how, timeout=10)
+    assert done.facts["bytes"] <= len(peer.connections[0].received) <= done.facts["at_most"]
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_cancellation_points_are_those_of_the_bare_program(mode):
+    """unshare was one, by the join of the window's thread, and left a lock behind; so was a syscall() that
+    we forward, and a gathered write was none."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_cancel_points"), mode, *peer.target, WARM_UP, timeout=10)
+    assert lines(done) == ["syscall: ran on", "write: cancelled", "unshare: ran on"]
+    assert bytes(peer.connections[0].received) == pattern((3 * WARM_UP + 2) * EXCHANGE)
+
+
+@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize("how", ["spawn", "vfork", "ioctl"])
+@pytest.mark.parametrize("mode", ALL)
+def test_close_on_exec_does_not_keep_a_connection_from_another_program(mode, how, own):
+    """It was thought not to survive, and the next program took our TCP_NODELAY for its own."""
+    with AnsweringPeer() as peer:
+        done = run([program("was_close_on_exec"), *peer.target, 0, 0, own, how], mode_env(mode))
+    assert done.stdout == f"second: nodelay {own} cork 0\n"
+
+
+@pytest.mark.parametrize("variables", [{"UNSTALL_REPORT": "stderr"}, {"UNSTALL_MODE": "no mode"}],
+                         ids=["report", "warning"])
+def test_a_reader_of_stderr_that_has_gone_is_no_trouble_of_the_program(variables):
+    """SIGPIPE by our own words ended it."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(["/bin/true"], env=preload_env(**variables), stderr=writer, check=False, timeout=20)
+    finally:
+        os.close(writer)
+    assert done.returncode == 0
+
+
+def test_a_report_beyond_the_files_limit_is_no_trouble_of_the_program(tmp_path):
+    """SIGXFSZ by our own words ended it."""
+    done = run(["/bin/true"], preload_env("auto", UNSTALL_REPORT=report_pattern(tmp_path)), check=False,
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    assert done.returncode == 0

@@ -182,7 +182,7 @@ Test(gather, as_many_parts_as_a_call_takes) {
         parts[i] = (struct iovec){letter, 1};
     add("abc");
     ssize_t sent = gather_send(&c, 5, parts, ARRAY_SIZE(parts), 0);
-    cr_expect(sent == 1023 || sent == 1024, "IOV_MAX parts, ours included: %zd", sent);
+    cr_expect(sent == 63, "64 parts, ours included: %zd", sent);
     EXPECT_INT("gathered ones are gone", gather_length(&c), 0);
 }
 

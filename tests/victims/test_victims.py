@@ -9,6 +9,8 @@ import pytest
 from harness import skip
 from runner import TREATMENTS, complaints, load, load_well, victims, wells
 
+TRIES = 3
+
 
 @pytest.mark.parametrize("mode", TREATMENTS)
 @pytest.mark.parametrize("name", victims())
@@ -16,7 +18,11 @@ def test_victim(name, mode):
     victim, treatment = load(name), TREATMENTS[mode]
     if victim.missing():
         skip(f"{name} needs {', '.join(victim.missing())} (see tests/victims/packages.txt)")
-    found = complaints(victim, treatment, victim.run(treatment))
+    # A stall, or its cure, is there every time; a busy neighbour on the machine is not.
+    for _ in range(TRIES):
+        found = complaints(victim, treatment, victim.run(treatment))
+        if not found:
+            break
     assert not found, f"{name}, {mode}: {'; '.join(found)}"
 
 

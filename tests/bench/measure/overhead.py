@@ -51,9 +51,9 @@ def process_memory():
     it), and what the process has of its own more than bare."""
     def measured(env):
         with running([program("idle")], env, stdin=subprocess.PIPE) as idle:
-            return rollup(idle.pid)["Private_Dirty"], library_pages(idle.pid)
+            return rollup(idle.pid)["Anonymous"], library_pages(idle.pid)
     bare, loaded = measured(environment()), measured(environment(LIB))
-    return {"library": loaded[1], "private dirty": loaded[0] - bare[0]}
+    return {"library": loaded[1], "own": loaded[0] - bare[0]}
 
 
 def anonymous_after(env, way, connections):
@@ -63,7 +63,7 @@ def anonymous_after(env, way, connections):
                                  "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             time.sleep(2 + connections / 5000)
-            return rollup(server.pid)["Private_Dirty"]
+            return rollup(server.pid)["Anonymous"]
         finally:
             load.terminate()
             load.wait()

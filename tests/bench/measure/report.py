@@ -73,7 +73,7 @@ def start_text(start):
 
 def memory_line(memory):
     connection = ", ".join(f"{n:.0f} B in `{mode}`" for mode, n in memory["connection"].items())
-    return (f"A process has {memory['process']['private dirty']} KiB of its own more (target 64); the library's file has "
+    return (f"A process has {memory['process']['own']} KiB of its own more (target 64); the library's file has "
             f"{memory['process']['library']} KiB resident, most of them shared by all processes under it. "
             f"A living connection costs {connection} (target 256).")
 

@@ -51,10 +51,14 @@ static void (*const all_ends[])(void) = {end_by_exit,  end_by_underscore, end_by
                                          end_by_group, end_by_abort,      end_by_main_thread};
 enum { ENDS = sizeof(all_ends) / sizeof(all_ends[0]) };
 
+static uint64_t *shared_count(void) {
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
 /* A child with a connection of its own whose other end the parent keeps. */
 static pid_t child_with(struct pair *p, int options, void (*act)(struct pair *)) {
     if (!accepted)
-        accepted = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        accepted = shared_count();
     *p = pair_warm(options);
     pid_t pid = fork();
     if (pid == 0) {
@@ -101,11 +105,18 @@ static void fill_and_end(struct pair *p) {
 
 /* The peer reads nothing for some seconds: the kernel has no room for what was gathered. */
 static void end_with_a_full_socket(void) {
-    for (which = 0; which < 3; which++) {
-        struct pair p;
-        pid_t pid = child_with(&p, SMALL_BUFFERS, fill_and_end);
-        raw_sleep(4000);
-        all_arrives(&p, pid, 3000);
+    enum { WAYS = 3 };
+    struct pair pairs[WAYS];
+    pid_t children[WAYS];
+    uint64_t *counts[WAYS];
+    for (which = 0; which < WAYS; which++) {
+        accepted = counts[which] = shared_count();
+        children[which] = child_with(&pairs[which], SMALL_BUFFERS, fill_and_end);
+    }
+    raw_sleep(4000);
+    for (which = 0; which < WAYS; which++) {
+        accepted = counts[which];
+        all_arrives(&pairs[which], children[which], 3000);
     }
 }
 

@@ -169,13 +169,18 @@ static void check_both(void *thread, const struct both *both, uint64_t main_byte
           (unsigned long long)both->handler_bytes, (unsigned long long)main_bytes, (int)alarms);
 }
 
+/* The main program's stream from byte `at` on. */
+static const char *letters(uint64_t at) {
+    static char table[26 + 65536];
+    for (size_t i = 0; table[sizeof(table) - 1] == 0 && i < sizeof(table); i++)
+        table[i] = (char)('A' + i % 26);
+    return table + at % 26;
+}
+
 static uint64_t put_letters(uint64_t at, size_t bytes) {
-    static char letters[26 + 65536];
-    for (size_t i = 0; letters[0] == 0 && i < sizeof(letters); i++)
-        letters[sizeof(letters) - 1 - i] = (char)('A' + (sizeof(letters) - 1 - i) % 26);
     size_t done = 0;
     while (done < bytes) {
-        ssize_t n = write(shared.ours, letters + (at + done) % 26, bytes - done);
+        ssize_t n = write(shared.ours, letters(at + done), bytes - done);
         CHECK(n > 0 || errno == EINTR, "write: %s", strerror(errno));
         done += n > 0 ? (size_t)n : 0;
     }
@@ -206,7 +211,6 @@ static void handler_writes(void) {
 
 /* The interrupted write is blocked: the buffer is full, and stays so for a while. */
 static void handler_writes_while_blocked(void) {
-    static const char *const one[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z"};
     for (int round = 0; round < 3; round++) {
         struct both both = {.sleep_ms = 400};
         uint64_t at = 0;
@@ -214,16 +218,13 @@ static void handler_writes_while_blocked(void) {
         shared = pair_warm(SMALL_BUFFERS);
         reply(&shared, sizeof(answer));
         fcntl(shared.ours, F_SETFL, O_NONBLOCK);
-        uint64_t before;
-        do { /* until window probes find no more room */
-            before = at;
-            while (write(shared.ours, one[at % 26], 1) == 1)
-                at++;
-            raw_sleep(500);
-        } while (at != before);
+        ssize_t n;
+        for (int rest = 0; rest < 4; rest++, raw_sleep(500)) /* window probes find a little room */
+            while ((n = write(shared.ours, letters(at), 650)) > 0)
+                at += (uint64_t)n;
         CHECK(recv(shared.ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
-        for (int i = 0; i < 5 && write(shared.ours, one[at % 26], 1) == 1; i++)
-            at++;
+        for (int i = 0; i < 5 && (n = write(shared.ours, letters(at), 10)) > 0; i++)
+            at += (uint64_t)n;
         fcntl(shared.ours, F_SETFL, 0);
         void *thread = in_quiet_thread(read_both, &both);
         set_handler(put_in_handler, SA_RESTART);

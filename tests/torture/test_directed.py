@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The cases of directed/, each in every mode: what chance would not surely meet.
+
+With a window of 100 ms: what leaves early was pushed, what leaves late was forgotten.  The cases sleep
+more than they work, so some run beside each other.
+"""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness import mode_env
+from program import ALL_MODES, BINARIES
+
+DIRECTED = str(BINARIES / "torture-directed")
+AT_ONCE = 3
+LIMIT = 60  # seconds for a case
+
+
+def cases():
+    """The names, as the program lists them; none before it is built."""
+    try:
+        return subprocess.run([DIRECTED], capture_output=True, text=True, check=True).stdout.splitlines()
+    except FileNotFoundError:
+        return ["built"]
+
+
+def run_case(mode, name):
+    """None, or what went wrong."""
+    try:
+        done = subprocess.run([DIRECTED, name], env=mode_env(mode, UNSTALL_WINDOW_US=100000),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return f"no end within {LIMIT} s"
+    if done.returncode == 0 and not done.stderr:
+        return None
+    return f"ended with {done.returncode}: {done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def outcomes(request):
+    """Starts what was selected; gives (mode, name) -> what went wrong, when it is known."""
+    wanted = [item.callspec.params for item in request.session.items
+              if item.function.__name__ == "test_directed" and hasattr(item, "callspec")]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {(p["mode"], p["name"]): pool.submit(run_case, p["mode"], p["name"]) for p in wanted}
+
+
+@pytest.mark.parametrize("mode", ALL_MODES)
+@pytest.mark.parametrize("name", cases())
+def test_directed(outcomes, mode, name):
+    wrong = outcomes[mode, name].result()
+    assert wrong is None, wrong
