@@ -99,6 +99,8 @@ struct conn *fds_birth(int fd, enum conn_origin origin) {
 }
 
 void fds_share(struct conn *c, int fd) {
+    if (fds_word(fd) == (uintptr_t)c)
+        return; /* two threads met it together */
     if (fds_set(fd, (uintptr_t)c))
         c->refs++;
 }

@@ -217,16 +217,17 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-void hold_main_thread_is(void) {
-    main_thread = &self;
-}
-
 void hold_thread_ends(void) {
     hold_end_turn(PUSH_PROCESS);
     /* Once the main thread has ended, the process lives as long as its other
      * threads: ours must not be the one that keeps it (pthread_exit(3)). */
     if (&self == main_thread)
         ticker_stop(true);
+}
+
+void hold_main_thread_is(void) {
+    main_thread = &self;
+    watch_thread_end(); /* its cancellation passes by nothing else */
 }
 
 void hold_join_turn(struct conn *c) {

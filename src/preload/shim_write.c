@@ -247,7 +247,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
     struct policy_limits limits = shim_limits();
     if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit) &&
-        policy_may_hold(&c->policy, &limits))
+        !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
         look_for_room(c, o->fd);
     struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;

@@ -56,7 +56,7 @@ class Peer:
     connection reset by the program under test is not wrong (`broken` counts them).
     """
 
-    def __init__(self, serve=None, address="127.0.0.1", protocol=0, family=None):
+    def __init__(self, serve=None, address="127.0.0.1", protocol=0, family=None, receive_buffer=None):
         if family is None:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
         if serve is not None:
@@ -68,6 +68,8 @@ class Peer:
         self._threads = []
         self._listener = socket.socket(family, socket.SOCK_STREAM, protocol)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if receive_buffer is not None:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._listener.bind((address, 0))
         self._listener.listen(2048)
         self.port = self._listener.getsockname()[1]

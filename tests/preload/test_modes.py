@@ -106,7 +106,9 @@ def test_nodelay_adds_one_setsockopt_before_the_second_write_and_nothing_else(na
     bare, other = traced(name, "bare"), traced(name, "nodelay")
     assert additions(bare, other) == ["setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0"]
     kind = (TWO_WRITES | BULK)[name]
-    assert steps(other.after(0)) == ["write 200", "push", "write 100", "read"]
+    # What a bulk call moves is known only after it, so its late push comes then.
+    second = ["write 100", "push"] if name in BULK else ["push", "write 100"]
+    assert steps(other.after(0)) == ["write 200", *second, "read"]
     assert all(call.name == kind for call in on_socket(other.after(0)) if call.name in WRITES)
 
 

@@ -107,7 +107,9 @@ def measure_section(name, o, results):
         say(report.path_text(results["path"], reason))
         results["skipped"].update({"a long path": reason} if reason else {})
     elif name == "real":
-        results["real"], skipped = real.measure(2 if o.quick else 5, 2, lambda what: say(f"  … {what}"))
+        results["real"], skipped = real.measure(
+            o.rounds or (1 if o.quick else 5), 1 if o.quick else 2, (10,) if o.quick else (1, 10, 100),
+            lambda what: say(f"  … {what}"))
         results["skipped"].update(skipped)
         say(report.real_text(results["real"], skipped))
     elif name == "instructions":

@@ -113,6 +113,7 @@ static void check_far_end(const char *what)
 int main(int argc, char **argv)
 {
     CHECK(argc == 7);
+    alarm(10); /* what does not arrive is waited for no longer */
     const char *how = argv[3], *what = argv[4];
     unseen = strcmp(how, "raw") == 0;
     fd = connect_to((client_t){argv[1], atoi(argv[2]), 0, 0});

@@ -19,9 +19,10 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     inet_pton(AF_INET, client.address, &peer.sin_addr);
-    int reserved = open("/dev/null", O_RDONLY | O_CLOEXEC); /* number 3 */
+    bool replaced = strcmp(argv[6], "ioctl") == 0;
+    int reserved = replaced ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC); /* number 3 */
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
-    CHECK(reserved == 3 && connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0);
+    CHECK((replaced ? fd : reserved) == 3 && connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0);
     own_value(argc, argv, fd);
     for (int i = 0; i < 5; i++) {
         next_message(i);
@@ -29,8 +30,8 @@ int main(int argc, char **argv)
     }
     char *const words[] = {argv[0], "tell", NULL};
     pid_t child = 0;
-    if (strcmp(argv[6], "ioctl") == 0) {
-        CHECK(dup2(fd, 3) == 3 && fcntl(3, F_SETFD, FD_CLOEXEC) == 0 && ioctl(3, FIONCLEX) == 0);
+    if (replaced) {
+        CHECK(ioctl(fd, FIONCLEX) == 0);
         execv(argv[0], words);
     } else if (strcmp(argv[6], "spawn") == 0) {
         posix_spawn_file_actions_t actions;
