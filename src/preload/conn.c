@@ -26,30 +26,38 @@ static inline void relax(void) {
 #endif
 }
 
+uint32_t thread_tag_new(void) {
+    static uint32_t last;
+    do
+        self.tag = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED) & 0xffff;
+    while (self.tag == 0);
+    return self.tag;
+}
+
 void conn_lock_slow(struct conn *c, uint32_t seen) {
-    uint32_t free_word = fork_generation << 2;
+    const uint32_t mine = lock_my_word();
     for (int i = 0;; i++) {
-        if (seen >> 2 != fork_generation) {
-            if (__atomic_compare_exchange_n(&c->lock, &seen, free_word | 1, false, __ATOMIC_ACQUIRE,
+        if (seen >> 18 != fork_generation) {
+            if (__atomic_compare_exchange_n(&c->lock, &seen, mine | 1, false, __ATOMIC_ACQUIRE,
                                             __ATOMIC_RELAXED)) {
                 conn_repair(c);
                 return;
             }
         } else if ((seen & 3) == 0) {
             /* once we have waited others may wait too: take it as "waited for" */
-            uint32_t taken = free_word | (i < SPINS ? 1 : 2);
-            if (__atomic_compare_exchange_n(&c->lock, &seen, taken, false, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED))
+            if (__atomic_compare_exchange_n(&c->lock, &seen, mine | (i < SPINS ? 1 : 2), false,
+                                            __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 return;
         } else if (i < SPINS) {
             relax();
             seen = LOAD(&c->lock);
         } else {
-            if ((seen & 3) == 1 &&
-                !__atomic_compare_exchange_n(&c->lock, &seen, free_word | 2, false,
-                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            uint32_t waited_for = (seen & ~UINT32_C(3)) | 2;
+            if (seen != waited_for &&
+                !__atomic_compare_exchange_n(&c->lock, &seen, waited_for, false, __ATOMIC_RELAXED,
+                                             __ATOMIC_RELAXED))
                 continue;
-            raw4(SYS_futex, &c->lock, FUTEX_WAIT_PRIVATE, free_word | 2, 0);
+            raw4(SYS_futex, &c->lock, FUTEX_WAIT_PRIVATE, waited_for, 0);
             seen = LOAD(&c->lock);
         }
     }

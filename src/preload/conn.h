@@ -55,7 +55,7 @@ enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
     /* these outlive the connection: others look at them without the lock */
-    uint32_t lock;             /* fork generation << 2 | 0 free, 1 taken, 2 taken and waited for */
+    uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
     struct conn *next_ticking; /* the ticker's own */
     /* from here on all belongs to one connection and is cleared by conn_reset() */
@@ -96,41 +96,57 @@ void nested_stop_draining(void);
 void conn_lock_slow(struct conn *c, uint32_t seen);
 void conn_unlock_slow(struct conn *c);
 
+/* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken,
+ * 2 taken and waited for.  The tag is part of the word so that it is known, at
+ * every instruction, whether this thread holds it: a handler may jump away. */
+static inline uint32_t lock_free_word(void) {
+    return fork_generation << 18;
+}
+
+static inline uint32_t lock_my_word(void) {
+    return fork_generation << 18 | thread_tag() << 2;
+}
+
+static inline bool lock_is_mine(const uint32_t *lock) {
+    uint32_t word = LOAD(lock);
+    return (word & 3) != 0 && (word & ~UINT32_C(3)) == lock_my_word();
+}
+
 static inline void conn_lock(struct conn *c) {
     self.depth++;
+    self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t expected = fork_generation << 2;
-    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, expected | 1, false,
+    uint32_t expected = lock_free_word();
+    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         conn_lock_slow(c, expected);
-    self.locked = c;
 }
 
 /* Never waits: false when another thread has it. */
 static inline bool conn_trylock(struct conn *c) {
+    struct conn *outer = self.locked;
     self.depth++;
+    self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t expected = fork_generation << 2;
-    if (LIKELY(__atomic_compare_exchange_n(&c->lock, &expected, expected | 1, false,
-                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) {
-        self.locked = c;
+    uint32_t expected = lock_free_word();
+    if (LIKELY(__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
+                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         return true;
-    }
-    if (expected >> 2 != fork_generation) {
+    if (expected >> 18 != fork_generation) {
         conn_lock_slow(c, expected);
-        self.locked = c;
         return true;
     }
+    self.locked = outer;
     self.depth--;
     return false;
 }
 
 static inline void conn_unlock(struct conn *c) {
-    self.locked = NULL;
-    uint32_t before = __atomic_exchange_n(&c->lock, fork_generation << 2, __ATOMIC_RELEASE);
+    uint32_t before = __atomic_exchange_n(&c->lock, lock_free_word(), __ATOMIC_RELEASE);
     if (UNLIKELY((before & 3) == 2))
         conn_unlock_slow(c);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.locked = NULL;
     self.depth--;
     if (UNLIKELY(self.deferred != NULL))
         nested_catch_up();

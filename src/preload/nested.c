@@ -136,12 +136,12 @@ void nested_abandon(void) {
         nested_stop_draining();
     if (LIKELY(self.depth == 0) || self.vforked)
         return;
-    if (self.spinning) {
-        __atomic_store_n(self.spinning, fork_generation << 1, __ATOMIC_RELEASE);
-        self.spinning = NULL;
-    }
-    if (self.locked)
+    if (self.spinning && lock_is_mine(self.spinning))
+        __atomic_store_n(self.spinning, lock_free_word(), __ATOMIC_RELEASE);
+    self.spinning = NULL;
+    if (self.locked && lock_is_mine(&self.locked->lock))
         release(self.locked);
+    self.locked = NULL;
     self.depth = 0;
     nested_catch_up();
 }

@@ -41,7 +41,7 @@ static bool threads_seen;
 static uint32_t reported; /* the last report has been written */
 
 static void fork_happened(void) {
-    fork_generation = (fork_generation + 1) & 0x3fffffff;
+    fork_generation = (fork_generation + 1) & 0x3fff;
     self.turn = NULL;
     self.draining = NULL;
     self.deferred = NULL;

@@ -13,24 +13,23 @@
 
 static inline void spin_lock(uint32_t *lock) {
     self.depth++;
+    self.spinning = lock;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     for (int i = 0;; i++) {
         uint32_t seen = LOAD(lock);
-        uint32_t taken = fork_generation << 1 | 1;
-        if (seen != taken && __atomic_compare_exchange_n(lock, &seen, taken, false,
-                                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-            self.spinning = lock;
+        bool taken = (seen & 3) != 0 && seen >> 18 == fork_generation;
+        if (!taken && __atomic_compare_exchange_n(lock, &seen, lock_my_word() | 1, false,
+                                                  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return;
-        }
         if (i > 64)
             raw0(SYS_sched_yield);
     }
 }
 
 static inline void spin_unlock(uint32_t *lock) {
-    self.spinning = NULL;
-    __atomic_store_n(lock, fork_generation << 1, __ATOMIC_RELEASE);
+    __atomic_store_n(lock, lock_free_word(), __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.spinning = NULL;
     self.depth--;
 }
 

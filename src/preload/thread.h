@@ -23,12 +23,20 @@ struct thread {
     uint32_t *spinning;        /* the short lock that it holds */
     struct deferred *deferred; /* what a handler wrote meanwhile (nested.h) */
     uint32_t depth;            /* > 0: inside our own critical section */
+    uint32_t tag;              /* tells the holder of a lock; 16 bits, 0: not given yet */
     bool vforked;              /* a vfork child runs on this thread's memory: touch nothing */
     bool forks_whole;          /* inside libc's fork(), not a raw clone or _Fork */
     bool ends_watched;         /* the destructor for this thread's end is armed */
 };
 
 extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));
+
+uint32_t thread_tag_new(void);
+
+/* Tells this thread from the others in a lock's word. */
+static inline uint32_t thread_tag(void) {
+    return LIKELY(self.tag != 0) ? self.tag : thread_tag_new();
+}
 
 /* The gate: one byte in a page that fork wipes (MADV_WIPEONFORK), so that a
  * child is recognised however it was made (fork, _Fork, raw clone). */

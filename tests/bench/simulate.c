@@ -39,7 +39,7 @@ struct player {
 };
 
 static void connection(struct player *s, enum mode mode) {
-    s->p = (struct policy){.mode = (uint8_t)mode, .established = true};
+    s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .gather_limit = 16384};
     s->limits = (struct policy_limits){.small = 4096, .may_hold = true};
     s->in_turn = s->held = false;
     s->gathered = 0;

@@ -15,7 +15,7 @@ from program import ALL_MODES, BINARIES
 
 DIRECTED = str(BINARIES / "torture-directed")
 AT_ONCE = 3
-LIMIT = 60  # seconds for a case
+LIMIT = 30  # seconds for a case
 
 
 def cases():

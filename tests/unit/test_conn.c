@@ -94,7 +94,7 @@ Test(conn, a_lock_of_the_parents_is_repaired) {
     cr_expect(c->policy.ill, "what was learnt stays");
     EXPECT_INT("still the same", c->fd, 5);
     conn_unlock(c);
-    EXPECT_INT("free in this generation", c->lock, fork_generation << 2);
+    EXPECT_INT("free in this generation", c->lock, lock_free_word());
     EXPECT(conn_trylock(c));
     conn_unlock(c);
 }

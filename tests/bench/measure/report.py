@@ -30,6 +30,8 @@ def ratio(statistics):
     """The median with its quartiles."""
     if statistics["median"] >= 100:
         return digits(statistics["median"])
+    if statistics["count"] == 1:
+        return f"{statistics['median']:.2f} (one round)"
     return f"{statistics['median']:.3f} ({statistics['low']:.3f}–{statistics['high']:.3f})"
 
 
