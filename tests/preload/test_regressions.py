@@ -391,3 +391,42 @@ def test_a_report_beyond_the_files_limit_is_no_trouble_of_the_program(tmp_path):
     done = run(["/bin/true"], preload_env("auto", UNSTALL_REPORT=report_pattern(tmp_path)), check=False,
                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_small_stack_is_enough(mode):
+    """A select while a turn was open took 24 KiB of it, a gathered send 16 (SIGSEGV)."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_small_stack"), mode, *peer.target, 12)
+    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    assert (done.median_ms > 5) is (mode not in CURING_MODES)
+
+
+class PunctualPeer(LatePeer):
+    """Notes when the stream has ended."""
+
+    ended = None
+
+    def serve(self, connection):
+        connection.take(900)
+        connection.socket.sendall(b"r" * 200)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        connection.drain()
+        self.ended = time.monotonic() - begun
+
+
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+def test_a_child_keeps_no_closed_connection_open(mode):
+    """In coalesce it inherited the descriptor that was still to send the rest: no end of the stream."""
+    with PunctualPeer() as peer:
+        run_client(program("was_forked_after_close"), mode, *peer.target, timeout=20)
+    assert peer.ended < 1
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
+    """It was counted twice, outlived its close, and undid what the application set on the next one."""
+    with SilentPeer() as peer:
+        done = run_client(program("was_met_by_two"), mode, *peer.target, 200)
+    assert done.facts["undone"] == 0

@@ -26,6 +26,18 @@ def cases():
         return ["built"]
 
 
+# What libunstall(7) names as a limit: a bad address of a vector or header ends the program in the modes
+# that look into it (CAVEATS), and the first hold makes a thread, which is not async-signal-safe (LIMITS).
+DOCUMENTED = {
+    "vectors that are not there": ("nodelay", "cork", "coalesce", "auto"),
+    "the first hold in a handler": ("cork", "coalesce", "auto"),
+}
+
+
+def promised():
+    return [(mode, name) for name in cases() for mode in ALL_MODES if mode not in DOCUMENTED.get(name, ())]
+
+
 def run_case(mode, name):
     """None, or what went wrong."""
     try:
@@ -48,8 +60,7 @@ def outcomes(request):
         yield {(p["mode"], p["name"]): pool.submit(run_case, p["mode"], p["name"]) for p in wanted}
 
 
-@pytest.mark.parametrize("mode", ALL_MODES)
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("mode, name", promised())
 def test_directed(outcomes, mode, name):
     wrong = outcomes[mode, name].result()
     assert wrong is None, wrong

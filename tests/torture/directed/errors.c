@@ -212,7 +212,7 @@ static int writes_until_killed(bool by_raw) {
 
 static void sigpipe_kills(void) {
     int bare = writes_until_killed(true), mine = writes_until_killed(false);
-    CHECK(mine == bare || (mode_is("coalesce") && mine == bare + 1), "%d writes, bare %d", mine, bare);
+    CHECK(mine == bare || (mode_is("coalesce") && mine > bare && mine <= bare + 3), "%d writes, bare %d", mine, bare);
 }
 
 static void refused(void) {

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Every call that the library adds is made to fail in turn, by strace's inject: the program's own
+behaviour stays that of the bare one.  It exchanges the same bytes, ends the same way, says the same,
+and is no slower than a few stalls.
+
+A fault is (call, error, numbers): of the calls that come after the start (dynamic linker and libc),
+which ones fail; `2+` means the second and all later ones, `2..6` those five, `start` every one, those
+of the start included.  clock_nanosleep, mprotect and prctl are made while the window's thread starts or
+runs, mmap also for its stack.
+"""
+
+import re
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness import CURING_MODES, Peer, mode_env, pattern, run_strace
+from program import BINARIES
+
+CLIENT = str(BINARIES / "torture-fault-client")
+REQUEST, REPLY, EXCHANGES, TAIL = 300, 200, 22, 50
+AT_ONCE = 3
+# 22 exchanges, each with a stall of Nagle's or of a hold that nobody could end (the RTO), are 4.6 s.
+SLOWEST_S = 6
+
+MODES_HERE = ("off", *CURING_MODES)
+
+FAULTS = [
+    ("setsockopt", "ENOPROTOOPT", "1+"),
+    ("setsockopt", "EINVAL", "2+"),
+    ("setsockopt", "EPERM", "1"),
+    ("setsockopt", "ENOBUFS", "3"),
+    ("getsockopt", "ENOPROTOOPT", "1+"),
+    ("getsockopt", "EINVAL", "2+"),
+    ("ioctl", "ENOTTY", "1+"),
+    ("fcntl", "EINVAL", "1+"),
+    ("mmap", "ENOMEM", "1+"),
+    ("mmap", "ENOMEM", "2+"),
+    ("mmap", "ENOMEM", "3+"),
+    ("mmap", "ENOMEM", "1"),
+    ("mmap", "ENOMEM", "2"),
+    ("mmap", "ENOMEM", "3"),
+    ("mprotect", "ENOMEM", "1+"),
+    ("madvise", "EINVAL", "start"),
+    ("clone3", "EAGAIN", "1+"),
+    ("clone3", "ENOSYS", "1+"),
+    ("prctl", "EINVAL", "1+"),
+    ("futex", "ENOSYS", "1+"),
+    ("futex", "EINTR", "1+"),
+    ("clock_nanosleep", "EINTR", "1+"),
+    ("clock_nanosleep", "EINVAL", "1+"),
+    ("rt_sigprocmask", "EINVAL", "1+"),
+    ("sendmsg", "EAGAIN", "2..6"),
+    ("sendmsg", "EAGAIN", "4"),
+    ("sendmsg", "EINTR", "3"),
+    ("sendmsg", "ENOBUFS", "3..5"),
+    ("sendmsg", "ENOMEM", "2"),
+]
+
+
+class PatternPeer(Peer):
+    """Answers every request, and notes whether the stream was what it must be."""
+
+    stream = None
+
+    def serve(self, connection):
+        for _ in range(EXCHANGES):
+            if connection.take(REQUEST) is None:
+                break
+            connection.socket.sendall(b"r" * REPLY)
+        connection.drain()
+        self.stream = bytes(connection.received)
+
+
+def start_calls(mode):
+    """How many calls of each name come before the client's mark."""
+    with PatternPeer() as peer:
+        trace = run_strace([CLIENT, *peer.target], mode_env(mode))
+    counts = Counter()
+    for call in trace.main:
+        if call.mark is not None:
+            break
+        counts[call.name] += 1
+    return counts
+
+
+def run_fault(mode, fault, before):
+    """None, or what went wrong; 'not made' when no such call was there to fail."""
+    call, error, numbers = fault
+    when = "1+" if numbers == "start" else re.sub(r"\d+", lambda n: str(int(n.group()) + before[call]), numbers)
+    with PatternPeer() as peer, tempfile.NamedTemporaryFile(mode="r", prefix="unstall-") as log:
+        begin = time.monotonic()
+        # strace itself is bare: the client's environment is its own
+        variables = [word for name, value in mode_env(mode).items()
+                     if name in ("LD_PRELOAD", "UNSTALL_MODE") for word in ("-E", f"{name}={value}")]
+        try:
+            done = subprocess.run(
+                ["strace", "-f", "-qq", "-o", log.name, "-e", f"trace={call}", "-e",
+                 f"inject={call}:error={error}:when={when}", *variables, CLIENT, *peer.target],
+                env=mode_env("bare"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                check=False, timeout=30)
+        except subprocess.TimeoutExpired:
+            return "the program hangs"
+        took = time.monotonic() - begin
+        injected = log.read().count("(INJECTED)")
+    # a thread that ends inside a call that strace was about to spoil
+    said = "".join(line for line in done.stderr.splitlines(True) if not line.startswith("strace: Failed to tamper"))
+    if (done.returncode, done.stdout, said) != (0, f"{EXCHANGES - 2} exchanges, child 0\n", ""):
+        return f"ended with {done.returncode}, said {done.stdout!r} {said!r}"
+    expected = pattern(EXCHANGES * REQUEST + TAIL)
+    if peer.stream != expected:
+        return f"{len(peer.stream or b'')} bytes arrived, or other ones, instead of {len(expected)}"
+    if took > SLOWEST_S:
+        return f"took {took:.1f} s"
+    return None if injected else "not made"
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        before = {mode: pool.submit(start_calls, mode) for mode in MODES_HERE}
+        yield {(mode, fault): pool.submit(lambda m, f: run_fault(m, f, before[m].result()), mode, fault)
+               for mode in MODES_HERE for fault in FAULTS}
+
+
+@pytest.mark.parametrize("mode", MODES_HERE)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: "-".join(fault))
+def test_fault(outcomes, mode, fault):
+    wrong = outcomes[mode, fault].result()
+    assert wrong in (None, "not made"), wrong
+
+
+@pytest.mark.parametrize("call", ["setsockopt", "getsockopt", "mmap", "mprotect", "madvise", "clone3",
+                                  "prctl", "futex", "clock_nanosleep", "rt_sigprocmask", "sendmsg"])
+def test_the_call_was_there_to_fail(outcomes, call):
+    """A fault that never meets a call proves nothing: each is met in some mode."""
+    met = [key for key, outcome in outcomes.items() if key[1][0] == call and outcome.result() is None]
+    assert met, f"no mode makes {call}"
