@@ -93,29 +93,63 @@ ALSO(__fcntl, fcntl)
 /* ---- syscall(2) ------------------------------------------------------ */
 
 /* jump.S sends the numbers below here and all others straight on, so that a
- * number that we do not know (clone, vfork …) sees no frame of ours. */
-static long known_call(long n, long a, long b, long c, long d, long e, long f) {
+ * number that we do not know (clone, vfork …) sees no frame of ours.  syscall(2)
+ * is no cancellation point: what may block goes on to it, not to libc's name. */
+static long written(struct out *o) {
+    o->raw = true;
+    return shim_write(o);
+}
+
+long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
+    struct out o = {.fd = (int)a};
+    struct conn *read_from;
     switch (n) {
-    case SYS_write: return write((int)a, (const void *)b, (size_t)c);
-    case SYS_writev: return writev((int)a, (const struct iovec *)b, (int)c);
+    case SYS_write:
+        o.form = OUT_WRITE;
+        o.buffer = (const void *)b;
+        o.bytes = (size_t)c;
+        return written(&o);
+    case SYS_writev:
+        o.form = OUT_WRITEV;
+        o.iov = (const struct iovec *)b;
+        o.iov_count = (int)c;
+        return written(&o);
+    case SYS_pwritev2: /* the kernel's own form has the offset in two halves */
+        if (d != -1 || f)
+            break;
+        o.form = OUT_PWRITEV2;
+        o.iov = (const struct iovec *)b;
+        o.iov_count = (int)c;
+        return written(&o);
     case SYS_sendto:
-        return sendto((int)a, (const void *)b, (size_t)c, (int)d,
-                      (__CONST_SOCKADDR_ARG)(const struct sockaddr *)e, (socklen_t)f);
-    case SYS_sendmsg: return sendmsg((int)a, (const struct msghdr *)b, (int)c);
+        o.form = OUT_SENDTO;
+        o.buffer = (const void *)b;
+        o.bytes = (size_t)c;
+        o.flags = (int)d;
+        o.address = (const struct sockaddr *)e;
+        o.address_length = (socklen_t)f;
+        return written(&o);
+    case SYS_sendmsg:
+        o.form = OUT_SENDMSG;
+        o.message = (const struct msghdr *)b;
+        o.flags = (int)c;
+        shim_descriptors_leave(o.message);
+        return written(&o);
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+        read_from = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
+        return shim_read_ends(read_from, REAL(syscall)(n, a, b, c, d, e, f), 0);
+    case SYS_close: shim_closing((int)a); break;
+    case SYS_close_range:
+        if (!(c & CLOSE_RANGE_CLOEXEC))
+            shim_closing_range((unsigned)a, (unsigned)b);
+        break;
     case SYS_sendmmsg: return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
-    case SYS_pwritev2: /* the kernel's own form has the offset in two halves, of which 64 bits use one */
-        return pwritev2((int)a, (const struct iovec *)b, (int)c, d, (int)f);
     case SYS_sendfile: return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
     case SYS_splice:
         return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
-    case SYS_read: return read((int)a, (void *)b, (size_t)c);
-    case SYS_readv: return readv((int)a, (const struct iovec *)b, (int)c);
-    case SYS_recvfrom:
-        return recvfrom((int)a, (void *)b, (size_t)c, (int)d, (__SOCKADDR_ARG)(struct sockaddr *)e,
-                        (socklen_t *)f);
     case SYS_recvmsg: return recvmsg((int)a, (struct msghdr *)b, (int)c);
-    case SYS_close: return close((int)a);
-    case SYS_close_range: return close_range((unsigned)a, (unsigned)b, (int)c);
     case SYS_exit_group: process_ends(); break;
     case SYS_unshare:
     case SYS_setns: process_wants_one_thread(); break;
@@ -142,15 +176,6 @@ static long known_call(long n, long a, long b, long c, long d, long e, long f) {
     default: break;
     }
     return REAL(syscall)(n, a, b, c, d, e, f);
-}
-
-/* syscall(2) is no cancellation point; what it becomes here would be one. */
-long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
-    int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    long result = known_call(n, a, b, c, d, e, f);
-    pthread_setcancelstate(cancel, NULL);
-    return result;
 }
 
 void *unstall_syscall_next(void) {

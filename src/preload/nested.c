@@ -52,8 +52,8 @@ static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p)
 
 void nested_catch_up(void) {
     struct deferred *d = self.deferred;
-    if (!d || self.depth)
-        return;
+    if (!d || self.depth || self.draining)
+        return; /* what is being sent beneath stands before it */
     self.deferred = NULL;
     struct iovec part = {d->bytes, d->used};
     for (int i = 0; i < WAITS && part.iov_len; i++) {

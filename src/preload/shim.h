@@ -25,6 +25,7 @@ enum out_form { OUT_WRITE, OUT_WRITEV, OUT_SEND, OUT_SENDTO, OUT_SENDMSG, OUT_PW
 struct out {
     int fd;
     enum out_form form;
+    bool raw;           /* made by syscall(2): no cancellation point, and forwarded so */
     int flags;          /* MSG_* */
     const void *buffer; /* OUT_WRITE, OUT_SEND, OUT_SENDTO */
     size_t bytes;

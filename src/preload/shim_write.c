@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "config.h"
 #include "fds.h"
@@ -20,7 +21,23 @@
 
 /* ---- the forms of a write -------------------------------------------- */
 
+static ssize_t forward_raw(const struct out *o) {
+    switch (o->form) {
+    case OUT_WRITE: return REAL(syscall)(SYS_write, o->fd, o->buffer, o->bytes);
+    case OUT_WRITEV: return REAL(syscall)(SYS_writev, o->fd, o->iov, o->iov_count);
+    case OUT_SEND:
+    case OUT_SENDTO:
+        return REAL(syscall)(SYS_sendto, o->fd, o->buffer, o->bytes, o->flags, o->address,
+                             o->address_length);
+    case OUT_SENDMSG: return REAL(syscall)(SYS_sendmsg, o->fd, o->message, o->flags);
+    case OUT_PWRITEV2: return REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0);
+    }
+    return -1;
+}
+
 ssize_t shim_forward(const struct out *o) {
+    if (UNLIKELY(o->raw))
+        return forward_raw(o);
     switch (o->form) {
     case OUT_WRITE: return REAL(write)(o->fd, o->buffer, o->bytes);
     case OUT_WRITEV: return REAL(writev)(o->fd, o->iov, o->iov_count);
@@ -72,6 +89,10 @@ bool shim_special(const struct out *o) {
 }
 
 static ssize_t forward_more(const struct out *o, const struct parts *p) {
+    if (UNLIKELY(o->raw)) {
+        struct msghdr raw = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
+        return REAL(syscall)(SYS_sendmsg, o->fd, &raw, o->flags | MSG_MORE);
+    }
     if (p->count == 1)
         return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
@@ -320,7 +341,7 @@ ssize_t shim_write(const struct out *o) {
         return shim_forward(o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
         return nested_write(o); /* from a handler, beneath which the same thread drains it */
-    if (config()->mode == MODE_COALESCE)
+    if (config()->mode == MODE_COALESCE && !o->raw)
         pthread_testcancel(); /* as the write would be that is gathered instead */
     struct conn *c = shim_find(o->fd);
     if (!c)

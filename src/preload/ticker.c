@@ -80,6 +80,10 @@ struct tick {
 static bool look(struct conn *c, struct tick *now) {
     if (!conn_trylock(c))
         return true; /* its holder is in a call of ours and will not keep it long */
+    if (c->lingering && c->refs > 0 && gather_length(c) == 0) {
+        hold_linger_ends(c);
+        return true;
+    }
     bool waits = c->held || gather_length(c) > 0;
     bool stays = true;
     if (waits && c->refs > 0) {

@@ -185,6 +185,6 @@ def test_one_way_stream_has_the_segments_of_nagle():
 
     bare, auto = segments("bare"), segments("auto")
     assert auto["nodelay"] == 0
-    # The first eight may each have been a segment of their own; chance has its share too.
-    assert auto["segments"] <= bare["segments"] + 8 + 15
+    # Of 200 writes Nagle joins most, how many is chance; TCP_NODELAY would make 200 segments.
+    assert bare["segments"] < 200 / 2
     assert auto["segments"] < 200 / 2

@@ -4,7 +4,8 @@
 Some have theirs elsewhere: two small messages of one sendmmsg (test_modes: put_both_sendmmsg), a
 header in front of a sendfile over MPTCP in coalesce (test_detection: mptcp and body_sendfile), the
 threads of the parent of a forked child (test_waits: pthread_create, thrd_create), a program with a
-seccomp filter and the report, the library let go by dlclose (tests/company).
+seccomp filter and the report, the library let go by dlclose (tests/company), the first hold within a
+handler, a handler that jumps from anywhere, a cancelled write (tests/torture).
 """
 
 import os

@@ -21,7 +21,7 @@ CHECKS = [(name, check, mode) for name, row in rows.ROWS.items()
 OTHERS = [(check, mode) for check in rows.OTHERS for mode in check.modes]
 
 # The acts last 350 ms.
-LONG_MS = 250
+LONG_MS = 150
 
 
 def _ids(checks):

@@ -24,6 +24,7 @@ struct actor {
 };
 
 extern struct shared *shared;
+extern int ports[PORTS];
 extern int streams_file; /* the table of all streams, for sendfile: its pages leave by reference */
 extern bool alarms; /* SIGALRM comes at random moments: EINTR is to be expected */
 
