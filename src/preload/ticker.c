@@ -161,8 +161,8 @@ static void *run(void *unused) {
         }
         /* Where turns end by themselves a look every 8 ms is enough to find one that does
          * not; what is seen waiting is looked at again one window later. */
-        sleep_us(calm >= CALM_AFTER && !tick.waits && tick_us() < CALM_TICK_US ? CALM_TICK_US
-                                                                               : tick_us());
+        bool long_window = config()->window_us > LONGEST_TICK_US;
+        sleep_us(calm >= CALM_AFTER && !tick.waits && !long_window ? CALM_TICK_US : tick_us());
         tick = (struct tick){.number = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED)};
         list = look_at_all(list, &tick);
         calm = tick.expired ? 0 : calm + 1;
