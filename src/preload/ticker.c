@@ -23,13 +23,15 @@ enum {
     LONGEST_TICK_US = 4000,
     CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
     CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
-    LINGER_TICKS = 8,    /* without a hold before parking: a wake-up costs 12 to 17 µs */
-    KERNEL_SIGSET = 8,   /* bytes, rt_sigprocmask(2) */
+    GONE_TRIES = 10000,
+    LINGER_TICKS = 8,  /* without a hold before parking: a wake-up costs 12 to 17 µs */
+    KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
 };
 
 int ticker_now;
 static uint32_t start_lock;
 static pthread_t thread;
+static int thread_id;         /* gettid(2) of it */
 static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
 static uint64_t tick_count = 1;
 static uint32_t parked; /* futex: 1 while the thread sleeps for want of holds */
@@ -147,6 +149,7 @@ static void sleep_us(uint32_t us) {
 
 static void *run(void *unused) {
     (void)unused;
+    __atomic_store_n(&thread_id, (int)raw0(SYS_gettid), __ATOMIC_RELEASE);
     raw2(SYS_prctl, PR_SET_TIMERSLACK, 1);
     raw2(SYS_prctl, PR_SET_NAME, "unstall");
     struct conn *list = NULL;
@@ -213,6 +216,14 @@ bool ticker_ready(void) {
     return ticker_state() == TICKER_RUNS;
 }
 
+/* pthread_join returns when the thread has let go of its memory; the kernel counts
+ * it a moment longer, and unshare(CLONE_NEWUSER) would fail with EINVAL. */
+static void wait_until_gone(void) {
+    int tid = __atomic_load_n(&thread_id, __ATOMIC_ACQUIRE);
+    for (int i = 0; i < GONE_TRIES && raw3(SYS_tgkill, raw0(SYS_getpid), tid, 0) == 0; i++)
+        raw0(SYS_sched_yield);
+}
+
 void ticker_stop(bool forever) {
     spin_lock(&start_lock);
     if (ticker_state() == TICKER_RUNS) {
@@ -222,6 +233,7 @@ void ticker_stop(bool forever) {
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         REAL(pthread_join)(thread, NULL);
         pthread_setcancelstate(cancel, NULL);
+        wait_until_gone();
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     }
     if (forever)

@@ -73,6 +73,7 @@ static const struct {
     {op_wait, 12},     {op_option, 8},     {op_put_edge_triggered, 3}, {op_put_nothing, 2},
     {op_peek, 3},      {op_copy, 4},       {op_move, 3},               {op_pass, 2},
     {op_helper, 3},    {op_cancel, 2},     {op_put_stdio, 1},          {op_run_program, 1},
+    {op_share, 1},     {op_duplex, 2},
 };
 
 static bool end_link(struct actor *a, struct link *link) {

@@ -121,9 +121,11 @@ void close_somehow(struct actor *a, struct link *link);
 /* ---- process.c, threads.c -------------------------------------------- */
 
 bool op_fork(struct actor *a, struct link *link);
+void op_share(struct actor *a, struct link *link);
 void op_run_program(struct actor *a, struct link *link);
 void children_wait(struct actor *a);
 bool op_elsewhere(struct actor *a, struct link *link);
+void op_duplex(struct actor *a, struct link *link);
 void op_helper(struct actor *a, struct link *link);
 void op_cancel(struct actor *a, struct link *link);
 bool op_cancel_write(struct actor *a, struct link *link);
