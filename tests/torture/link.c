@@ -14,24 +14,18 @@
 
 #include "torture.h"
 
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
-
 enum { SMALL_BUFFER = 8 * 1024, ANSWER_MS = 10000 };
 
-static void connect_to(struct actor *a, struct link *link, int port, bool v6) {
-    struct sockaddr_in four = {.sin_family = AF_INET,
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                               .sin_port = htons((uint16_t)port)};
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6,
-                               .sin6_addr = IN6ADDR_LOOPBACK_INIT,
-                               .sin6_port = htons((uint16_t)port)};
-    struct sockaddr *address = v6 ? (struct sockaddr *)&six : (struct sockaddr *)&four;
+extern int fast_port, slow_port;
+
+static void connect_to(struct actor *a, struct link *link, int port) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)port)};
     bool early = once_in(a, 5); /* connect without blocking */
     if (early)
         set_nonblocking(a, link, true);
-    if (connect(link->fd, address, v6 ? sizeof(six) : sizeof(four)) == 0) {
+    if (connect(link->fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
         if (early)
             set_nonblocking(a, link, false);
         return;
@@ -50,49 +44,6 @@ static void connect_to(struct actor *a, struct link *link, int port, bool v6) {
         set_nonblocking(a, link, false);
 }
 
-static void open_socket(struct actor *a, struct link *link, const struct habits *habits) {
-    bool v6 = habits->birth == CONNECTED_V6 && ports[V6_PORT];
-    int type = SOCK_STREAM | (once_in(a, 2) ? SOCK_CLOEXEC : 0), small = SMALL_BUFFER;
-    link->fd = -1;
-    if (habits->birth == CONNECTED_MPTCP) {
-        link->fd = socket(AF_INET, type, IPPROTO_MPTCP); /* may be switched off */
-        link->unjudged = link->fd >= 0;                  /* its close is 200 ms late */
-    }
-    if (link->fd < 0)
-        link->fd = socket(v6 ? AF_INET6 : AF_INET, type, 0);
-    if (link->fd < 0)
-        violation(a, link, "socket: %s", strerror(errno));
-    if (habits->slow)
-        setsockopt(link->fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
-    connect_to(a, link, ports[v6 ? V6_PORT : habits->slow ? SLOW_PORT : FAST_PORT], v6);
-}
-
-/* The program listens, the peer comes: one at a time. */
-static void accept_socket(struct actor *a, struct link *link) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
-    uint32_t nobody = 0;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
-    if (once_in(a, 4)) { /* accepted sockets inherit it: tcp(7) */
-        setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-        link->nodelay = true;
-    }
-    if (bind(listener, (struct sockaddr *)&address, length) != 0 || listen(listener, 4) != 0 ||
-        getsockname(listener, (struct sockaddr *)&address, &length) != 0)
-        violation(a, link, "no listener: %s", strerror(errno));
-    while (!__atomic_compare_exchange_n(&shared->call, &nobody, ntohs(address.sin_port), false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        nobody = 0;
-        usleep(1000);
-    }
-    do
-        link->fd = once_in(a, 2) ? accept(listener, NULL, NULL) : accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    while (link->fd < 0 && errno == EINTR);
-    if (link->fd < 0)
-        violation(a, link, "accept: %s", strerror(errno));
-    close(listener);
-}
-
 struct link *link_open(struct actor *a) {
     uint32_t number = __atomic_fetch_add(&shared->links, 1, __ATOMIC_RELAXED);
     if (number >= LINKS)
@@ -100,13 +51,16 @@ struct link *link_open(struct actor *a) {
     struct link *link = &shared->link[number];
     struct habits habits = habits_of(number);
     char name[NAME_BYTES];
+    int small = SMALL_BUFFER;
     link->number = number;
     link->small_buffers = habits.slow;
-    if (habits.birth == ACCEPTED)
-        accept_socket(a, link);
-    else
-        open_socket(a, link, &habits);
-    note(a, link, "open fd %d birth %d%s", link->fd, (int)habits.birth, habits.slow ? " slow" : "");
+    link->fd = socket(AF_INET, SOCK_STREAM | (once_in(a, 2) ? SOCK_CLOEXEC : 0), 0);
+    if (link->fd < 0)
+        violation(a, link, "socket: %s", strerror(errno));
+    if (habits.slow)
+        setsockopt(link->fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    connect_to(a, link, habits.slow ? slow_port : fast_port);
+    note(a, link, "open fd %d%s", link->fd, habits.slow ? " slow" : "");
     stream_name(number, name);
     ssize_t n;
     do

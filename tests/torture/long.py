@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 
-from program import ALL_MODES, LIVE, run_program
+from program import ALL_MODES, run_program
 from killing import RULES, end_writers
 
 KILLS_AT_ONCE = 250
@@ -40,7 +40,7 @@ def kill(modes, kills, seed):
     broken = 0
     print(f"\n{'mode':9} {'end':8} {'must arrive':12} {'rounds':>6} {'broken':>6} {'lossy':>6} {'most lost':>9}")
     for mode in modes:
-        for how, rule in RULES.get(mode, {}).items():
+        for how, rule in RULES[mode].items():
             sums = Counter()
             for at in range(0, kills, KILLS_AT_ONCE):
                 found = end_writers(mode, how, min(KILLS_AT_ONCE, kills - at), seed + at)
@@ -60,10 +60,10 @@ def main():
     parser.add_argument("--operations-each", type=int, default=470)
     parser.add_argument("--kills", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--mode", action="append", choices=[*ALL_MODES, LIVE])
+    parser.add_argument("--mode", action="append", choices=ALL_MODES)
     parser.add_argument("--one", action="store_true")
     wanted = parser.parse_args()
-    modes = wanted.mode or [*ALL_MODES, LIVE]
+    modes = wanted.mode or list(ALL_MODES)
     print(f"seed {wanted.seed}", flush=True)
     if wanted.one:
         outcomes = [run_program(mode, wanted.seed, wanted.operations_each) for mode in modes]

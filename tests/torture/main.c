@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- *     torture FAST,SLOW,V6 MEMORY SEED OPERATIONS
+ *     torture FAST_PORT SLOW_PORT MEMORY SEED OPERATIONS
  *
  * Runs about OPERATIONS random operations, in one to four threads over a few
  * links, as the seed says.  Exit code 0: no call returned what it should not.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +24,7 @@ struct shared *shared;
 bool alarms;
 int streams_file;
 enum fault fault;
-int ports[PORTS];
+int fast_port, slow_port;
 
 static struct slot {
     pthread_mutex_t mutex;
@@ -73,7 +72,6 @@ static const struct {
     {op_wait, 12},     {op_option, 8},     {op_put_edge_triggered, 3}, {op_put_nothing, 2},
     {op_peek, 3},      {op_copy, 4},       {op_move, 3},               {op_pass, 2},
     {op_helper, 3},    {op_cancel, 2},     {op_put_stdio, 1},          {op_run_program, 1},
-    {op_share, 1},     {op_duplex, 2},
 };
 
 static bool end_link(struct actor *a, struct link *link) {
@@ -164,24 +162,6 @@ static void end_all(struct actor *a) {
     }
 }
 
-/* ---- modes that change ------------------------------------------------ */
-
-static bool over;
-
-/* With libunstall-hook.so: another mode every few milliseconds. */
-static void *switch_modes(void *argument) {
-    static const char *const modes[] = {"off", "observe", "nodelay", "cork", "coalesce", "auto"};
-    int (*set_mode)(const char *) = NULL;
-    void *found = dlsym(RTLD_DEFAULT, "unstall_hook_set_mode");
-    memcpy(&set_mode, &found, sizeof(set_mode));
-    uint64_t random = *(uint64_t *)argument;
-    while (set_mode && !__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
-        set_mode(modes[random_below(&random, 6)]);
-        usleep(random_below(&random, 8000));
-    }
-    return NULL;
-}
-
 static enum fault read_fault(const char *name) {
     static const char *const names[] = {"", "byte", "lost", "late", "return"};
     for (int i = 1; name && i <= WRONG_RETURN; i++)
@@ -193,12 +173,14 @@ static enum fault read_fault(const char *name) {
 int main(int count, char **words) {
     struct actor actors[THREADS];
     pthread_t threads[THREADS];
-    if (count != 5 || sscanf(words[1], "%d,%d,%d", &ports[FAST_PORT], &ports[SLOW_PORT], &ports[V6_PORT]) != PORTS) {
-        fprintf(stderr, "usage: torture FAST,SLOW,V6 MEMORY SEED OPERATIONS\n");
+    if (count != 6) {
+        fprintf(stderr, "usage: torture FAST_PORT SLOW_PORT MEMORY SEED OPERATIONS\n");
         return 2;
     }
-    shared = shared_map(words[2]);
-    uint64_t random = shared->seed = strtoull(words[3], NULL, 10);
+    fast_port = atoi(words[1]);
+    slow_port = atoi(words[2]);
+    shared = shared_map(words[3]);
+    uint64_t random = shared->seed = strtoull(words[4], NULL, 10);
     streams_init(random);
     size_t table_bytes;
     const char *table = streams_table(&table_bytes);
@@ -210,7 +192,7 @@ int main(int count, char **words) {
 
     uint32_t thread_count = 1 + random_below(&random, THREADS);
     slot_count = 1 + random_below(&random, SLOTS);
-    operations_each = (uint32_t)strtoul(words[4], NULL, 10) / thread_count;
+    operations_each = (uint32_t)strtoul(words[5], NULL, 10) / thread_count;
     for (uint32_t i = 0; i < SLOTS; i++)
         pthread_mutex_init(&slots[i].mutex, NULL);
     for (uint32_t i = 0; i < thread_count; i++)
@@ -218,9 +200,6 @@ int main(int count, char **words) {
     bool with_alarms = random_below(&random, 3) == 0;
     if (with_alarms)
         alarm_begins(&actors[0], random_below(&random, 2) == 0);
-    pthread_t switcher;
-    uint64_t switches = random_next(&random);
-    bool switching = getenv("TORTURE_SWITCH") && pthread_create(&switcher, NULL, switch_modes, &switches) == 0;
     for (uint32_t i = 1; i < thread_count; i++)
         if (pthread_create(&threads[i], NULL, act, &actors[i]) != 0)
             return 2;
@@ -229,9 +208,6 @@ int main(int count, char **words) {
         pthread_join(threads[i], NULL);
     if (with_alarms)
         alarm_ends(&actors[0]);
-    __atomic_store_n(&over, true, __ATOMIC_RELEASE);
-    if (switching)
-        pthread_join(switcher, NULL);
     children_wait(&actors[0]);
     end_all(&actors[0]);
     switch (random_below(&random, 4)) {

@@ -7,7 +7,7 @@
  *
  *     torture-peer MEMORY SEED TOO_LATE_MS
  *
- * Prints its ports (fast, slow, IPv6), serves until its standard input ends and
+ * Prints its two ports (fast, slow), serves until its standard input ends and
  * all streams have ended.  A byte that comes later than TOO_LATE_MS (0: never mind)
  * after its write returned, and than the machine itself is late, is a failure.
  * Then prints one JSON object and exits: 0 when all was well, 1 when not.
@@ -145,7 +145,7 @@ static void judge_end(struct stream *s, int error) {
     if (s->received < sent)
         fail("link %u: %llu bytes accepted, %llu arrived", s->link, (unsigned long long)sent,
              (unsigned long long)s->received);
-    if (!link->small_buffers && !link->unjudged)
+    if (!link->small_buffers)
         judge_lateness(s, link);
 }
 
@@ -258,67 +258,43 @@ static void serve(struct stream *s) {
 
 /* ---- the loop -------------------------------------------------------- */
 
-static int listen_on(int family, int buffer, int *port) {
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    struct sockaddr *address = family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6;
-    socklen_t length = family == AF_INET ? sizeof(v4) : sizeof(v6);
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
+static int listen_on(int buffer, int *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
     if (buffer)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (bind(fd, address, length) != 0 || listen(fd, 512) != 0 ||
-        getsockname(fd, address, &length) != 0) {
-        if (family == AF_INET6) { /* none here: the program takes port 0 for it */
-            *port = 0;
-            return -1;
-        }
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 512) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &length) != 0) {
         perror("torture-peer: listen");
         exit(2);
     }
-    *port = ntohs(family == AF_INET ? v4.sin_port : v6.sin6_port);
+    *port = ntohs(address.sin_port);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
     return fd;
 }
 
-static void stream_begins(int fd, bool slow) {
-    struct stream *s = calloc(1, sizeof(*s));
-    if (!s || stream_count == LINKS) {
-        fail("too many streams");
-        close(fd);
-        free(s);
-        return;
-    }
-    s->fd = fd;
-    s->slow_port = slow;
-    streams[stream_count++] = s;
-    streams_open++;
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
 static void accept_all(int listener, bool slow) {
-    int fd;
-    while (listener >= 0 && (fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
-        stream_begins(fd, slow);
-}
-
-/* The program listens for once. */
-static void answer_call(void) {
-    uint32_t port = __atomic_load_n(&shared->call, __ATOMIC_ACQUIRE);
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                  .sin_port = htons((uint16_t)port)};
-    if (!port)
-        return;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-        stream_begins(fd, false);
-    else
-        fail("connect to the program: %s", strerror(errno));
-    __atomic_store_n(&shared->call, 0, __ATOMIC_RELEASE);
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            return;
+        struct stream *s = calloc(1, sizeof(*s));
+        if (!s || stream_count == LINKS) {
+            fail("too many streams");
+            close(fd);
+            free(s);
+            return;
+        }
+        s->fd = fd;
+        s->slow_port = slow;
+        streams[stream_count++] = s;
+        streams_open++;
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
+        epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+    }
 }
 
 /* Slow readers whose pause is over.  True: some still pause. */
@@ -362,23 +338,19 @@ int main(int count, char **words) {
     streams_init(strtoull(words[2], NULL, 10));
     too_late_ms = strtoull(words[3], NULL, 10);
     epoll = epoll_create1(EPOLL_CLOEXEC);
-    int ports[PORTS];
-    int fast = listen_on(AF_INET, 0, &ports[FAST_PORT]);
-    int slow = listen_on(AF_INET, SLOW_BUFFER, &ports[SLOW_PORT]);
-    int v6 = listen_on(AF_INET6, 0, &ports[V6_PORT]);
+    int fast_port, slow_port;
+    int fast = listen_on(0, &fast_port), slow = listen_on(SLOW_BUFFER, &slow_port);
     pthread_t noise;
     if (pthread_create(&noise, NULL, measure_noise, NULL) != 0)
         return 2;
-    printf("%d,%d,%d\n", ports[FAST_PORT], ports[SLOW_PORT], ports[V6_PORT]);
+    printf("%d %d\n", fast_port, slow_port);
     fflush(stdout);
 
     uint64_t over_at = 0;
     while (!over_at || streams_open > 0 || now_ns() < over_at - (PATIENCE_MS - 50) * UINT64_C(1000000)) {
         struct epoll_event events[64];
-        int n = epoll_wait(epoll, events, 64, resume() ? 1 : 3);
-        answer_call();
+        int n = epoll_wait(epoll, events, 64, resume() ? 1 : 20);
         accept_all(fast, false);
-        accept_all(v6, false);
         accept_all(slow, true);
         for (int i = 0; i < n; i++)
             if (events[i].data.ptr)

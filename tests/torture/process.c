@@ -48,7 +48,7 @@ static bool keep_child(pid_t pid) {
     return false;
 }
 
-static void child_begins(struct actor *a) {
+__attribute__((noreturn)) static void child_lives(struct actor *a, struct link *link, bool bare) {
     a->child = true;
     a->number = (uint16_t)(a->number + 100);
     a->random ^= UINT64_C(0x5555);
@@ -56,11 +56,7 @@ static void child_begins(struct actor *a) {
     close(a->pipe[0]); /* the pipe's bytes are the parent's */
     close(a->pipe[1]);
     if (pipe2(a->pipe, O_CLOEXEC) != 0)
-        violation(a, NULL, "pipe: %s", strerror(errno));
-}
-
-__attribute__((noreturn)) static void child_lives(struct actor *a, struct link *link, bool bare) {
-    child_begins(a);
+        violation(a, link, "pipe: %s", strerror(errno));
     for (int left = 1 + (int)below(a, 8); left > 0; left--)
         if (!operate_on(a, link))
             _exit(0);
@@ -105,25 +101,6 @@ bool op_fork(struct actor *a, struct link *link) {
     if (!keep_child(pid))
         wait_for(a, pid, "child");
     return false;
-}
-
-/* The child says something too, and the parent goes on. */
-void op_share(struct actor *a, struct link *link) {
-    if (a->child)
-        return;
-    put_all(a, link, 1 + below(a, 200), 0);
-    note(a, link, "share");
-    pid_t pid = once_in(a, 3) ? _Fork() : fork();
-    if (pid < 0)
-        violation(a, link, "fork: %s", strerror(errno));
-    if (pid == 0) {
-        child_begins(a);
-        op_put_small(a, link);
-        if (once_in(a, 2))
-            op_exchange(a, link);
-        _exit(0);
-    }
-    wait_for(a, pid, "child");
 }
 
 /* ---- programs -------------------------------------------------------- */

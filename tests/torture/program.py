@@ -13,21 +13,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import BUILD_ROOT, CURING_MODES, HOOK_LIB, MODES, mode_env  # noqa: E402
+from harness import BUILD_ROOT, CURING_MODES, MODES, mode_env  # noqa: E402
 
 BINARIES = BUILD_ROOT / "tests/torture"
 ALL_MODES = ("bare", *MODES)
-# ... and one in which the mode changes every few milliseconds.
-LIVE = "live"
-# By the seed: most programs run with the defaults, some not.
-VARIETIES = [{}, {}, {}, {"UNSTALL_WINDOW_US": "500"}, {"UNSTALL_SMALL": "300"}, {"UNSTALL_OVERRIDE": "1"},
-             {"UNSTALL_NODELAY": "always"}, {"UNSTALL_WINDOW_US": "10000"}]
 LIMIT = 90  # seconds for one program
 # Nagle alone keeps bytes for up to 200 ms (TCP_DELACK_MAX): judged where it is cured.
 TOO_LATE_MS = 150
 
 # struct shared and struct trace of shared.h
-HEAD = struct.Struct("=QIIIIII")
+HEAD = struct.Struct("=QIIII")
 TRACE = struct.Struct("=QIHH40s")
 TRACES = 16384
 
@@ -50,7 +45,7 @@ class Outcome:
 def read_memory(path):
     """(operations, the last notes in order) of the page of memory."""
     data = Path(path).read_bytes()
-    _, _, operations, _, count, _, _ = HEAD.unpack_from(data)
+    _, _, operations, _, count = HEAD.unpack_from(data)
     base = len(data) - TRACES * TRACE.size
     notes = []
     for at in range(max(0, count - TRACES), count):
@@ -58,14 +53,6 @@ def read_memory(path):
         text = what.split(b"\0")[0].decode("ascii", "replace")
         notes.append(f"{when / 1e6:.3f} actor {actor} #{sequence} link {link}: {text}")
     return operations, notes
-
-
-def environment_of(mode, seed, **variables):
-    """What the program runs under."""
-    variables |= VARIETIES[seed % len(VARIETIES)]
-    if mode == LIVE:
-        return mode_env("auto", LD_PRELOAD=HOOK_LIB, TORTURE_SWITCH="1", **variables)
-    return mode_env(mode, **variables)
 
 
 def end_group(process):
@@ -88,11 +75,11 @@ def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrappe
         peer = subprocess.Popen([str(BINARIES / "torture-peer"), memory, str(seed),
                                  str(TOO_LATE_MS if judge_lateness else 0)],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        ports = peer.stdout.readline().strip()
-        env = environment_of(mode, seed, UNSTALL_REPORT=f"{folder}/report", **(environment or {}))
+        ports = peer.stdout.readline().split()
+        env = mode_env(mode, UNSTALL_REPORT=f"{folder}/report", **(environment or {}))
         with open(f"{folder}/said", "w+", encoding="utf-8") as said:
             program = subprocess.Popen(
-                [*wrapper, str(BINARIES / "torture"), ports, memory, str(seed), str(operations)],
+                [*wrapper, str(BINARIES / "torture"), *ports, memory, str(seed), str(operations)],
                 env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
             try:
                 code = program.wait(limit)

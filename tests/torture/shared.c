@@ -51,13 +51,9 @@ struct habits habits_of(uint32_t link) {
     static const uint32_t every[] = {100, 150, 300, 1000, 5000, 30000};
     static const uint32_t reply[] = {1, 20, 60, 200, 900, 6000};
     uint64_t state = the_seed ^ 3 ^ ((uint64_t)link << 20);
-    static const enum birth births[] = {CONNECTED, CONNECTED, CONNECTED, CONNECTED, CONNECTED,
-                                        CONNECTED_V6, CONNECTED_MPTCP, ACCEPTED, ACCEPTED};
     uint32_t kind = random_below(&state, 6);
-    struct habits habits = {.every = every[kind], .reply = reply[random_below(&state, kind + 1)]};
-    habits.birth = births[random_below(&state, sizeof(births) / sizeof(births[0]))];
-    habits.slow = habits.birth == CONNECTED && random_below(&state, 3) == 0;
-    return habits;
+    return (struct habits){every[kind], reply[random_below(&state, kind + 1)],
+                           random_below(&state, 5) == 0};
 }
 
 uint64_t reply_total(const struct habits *habits, uint64_t received) {

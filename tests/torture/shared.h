@@ -46,9 +46,7 @@ struct link {
     uint64_t unsure;   /* more bytes that may have been accepted: cancelled inside a write */
     uint32_t number;
     int fd;
-    bool nonblocking, cork, nodelay, more;
-    bool small_buffers; /* full in no time */
-    bool unjudged;      /* its bytes may be late for reasons of their own */
+    bool nonblocking, cork, nodelay, more, small_buffers;
     struct record record[RECORDS];
 };
 
@@ -66,27 +64,15 @@ struct shared {
     uint32_t operations;
     uint32_t violations;
     uint32_t traces;
-    uint32_t call; /* the program listens on this port: the peer connects, and sets it back to 0 */
-    uint32_t padding;
     struct link link[LINKS];
     struct trace trace[TRACES];
-};
-
-enum birth {
-    CONNECTED,
-    CONNECTED_V6,
-    CONNECTED_MPTCP, /* the peer speaks TCP: it falls back, but MSG_MORE and other things differ */
-    ACCEPTED,
 };
 
 /* The habits of a link. */
 struct habits {
     uint32_t every, reply;
-    enum birth birth;
     bool slow; /* the peer reads little at a time, both buffers are small */
 };
-
-enum { FAST_PORT, SLOW_PORT, V6_PORT, PORTS };
 
 /* splitmix64 (Vigna 2015): the next number of a generator. */
 static inline uint64_t random_next(uint64_t *state) {

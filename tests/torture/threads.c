@@ -78,42 +78,6 @@ void op_helper(struct actor *a, struct link *link) {
     pthread_join(h.thread, NULL);
 }
 
-/* ---- reads while the actor writes ------------------------------------ */
-
-static void *read_answers(void *argument) {
-    struct helper *h = argument;
-    uint64_t until = now_ns() + UINT64_C(10000000000);
-    uint64_t goal = h->link->got + link_owed(h->link);
-    word_set(&h->word, 1);
-    while (h->link->got < goal) {
-        struct pollfd ready = {.fd = h->link->fd, .events = POLLIN};
-        if (h->link->nonblocking || once_in(&h->actor, 2))
-            poll(&ready, 1, 1000);
-        take(&h->actor, h->link, (size_t)(goal - h->link->got));
-        if (now_ns() > until)
-            violation(&h->actor, h->link, "replies do not come to a thread of their own");
-    }
-    return NULL;
-}
-
-void op_duplex(struct actor *a, struct link *link) {
-    struct helper h = {0};
-    struct habits habits = habits_of(link->number);
-    if (a->child)
-        return;
-    link_release(a, link);
-    put_all(a, link, habits.every, 0); /* something is owed */
-    note(a, link, "duplex");
-    start(&h, a, link, read_answers);
-    word_wait(&h.word, 0);
-    for (int rounds = 1 + (int)below(a, 4); rounds > 0; rounds--) {
-        op_put_small(a, link);
-        if (once_in(a, 2))
-            op_wait(a, link);
-    }
-    pthread_join(h.thread, NULL);
-}
-
 /* ---- writes and waits unseen ----------------------------------------- */
 
 static void *write_and_stay(void *argument) {

@@ -24,7 +24,6 @@ struct actor {
 };
 
 extern struct shared *shared;
-extern int ports[PORTS];
 extern int streams_file; /* the table of all streams, for sendfile: its pages leave by reference */
 extern bool alarms; /* SIGALRM comes at random moments: EINTR is to be expected */
 
@@ -121,11 +120,9 @@ void close_somehow(struct actor *a, struct link *link);
 /* ---- process.c, threads.c -------------------------------------------- */
 
 bool op_fork(struct actor *a, struct link *link);
-void op_share(struct actor *a, struct link *link);
 void op_run_program(struct actor *a, struct link *link);
 void children_wait(struct actor *a);
 bool op_elsewhere(struct actor *a, struct link *link);
-void op_duplex(struct actor *a, struct link *link);
 void op_helper(struct actor *a, struct link *link);
 void op_cancel(struct actor *a, struct link *link);
 bool op_cancel_write(struct actor *a, struct link *link);
