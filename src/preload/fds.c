@@ -22,28 +22,49 @@ static void *map(size_t bytes) {
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-bool fds_set(int fd, uintptr_t word) {
-    if ((unsigned)fd >= FDS_LIMIT)
-        return false;
+/* The page that has fd, made now if it is not there; NULL: no memory. */
+static uintptr_t *page_of(int fd) {
     uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
     uintptr_t *page = LOAD_ACQUIRE(slot);
-    if (!page) {
-        if (word == FDS_UNKNOWN)
-            return true;
-        uintptr_t *fresh = map(FDS_PAGE * sizeof(*page));
-        if (!fresh)
-            return false;
-        if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE))
-            page = fresh;
-        else
-            raw2(SYS_munmap, fresh, FDS_PAGE * sizeof(*page));
-    }
-    STORE_RELEASE(&page[(unsigned)fd % FDS_PAGE], word);
+    if (LIKELY(page != NULL))
+        return page;
+    uintptr_t *fresh = map(FDS_PAGE * sizeof(*page));
+    if (!fresh)
+        return NULL;
+    if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return fresh;
+    raw2(SYS_munmap, fresh, FDS_PAGE * sizeof(*page));
+    return page;
+}
+
+static void seen_up_to(int fd) {
     int seen = LOAD(&high);
     while (fd >= seen && !__atomic_compare_exchange_n(&high, &seen, fd + 1, false, __ATOMIC_RELAXED,
                                                       __ATOMIC_RELAXED))
         ;
+}
+
+bool fds_set(int fd, uintptr_t word) {
+    if ((unsigned)fd >= FDS_LIMIT)
+        return false;
+    if (word == FDS_UNKNOWN && !LOAD_ACQUIRE(&fds_pages[(unsigned)fd / FDS_PAGE]))
+        return true;
+    uintptr_t *page = page_of(fd);
+    if (!page)
+        return false;
+    STORE_RELEASE(&page[(unsigned)fd % FDS_PAGE], word);
+    seen_up_to(fd);
+    return true;
+}
+
+/* Set a word where none is; false: no memory, or another thread was first. */
+static bool set_first(int fd, uintptr_t word) {
+    uintptr_t *page = page_of(fd), none = FDS_UNKNOWN;
+    if (!page ||
+        !__atomic_compare_exchange_n(&page[(unsigned)fd % FDS_PAGE], &none, word, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return false;
+    seen_up_to(fd);
     return true;
 }
 
@@ -84,18 +105,36 @@ void fds_forget(int fd) {
         conn_unlock(stale);
 }
 
-struct conn *fds_birth(int fd, enum conn_origin origin) {
-    fds_forget(fd);
+static struct conn *take(int fd, enum conn_origin origin) {
     struct conn *c = pool_take();
     if (!c)
         return NULL;
     conn_lock(c);
     conn_reset(c, fd, origin);
-    if (fds_set(fd, (uintptr_t)c))
-        return c;
-    c->refs = 0;
+    return c;
+}
+
+static struct conn *give_back(struct conn *c) {
+    STORE(&c->refs, 0);
     fds_release(c);
     return NULL;
+}
+
+struct conn *fds_birth(int fd, enum conn_origin origin) {
+    fds_forget(fd);
+    struct conn *c = take(fd, origin);
+    if (!c || fds_set(fd, (uintptr_t)c))
+        return c;
+    return give_back(c);
+}
+
+struct conn *fds_meet(int fd, bool *first) {
+    struct conn *c = take(fd, ORIGIN_FOREIGN);
+    *first = c && set_first(fd, (uintptr_t)c);
+    if (!c || *first)
+        return c;
+    give_back(c);
+    return fds_lock(fd);
 }
 
 void fds_share(struct conn *c, int fd) {

@@ -59,6 +59,11 @@ bool fds_set(int fd, uintptr_t word);
  * locked; NULL when there is no memory.  Whatever stood there is dropped. */
 struct conn *fds_birth(int fd, enum conn_origin origin);
 
+/* A descriptor that was not born in our sight is met: its connection, locked, a new
+ * one (`first`) or the one that another thread, which met it together with us, has
+ * made; NULL when there is no memory. */
+struct conn *fds_meet(int fd, bool *first);
+
 /* The connection that fd leads to gets another descriptor. */
 void fds_share(struct conn *c, int fd);
 

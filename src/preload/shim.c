@@ -50,10 +50,11 @@ static struct conn *classify(int fd) {
         fds_share(c, fd);
         return c;
     }
-    c = fds_birth(fd, ORIGIN_FOREIGN);
-    if (!c)
-        return NULL;
-    c->cookie = cookie;
+    bool first;
+    c = fds_meet(fd, &first);
+    if (!first)
+        return c;
+    STORE(&c->cookie, cookie);
     c->policy.unsure = true;
     c->policy.no_more = protocol == IPPROTO_MPTCP;
     return c;
