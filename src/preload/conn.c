@@ -72,7 +72,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
         gather_free(c);
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
-    c->refs = 1;
+    STORE(&c->refs, 1);
     c->origin = (uint8_t)origin;
 }
 
@@ -81,15 +81,15 @@ void conn_repair(struct conn *c) {
         kernel->close(c->fd);
         fds_set(c->fd, FDS_UNKNOWN);
         c->lingering = false;
-        c->refs = 0;
+        STORE(&c->refs, 0);
     }
-    c->held = false;
+    STORE(&c->held, false);
     c->draining = false;
     c->ticking = false;
     c->next_ticking = NULL;
     c->turn_owner = NULL;
     c->policy.position = 0;
-    c->kept_error = 0;
+    STORE(&c->kept_error, 0);
     if (c->gather)
         gather_drop(c);
     memset(&c->counts, 0, sizeof(c->counts));

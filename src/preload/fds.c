@@ -60,9 +60,8 @@ bool fds_set(int fd, uintptr_t word) {
 /* Set a word where none is; false: no memory, or another thread was first. */
 static bool set_first(int fd, uintptr_t word) {
     uintptr_t *page = page_of(fd), none = FDS_UNKNOWN;
-    if (!page ||
-        !__atomic_compare_exchange_n(&page[(unsigned)fd % FDS_PAGE], &none, word, false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!page || !__atomic_compare_exchange_n(&page[(unsigned)fd % FDS_PAGE], &none, word, false,
+                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
     seen_up_to(fd);
     return true;
@@ -141,12 +140,12 @@ void fds_share(struct conn *c, int fd) {
     if (fds_word(fd) == (uintptr_t)c)
         return; /* two threads met it together */
     if (fds_set(fd, (uintptr_t)c))
-        c->refs++;
+        STORE(&c->refs, c->refs + 1);
 }
 
 void fds_leave(struct conn *c, int fd) {
     fds_set(fd, FDS_UNKNOWN);
-    c->refs--;
+    STORE(&c->refs, c->refs - 1);
     if (c->refs == 0 || c->fd != fd)
         return;
     for (int other = 0, end = fds_high(); other < end; other++)
@@ -158,7 +157,7 @@ void fds_leave(struct conn *c, int fd) {
 
 void fds_release(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
-    c->refs = 0;
+    STORE(&c->refs, 0);
     conn_unlock(c);
     spin_lock(&pool_lock);
     c->next_free = pool_free;

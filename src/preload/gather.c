@@ -68,7 +68,7 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
             return false;
         g->head = g->tail = 0;
         g->in_flight = false;
-        c->gather = g;
+        STORE(&c->gather, g);
     }
     if (bytes > g->capacity - g->tail) {
         if (g->head == g->tail)
@@ -84,7 +84,7 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
 
 void gather_free(struct conn *c) {
     struct gather *g = c->gather;
-    c->gather = NULL;
+    STORE(&c->gather, NULL);
     if (g)
         give_back(g);
 }
@@ -104,8 +104,8 @@ void gather_sent(struct conn *c, size_t sent) {
 }
 
 void conn_keep_error(struct conn *c, int error) {
-    c->kept_error = error;
-    c->policy.established = false; /* the next write is the kernel's to refuse */
+    STORE(&c->kept_error, error);
+    policy_refuses(&c->policy);
 }
 
 /* Not the connection's fate, only "not now". */

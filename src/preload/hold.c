@@ -112,7 +112,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
     if (LIKELY(!c->held && !c->gather))
         return;
     if (c->held) {
-        c->held = false;
+        STORE(&c->held, false);
         hold_set_nodelay(c, c->fd);
         policy_pushed(&c->policy);
         c->counts.pushes[cause]++;
@@ -164,7 +164,7 @@ void hold_window_ends(struct conn *c) {
         (kernel->cookie(c->fd, &cookie) != 0 || cookie != c->cookie)) {
         /* the number leads elsewhere now: closed behind our back */
         gather_drop(c);
-        c->held = false;
+        STORE(&c->held, false);
         return;
     }
     hold_push(c, PUSH_WINDOW);
@@ -194,7 +194,7 @@ static void thread_ends(void *unused) {
     self.releasing = NULL;
     if (c) { /* cancelled before the write that would have let the bytes go */
         conn_lock(c);
-        c->held = true;
+        STORE(&c->held, true);
         hold_push(c, PUSH_PROCESS);
         conn_unlock(c);
     }

@@ -12,11 +12,17 @@
 
 enum { DEFERRED_SIZE = 16384, TRIES = 10000, WAIT_MS = 100, WAITS = 50 };
 
+/* A page of pieces, one after the other, each for the connection that it was written to. */
 struct deferred {
+    uint32_t used;
+    char pieces[];
+};
+
+struct piece {
     struct conn *conn;
     int fd;
-    uint32_t used;
-    char bytes[];
+    uint32_t bytes;
+    char data[];
 };
 
 static struct deferred *deferred_page(void) {
@@ -27,9 +33,13 @@ static struct deferred *deferred_page(void) {
     if (p < 0 && p > -4096)
         return NULL;
     struct deferred *d = (struct deferred *)p;
-    d->used = 0;
+    d->used = offsetof(struct deferred, pieces);
     self.deferred = d;
     return d;
+}
+
+static uint32_t aligned(size_t bytes) {
+    return (uint32_t)((bytes + _Alignof(struct piece) - 1) & ~(_Alignof(struct piece) - 1));
 }
 
 /* Keep the bytes aside.  What does not fit is not accepted (a short write). */
@@ -37,17 +47,46 @@ static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p)
     struct deferred *d = deferred_page();
     if (!d)
         return shim_forward(o);
-    d->conn = c;
-    d->fd = o->fd;
-    size_t room = DEFERRED_SIZE - sizeof(*d) - d->used, taken = 0;
+    uint32_t start = aligned(d->used);
+    size_t room = DEFERRED_SIZE > start + sizeof(struct piece)
+                      ? DEFERRED_SIZE - start - sizeof(struct piece)
+                      : 0;
+    if (room == 0 || p->bytes == 0)
+        return shim_forward(o);
+    struct piece *piece = (struct piece *)((char *)d + start);
+    *piece = (struct piece){.conn = c, .fd = o->fd};
     for (size_t i = 0; i < p->count && room; i++) {
         size_t n = p->iov[i].iov_len < room ? p->iov[i].iov_len : room;
-        memcpy(d->bytes + d->used, p->iov[i].iov_base, n);
-        d->used += (uint32_t)n;
-        taken += n;
+        memcpy(piece->data + piece->bytes, p->iov[i].iov_base, n);
+        piece->bytes += (uint32_t)n;
         room -= n;
     }
-    return taken || p->bytes == 0 ? (ssize_t)taken : shim_forward(o);
+    d->used = start + (uint32_t)sizeof(*piece) + piece->bytes;
+    return (ssize_t)piece->bytes;
+}
+
+static void send_piece(const struct piece *piece) {
+    struct iovec part = {(void *)(uintptr_t)piece->data, piece->bytes};
+    for (int i = 0; i < WAITS && part.iov_len; i++) {
+        struct conn *c = fds_lock(piece->fd);
+        if (c != piece->conn) {
+            if (c)
+                conn_unlock(c);
+            return; /* closed since */
+        }
+        if (i == 0)
+            c->counts.bytes += part.iov_len;
+        ssize_t sent = gather_send(c, piece->fd, &part, 1, 0);
+        conn_unlock(c);
+        if (sent > 0) {
+            part.iov_base = (char *)part.iov_base + sent;
+            part.iov_len -= (size_t)sent;
+        } else {
+            struct pollfd wait = {.fd = piece->fd, .events = POLLOUT};
+            struct timespec most = {.tv_nsec = WAIT_MS * 1000000L};
+            raw5(SYS_ppoll, &wait, 1, &most, NULL, 0);
+        }
+    }
 }
 
 void nested_catch_up(void) {
@@ -55,26 +94,10 @@ void nested_catch_up(void) {
     if (!d || self.depth || self.draining)
         return; /* what is being sent beneath stands before it */
     self.deferred = NULL;
-    struct iovec part = {d->bytes, d->used};
-    for (int i = 0; i < WAITS && part.iov_len; i++) {
-        struct conn *c = fds_lock(d->fd);
-        if (c != d->conn) {
-            if (c)
-                conn_unlock(c);
-            break; /* closed since */
-        }
-        if (i == 0)
-            c->counts.bytes += part.iov_len;
-        ssize_t sent = gather_send(c, d->fd, &part, 1, 0);
-        conn_unlock(c);
-        if (sent > 0) {
-            part.iov_base = (char *)part.iov_base + sent;
-            part.iov_len -= (size_t)sent;
-        } else {
-            struct pollfd wait = {.fd = d->fd, .events = POLLOUT};
-            struct timespec most = {.tv_nsec = WAIT_MS * 1000000L};
-            raw5(SYS_ppoll, &wait, 1, &most, NULL, 0);
-        }
+    for (uint32_t at = aligned(offsetof(struct deferred, pieces)); at < d->used;) {
+        const struct piece *piece = (const struct piece *)((char *)d + at);
+        send_piece(piece);
+        at = aligned(at + sizeof(*piece) + piece->bytes);
     }
     raw2(SYS_munmap, d, DEFERRED_SIZE);
 }

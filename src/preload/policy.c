@@ -183,7 +183,7 @@ void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->kept_turn = false;
     p->input_ever = true;
     p->input_pending = bytes == asked && asked >= PENDING_READ;
-    p->established = true;
+    p->established = !p->refuses;
     p->one_way = false;
     p->small_writes = 0;
     p->units = 0;
@@ -191,6 +191,16 @@ void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->turns = 0;
     p->message_bytes = 0;
     p->pending = 0;
+}
+
+void policy_established(struct policy *p) {
+    p->established = true;
+    p->refuses = false;
+}
+
+void policy_refuses(struct policy *p) {
+    p->established = false;
+    p->refuses = true;
 }
 
 void policy_turn_begins(struct policy *p, bool quick) {

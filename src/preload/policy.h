@@ -46,6 +46,7 @@ struct policy {
     bool dark : 1;        /* writes happen that we do not see: never hold */
     bool no_more : 1;     /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
     bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */
+    bool refuses : 1; /* the sending side has ended (shut down, EPIPE): input does not revive it */
     bool input_ever : 1;
     bool input_pending : 1; /* known: more input waits than the application has read */
     bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
@@ -120,6 +121,10 @@ struct policy_action policy_release(struct policy *p, const struct policy_limits
 struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits);
 
 void policy_input(struct policy *p, size_t bytes, size_t asked);
+/* The kernel has taken a write (or a connect has succeeded), or takes none any more:
+ * from then on nothing is held or gathered, the next write is the kernel's to refuse. */
+void policy_established(struct policy *p);
+void policy_refuses(struct policy *p);
 /* `quick`: it goes on with a message after a wait that returned at once. */
 void policy_turn_begins(struct policy *p, bool quick);
 /* A turn ended in a way that teaches (at a wait, not by the window). */

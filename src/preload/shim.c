@@ -111,7 +111,7 @@ void shim_adopt(struct conn *c) {
     c->epoch = now->epoch;
     c->policy.mode = (uint8_t)(c->filtered || !c->judged ? MODE_OFF : now->mode);
     if (now->quiet) {
-        c->held = false;
+        STORE(&c->held, false);
         return;
     }
     if (c->policy.mode != before)

@@ -34,7 +34,7 @@ bool shim_bulk_begins(int fd, struct conn **found) {
             if (!shim_drain(c, &o))
                 return false;
         }
-        c->held = true;
+        STORE(&c->held, true);
         ticker_watch(c);
     }
     conn_unlock(c);
@@ -50,8 +50,8 @@ void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, boo
         return;
     int saved = errno;
     conn_lock(c);
-    c->policy.established = true;
-    c->held = c->held && more; /* what follows MSG_MORE waits, and ours with it */
+    policy_established(&c->policy);
+    STORE(&c->held, c->held && more); /* what follows MSG_MORE waits, and ours with it */
     struct policy_limits limits = shim_limits();
     struct policy_write w = {(size_t)moved / pieces, more, true};
     for (unsigned i = 0; i < pieces; i++) {

@@ -21,7 +21,7 @@ enum { PARTS = 64 };
 
 int shim_take_error(struct conn *c) {
     int error = c->kept_error;
-    c->kept_error = 0;
+    STORE(&c->kept_error, 0);
     return error;
 }
 
@@ -127,7 +127,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
     }
     if (sent < 0 && sent != -EAGAIN) {
         if (sent == -EPIPE || sent == -ECONNRESET || sent == -ETIMEDOUT)
-            c->policy.established = false;
+            policy_refuses(&c->policy);
         conn_unlock(c);
         return shim_fail((int)-sent, o->flags);
     }

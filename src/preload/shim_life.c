@@ -110,6 +110,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error) {
         return;
     struct conn *now = fds_lock(fd);
     if (now == c) {
+        policy_established(&c->policy);
         c->policy.established = result == 0;
         born_cured(c);
     }
@@ -126,7 +127,7 @@ void shim_shuts(int fd, int how) {
         return;
     if (how != SHUT_RD) {
         hold_push_all(c, PUSH_CLOSE);
-        c->policy.established = false; /* writes fail from now on: gather none */
+        policy_refuses(&c->policy);
     }
     conn_unlock(c);
 }

@@ -179,9 +179,9 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
             n->held -= action->how == WRITE_MORE;
             if (held && !c->held)
                 ticker_watch(c);
-            c->held = held;
+            STORE(&c->held, held);
             if (saved == EPIPE || saved == ECONNRESET || saved == ETIMEDOUT)
-                c->policy.established = false; /* and of the next writes none is gathered */
+                policy_refuses(&c->policy);
         }
     }
     if (still)
@@ -191,7 +191,7 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
 
 static void established(struct conn *c) {
     conn_lock(c);
-    c->policy.established = true;
+    policy_established(&c->policy);
     conn_unlock(c);
 }
 
@@ -202,7 +202,7 @@ static void held_after_all(struct conn *c, int fd) {
     int saved = errno;
     struct conn *still = fds_lock(fd);
     if (still == c) {
-        c->held = true;
+        STORE(&c->held, true);
         hold_resume_turn(c);
         ticker_watch(c);
     }
@@ -287,7 +287,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     shim_prepare(c, &action, o->fd);
     if (gather_length(c))
         return shim_send_after_gathered(c, o, &p);
-    c->held = action.how == WRITE_MORE || (was_held && w.more);
+    STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
     if (action.how == WRITE_MORE) {
         c->counts.held++;
         if (!was_held)
@@ -326,7 +326,7 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
     struct policy_action action = shim_decide(c, &limits, &w);
     shim_account(c, &action, (size_t)sent);
-    c->policy.established = true;
+    policy_established(&c->policy);
     conn_unlock(c);
     return sent;
 }

@@ -8,6 +8,7 @@ seccomp filter and the report, the library let go by dlclose (tests/company), th
 handler, a handler that jumps from anywhere, a cancelled write (tests/torture).
 """
 
+import errno
 import os
 import resource
 import socket
@@ -431,3 +432,11 @@ def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
     with SilentPeer() as peer:
         done = run_client(program("was_met_by_two"), mode, *peer.target, 200)
     assert done.facts["undone"] == 0
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
+    """In coalesce it revived the connection: the next small write was gathered instead of refused."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_shut_then_answered"), mode, *peer.target, WARM_UP)
+    assert done.facts["refused"] == errno.EPIPE
