@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "clock.h"
 #include "log.h"
 
 enum { CONFIG_SNAPSHOTS = 64, ENVIRONMENT_COPY = 8192 };
@@ -143,6 +144,28 @@ static bool set_target(const char **out, const char *value) {
     return value[0] != '\0';
 }
 
+static bool set_stats(struct config *c, const char *value) {
+    c->stats = value;
+    return value[0] == '/';
+}
+
+static bool set_assignment(struct config *c, const char *value) {
+    static const char *const names[] = {"connection", "peer", "listener"}; /* segment_assignment */
+    for (uint32_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(value, names[i]) == 0) {
+            c->arms.assignment = i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_seed(struct config *c, const char *value) {
+    int64_t n = number(value, strlen(value));
+    c->arms.seed = (uint64_t)n;
+    c->seed_given = true;
+    return n >= 0;
+}
+
 static bool set_verbose(struct config *c, const char *value) {
     uint32_t n;
     if (!set_number(&n, value, 0, 2))
@@ -173,6 +196,12 @@ static bool apply(struct config *c, const char *name, const char *value, const c
              set_programs(c, value))
     VARIABLE("UNSTALL_REPORT", "stderr or the name of a file, as in /tmp/unstall.%p.json",
              set_target(&c->report, value))
+    VARIABLE("UNSTALL_STATS", "the whole path of a directory, as in /dev/shm/unstall",
+             set_stats(c, value))
+    VARIABLE("UNSTALL_ARMS", "up to 6 modes with weights from 1 to 1000, as in off:50,auto:50",
+             arms_parse(&c->arms, value))
+    VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener", set_assignment(c, value))
+    VARIABLE("UNSTALL_SEED", "a whole number of up to 9 digits", set_seed(c, value))
     VARIABLE("UNSTALL_LOG", "stderr or the name of a file", set_target(&c->log, value))
     VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", set_verbose(c, value))
 #undef VARIABLE
@@ -182,7 +211,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
 
 enum config_result config_set(struct config *c, const char *name, const char *value,
                               const char **expected) {
-    static const char *const later[] = {"UNSTALL_QUICKACK", "UNSTALL_ARMS", "UNSTALL_STATS"};
+    static const char *const later[] = {"UNSTALL_QUICKACK"};
     for (size_t i = 0; i < ARRAY_SIZE(later); i++)
         if (strcmp(name, later[i]) == 0)
             return CONFIG_LATER;
@@ -295,6 +324,13 @@ static const char *keep(const char *value) {
     return copy;
 }
 
+static bool may_gather(const struct config *c) {
+    bool gathers = c->mode == MODE_COALESCE;
+    for (uint32_t i = 0; i < c->arms.count; i++)
+        gathers |= c->arms.mode[i] == MODE_COALESCE;
+    return gathers;
+}
+
 void config_load(char **environment, const char *program) {
     struct config *c = &snapshots[1];
     config_defaults(c);
@@ -316,19 +352,28 @@ void config_load(char **environment, const char *program) {
     if (c->programs && !config_program_included(c->programs, program)) {
         c->mode = MODE_OFF;
         c->always_nodelay = false;
-        c->report = NULL;
+        c->report = c->stats = NULL;
+        c->arms.count = 0;
     }
+    if (!c->seed_given)
+        c->arms.seed = clock_now();
+    c->gathers = may_gather(c);
     c->epoch = last_epoch;
     STORE_RELEASE(&config_now, c);
 }
 
-void config_switch(enum mode mode, bool quiet) {
-    const struct config *now = config();
+void config_publish(const struct config *next) {
     uint32_t epoch = __atomic_add_fetch(&last_epoch, 1, __ATOMIC_RELAXED);
-    struct config *next = &snapshots[epoch % CONFIG_SNAPSHOTS];
-    *next = *now;
-    next->mode = mode;
-    next->quiet = quiet;
-    next->epoch = epoch;
-    STORE_RELEASE(&config_now, next);
+    struct config *c = &snapshots[epoch % CONFIG_SNAPSHOTS];
+    *c = *next;
+    c->gathers = next->gathers || may_gather(next);
+    c->epoch = epoch;
+    STORE_RELEASE(&config_now, c);
+}
+
+void config_switch(enum mode mode, bool quiet) {
+    struct config next = *config();
+    next.mode = mode;
+    next.quiet = quiet;
+    config_publish(&next);
 }

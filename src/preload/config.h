@@ -13,6 +13,7 @@
 #ifndef UNSTALL_CONFIG_H
 #define UNSTALL_CONFIG_H
 
+#include "arms.h"
 #include "base.h"
 #include "policy.h"
 #include "text.h"
@@ -55,6 +56,12 @@ struct config {
     const char *programs; /* the list as given, or NULL */
     const char *report;
     const char *log;
+    const char *stats; /* the directory of the segment, or NULL */
+    bool killed;       /* by the control block: all connections go by `off` */
+    bool gathers;      /* some connection may be, or has been, in mode coalesce */
+    bool seed_given;   /* UNSTALL_SEED */
+    struct arms arms;
+    uint32_t experiment; /* grows when the arms change: who was born before takes no part */
 };
 
 /* The configuration in force. */
@@ -81,6 +88,9 @@ void config_load(char **environment, const char *program);
 
 /* Publish a copy of the present configuration with another mode. */
 void config_switch(enum mode mode, bool quiet);
+/* Publish a copy of `next`, which differs from the present configuration only in
+ * mode, quiet, window_us, killed and arms. */
+void config_publish(const struct config *next);
 
 /* Do the filters include a connection?  `service_port` is the port of the
  * server's side; peer_family 0 means unknown.  Pure. */

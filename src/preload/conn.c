@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <string.h>
 
+#include "evidence.h"
 #include "fds.h"
 #include "gather.h"
 #include "kernel.h"
@@ -70,6 +71,8 @@ void conn_unlock_slow(struct conn *c) {
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->gather)
         gather_free(c);
+    if (c->evidence)
+        evidence_free(c);
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
     STORE(&c->refs, 1);
@@ -93,6 +96,8 @@ void conn_repair(struct conn *c) {
     if (c->gather)
         gather_drop(c);
     memset(&c->counts, 0, sizeof(c->counts));
+    if (c->evidence)
+        evidence_repair(c);
     c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
     c->stuck = false;
 }

@@ -26,6 +26,7 @@
 #include "policy.h"
 #include "thread.h"
 
+struct evidence;
 struct gather;
 
 /* Why held or gathered bytes were let go. */
@@ -83,7 +84,10 @@ struct conn {
     struct conn *next_free;
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
+    struct evidence *evidence; /* where statistics or observe are on, else NULL */
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct conn) == 256, "what few connections need is in evidence.h");
 
 /* The generation of this process among its forks. */
 extern uint32_t fork_generation;

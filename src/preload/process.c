@@ -169,7 +169,7 @@ void process_forks(bool whole) {
         return;
     self.forks_whole = whole;
     hold_end_turn(PUSH_PROCESS);
-    if (config()->mode == MODE_COALESCE) /* other threads', and what found no room before */
+    if (config()->gathers) /* other threads', and what found no room before */
         fds_each(leave_nothing, NULL);
     __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
 }

@@ -341,7 +341,7 @@ ssize_t shim_write(const struct out *o) {
         return shim_forward(o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
         return nested_write(o); /* from a handler, beneath which the same thread drains it */
-    if (config()->mode == MODE_COALESCE && !o->raw)
+    if (config()->gathers && !o->raw)
         pthread_testcancel(); /* as the write would be that is gathered instead */
     struct conn *c = shim_find(o->fd);
     if (!c)

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arms of an experiment: which connection gets which mode.  Pure.
+ *
+ * An assignment is a function of the seed and of what identifies the
+ * connection, so that the same seed gives the same assignment again.
+ */
+#ifndef UNSTALL_ARMS_H
+#define UNSTALL_ARMS_H
+
+#include "../segment/segment.h"
+#include "base.h"
+
+enum { ARM_WEIGHT_MAX = 1000 };
+
+struct arms {
+    uint32_t count;      /* 0: no experiment */
+    uint32_t assignment; /* enum segment_assignment */
+    uint64_t seed;
+    uint8_t mode[SEGMENT_ARMS]; /* enum mode */
+    uint32_t weight[SEGMENT_ARMS];
+};
+
+/* What an assignment may go by. */
+struct arms_key {
+    uint64_t serial;                        /* ASSIGN_CONNECTION: its number in this process */
+    const struct segment_address *peer;     /* ASSIGN_PEER: its address, whatever the port */
+    const struct segment_address *listener; /* ASSIGN_LISTENER: address and port */
+};
+
+/* "off:50,auto:50".  False: not of that form, or more than SEGMENT_ARMS. */
+bool arms_parse(struct arms *arms, const char *text);
+
+/* The arm of a connection: below arms->count, which must not be 0. */
+unsigned arms_choose(const struct arms *arms, const struct arms_key *key);
+
+bool arms_equal(const struct arms *a, const struct arms *b);
+
+#endif
