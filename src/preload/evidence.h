@@ -17,9 +17,10 @@
 
 #include "config.h"
 #include "conn.h"
+#include "../segment/segment.h"
 
 #define EVIDENCE_NONE UINT32_MAX
-enum { NO_ARM = 0xff };
+enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };
 
 struct evidence {
     struct evidence *next_free;
@@ -40,6 +41,9 @@ struct evidence {
     struct conn_counts told;   /* of c->counts, what is in the segment already */
     uint64_t exchange_longest; /* ns */
     /* ---- written by evidence.c ---- */
+    /* Since the connection began, in the order of the segment: found[COUNT_x - COUNT_SUSPECTS]. */
+    uint64_t found[EVIDENCE_COUNTERS];
+    uint64_t told_found[EVIDENCE_COUNTERS]; /* what of it is in the segment already (tally.c) */
 };
 
 /* Does this configuration want it at all? */
