@@ -2,6 +2,7 @@
 """What all black-box tests share: the library's place, plain children, strace, peers on loopback."""
 
 from .client import ClientRun, PROGRAMS, WARM, program, run_client
+from .command import COMMAND, unstall
 from .compile import compile_c
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT,
                       bare_env, mode_env, preload_env, skip)
@@ -13,10 +14,11 @@ from .shape import added, is_promised, program_calls, program_shapes, shape, sta
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 
 __all__ = [
-    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CURING_MODES", "Call", "ClientRun", "Connection",
+    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun", "Connection",
     "END", "Finished", "HOOK_LIB", "LIB", "MODES", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer",
     "REQUEST", "SOURCE_ROOT", "ServerRun", "SilentPeer", "Trace", "WARM", "added", "bare_env",
     "compile_c", "descriptors_of", "is_loaded", "is_promised", "mode_env", "pattern", "preload_env", "program",
     "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all", "run",
     "run_client", "run_strace", "shape", "skip", "start_shapes", "started_server", "total",
+    "unstall",
 ]

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JSON on a stream: the writer knows where a comma belongs, escapes what must be
+ * and keeps the output valid UTF-8 whatever bytes a string brings.  `key` is NULL
+ * for the members of an array and for the outermost value.
+ */
+#ifndef UNSTALL_CLI_JSON_H
+#define UNSTALL_CLI_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+    FILE *out;
+    int depth;
+    bool filled;  /* the present object or array has a member already */
+    bool compact; /* all on one line */
+};
+
+struct json json_begin(FILE *out);
+void json_end(struct json *j); /* a newline behind the outermost value */
+
+void json_object(struct json *j, const char *key);
+void json_object_end(struct json *j);
+void json_array(struct json *j, const char *key);
+void json_array_end(struct json *j);
+
+void json_string(struct json *j, const char *key, const char *value); /* NULL: null */
+void json_bool(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);
+void json_signed(struct json *j, const char *key, int64_t value);
+void json_unsigned(struct json *j, const char *key, uint64_t value);
+void json_real(struct json *j, const char *key, double value); /* not finite: null */
+
+#endif

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The command explains itself in one form, and refuses what it does not know."""
+
+import re
+
+import pytest
+
+from harness import unstall
+
+
+
+def verbs():
+    """The names in `unstall --help`."""
+    listed = unstall("--help").stdout.split("\n\n")[1]
+    return re.findall(r"^  (\w+) ", listed, re.MULTILINE)
+
+
+VERBS = verbs()
+
+
+def test_help_lists_verbs():
+    assert "run" in VERBS
+
+
+def test_version():
+    assert re.fullmatch(r"unstall \d+\.\d+\.\d+\n", unstall("--version", check=True).stdout)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_explains_itself_in_the_same_form(verb):
+    done = unstall(verb, "--help", check=True)
+    usage, summary, empty, *_ = done.stdout.splitlines()
+    assert usage.startswith(f"Usage: unstall {verb} ")
+    assert summary.endswith(".") and not summary.endswith("..")
+    assert empty == ""
+    assert done.stdout.endswith("\n\nThe manual: man unstall\n")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stderr == ""
+    assert unstall("help", verb).stdout == done.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_unknown_option_is_refused(verb):
+    done = unstall(verb, "--no-such-option")
+    assert done.returncode == 125
+    assert done.stderr == f"unstall {verb}: --no-such-option: no such option; try --help\n"
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--fast"], "unstall: --fast: no such option; try --help\n"),
+    (["walk"], "unstall: walk: no such verb; try --help\n"),
+    (["help", "walk"], "unstall: walk: no such verb; try --help\n"),
+])
+def test_what_is_unknown_is_named(words, message):
+    done = unstall(*words)
+    assert (done.returncode, done.stdout, done.stderr) == (125, "", message)
+
+
+def test_without_a_verb_it_says_how_to_go_on():
+    done = unstall()
+    assert done.returncode == 125
+    assert done.stdout == ""
+    assert done.stderr == unstall("--help").stdout
