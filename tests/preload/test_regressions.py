@@ -333,6 +333,14 @@ def test_a_connection_born_unseen_costs_three_queries(mode):
     assert len(asked) <= 3, [str(call) for call in asked]
 
 
+@pytest.mark.parametrize("mode", ALL)
+def test_a_copy_made_unseen_reads_back_what_the_application_left(mode):
+    """Closing the number that we knew left our TCP_NODELAY=1 to the copy, where it looked like the application's."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_copied_unseen"), mode, *peer.target, 8)
+    assert done.facts["nodelay"] == 0
+
+
 class LatePeer(Peer):
     """Answers the first piece, and reads the rest half a second later; little fits in until then."""
 
