@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "window.h"
+
+#include <assert.h>
+
+#include "gather.h"
+#include "hold.h"
+#include "ticker.h"
+
+enum { WATCHED = 64 };
+
+static struct conn *watched[WATCHED];
+static unsigned count;
+
+int ticker_now = TICKER_RUNS;
+
+bool ticker_ready(void) {
+    return true;
+}
+
+void ticker_stop(bool forever) {
+    (void)forever;
+}
+
+void ticker_forked(bool may_start) {
+    (void)may_start;
+}
+
+void ticker_watch(struct conn *c) {
+    if (c->ticking)
+        return;
+    assert(count < WATCHED);
+    c->ticking = true;
+    watched[count++] = c;
+}
+
+static void look(struct conn *c) {
+    conn_lock(c);
+    if (c->refs > 0 && (c->held || gather_length(c) > 0))
+        hold_window_ends(c);
+    if (c->lingering && gather_length(c) == 0) {
+        hold_linger_ends(c);
+        return;
+    }
+    conn_unlock(c);
+}
+
+void window_ends(void) {
+    for (unsigned i = 0; i < count; i++)
+        look(watched[i]);
+}
+
+void window_forget(void) {
+    while (count > 0)
+        watched[--count]->ticking = false;
+}
