@@ -55,7 +55,7 @@ static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     if (!shim_bulk_begins(fd, &c))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
-    ssize_t moved = 0;
+    ssize_t moved = sent < 0 ? -1 : 0;
     for (int i = 0; i < sent && c; i++)
         moved += messages[i].msg_len;
     shim_bulk_ended(c, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy.h"
 
+#include <errno.h>
+
 enum {
     SURELY_SMALL = 536,   /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
     SURELY_LARGE = 65536, /* loopback's MSS is 65 483 */
@@ -201,6 +203,15 @@ void policy_established(struct policy *p) {
 void policy_refuses(struct policy *p) {
     p->established = false;
     p->refuses = true;
+}
+
+/* What tcp(7) and the network leave as a connection's fate; all others are of one call alone. */
+void policy_met(struct policy *p, int error) {
+    static const int ends[] = {EPIPE,       ECONNRESET,   ETIMEDOUT, ECONNABORTED, ECONNREFUSED,
+                               ENETUNREACH, EHOSTUNREACH, ENETDOWN,  EHOSTDOWN};
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+        if (error == ends[i])
+            policy_refuses(p);
 }
 
 void policy_turn_begins(struct policy *p, bool quick) {

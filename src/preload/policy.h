@@ -125,6 +125,8 @@ void policy_input(struct policy *p, size_t bytes, size_t asked);
  * from then on nothing is held or gathered, the next write is the kernel's to refuse. */
 void policy_established(struct policy *p);
 void policy_refuses(struct policy *p);
+/* Some call of the application has returned `error` (errno): is that the end of the sending side? */
+void policy_met(struct policy *p, int error);
 /* `quick`: it goes on with a message after a wait that returned at once. */
 void policy_turn_begins(struct policy *p, bool quick);
 /* A turn ended in a way that teaches (at a wait, not by the window). */

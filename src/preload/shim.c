@@ -203,6 +203,12 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
             errno = error;
             return -1;
         }
+    } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
+        int error = errno;
+        conn_lock(c);
+        policy_met(&c->policy, error); /* the next write must not seem to succeed */
+        conn_unlock(c);
+        errno = error;
     }
     return got;
 }

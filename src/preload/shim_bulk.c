@@ -46,10 +46,16 @@ bool shim_bulk_begins(int fd, struct conn **found) {
  * with sendfile(2) and splice(2).  So the late push comes after the call, and
  * pushes what Nagle has kept of it. */
 void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more) {
-    if (!c || moved <= 0)
+    if (!c || moved == 0)
         return;
     int saved = errno;
     conn_lock(c);
+    if (moved < 0) {
+        policy_met(&c->policy, saved);
+        conn_unlock(c);
+        errno = saved;
+        return;
+    }
     policy_established(&c->policy);
     STORE(&c->held, c->held && more); /* what follows MSG_MORE waits, and ours with it */
     struct policy_limits limits = shim_limits();

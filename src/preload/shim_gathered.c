@@ -101,6 +101,7 @@ bool shim_drain(struct conn *c, const struct out *o) {
         }
         if (error != EINTR && error != EAGAIN)
             gather_drop(c);
+        policy_met(&c->policy, error);
         conn_unlock(c);
         shim_fail(error, o->flags);
         return false;
@@ -126,8 +127,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
         return shim_fail(error, o->flags);
     }
     if (sent < 0 && sent != -EAGAIN) {
-        if (sent == -EPIPE || sent == -ECONNRESET || sent == -ETIMEDOUT)
-            policy_refuses(&c->policy);
+        policy_met(&c->policy, (int)-sent);
         conn_unlock(c);
         return shim_fail((int)-sent, o->flags);
     }

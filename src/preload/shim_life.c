@@ -111,7 +111,10 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error) {
     struct conn *now = fds_lock(fd);
     if (now == c) {
         policy_established(&c->policy);
-        c->policy.established = result == 0;
+        if (result == 0)
+            policy_established(&c->policy);
+        else
+            c->policy.established = false;
         born_cured(c);
     }
     if (now)

@@ -95,5 +95,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
         answer(value, length, c->policy.app_nodelay);
     else if (error && c->kept_error)
         answer(value, length, shim_take_error(c));
+    else if (error && length >= sizeof(int))
+        policy_met(&c->policy, *(const int *)value);
     conn_unlock(c);
 }

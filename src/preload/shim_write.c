@@ -180,8 +180,7 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
             if (held && !c->held)
                 ticker_watch(c);
             STORE(&c->held, held);
-            if (saved == EPIPE || saved == ECONNRESET || saved == ETIMEDOUT)
-                policy_refuses(&c->policy);
+            policy_met(&c->policy, saved);
         }
     }
     if (still)

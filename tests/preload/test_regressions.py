@@ -448,3 +448,13 @@ def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_shut_then_answered"), mode, *peer.target, WARM_UP)
     assert done.facts["refused"] == errno.EPIPE
+
+
+@pytest.mark.parametrize("way", ["read", "readv", "recv", "recvfrom", "recvmsg", "sendfile", "splice", "sendmmsg",
+                                 "option"])
+@pytest.mark.parametrize("mode", ["bare", "coalesce"])
+def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
+    """In coalesce the next small write was gathered, because no write had met the error yet."""
+    with ResettingPeer() as peer:
+        done = run_client(program("was_met_elsewhere"), mode, *peer.target, WARM_UP, 0, way)
+    assert (done.facts["met"], done.facts["refused"]) == (errno.ECONNRESET, errno.EPIPE)
