@@ -9,6 +9,7 @@
 #include "gather.h"
 #include "kernel.h"
 #include "raw.h"
+#include "tally.h"
 
 const char *const push_cause_names[PUSH_CAUSES] = {
     "wait", "read", "write", "close", "process", "window", "mode", "dark", "application",
@@ -71,8 +72,10 @@ void conn_unlock_slow(struct conn *c) {
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->gather)
         gather_free(c);
-    if (c->evidence)
+    if (c->evidence) {
+        tally_ends(c, 0); /* if nobody has seen its end */
         evidence_free(c);
+    }
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
     STORE(&c->refs, 1);

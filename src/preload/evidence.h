@@ -28,18 +28,23 @@ struct evidence {
     uint64_t born; /* connect or accept or first sight; ns of CLOCK_MONOTONIC, as all here */
     uint64_t message_began; /* just before the first write of the open message; 0: none is open */
     uint64_t input_at;      /* the input that ended the last message, until a write; 0: none */
-    uint32_t row;           /* in the segment; EVIDENCE_NONE: not known yet */
-    uint32_t record;        /* in the segment; EVIDENCE_NONE: none */
-    uint32_t experiment;    /* the config's, in which the arm was given */
-    uint8_t arm;            /* NO_ARM: takes no part */
-    bool arm_known;         /* ... or it was decided that it takes no part */
-    bool wrote;             /* it has written at all */
+    uint64_t early;       /* message_began of a message that was answered before it was accounted */
+    uint64_t early_input; /* ... and the time of that input */
+    uint32_t row;         /* in the segment; EVIDENCE_NONE: not known yet */
+    uint32_t record;      /* in the segment; EVIDENCE_NONE: none */
+    uint32_t experiment;  /* the config's, in which the arm was given */
+    uint8_t arm;          /* NO_ARM: takes no part */
+    bool arm_known;       /* ... or it was decided that it takes no part */
+    bool wrote;           /* it has written at all */
     bool dark_told;
-    uint8_t since_moved;       /* writes since the counts were last moved to the segment */
-    uint32_t small_writes;     /* all that were counted as small */
-    uint32_t small_told;       /* ... of them those that are in the segment */
-    struct conn_counts told;   /* of c->counts, what is in the segment already */
-    uint64_t exchange_longest; /* ns */
+    bool ended;
+    bool ends_known;
+    struct segment_address peer, local; /* if ends_known */
+    uint8_t since_moved;                /* writes since the counts were last moved to the segment */
+    uint32_t small_writes;              /* all that were counted as small */
+    uint32_t small_told;                /* ... of them those that are in the segment */
+    struct conn_counts told;            /* of c->counts, what is in the segment already */
+    uint64_t exchange_longest;          /* ns */
     /* ---- written by evidence.c ---- */
     /* Since the connection began, in the order of the segment: found[COUNT_x - COUNT_SUSPECTS]. */
     uint64_t found[EVIDENCE_COUNTERS];

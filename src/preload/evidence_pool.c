@@ -61,10 +61,10 @@ void evidence_free(struct conn *c) {
 void evidence_repair(struct conn *c) {
     struct evidence *e = c->evidence;
     e->row = e->record = EVIDENCE_NONE;
-    e->message_began = e->input_at = 0;
+    e->message_began = e->input_at = e->early = 0;
     e->since_moved = 0;
     e->small_writes = e->small_told = 0;
     e->told = (struct conn_counts){0};
     e->exchange_longest = 0;
-    e->wrote = e->dark_told = false;
+    e->wrote = e->dark_told = e->ended = false;
 }

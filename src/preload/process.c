@@ -18,6 +18,7 @@
 #include "nested.h"
 #include "raw.h"
 #include "real.h"
+#include "segment.h"
 #include "shim.h"
 #include "stats.h"
 #include "ticker.h"
@@ -47,6 +48,7 @@ static void fork_happened(void) {
     self.deferred = NULL;
     ticker_forked(self.forks_whole && !LOAD(&threads_seen));
     stats_forked();
+    segment_forked();
     doubt_epoch++;
     reported = 0;
     hold_refused = false;
@@ -200,6 +202,11 @@ void process_runs_program(void) {
         hand_all_over(false);
 }
 
+static void process_reports(bool replaced) {
+    stats_report();
+    stats_process_ends(replaced);
+}
+
 void process_is_replaced(void) {
     if (!ours()) {
         nested_process_ends();
@@ -207,12 +214,13 @@ void process_is_replaced(void) {
     }
     STORE(&hold_refused, true);
     hand_all_over(true);
-    stats_report();
+    process_reports(true);
 }
 
 int process_stays(int result) {
     if (ours())
         STORE(&hold_refused, false);
+    segment_goes_on();
     return result;
 }
 
@@ -239,7 +247,7 @@ void process_ends(void) {
         raw2(SYS_nanosleep, &moment, NULL);
     }
     if (__atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) == 0)
-        stats_report();
+        process_reports(false);
 }
 
 __attribute__((destructor)) static void destructor(void) {

@@ -11,12 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "config.h"
+#include "evidence.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
 #include "log.h"
+#include "shim_parts.h"
+#include "tally.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
@@ -60,56 +64,46 @@ static struct conn *classify(int fd) {
     return c;
 }
 
-static bool peer_of(const struct sockaddr_storage *address, uint16_t *port, int *family,
-                    uint8_t bytes[16]) {
-    if (address->ss_family == AF_INET) {
-        struct sockaddr_in in;
-        memcpy(&in, address, sizeof(in));
-        *port = ntohs(in.sin_port);
-        *family = AF_INET;
-        memcpy(bytes, &in.sin_addr, 4);
-        return true;
-    }
-    if (address->ss_family != AF_INET6)
-        return false;
-    struct sockaddr_in6 in6;
-    memcpy(&in6, address, sizeof(in6));
-    *port = ntohs(in6.sin6_port);
-    bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
-    *family = mapped ? AF_INET : AF_INET6;
-    memcpy(bytes, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 16);
-    return true;
-}
-
 /* Ask the filters, once the connection has two ends. */
 static void judge(struct conn *c) {
     const struct config *now = config();
     struct sockaddr_storage peer = {0}, local = {0};
-    uint16_t peer_port = 0, local_port = 0;
-    int family = 0, ignored;
-    uint8_t address[16], unused[16];
+    struct segment_address far = {0}, near = {0};
     if (now->port_count == 0 && now->peer_count == 0) {
         c->judged = true;
         return;
     }
-    if (now->quiet || kernel->name(c->fd, true, &peer) != 0 ||
-        !peer_of(&peer, &peer_port, &family, address))
+    if (now->quiet || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))
         return; /* not connected yet */
     if (c->origin != ORIGIN_SOCKET && kernel->name(c->fd, false, &local) == 0)
-        peer_of(&local, &local_port, &ignored, unused);
-    uint16_t service = c->origin == ORIGIN_ACCEPTED ? local_port : peer_port;
+        address_of(&local, &near);
+    uint16_t service = c->origin == ORIGIN_ACCEPTED ? near.port : far.port;
     c->judged = true;
-    c->filtered = !config_includes(now, service, family, address);
+    c->filtered = !config_includes(now, service, far.family, far.address);
     if (c->filtered && c->origin == ORIGIN_FOREIGN)
-        c->filtered = !config_includes(now, local_port, family, address);
+        c->filtered = !config_includes(now, near.port, far.family, far.address);
     c->epoch = 0;
+}
+
+/* False: it cannot be told yet, because the connection is not connected. */
+static bool mode_of(struct conn *c, const struct config *now, enum mode *mode) {
+    bool settled = true;
+    *mode = now->mode;
+    if (UNLIKELY(evidence_wanted(now) && !c->evidence && c->origin == ORIGIN_FOREIGN))
+        tally_first_sight(c);
+    if (UNLIKELY(c->evidence != NULL))
+        settled = tally_mode(c, now, mode);
+    if (c->filtered || !c->judged || now->killed || now->quiet)
+        *mode = MODE_OFF;
+    return settled;
 }
 
 void shim_adopt(struct conn *c) {
     const struct config *now = config();
     enum mode before = (enum mode)c->policy.mode;
-    c->epoch = now->epoch;
-    c->policy.mode = (uint8_t)(c->filtered || !c->judged ? MODE_OFF : now->mode);
+    enum mode mode;
+    c->epoch = mode_of(c, now, &mode) ? now->epoch : 0;
+    c->policy.mode = (uint8_t)mode;
     if (now->quiet) {
         STORE(&c->held, false);
         return;
@@ -142,6 +136,18 @@ struct conn *shim_find(int fd) {
     }
     if (UNLIKELY(!c->judged || c->epoch != config()->epoch || c->doubt != LOAD(&doubt_epoch)))
         shim_refresh(c);
+    return c;
+}
+
+/* Statistics: a message may begin here. */
+struct conn *shim_tally(struct conn *c, int fd) {
+    if (tally_write_begins(c))
+        return c;
+    conn_unlock(c);
+    tally_catch_up();
+    c = shim_find(fd);
+    if (c && c->evidence)
+        tally_write_begins(c);
     return c;
 }
 
@@ -191,10 +197,18 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
     if (LIKELY(!c))
         return got;
     if (got > 0) {
+        bool done = true;
         conn_lock(c);
-        policy_input(&c->policy, (size_t)got, asked);
         c->counts.reads++;
+        if (UNLIKELY(c->evidence != NULL)) {
+            if (c->epoch != config()->epoch)
+                shim_refresh(c);
+            done = tally_input(c);
+        }
+        policy_input(&c->policy, (size_t)got, asked);
         conn_unlock(c);
+        if (UNLIKELY(!done))
+            tally_catch_up();
     } else if (UNLIKELY(LOAD(&c->kept_error))) {
         conn_lock(c);
         int error = c->kept_error == EPIPE ? 0 : shim_take_error(c); /* EPIPE is a writer's */

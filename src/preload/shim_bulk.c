@@ -17,6 +17,8 @@ bool shim_bulk_begins(int fd, struct conn **found) {
     if (turn && fds_conn(fds_word(fd)) != turn)
         shim_other_write(fd);
     struct conn *c = shim_find(fd);
+    if (c && UNLIKELY(c->evidence != NULL))
+        c = shim_tally(c, fd);
     if (!c)
         return true;
     struct out o = {.fd = fd};

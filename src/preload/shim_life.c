@@ -19,6 +19,7 @@
 #include "raw.h"
 #include "shim.h"
 #include "stats.h"
+#include "tally.h"
 #include "ticker.h"
 
 #ifndef IPPROTO_MPTCP
@@ -61,6 +62,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
 void shim_listens(int fd) {
     if (!ours())
         return;
+    tally_outside();
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
@@ -71,6 +73,7 @@ void shim_listens(int fd) {
 void shim_accepted(int listener, int fd) {
     if (fd < 0 || !ours())
         return;
+    tally_outside();
     struct conn *l = shim_find(listener);
     if (!l) {
         uintptr_t word = fds_word(listener);
@@ -94,6 +97,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.no_more = no_more;
     c->policy.established = true;
     c->doubt = LOAD(&doubt_epoch);
+    tally_born(c);
     born_cured(c);
     conn_unlock(c);
 }
@@ -102,7 +106,10 @@ struct conn *shim_connect_begins(int fd) {
     if (!ours())
         return NULL;
     hold_end_turn(PUSH_WAIT);
-    return fds_conn(fds_word(fd));
+    struct conn *c = fds_conn(fds_word(fd));
+    if (c)
+        tally_outside();
+    return c;
 }
 
 void shim_connect_ended(struct conn *c, int fd, int result, int error) {
@@ -115,6 +122,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error) {
             policy_established(&c->policy);
         else
             c->policy.established = false;
+        tally_born(c);
         born_cured(c);
     }
     if (now)

@@ -22,6 +22,10 @@ void shim_prepare(struct conn *c, const struct policy_action *action, int fd);
 /* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
 bool shim_special(const struct out *o);
 
+/* Where c->evidence is there, before a write: statistics may have to let go of the
+ * lock first.  The connection again, locked, or NULL. */
+struct conn *shim_tally(struct conn *c, int fd);
+
 /* ---- behind gathered bytes (shim_gathered.c) -------------------------- */
 
 /* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE.

@@ -16,6 +16,7 @@
 #include "nested.h"
 #include "real.h"
 #include "shim_parts.h"
+#include "tally.h"
 #include "ticker.h"
 #include "verbose.h"
 
@@ -124,6 +125,8 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
     c->counts.messages += action->new_message;
     c->counts.bursts += action->burst;
     c->counts.suspected += action->suspected;
+    if (UNLIKELY(c->evidence != NULL))
+        tally_written(c, action);
 }
 
 /* No input was seen: did none come, or is it read where we cannot see it? */
@@ -177,6 +180,8 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
             n->bursts -= action->burst;
             n->suspected -= action->suspected;
             n->held -= action->how == WRITE_MORE;
+            if (UNLIKELY(c->evidence != NULL))
+                tally_unsent(c, action);
             if (held && !c->held)
                 ticker_watch(c);
             STORE(&c->held, held);
@@ -191,6 +196,8 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
 static void established(struct conn *c) {
     conn_lock(c);
     policy_established(&c->policy);
+    if (UNLIKELY(!c->evidence))
+        tally_born(c); /* connected by a write (TCP Fast Open) */
     conn_unlock(c);
 }
 
@@ -312,13 +319,24 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     return sent;
 }
 
+static void nothing_left(struct conn *c) {
+    conn_lock(c);
+    if (c->evidence)
+        tally_unsent(c, NULL);
+    conn_unlock(c);
+}
+
 /* Where nothing is to be done before the call, the call comes first: so a bad
  * vector or message is the kernel's to refuse (EFAULT), not ours to follow. */
 static ssize_t write_and_look(struct conn *c, const struct out *o) {
+    uint32_t reads = c->counts.reads;
     conn_unlock(c);
     ssize_t sent = shim_forward(o);
-    if (sent <= 0)
+    if (sent <= 0) {
+        if (UNLIKELY(LOAD(&c->evidence) != NULL))
+            nothing_left(c);
         return sent;
+    }
     conn_lock(c);
     hold_join_turn(c);
     struct policy_limits limits = shim_limits();
@@ -326,6 +344,8 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     struct policy_action action = shim_decide(c, &limits, &w);
     shim_account(c, &action, (size_t)sent);
     policy_established(&c->policy);
+    if (UNLIKELY(c->counts.reads != reads)) /* another thread has read the answer already */
+        policy_input(&c->policy, 1, 0);
     conn_unlock(c);
     return sent;
 }
@@ -349,6 +369,11 @@ ssize_t shim_write(const struct out *o) {
         int error = shim_take_error(c);
         conn_unlock(c);
         return shim_fail(error, o->flags);
+    }
+    if (UNLIKELY(c->evidence != NULL)) {
+        c = shim_tally(c, o->fd);
+        if (!c)
+            return shim_forward(o);
     }
     if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
         return write_and_look(c, o);

@@ -26,6 +26,21 @@ static inline void spin_lock(uint32_t *lock) {
     }
 }
 
+/* Never waits: false when another thread has it. */
+static inline bool spin_trylock(uint32_t *lock) {
+    self.depth++;
+    self.spinning = lock;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t seen = LOAD(lock);
+    bool taken = (seen & 3) != 0 && seen >> 18 == fork_generation;
+    if (!taken && __atomic_compare_exchange_n(lock, &seen, lock_my_word() | 1, false,
+                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return true;
+    self.spinning = NULL;
+    self.depth--;
+    return false;
+}
+
 static inline void spin_unlock(uint32_t *lock) {
     __atomic_store_n(lock, lock_free_word(), __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -9,7 +9,9 @@
 #include "kernel.h"
 #include "log.h"
 #include "raw.h"
+#include "segment.h"
 #include "spin.h"
+#include "tally.h"
 
 struct totals {
     struct conn_counts counts64; /* the 64-bit ones: bytes */
@@ -27,13 +29,24 @@ void stats_program(const char *name) {
     program = name;
 }
 
-static void add(struct totals *t, const struct conn *c, int fd) {
+const char *stats_program_name(void) {
+    return program;
+}
+
+/* Data segments sent, asked where somebody wants to know. */
+static uint32_t segments_of(const struct conn *c, int fd) {
+    struct kernel_segments segments;
+    if ((!config()->report && !c->evidence) || config()->quiet || c->listener ||
+        c->counts.writes + c->counts.reads == 0 || kernel->segments(fd, &segments) != 0)
+        return 0;
+    return segments.segments_out;
+}
+
+static void add(struct totals *t, const struct conn *c, uint32_t segments) {
     const struct conn_counts *n = &c->counts;
     if (c->listener || n->writes + n->reads == 0)
         return;
-    struct kernel_segments segments;
-    if (config()->report && !config()->quiet && kernel->segments(fd, &segments) == 0)
-        t->segments += segments.segments_out;
+    t->segments += segments;
     t->connections++;
     t->dark += c->policy.dark;
     t->counts64.bytes += n->bytes;
@@ -52,13 +65,35 @@ static void add(struct totals *t, const struct conn *c, int fd) {
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
+    uint32_t segments = segments_of(c, fd);
+    if (c->evidence)
+        tally_ends(c, segments);
     spin_lock(&totals_lock);
-    add(&ended, c, fd);
+    add(&ended, c, segments);
     spin_unlock(&totals_lock);
 }
 
 static void add_living(struct conn *c, void *totals) {
-    add(totals, c, c->fd);
+    add(totals, c, segments_of(c, c->fd));
+}
+
+static void end_living(struct conn *c, void *unused) {
+    (void)unused;
+    if (c->evidence && !c->listener)
+        tally_ends(c, segments_of(c, c->fd));
+}
+
+static void move_living(struct conn *c, void *unused) {
+    (void)unused;
+    if (c->evidence)
+        tally_moves(c);
+}
+
+void stats_process_ends(bool replaced) {
+    if (!segment_now())
+        return;
+    fds_each(replaced ? move_living : end_living, NULL);
+    segment_ends(!replaced);
 }
 
 static void field(struct text *t, const char *name, uint64_t n) {

@@ -16,9 +16,14 @@ void stats_connection_ends(struct conn *c, int fd);
 /* Write the report where UNSTALL_REPORT says; nothing without it. */
 void stats_report(void);
 
+/* The segment: what has not been moved there yet.  `replaced`: the connections live
+ * on in the program that replaces this one. */
+void stats_process_ends(bool replaced);
+
 /* In the child of a fork: its own totals start at zero. */
 void stats_forked(void);
 
 void stats_program(const char *name);
+const char *stats_program_name(void);
 
 #endif

@@ -170,8 +170,7 @@ static const struct {
     const char *name;
     enum config_result wanted;
 } names[] = {
-    {"UNSTALL_QUICKACK", CONFIG_LATER}, {"UNSTALL_ARMS", CONFIG_LATER},
-    {"UNSTALL_STATS", CONFIG_LATER},    {"UNSTALL_MODES", CONFIG_UNKNOWN},
+    {"UNSTALL_QUICKACK", CONFIG_LATER}, {"UNSTALL_MODES", CONFIG_UNKNOWN},
     {"UNSTALL_", CONFIG_UNKNOWN},       {"UNSTALL_mode", CONFIG_UNKNOWN},
     {"UNSTALL_WINDOW", CONFIG_UNKNOWN},
 };

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "control.h"
+
+#include <string.h>
+
+#include "../segment/control.h"
+#include "clock.h"
+#include "config.h"
+#include "log.h"
+#include "shim.h"
+#include "spin.h"
+
+_Static_assert((int)SEGMENT_MODES == (int)MODE_COUNT && (int)SEGMENT_MODE_AUTO == (int)MODE_AUTO,
+               "the modes of the segment are ours");
+_Static_assert((int)ARM_WEIGHT_MAX == (int)CONTROL_WEIGHT_MAX &&
+                   (int)WINDOW_MIN_US == (int)CONTROL_WINDOW_MIN_US &&
+                   (int)WINDOW_MAX_US == (int)CONTROL_WINDOW_MAX_US,
+               "the limits of the control block are ours");
+
+enum { UNFINISHED_NS = 1000000000 };
+
+uint32_t control_seen;
+
+static uint32_t lock;                   /* of what follows; never waited for */
+static bool kept;                       /* the three below are set */
+static enum mode started_mode;          /* what CONTROL_KEEP stands for */
+static uint32_t started_window;         /* ... and window 0 */
+static struct segment_control in_force; /* also what a fork's segment begins with */
+static uint32_t odd;                    /* a sequence that somebody has not finished */
+static uint64_t odd_since;
+
+static void keep_start(void) {
+    const struct config *now = config();
+    if (kept)
+        return;
+    kept = true;
+    started_mode = now->mode;
+    started_window = now->window_us;
+    in_force = (struct segment_control){.version = CONTROL_VERSION, .mode = CONTROL_KEEP};
+    in_force.arm_count = now->arms.count;
+    in_force.assignment = now->arms.assignment;
+    in_force.seed = now->arms.seed;
+    memcpy(in_force.arm_mode, now->arms.mode, sizeof(in_force.arm_mode));
+    memcpy(in_force.arm_weight, now->arms.weight, sizeof(in_force.arm_weight));
+}
+
+void control_begins(struct segment *s) {
+    keep_start();
+    in_force.sequence = 0;
+    STORE(&control_seen, 0);
+    s->control = in_force;
+}
+
+static void warn(const char *wrong) {
+    static bool told;
+    if (told)
+        return;
+    told = true;
+    TEXT(line, 300);
+    text_add(&line, "the control block of the statistics segment holds ");
+    text_add(&line, wrong);
+    text_add(&line, "; ignored");
+    log_line(&line);
+}
+
+static void look_at_unfinished(uint32_t sequence) {
+    uint64_t now = clock_now();
+    if (sequence != odd) {
+        odd = sequence;
+        odd_since = now;
+    } else if (now - odd_since > UNFINISHED_NS) {
+        warn("what somebody began to write and never finished");
+    }
+}
+
+static void publish(const struct segment_control *c) {
+    struct config next = *config();
+    struct arms arms = {c->arm_count, c->assignment, c->seed, {0}, {0}};
+    memcpy(arms.mode, c->arm_mode, sizeof(arms.mode));
+    memcpy(arms.weight, c->arm_weight, sizeof(arms.weight));
+    next.mode = c->mode == CONTROL_KEEP ? started_mode : (enum mode)c->mode;
+    next.window_us = c->window_us ? c->window_us : started_window;
+    next.killed = c->killed != 0;
+    if (!arms_equal(&arms, &next.arms)) {
+        next.arms = arms;
+        next.experiment++;
+    }
+    config_publish(&next);
+}
+
+/* True: another configuration is in force. */
+static bool adopt(struct segment *s) {
+    struct segment_control c;
+    if (segment_control_read(&s->control, &c) != 0) {
+        look_at_unfinished(LOAD(&s->control.sequence));
+        return false;
+    }
+    STORE(&control_seen, c.sequence);
+    const char *wrong = segment_control_wrong(&c);
+    if (wrong) {
+        warn(wrong);
+        return false;
+    }
+    in_force = c;
+    publish(&c);
+    return true;
+}
+
+void control_look(void) {
+    struct segment *s = segment_now();
+    if (!s || config()->quiet || !spin_trylock(&lock))
+        return;
+    bool adopted = adopt(s);
+    uint32_t sequence = control_seen;
+    spin_unlock(&lock);
+    if (!adopted)
+        return;
+    shim_sweep(PUSH_MODE);
+    const struct config *now = config();
+    STORE(&s->header.mode, (uint32_t)(now->killed ? MODE_OFF : now->mode));
+    STORE(&s->header.window_us, now->window_us);
+    STORE_RELEASE(&s->header.control_seen, sequence);
+}

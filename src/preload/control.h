@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Live configuration: what a tool writes into the segment's control block is
+ * adopted when a message starts, and at each tick of the window's thread.
+ *
+ * What makes no sense is ignored with one warning, and so is a block that
+ * somebody never finished writing.
+ */
+#ifndef UNSTALL_CONTROL_H
+#define UNSTALL_CONTROL_H
+
+#include "segment.h"
+
+extern uint32_t control_seen; /* the last sequence that was looked at */
+
+/* Cheap: has somebody written since we looked? */
+static inline bool control_changed(void) {
+    struct segment *s = segment_now();
+    return s && UNLIKELY(LOAD(&s->control.sequence) != LOAD(&control_seen));
+}
+
+/* Adopt it: publish the configuration and sweep all connections.  Not under any
+ * lock. */
+void control_look(void);
+
+/* The block of a new segment says what is in force. */
+void control_begins(struct segment *s);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "segment.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "clock.h"
+#include "config.h"
+#include "control.h"
+#include "raw.h"
+#include "segment_file.h"
+#include "spin.h"
+#include "stats.h"
+
+#if defined(__x86_64__)
+enum { MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { MACHINE = EM_AARCH64 };
+#endif
+
+enum { KERNEL_SIGSET = 8, PAGE = 4096 };
+
+struct segment *segment_mapped;
+uint32_t segment_state;
+
+static uint32_t lock;                       /* of all that follows */
+static uint32_t rows_used;                  /* row 0 included */
+static uint64_t last_serial;                /* of the records */
+static uint32_t records_used;               /* ever handed out */
+static uint16_t ended[SEGMENT_CONNECTIONS]; /* a ring: records to be used again, oldest first */
+static uint32_t ended_first, ended_count;
+static bool closed; /* the process ends: none is handed out any more */
+
+/* ---- making it ------------------------------------------------------- */
+
+static uint64_t real_time_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void fill_header(struct segment *s, uint64_t started_ns) {
+    struct segment_header *h = &s->header;
+    const struct config *now = config();
+    h->version = SEGMENT_VERSION;
+    h->header_bytes = sizeof(*h);
+    h->bytes = SEGMENT_BYTES;
+    h->started_ns = started_ns;
+    h->started_monotonic_ns = clock_now();
+    h->pid = (uint32_t)raw0(SYS_getpid);
+    h->parent = (uint32_t)raw0(SYS_getppid);
+    h->mode = now->killed ? MODE_OFF : now->mode;
+    h->window_us = now->window_us;
+    h->machine = MACHINE;
+    long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
+    if (n <= 0)
+        strncpy(h->program, stats_program_name(), sizeof(h->program) - 1);
+    strncpy(h->library, UNSTALL_VERSION, sizeof(h->library) - 1);
+}
+
+static void make(void) {
+    uint64_t started_ns = real_time_ns();
+    struct segment *s = segment_file(config()->stats, started_ns);
+    if (!s) {
+        STORE_RELEASE(&segment_state, LIFE_REFUSED);
+        return;
+    }
+    fill_header(s, started_ns);
+    control_begins(s);
+    s->row[0] = (struct segment_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
+    segment_valid(&s->row[0].state);
+    rows_used = 1;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memcpy(s->header.magic, SEGMENT_MAGIC, sizeof(s->header.magic)); /* last: now it can be read */
+    STORE_RELEASE(&segment_mapped, s);
+    STORE_RELEASE(&segment_state, LIFE_THERE);
+}
+
+void segment_make(void) {
+    uint32_t none = LIFE_NONE;
+    if (!__atomic_compare_exchange_n(&segment_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return; /* who comes while another makes it counts later */
+    /* a handler may neither find it half made nor jump out of here */
+    uint64_t all = ~UINT64_C(0), before = 0;
+    int saved = errno;
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    make();
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    errno = saved;
+}
+
+/* ---- rows and records ------------------------------------------------ */
+
+void segment_valid(uint32_t *state) {
+    STORE_RELEASE(state, (uint32_t)SEGMENT_VALID);
+}
+
+static bool same_row(const struct segment_row *a, const struct segment_row *b) {
+    return a->role == b->role && a->arm == b->arm && a->mode == b->mode &&
+           memcmp(&a->endpoint, &b->endpoint, sizeof(a->endpoint)) == 0;
+}
+
+uint32_t segment_row(const struct segment_row *wanted) {
+    struct segment *s = segment_now();
+    if (!s)
+        return EVIDENCE_NONE;
+    spin_lock(&lock);
+    uint32_t i = closed ? SEGMENT_ROWS : 1;
+    while (i < rows_used && !same_row(&s->row[i], wanted))
+        i++;
+    if (i >= SEGMENT_ROWS) {
+        i = 0;
+        STORE(&s->header.lost_rows, s->header.lost_rows + 1);
+    } else if (i == rows_used) {
+        struct segment_row *row = &s->row[i];
+        STORE(&row->state, (uint32_t)SEGMENT_BEING_WRITTEN);
+        row->role = wanted->role;
+        row->arm = wanted->arm;
+        row->mode = wanted->mode;
+        row->endpoint = wanted->endpoint;
+        segment_valid(&row->state);
+        rows_used++;
+    }
+    spin_unlock(&lock);
+    return i;
+}
+
+uint32_t segment_record(void) {
+    struct segment *s = segment_now();
+    if (!s)
+        return EVIDENCE_NONE;
+    uint32_t i = EVIDENCE_NONE;
+    spin_lock(&lock);
+    if (records_used < SEGMENT_CONNECTIONS && !closed) {
+        i = records_used++;
+    } else if (ended_count && !closed) {
+        i = ended[ended_first];
+        ended_first = (ended_first + 1) % SEGMENT_CONNECTIONS;
+        ended_count--;
+    } else {
+        STORE(&s->header.lost_connections, s->header.lost_connections + 1);
+    }
+    uint64_t serial = i == EVIDENCE_NONE ? 0 : ++last_serial;
+    spin_unlock(&lock);
+    if (i == EVIDENCE_NONE)
+        return i;
+    struct segment_connection *r = &s->connection[i];
+    STORE(&r->state, (uint32_t)SEGMENT_BEING_WRITTEN);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    memset((char *)r + sizeof(r->state), 0, sizeof(*r) - sizeof(r->state));
+    r->serial = serial;
+    return i;
+}
+
+void segment_record_ended(uint32_t record) {
+    spin_lock(&lock);
+    if (ended_count < SEGMENT_CONNECTIONS)
+        ended[(ended_first + ended_count++) % SEGMENT_CONNECTIONS] = (uint16_t)record;
+    spin_unlock(&lock);
+}
+
+/* ---- forks and the end ----------------------------------------------- */
+
+void segment_forked(void) {
+    struct segment *parents = segment_mapped;
+    segment_mapped = NULL;
+    if (segment_state != LIFE_REFUSED)
+        segment_state = LIFE_NONE;
+    rows_used = records_used = ended_first = ended_count = 0;
+    closed = false;
+    last_serial = 0;
+    if (parents)
+        raw2(SYS_munmap, parents, SEGMENT_BYTES);
+}
+
+/* A process that shares our memory without being a thread of it (a raw clone)
+ * may end; we do not. */
+static struct segment *of_this_process(void) {
+    struct segment *s = segment_now();
+    return s && s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
+}
+
+/* Pages that nothing was written to go back to the system, so that what stays of
+ * a process that has ended is small: MADV_REMOVE makes a hole, read as zeros. */
+static void give_back(void *from, void *to) {
+    uintptr_t first = ((uintptr_t)from + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t last = (uintptr_t)to & ~(uintptr_t)(PAGE - 1);
+    if (first < last)
+        raw3(SYS_madvise, first, last - first, MADV_REMOVE);
+}
+
+void segment_ends(bool gives_back) {
+    struct segment *s = of_this_process();
+    if (!s)
+        return;
+    STORE(&s->header.ended_monotonic_ns, clock_now());
+    if (!gives_back || config()->quiet)
+        return;
+    spin_lock(&lock);
+    closed = true;
+    spin_unlock(&lock);
+    give_back(&s->shard[rows_used], &s->shard[SEGMENT_ROWS]);
+    give_back(&s->connection[records_used], &s->connection[SEGMENT_CONNECTIONS]);
+    uint32_t modules = SEGMENT_MODULES, patterns = SEGMENT_PATTERNS;
+    while (modules && LOAD_ACQUIRE(&s->module[modules - 1].state) == SEGMENT_FREE)
+        modules--;
+    give_back(&s->module[modules], &s->module[SEGMENT_MODULES]);
+    while (patterns && LOAD_ACQUIRE(&s->pattern[patterns - 1].state) == SEGMENT_FREE)
+        patterns--;
+    give_back(&s->pattern[patterns], &s->pattern[SEGMENT_PATTERNS]);
+}
+
+void segment_goes_on(void) {
+    struct segment *s = of_this_process();
+    if (s)
+        STORE(&s->header.ended_monotonic_ns, 0);
+}

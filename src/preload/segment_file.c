@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Making the file of the segment.  Whatever is wrong costs one line of warning
+ * and the statistics, never the host: no page of the file may be missing when
+ * somebody counts (SIGBUS), and no writeback may block him (so tmpfs alone).
+ */
+#include "segment_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "log.h"
+#include "raw.h"
+
+enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+/* One line for a whole family of processes: a fork inherits that it was said. */
+static void warn(const char *directory, const char *what, int error) {
+    static bool told;
+    if (told)
+        return;
+    told = true;
+    TEXT(line, 900);
+    text_add(&line, "UNSTALL_STATS=");
+    text_add_n(&line, directory, strnlen(directory, 300));
+    text_add(&line, ": ");
+    text_add(&line, what);
+    if (error) {
+        text_add(&line, " (errno ");
+        text_number(&line, -error);
+        text_add(&line, ")");
+    }
+    text_add(&line, "; no statistics");
+    log_line(&line);
+}
+
+/* What is wrong with the directory, or NULL. */
+static const char *refused(int fd) {
+    struct stat st;
+    struct statfs fs;
+#ifdef SYS_newfstatat
+    long error = raw4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
+#else
+    long error = raw2(SYS_fstat, fd, &st);
+#endif
+    if (error || raw2(SYS_fstatfs, fd, &fs) != 0)
+        return "cannot be looked at";
+    if (st.st_uid != (uid_t)raw0(SYS_geteuid) || (st.st_mode & OTHERS_WRITE))
+        return "expected a directory of the process's own user that nobody else may write to, as "
+               "\"mkdir -m 700 /dev/shm/unstall\" makes it";
+    if (fs.f_type != TMPFS_MAGIC)
+        return "expected a directory on tmpfs, as those below /dev/shm are: elsewhere writing "
+               "pages back to a disk could block the program";
+    return NULL;
+}
+
+/* A directory of that name itself, no symbolic link. */
+static int open_directory(const char *directory) {
+    int fd = (int)raw4(SYS_openat, AT_FDCWD, directory,
+                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd >= 0) {
+        const char *wrong = refused(fd);
+        if (!wrong)
+            return fd;
+        warn(directory, wrong, 0);
+        raw1(SYS_close, fd);
+        return -EACCES;
+    }
+    if (fd == -ENOENT)
+        warn(directory, "there is no such directory, make one by \"mkdir -m 700\"", 0);
+    else if (fd == -ENOTDIR || fd == -ELOOP)
+        warn(directory, "expected a directory, and no symbolic link to one", 0);
+    else
+        warn(directory, "cannot be opened", fd);
+    return fd;
+}
+
+/* Beyond this limit fallocate(2) would raise SIGXFSZ in the host. */
+static bool limit_allows(void) {
+    struct rlimit limit;
+    return raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
+           limit.rlim_cur >= (rlim_t)SEGMENT_BYTES;
+}
+
+static struct segment *map(int fd, const char *directory) {
+    long error = limit_allows() ? raw4(SYS_fallocate, fd, 0, 0, SEGMENT_BYTES) : -EFBIG;
+    if (error == 0) {
+        long p = raw6(SYS_mmap, 0, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (p >= 0 || p <= -4096)
+            return (struct segment *)p;
+        error = p;
+    }
+    if (error == -ENOSPC)
+        warn(directory, "the file system has no room for a segment (4 MiB)", 0);
+    else
+        warn(directory, "no room for a segment (4 MiB) can be reserved there", (int)error);
+    return NULL;
+}
+
+static void name_of(struct text *name, uint64_t started_ns) {
+    static const char digits[] = "0123456789abcdef";
+    char hex[17] = {0};
+    for (int i = 0; i < 16; i++)
+        hex[i] = digits[started_ns >> (60 - 4 * i) & 15];
+    text_number(name, raw0(SYS_getpid));
+    text_add(name, "-");
+    text_add(name, hex);
+    text_add(name, SEGMENT_SUFFIX);
+}
+
+struct segment *segment_file(const char *path, uint64_t started_ns) {
+    TEXT(directory, 4096);
+    text_add(&directory, path);
+    while (directory.used > 1 && directory.at[directory.used - 1] == '/')
+        directory.at[--directory.used] = '\0'; /* "link/" would follow the link */
+    int at = open_directory(directory.at);
+    if (at < 0)
+        return NULL;
+    TEXT(name, 64);
+    name_of(&name, started_ns);
+    struct segment *s = NULL;
+    int fd = (int)raw4(SYS_openat, at, name.at, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC,
+                       0600);
+    if (fd < 0) {
+        warn(path, "no file can be made there", fd);
+    } else {
+        raw2(SYS_fchmod, fd, 0600); /* whatever the umask took away */
+        s = map(fd, path);
+        if (!s)
+            raw3(SYS_unlinkat, at, name.at, 0);
+        raw1(SYS_close, fd);
+    }
+    raw1(SYS_close, at);
+    return s;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "tally.h"
+
+#include <string.h>
+
+#include "address.h"
+#include "clock.h"
+#include "control.h"
+#include "kernel.h"
+#include "segment.h"
+
+enum { MOVE_AFTER = 64 };
+
+/* ---- birth, and its place in the segment ------------------------------ */
+
+void tally_born(struct conn *c) {
+    if (evidence_begin(c))
+        c->epoch = 0; /* its arm, and with it its mode, is to be settled */
+}
+
+/* The addresses of both ends: asked once a connection. */
+static bool know_ends(struct conn *c, struct evidence *e) {
+    struct sockaddr_storage peer = {0}, local = {0};
+    if (e->ends_known)
+        return true;
+    if (config()->quiet || kernel->name(c->fd, true, &peer) != 0 ||
+        kernel->name(c->fd, false, &local) != 0)
+        return false;
+    address_of(&peer, &e->peer);
+    address_of(&local, &e->local);
+    e->ends_known = true;
+    return true;
+}
+
+void tally_first_sight(struct conn *c) {
+    struct sockaddr_storage peer;
+    if (!config()->quiet && kernel->name(c->fd, true, &peer) == 0)
+        evidence_begin(c);
+}
+
+static enum segment_role role_of(const struct conn *c) {
+    return c->origin == ORIGIN_ACCEPTED ? ROLE_LISTENER
+           : c->origin == ORIGIN_SOCKET ? ROLE_DESTINATION
+                                        : ROLE_UNKNOWN;
+}
+
+/* Where nobody knows who called whom, the lower port is the service's. */
+static const struct segment_address *endpoint_of(const struct conn *c, const struct evidence *e) {
+    bool local = c->origin == ORIGIN_ACCEPTED ||
+                 (c->origin == ORIGIN_FOREIGN && e->local.port < e->peer.port);
+    return local ? &e->local : &e->peer;
+}
+
+static void begin_record(const struct conn *c, struct evidence *e, const struct segment_row *row) {
+    e->record = segment_record();
+    if (e->record == EVIDENCE_NONE)
+        return;
+    struct segment_connection *r = &segment_now()->connection[e->record];
+    r->row = e->row;
+    r->cookie = c->cookie;
+    r->born_ns = e->born;
+    r->peer = e->peer;
+    r->local = e->local;
+    r->arm = row->arm;
+    r->mode = row->mode;
+    r->first_write_us = UINT32_MAX;
+    segment_valid(&r->state);
+}
+
+/* The first bytes: from now on it counts among its kind. */
+static void take_place(struct conn *c, struct evidence *e) {
+    if (!segment_now())
+        return;
+    bool known = know_ends(c, e);
+    struct segment_row row = {
+        .role = (uint8_t)role_of(c),
+        .arm = e->experiment == config()->experiment ? e->arm : NO_ARM,
+        .mode = c->policy.mode,
+    };
+    if (known)
+        row.endpoint = *endpoint_of(c, e);
+    e->row = segment_row(&row);
+    begin_record(c, e, &row);
+    segment_add(e, COUNT_CONNECTIONS, 1);
+}
+
+/* ---- moving counts ---------------------------------------------------- */
+
+static const struct {
+    uint16_t offset; /* in struct conn_counts */
+    uint16_t counter;
+} moved[] = {
+#define MOVED(field, counter) \
+    { offsetof(struct conn_counts, field), COUNT_##counter }
+    MOVED(writes, WRITES),
+    MOVED(reads, READS),
+    MOVED(messages, MESSAGES),
+    MOVED(turns, TURNS),
+    MOVED(bursts, BURSTS),
+    MOVED(held, HELD),
+    MOVED(gathered, GATHERED),
+    MOVED(late_pushes, LATE_PUSHES),
+    MOVED(mispredicted, MISPREDICTED),
+    MOVED(pushes[PUSH_WAIT], PUSH_WAIT),
+    MOVED(pushes[PUSH_READ], PUSH_READ),
+    MOVED(pushes[PUSH_WRITE], PUSH_WRITE),
+    MOVED(pushes[PUSH_CLOSE], PUSH_CLOSE),
+    MOVED(pushes[PUSH_PROCESS], PUSH_PROCESS),
+    MOVED(pushes[PUSH_WINDOW], PUSH_WINDOW),
+    MOVED(pushes[PUSH_MODE], PUSH_MODE),
+    MOVED(pushes[PUSH_DARK], PUSH_DARK),
+    MOVED(pushes[PUSH_APPLICATION], PUSH_APPLICATION),
+#undef MOVED
+};
+
+/* What evidence.c has found, which is counted from the connection's beginning. */
+static void move_found(struct evidence *e, uint64_t *counter) {
+    for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+        if (UNLIKELY(e->found[i] != e->told_found[i])) {
+            __atomic_fetch_add(&counter[COUNT_SUSPECTS + i], e->found[i] - e->told_found[i],
+                               __ATOMIC_RELAXED);
+            e->told_found[i] = e->found[i];
+        }
+}
+
+static uint64_t found(const struct evidence *e, enum segment_counter what) {
+    return e->found[what - COUNT_SUSPECTS];
+}
+
+/* Only what has changed is added.  A failed write is taken back after it was
+ * counted, and may have been moved by then: so the difference has a sign. */
+static void move_counts(struct conn *c, struct evidence *e) {
+    struct segment *s = segment_now();
+    e->since_moved = 0;
+    if (!s)
+        return;
+    uint32_t row = e->row == EVIDENCE_NONE ? 0 : e->row;
+    uint64_t *counter = s->shard[row][thread_tag() % SEGMENT_SHARDS].counter;
+    for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+        uint32_t now = *(const uint32_t *)((const char *)&c->counts + moved[i].offset);
+        uint32_t *told = (uint32_t *)((char *)&e->told + moved[i].offset);
+        if (now != *told) {
+            __atomic_fetch_add(&counter[moved[i].counter], (uint64_t)(int32_t)(now - *told),
+                               __ATOMIC_RELAXED);
+            *told = now;
+        }
+    }
+    __atomic_fetch_add(&counter[COUNT_BYTES], c->counts.bytes - e->told.bytes, __ATOMIC_RELAXED);
+    e->told.bytes = c->counts.bytes;
+    if (e->small_writes != e->small_told)
+        __atomic_fetch_add(&counter[COUNT_SMALL_WRITES],
+                           (uint64_t)(int32_t)(e->small_writes - e->small_told), __ATOMIC_RELAXED);
+    e->small_told = e->small_writes;
+    if (UNLIKELY(c->policy.dark && !e->dark_told)) {
+        e->dark_told = true;
+        __atomic_fetch_add(&counter[COUNT_DARK], 1, __ATOMIC_RELAXED);
+    }
+    move_found(e, counter);
+    if (e->record == EVIDENCE_NONE)
+        return;
+    struct segment_connection *r = &s->connection[e->record];
+    STORE(&r->messages, (uint64_t)c->counts.messages);
+    STORE(&r->bursts, (uint64_t)c->counts.bursts);
+    STORE(&r->writes, (uint64_t)c->counts.writes);
+    STORE(&r->bytes, c->counts.bytes);
+    STORE(&r->stalls_proved, found(e, COUNT_STALLS_PROVED));
+    STORE(&r->stalls_suspected, found(e, COUNT_STALLS_SUSPECTED));
+    STORE(&r->stalls_cured, found(e, COUNT_STALLS_CURED));
+    STORE(&r->stall_ns, found(e, COUNT_STALL_NS));
+    STORE(&r->stall_bound_ns, found(e, COUNT_STALL_BOUND_NS));
+    STORE(&r->peer_stalls, found(e, COUNT_PEER_STALLS));
+}
+
+static void move_sometimes(struct conn *c, struct evidence *e) {
+    if (++e->since_moved >= MOVE_AFTER)
+        move_counts(c, e);
+}
+
+/* ---- times ------------------------------------------------------------ */
+
+static struct segment_shard *shard_of(struct segment *s, const struct evidence *e) {
+    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % SEGMENT_SHARDS];
+}
+
+static void count_first_write(const struct conn *c, struct evidence *e, uint64_t began) {
+    struct segment *s = segment_now();
+    e->wrote = true;
+    if (!s)
+        return;
+    uint64_t ns = began - e->born;
+    segment_add(e, COUNT_FIRST_WRITES, 1);
+    segment_add(e, COUNT_FIRST_WRITE_NS, ns);
+    if (e->record == EVIDENCE_NONE)
+        return;
+    uint64_t us = ns / 1000;
+    STORE(&s->connection[e->record].first_write_us,
+          us < UINT32_MAX ? (uint32_t)us : UINT32_MAX - 1);
+    STORE(&s->connection[e->record].cookie, c->cookie);
+}
+
+static void count_answer(struct evidence *e, uint64_t began) {
+    struct segment *s = segment_now();
+    uint64_t ns = began - e->input_at;
+    e->input_at = 0;
+    if (!s)
+        return;
+    struct segment_shard *shard = shard_of(s, e);
+    __atomic_fetch_add(&shard->counter[COUNT_ANSWERS], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shard->counter[COUNT_ANSWER_NS], ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shard->answer[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1,
+                       __ATOMIC_RELAXED);
+}
+
+static void count_exchange(struct evidence *e, uint64_t ns) {
+    struct segment *s = segment_now();
+    if (!s)
+        return;
+    struct segment_shard *shard = shard_of(s, e);
+    __atomic_fetch_add(&shard->counter[COUNT_EXCHANGES], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shard->counter[COUNT_EXCHANGE_NS], ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shard->exchange[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1,
+                       __ATOMIC_RELAXED);
+    if (e->record == EVIDENCE_NONE)
+        return;
+    struct segment_connection *r = &s->connection[e->record];
+    uint16_t *coarse = &r->exchange[histogram_bucket_of(ns, COARSE_STEPS)];
+    STORE(&r->exchanges, r->exchanges + 1);
+    STORE(&r->exchange_ns, r->exchange_ns + ns);
+    if (ns > r->exchange_longest_ns)
+        STORE(&r->exchange_longest_ns, ns);
+    if (*coarse != UINT16_MAX)
+        STORE(coarse, (uint16_t)(*coarse + 1));
+}
+
+/* The open message is over: how many small writes was it? */
+static void count_burst(struct evidence *e, unsigned small) {
+    if (small >= 2)
+        segment_add(e,
+                    small == 2   ? COUNT_BURSTS_2
+                    : small == 3 ? COUNT_BURSTS_3
+                    : small < 8  ? COUNT_BURSTS_4_7
+                                 : COUNT_BURSTS_8,
+                    1);
+}
+
+/* ---- what happens ------------------------------------------------------ */
+
+static bool nothing_to_do_outside(void) {
+    return !segment_wanted() && !control_changed();
+}
+
+void tally_catch_up(void) {
+    segment_meets_tcp();
+    if (control_changed())
+        control_look();
+}
+
+bool tally_write_begins(struct conn *c) {
+    struct evidence *e = c->evidence;
+    if (UNLIKELY(!nothing_to_do_outside()))
+        return false;
+    if (c->policy.message_bytes)
+        return true; /* in the middle of one */
+    if (UNLIKELY(e->row == EVIDENCE_NONE))
+        take_place(c, e);
+    e->message_began = clock_now();
+    return true;
+}
+
+/* Where the call comes first, its answer may be read by another thread before the
+ * write is accounted for: an exchange whose message begins and ends at once. */
+static void answered_early(struct evidence *e) {
+    if (e->early)
+        e->input_at = e->early_input;
+    e->early = 0;
+}
+
+void tally_written(struct conn *c, const struct policy_action *action) {
+    struct evidence *e = c->evidence;
+    uint64_t began = e->early ? e->early : e->message_began;
+    e->small_writes += action->small_write;
+    if (action->new_message && began) {
+        if (UNLIKELY(!e->wrote))
+            count_first_write(c, e, began);
+        if (e->input_at)
+            count_answer(e, began);
+    }
+    answered_early(e);
+    move_sometimes(c, e);
+}
+
+void tally_unsent(struct conn *c, const struct policy_action *action) {
+    struct evidence *e = c->evidence;
+    if (action)
+        e->small_writes -= action->small_write;
+    if (c->policy.message_bytes == 0)
+        e->message_began = 0;
+    answered_early(e);
+}
+
+bool tally_input(struct conn *c) {
+    struct evidence *e = c->evidence;
+    if (e->message_began == 0 && e->input_at) { /* more of the same input */
+        move_sometimes(c, e);
+        return nothing_to_do_outside();
+    }
+    if (UNLIKELY(e->row == EVIDENCE_NONE))
+        take_place(c, e);
+    uint64_t now = clock_now();
+    if (e->message_began) {
+        count_exchange(e, now - e->message_began);
+        count_burst(e, c->policy.small_writes);
+    }
+    if (e->message_began && c->policy.message_bytes == 0) {
+        e->early = e->message_began;
+        e->early_input = now;
+    } else {
+        e->input_at = now;
+    }
+    e->message_began = 0;
+    move_counts(c, e);
+    return nothing_to_do_outside();
+}
+
+void tally_moves(struct conn *c) {
+    move_counts(c, c->evidence);
+}
+
+void tally_ends(struct conn *c, uint32_t segments) {
+    struct evidence *e = c->evidence;
+    struct segment *s = segment_now();
+    if (!s || e->ended || c->counts.writes + c->counts.reads == 0)
+        return;
+    if (e->row == EVIDENCE_NONE)
+        take_place(c, e);
+    e->ended = true;
+    move_counts(c, e);
+    count_burst(e, c->policy.small_writes);
+    segment_add(e, COUNT_SEGMENTS, segments);
+    segment_add(e, COUNT_CONNECTIONS_ENDED, 1);
+    if (e->record == EVIDENCE_NONE)
+        return;
+    struct segment_connection *r = &s->connection[e->record];
+    STORE(&r->segments, (uint64_t)segments);
+    STORE(&r->ended_ns, clock_now());
+    segment_record_ended(e->record);
+}
+
+/* ---- arms -------------------------------------------------------------- */
+
+static bool settle_arm(struct conn *c, struct evidence *e, const struct config *now) {
+    static uint64_t serial;
+    if (e->arm_known)
+        return true;
+    struct arms_key key = {.peer = &e->peer, .listener = &e->local};
+    if (now->arms.count) {
+        if (!know_ends(c, e))
+            return false;
+        key.listener = endpoint_of(c, e);
+        key.serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+        e->arm = (uint8_t)arms_choose(&now->arms, &key);
+    }
+    e->arm_known = true;
+    e->experiment = now->experiment;
+    return true;
+}
+
+bool tally_mode(struct conn *c, const struct config *now, enum mode *mode) {
+    struct evidence *e = c->evidence;
+    bool settled = settle_arm(c, e, now);
+    bool takes_part = e->arm != NO_ARM && e->experiment == now->experiment;
+    *mode = takes_part ? (enum mode)now->arms.mode[e->arm] : now->mode;
+    return settled;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The control block of a segment: read by both sides, written by tools.
+ *
+ * A tool reads the block, changes what it wants and writes it back:
+ *
+ *     struct segment_control c;
+ *     segment_control_read(&segment->control, &c);
+ *     c.mode = SEGMENT_MODE_OFF;
+ *     segment_control_write(fd, &c);
+ *
+ * and may then wait until header.control_seen is what the write returned.
+ */
+#ifndef UNSTALL_SEGMENT_CONTROL_H
+#define UNSTALL_SEGMENT_CONTROL_H
+
+#include "segment.h"
+
+enum {
+    CONTROL_WEIGHT_MAX = 1000,
+    CONTROL_WINDOW_MIN_US = 500,
+    CONTROL_WINDOW_MAX_US = 100000,
+};
+
+/* One consistent copy.  0, or -EAGAIN: somebody is writing (or died at it). */
+int segment_control_read(const struct segment_control *block, struct segment_control *copy);
+
+/* What is wrong with a block, in a few words, or NULL. */
+const char *segment_control_wrong(const struct segment_control *c);
+
+/* Write everything of `c` but its sequence into the segment that `fd` (open for
+ * reading and writing) leads to, under flock(2).  The new sequence (> 0), or
+ * -errno: -EINVAL: `c` or the file is no such thing; -EWOULDBLOCK: another tool
+ * has kept the lock for a second.  In control_write.c, for tools alone. */
+int64_t segment_control_write(int fd, const struct segment_control *c);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "control.h"
+
+enum { LOCK_TRIES = 100, LOCK_WAIT_NS = 10000000 };
+
+/* The header and the control block, which begin the file. */
+enum { BEGINNING = offsetof(struct segment, row) };
+
+static int lock(int fd) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -errno;
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
+    }
+    return -EWOULDBLOCK;
+}
+
+/* A sequence lock's writer.  One who died at it has left the sequence odd. */
+static uint32_t write_block(struct segment_control *block, const struct segment_control *c) {
+    uint32_t odd = __atomic_load_n(&block->sequence, __ATOMIC_RELAXED) | 1;
+    __atomic_store_n(&block->sequence, odd, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    struct segment_control next = *c;
+    next.sequence = odd;
+    memcpy(block, &next, sizeof(next));
+    uint32_t even = odd + 1 ? odd + 1 : 2; /* 0: never written */
+    __atomic_store_n(&block->sequence, even, __ATOMIC_RELEASE);
+    return even;
+}
+
+static int64_t write_mapped(int fd, const struct segment_control *c) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || st.st_size < (off_t)SEGMENT_BYTES)
+        return -EINVAL;
+    struct segment *s = mmap(NULL, BEGINNING, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (s == MAP_FAILED)
+        return -errno;
+    int64_t result = -EINVAL;
+    if (memcmp(s->header.magic, SEGMENT_MAGIC, sizeof(s->header.magic)) == 0 &&
+        s->header.version == SEGMENT_VERSION)
+        result = write_block(&s->control, c);
+    munmap(s, BEGINNING);
+    return result;
+}
+
+int64_t segment_control_write(int fd, const struct segment_control *c) {
+    if (segment_control_wrong(c))
+        return -EINVAL;
+    int error = lock(fd);
+    if (error)
+        return error;
+    int64_t result = write_mapped(fd, c);
+    flock(fd, LOCK_UN);
+    return result;
+}
