@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall explain: finds the stalls in what people already have.
+ */
+#include "explain.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+
+/* ---- what kind of file ----------------------------------------------- */
+
+enum kind { KIND_CAPTURE, KIND_PACKED, KIND_TEXT, KIND_EMPTY, KIND_UNREADABLE };
+
+static enum kind kind_of_magic(const unsigned char m[4]) {
+    static const struct {
+        unsigned char bytes[4];
+        int length;
+        enum kind kind;
+    } known[] = {
+        {{0xa1, 0xb2, 0xc3, 0xd4}, 4, KIND_CAPTURE},
+        {{0xd4, 0xc3, 0xb2, 0xa1}, 4, KIND_CAPTURE},
+        {{0xa1, 0xb2, 0x3c, 0x4d}, 4, KIND_CAPTURE},
+        {{0x4d, 0x3c, 0xb2, 0xa1}, 4, KIND_CAPTURE},
+        {{0xa1, 0xb2, 0xcd, 0x34}, 4, KIND_CAPTURE},
+        {{0x34, 0xcd, 0xb2, 0xa1}, 4, KIND_CAPTURE},
+        {{0x0a, 0x0d, 0x0d, 0x0a}, 4, KIND_CAPTURE}, /* pcapng */
+        {{0x1f, 0x8b}, 2, KIND_PACKED},              /* gzip */
+        {{0x28, 0xb5, 0x2f, 0xfd}, 4, KIND_PACKED},  /* zstd */
+        {{0xfd, '7', 'z', 'X'}, 4, KIND_PACKED},     /* xz */
+        {{'B', 'Z', 'h'}, 3, KIND_PACKED},           /* bzip2 */
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (memcmp(m, known[i].bytes, (size_t)known[i].length) == 0)
+            return known[i].kind;
+    return KIND_TEXT;
+}
+
+/* Looks at the first bytes and gives them back: stdin may be a pipe. */
+static enum kind kind_of(FILE *in) {
+    unsigned char magic[4] = {0};
+    size_t n = fread(magic, 1, sizeof(magic), in);
+    if (n == 0)
+        return ferror(in) ? KIND_UNREADABLE : KIND_EMPTY;
+    enum kind kind = kind_of_magic(magic);
+    while (n > 0)
+        ungetc(magic[--n], in); /* four at once: glibc and musl both have room for them */
+    return kind;
+}
+
+/* ---- one file -------------------------------------------------------- */
+
+static int explain_open(FILE *in, const char *name, struct findings *f) {
+    errno = 0;
+    switch (kind_of(in)) {
+    case KIND_CAPTURE: f->source = SOURCE_CAPTURE; return explain_capture(in, name, f);
+    case KIND_TEXT: f->source = SOURCE_STRACE; return explain_strace(in, name, f);
+    case KIND_PACKED:
+        snprintf(f->stopped, NOTE_TEXT,
+                 "is compressed; unpack it on the way: zcat, zstdcat, xzcat or bzcat FILE | "
+                 "unstall explain -");
+        break;
+    case KIND_EMPTY: snprintf(f->stopped, NOTE_TEXT, "is empty"); break;
+    case KIND_UNREADABLE: snprintf(f->stopped, NOTE_TEXT, "%s", strerror(errno)); break;
+    }
+    fclose(in);
+    return -EINVAL;
+}
+
+static int explain_one(const char *name, struct json *json) {
+    bool standard = strcmp(name, "-") == 0;
+    FILE *in = standard ? stdin : fopen(name, "re");
+    if (!in)
+        return complain("%s: %s", name, strerror(errno));
+    struct findings f;
+    if (!findings_make(&f, SOURCE_CAPTURE))
+        return complain("%s: %s", name, strerror(ENOMEM));
+    const char *shown = standard ? "standard input" : name;
+    explain_open(in, shown, &f);
+    if (json)
+        explain_json(json, shown, &f);
+    else
+        explain_report(stdout, shown, &f);
+    int result = f.stopped[0] ? complain("%s: %s", shown, f.stopped) : 0;
+    findings_free(&f);
+    return result;
+}
+
+/* ---- the verb -------------------------------------------------------- */
+
+static int explain(int argc, char **argv) {
+    struct args a = args_begin(&verb_explain, argc, argv);
+    struct json json = json_begin(stdout);
+    bool as_json = false;
+    int files = 0, result = 0;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD)
+            argv[files++] = argv[a.at - 1]; /* words move to the front */
+        else if (args_flag(&a, "--json"))
+            as_json = true;
+        else
+            return args_unknown(&a);
+    }
+    if (files == 0)
+        return complain("no file: give a capture (pcap, pcapng) or a log of strace; try --help");
+    if (as_json)
+        json_array(&json, NULL);
+    for (int i = 0; i < files; i++) {
+        if (!as_json && i > 0)
+            putchar('\n');
+        int one = explain_one(argv[i], as_json ? &json : NULL);
+        result = one ? one : result;
+    }
+    if (as_json) {
+        json_array_end(&json);
+        json_end(&json);
+    }
+    int written = finish_output();
+    return result ? result : written;
+}
+
+const struct verb verb_explain = {
+    .name = "explain",
+    .summary = "find the stalls in a packet capture or a log of strace",
+    .usage = "[--json] FILE...",
+    .help =
+        "Reads what you already have, \"-\" for standard input; the kind is told by the content:\n"
+        "  a packet capture (pcap, pcapng), as of\n"
+        "      tcpdump -i any -s 128 -w FILE tcp port 80\n"
+        "  a log of strace with times, as of\n"
+        "      strace -f -tt -T -yy -o FILE -p PID      (-ttt and -r do as well)\n"
+        "Says which side writes in pieces, what the waits cost, where to look them up,\n"
+        "and what cures them. In a capture a stall is proved, in a log it is likely.\n\n"
+        "  --json     an array with an object for each file\n"
+        "  --help     this text\n\n"
+        "Ends with 0 if every file was read to its end, else with 125.\n",
+    .run = explain,
+};
