@@ -86,7 +86,7 @@ void conn_repair(struct conn *c) {
     if (c->lingering) { /* the parent sends the rest and closes; our copy would keep it open */
         kernel->close(c->fd);
         fds_set(c->fd, FDS_UNKNOWN);
-        c->lingering = false;
+        STORE(&c->lingering, false);
         STORE(&c->refs, 0);
     }
     STORE(&c->held, false);

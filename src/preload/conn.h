@@ -67,16 +67,15 @@ struct conn {
     uint8_t origin; /* enum conn_origin */
     bool listener : 1;
     bool mptcp : 1;
-    bool judged : 1;    /* the filters have been asked */
-    bool filtered : 1;  /* ... and exclude it: as if mode were off */
-    bool passed : 1;    /* was sent to another process, or to this one, by SCM_RIGHTS */
-    bool lingering : 1; /* closed by the application, gathered bytes still to send */
-    bool stuck : 1;     /* gathered bytes were let go, the kernel had no room */
-    bool held;          /* the kernel holds bytes because of our MSG_MORE */
-    bool draining;      /* a thread is blocked sending gathered bytes */
-    int kept_error;     /* errno of a send of our own, not yet told to the application */
-    uint32_t doubt;     /* the doubt epoch at which policy.nodelay was certain */
-    uint32_t idle_ticks;
+    bool judged : 1;     /* the filters have been asked */
+    bool filtered : 1;   /* ... and exclude it: as if mode were off */
+    bool passed : 1;     /* was sent to another process, or to this one, by SCM_RIGHTS */
+    bool stuck : 1;      /* gathered bytes were let go, the kernel had no room */
+    bool lingering;      /* closed by the application, gathered bytes still to send */
+    bool held;           /* the kernel holds bytes because of our MSG_MORE */
+    bool draining;       /* a thread is blocked sending gathered bytes */
+    int kept_error;      /* errno of a send of our own, not yet told to the application */
+    uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */
     uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */
     uint64_t held_tick;  /* the ticker's count when the hold or gathering began */
     const struct thread *turn_owner;

@@ -143,7 +143,8 @@ void hold_push(struct conn *c, enum push_cause cause) {
         c->counts.late_pushes++;
     }
     c->stuck = !gather_flush(c, 0);
-    c->policy.crowded |= c->stuck;
+    if (c->stuck)
+        policy_no_room(&c->policy);
     c->counts.pushes[cause]++;
 }
 

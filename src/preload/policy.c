@@ -11,6 +11,8 @@ enum {
     WINDOW_END_LIMIT = 16,
     PENDING_READ = 4096, /* a read that filled this much probably left something */
     GOES_ON = 2,
+    ANSWERED = 65536, /* bytes of a message that need not wait in the send buffer any more once
+                       * there is an answer; where they do, the next write finds no room */
 };
 
 const char *const mode_names[MODE_COUNT] = {"off",  "observe",  "nodelay",
@@ -132,8 +134,8 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
     action.burst = action.small_write && p->small_writes == 2;
     action.new_message = p->message_bytes == 0;
     add32(&p->message_bytes, w->bytes);
-    if (p->gather_limit && p->message_bytes > p->gather_limit)
-        p->crowded = true;
+    if (p->gather_limit && p->message_bytes > p->gather_limit && !p->crowded)
+        p->crowded = p->large = true;
     return action;
 }
 
@@ -187,6 +189,9 @@ void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->input_pending = bytes == asked && asked >= PENDING_READ;
     p->established = !p->refuses;
     p->one_way = false;
+    if (p->large && p->message_bytes <= ANSWERED) /* who answers has read it, as a rule */
+        p->crowded = false;
+    p->large = false;
     p->small_writes = 0;
     p->units = 0;
     p->smalls = 0;
@@ -212,6 +217,11 @@ void policy_met(struct policy *p, int error) {
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
         if (error == ends[i])
             policy_refuses(p);
+}
+
+void policy_no_room(struct policy *p) {
+    p->crowded = true;
+    p->large = false;
 }
 
 void policy_turn_begins(struct policy *p, bool quick) {

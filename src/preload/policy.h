@@ -50,6 +50,7 @@ struct policy {
     bool input_ever : 1;
     bool input_pending : 1; /* known: more input waits than the application has read */
     bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
+    bool large : 1;         /* ... only because this message is larger than what is gathered */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
     uint16_t gather_limit;  /* most bytes gathered in a message; 0: not known yet */
     uint8_t doubtful;       /* > 0: another process may have set TCP_NODELAY back: set it again */
@@ -127,6 +128,8 @@ void policy_established(struct policy *p);
 void policy_refuses(struct policy *p);
 /* Some call of the application has returned `error` (errno): is that the end of the sending side? */
 void policy_met(struct policy *p, int error);
+/* The kernel had no room for all of a write. */
+void policy_no_room(struct policy *p);
 /* `quick`: it goes on with a message after a wait that returned at once. */
 void policy_turn_begins(struct policy *p, bool quick);
 /* A turn ended in a way that teaches (at a wait, not by the window). */

@@ -135,7 +135,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
         conn_unlock(c);
         return sent;
     }
-    c->policy.crowded = true;
+    policy_no_room(&c->policy);
     if (shim_non_blocking(o)) {
         conn_unlock(c);
         return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);

@@ -162,7 +162,7 @@ static bool linger(struct conn *c, int fd) {
     }
     fds_set(fd, FDS_UNKNOWN);
     c->fd = own;
-    c->lingering = true;
+    STORE(&c->lingering, true);
     ticker_watch(c);
     return true;
 }

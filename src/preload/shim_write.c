@@ -172,7 +172,7 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
     if (still == c) {
         struct conn_counts *n = &c->counts;
         n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
-        c->policy.crowded = true;
+        policy_no_room(&c->policy);
         if (sent < 0) {
             policy_unsent(&c->policy, action, bytes);
             n->writes--;
