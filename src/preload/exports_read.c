@@ -19,17 +19,23 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
 }
 
 EXPORT ssize_t read(int fd, void *buffer, size_t bytes) {
+    if (shim_ignores_read(fd))
+        return REAL(read)(fd, buffer, bytes);
     struct conn *c = shim_read_begins(fd, false);
     return shim_read_ends(c, REAL(read)(fd, buffer, bytes), bytes);
 }
 ALSO(__read, read)
 
 EXPORT ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t size) {
+    if (shim_ignores_read(fd))
+        return REAL(__read_chk)(fd, buffer, bytes, size);
     struct conn *c = shim_read_begins(fd, false);
     return shim_read_ends(c, REAL(__read_chk)(fd, buffer, bytes, size), bytes);
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count) {
+    if (shim_ignores_read(fd))
+        return REAL(readv)(fd, iov, count);
     struct conn *c = shim_read_begins(fd, false);
     ssize_t got = REAL(readv)(fd, iov, count);
     return shim_read_ends(c, got, got > 0 && c ? iov_bytes(iov, (size_t)count) : 0);
@@ -43,24 +49,32 @@ EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset,
 ALSO(preadv64v2, preadv2)
 
 EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
+    if (shim_ignores_read(fd))
+        return REAL(recv)(fd, buffer, bytes, flags);
     struct conn *c = shim_read_begins(fd, dont_wait(flags));
     return shim_read_ends(c, REAL(recv)(fd, buffer, bytes, flags), bytes);
 }
 ALSO(__recv, recv)
 
 EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags) {
+    if (shim_ignores_read(fd))
+        return REAL(__recv_chk)(fd, buffer, bytes, size, flags);
     struct conn *c = shim_read_begins(fd, dont_wait(flags));
     return shim_read_ends(c, REAL(__recv_chk)(fd, buffer, bytes, size, flags), bytes);
 }
 
 EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
                         socklen_t *length) {
+    if (shim_ignores_read(fd))
+        return REAL(recvfrom)(fd, buffer, bytes, flags, address, length);
     struct conn *c = shim_read_begins(fd, dont_wait(flags));
     return shim_read_ends(c, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), bytes);
 }
 
 EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
                               struct sockaddr *address, socklen_t *length) {
+    if (shim_ignores_read(fd))
+        return REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length);
     struct conn *c = shim_read_begins(fd, dont_wait(flags));
     ssize_t got = REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length);
     return shim_read_ends(c, got, bytes);

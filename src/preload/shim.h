@@ -75,17 +75,12 @@ void shim_descriptors_arrive(const struct msghdr *message);
 
 /* Before a read that may block unless `dont_wait`.  The result goes to
  * shim_read_ends: NULL where fd is no connection of ours. */
-struct conn *shim_read_begins_slow(int fd, bool dont_wait);
-ssize_t shim_read_ends_slow(struct conn *c, ssize_t got, size_t asked);
+struct conn *shim_read_begins(int fd, bool dont_wait);
+ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked);
 
-static inline struct conn *shim_read_begins(int fd, bool dont_wait) {
-    if (LIKELY(self.turn == NULL) && LIKELY(!fds_conn(fds_word(fd))))
-        return NULL; /* no turn to end, no connection to learn of */
-    return shim_read_begins_slow(fd, dont_wait);
-}
-
-static inline ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
-    return LIKELY(c == NULL) ? got : shim_read_ends_slow(c, got, asked);
+/* No turn to end, and no connection to learn of: the read is none of our business. */
+static inline bool shim_ignores_read(int fd) {
+    return LIKELY(self.turn == NULL) && LIKELY(!fds_conn(fds_word(fd)));
 }
 
 /* Before something that writes to, or waits on, a descriptor by a way that we
