@@ -6,11 +6,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
+#include "obstacles.h"
 
 extern char **environ;
 
@@ -84,43 +84,24 @@ bool launch_option(struct launch *l, struct args *a) {
 
 /* ---- the program ----------------------------------------------------- */
 
-/* As execvp(3) looks for it; what was found and may not be run counts as found. */
-static int find_program(const char *name, char path[PATH_MAX]) {
-    struct stat st;
-    if (strchr(name, '/')) {
-        int n = snprintf(path, PATH_MAX, "%s", name);
-        if (n >= PATH_MAX)
-            return -ENAMETOOLONG;
-        return stat(path, &st) == 0 ? 0 : -errno;
-    }
-    const char *list = getenv("PATH");
-    if (!list)
-        list = "/bin:/usr/bin";
-    int error = -ENOENT;
-    while (name[0]) {
-        const char *colon = strchrnul(list, ':');
-        const char *folder = colon == list ? "." : list;
-        int length = colon == list ? 1 : (int)(colon - list);
-        int n = snprintf(path, PATH_MAX, "%.*s/%s", length, folder, name);
-        if (n < PATH_MAX && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-            if (access(path, X_OK) == 0)
-                return 0;
-            error = -EACCES;
-        }
-        if (!*colon)
-            break;
-        list = colon + 1;
-    }
-    return error;
+/* As env(1) ends. */
+static int exit_code(int error) {
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 }
 
-static int cannot_run(const char *what, int error) {
-    if (error == ENOENT || error == ENOTDIR) {
-        complain("%s: no such program; give its path, or look at $PATH", what);
-        return EXIT_NOT_FOUND;
-    }
-    complain("%s: cannot be run: %s", what, strerror(error));
-    return EXIT_NOT_RUN;
+static int cannot_run(const struct program *p, int error) {
+    const char *name = p->file[0] ? p->file : p->name;
+    char lead[PATH_MAX + 64] = "";
+    if (p->script[0]) /* it is there, but what its first line names is not */
+        snprintf(lead, sizeof(lead), "%s: is a script for ", p->script);
+    if (exit_code(error) == EXIT_NOT_FOUND)
+        complain("%s%s: no such program; %s", lead, name,
+                 p->script[0]        ? "install it, or mend the first line"
+                 : strchr(name, '/') ? "look at the path"
+                                     : "give its path, or look at $PATH");
+    else
+        complain("%s%s: cannot be run: %s", lead, name, strerror(error));
+    return exit_code(error);
 }
 
 /* ---- LD_PRELOAD ------------------------------------------------------ */
@@ -157,23 +138,59 @@ static int preload(const char *library) {
 
 /* ---- going ----------------------------------------------------------- */
 
+/* Where a preload cannot work, the user learns it now, and not from a program that
+ * is as slow as before. */
+static int preflight(const struct launch *l, const char *library) {
+    struct elf_facts program, ours;
+    struct obstacles found;
+    if (elf_facts(library, &ours) != 0 || !ours.elf)
+        return complain("%s: no shared library; build and install it again", library);
+    if (l->force || elf_facts(l->program.file, &program) != 0)
+        return 0;
+    obstacles_find(&found, &l->program, &program, &ours);
+    const struct obstacle *first = obstacles_first(&found);
+    if (!first)
+        return 0;
+    bool through = l->program.script[0] && first->kind != OBSTACLE_CLEARED;
+    complain("%s%s%s: %s; %s (--force goes on nevertheless)", l->argv[0],
+             through ? ", run by " : "", through ? l->program.file : "", first->reason,
+             first->instead);
+    return first->kind == OBSTACLE_NO_LINKER ? EXIT_NOT_FOUND : EXIT_OWN;
+}
+
 int launch_prepare(struct launch *l) {
     if (!l->argv || !l->argv[0])
         return complain("no program given; try --help");
-    int error = find_program(l->argv[0], l->path);
+    int error = program_find(&l->program, l->argv[0]);
     if (error)
-        return cannot_run(l->argv[0], -error);
+        return cannot_run(&l->program, -error);
     const char *library = launch_library(l);
-    return library ? preload(library) : EXIT_OWN;
+    if (!library)
+        return EXIT_OWN;
+    int refused = preflight(l, library);
+    return refused ? refused : preload(library);
 }
 
 static int become(struct launch *l) {
-    execve(l->path, l->argv, environ);
+    if (!l->program.by_shell) {
+        execve(l->program.path, l->argv, environ);
+        return errno;
+    }
+    size_t count = 0;
+    while (l->argv[count])
+        count++;
+    char **words = calloc(count + 2, sizeof(*words)), shell[] = "/bin/sh";
+    if (!words)
+        return ENOMEM;
+    words[0] = shell;
+    words[1] = l->program.path;
+    memcpy(words + 2, l->argv + 1, (count - 1) * sizeof(*words));
+    execve(shell, words, environ);
     return errno;
 }
 
 int launch_exec(struct launch *l) {
-    return cannot_run(l->argv[0], become(l));
+    return cannot_run(&l->program, become(l));
 }
 
 static volatile sig_atomic_t child_now;
@@ -202,7 +219,7 @@ pid_t launch_spawn(struct launch *l) {
     close(ends[0]);
     if (n == sizeof(error)) {
         waitpid(child, NULL, 0);
-        return -cannot_run(l->argv[0], error);
+        return -cannot_run(&l->program, error);
     }
     child_now = child;
     struct sigaction go_on = {.sa_handler = pass_on, .sa_flags = SA_RESTART};

@@ -14,17 +14,17 @@
 #ifndef UNSTALL_CLI_LAUNCH_H
 #define UNSTALL_CLI_LAUNCH_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "common.h"
+#include "program.h"
 
 struct launch {
-    char **argv;         /* the program and its arguments, NULL behind them */
-    const char *library; /* --library; NULL: found */
-    bool force;          /* --force: go on where a preload seems not to work */
-    char path[PATH_MAX]; /* launch_prepare: where the program was found */
+    char **argv;            /* the program and its arguments, NULL behind them */
+    const char *library;    /* --library; NULL: found */
+    bool force;             /* --force: go on where a preload seems not to work */
+    struct program program; /* launch_prepare: what was found */
 };
 
 /* Is the present option one of those that all launching verbs share (they are
