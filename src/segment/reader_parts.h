@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between the files of the reader.
+ */
+#ifndef UNSTALL_SEGMENT_READER_PARTS_H
+#define UNSTALL_SEGMENT_READER_PARTS_H
+
+#include "reader.h"
+
+void reader_fail(struct reader_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Word by word, each loaded whole and with acquire, so that what is behind a `state` is
+ * as new as the state.  `bytes` and both places are multiples of eight. */
+void reader_copy(void *to, const void *from, size_t bytes);
+
+/* Memory for what `want` says.  Before the file is touched: nothing is allocated
+ * where a SIGBUS may jump away. */
+bool reader_make_room(struct reader_segment *r, unsigned want);
+
+/* Fill r from the mapped file: only what is valid, and made sound. */
+void reader_take(struct reader_segment *r, const struct segment *s, unsigned want);
+
+#endif

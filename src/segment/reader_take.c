@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The snapshot: what is valid is copied, and what was copied is made sound.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader_parts.h"
+
+bool reader_make_room(struct reader_segment *r, unsigned want) {
+    if (want & READ_ROWS && !(r->rows = calloc(SEGMENT_ROWS, sizeof(*r->rows))))
+        return false;
+    if (want & READ_CONNECTIONS &&
+        !(r->connections = calloc(SEGMENT_CONNECTIONS, sizeof(*r->connections))))
+        return false;
+    if (want & READ_PATTERNS && (!(r->modules = calloc(SEGMENT_MODULES, sizeof(*r->modules))) ||
+                                 !(r->patterns = calloc(SEGMENT_PATTERNS, sizeof(*r->patterns)))))
+        return false;
+    return true;
+}
+
+/* Whatever a file says there is of a thing, no more than there is room for it. */
+#define AT_MOST(r, value, most) \
+    do {                        \
+        if ((value) > (most)) { \
+            (value) = (most);   \
+            (r)->oddities++;    \
+        }                       \
+    } while (0)
+
+static void end_string(char *text, size_t size) {
+    text[size - 1] = '\0';
+    size_t length = strlen(text);
+    memset(text + length, 0, size - length);
+}
+
+static uint32_t state_of(const uint32_t *state) {
+    return __atomic_load_n(state, __ATOMIC_ACQUIRE);
+}
+
+/* ---- rows ------------------------------------------------------------ */
+
+static void sound_address(struct reader_segment *r, struct segment_address *a) {
+    a->unused = 0;
+    if (a->family == AF_INET) {
+        memset(a->address + 4, 0, sizeof(a->address) - 4);
+    } else if (a->family != AF_INET6) {
+        if (a->family)
+            r->oddities++;
+        memset(a, 0, sizeof(*a));
+    }
+}
+
+static void sound_kind(struct reader_segment *r, uint8_t *arm, uint8_t *mode) {
+    if (*arm != 0xff && *arm >= SEGMENT_ARMS) {
+        *arm = 0xff;
+        r->oddities++;
+    }
+    AT_MOST(r, *mode, SEGMENT_MODES);
+}
+
+static void add_shard(struct reader_tally *t, const struct segment_shard *shard) {
+    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
+        t->counter[i] += __atomic_load_n(&shard->counter[i], __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        t->exchange[i] += __atomic_load_n(&shard->exchange[i], __ATOMIC_RELAXED);
+        t->answer[i] += __atomic_load_n(&shard->answer[i], __ATOMIC_RELAXED);
+    }
+}
+
+/* 28 bytes each: by half words. */
+static void copy_row(struct segment_row *to, const struct segment_row *from) {
+    uint32_t *halves = (uint32_t *)to;
+    const uint32_t *shared = (const uint32_t *)from;
+    for (size_t i = 0; i < sizeof(*to) / sizeof(*halves); i++)
+        halves[i] = __atomic_load_n(&shared[i], __ATOMIC_RELAXED);
+}
+
+static void take_rows(struct reader_segment *r, const struct segment *s) {
+    for (unsigned i = 0; i < SEGMENT_ROWS; i++) {
+        if (state_of(&s->row[i].state) != SEGMENT_VALID)
+            continue;
+        struct reader_row *row = &r->rows[r->row_count];
+        memset(row, 0, sizeof(*row));
+        row->index = i;
+        copy_row(&row->id, &s->row[i]);
+        row->id.unused = 0;
+        AT_MOST(r, row->id.role, ROLE_DESTINATION);
+        sound_kind(r, &row->id.arm, &row->id.mode);
+        sound_address(r, &row->id.endpoint);
+        for (unsigned k = 0; k < SEGMENT_SHARDS; k++)
+            add_shard(&row->tally, &s->shard[i][k]);
+        r->row_count++;
+    }
+}
+
+/* ---- connections ----------------------------------------------------- */
+
+static bool sound_connection(struct reader_segment *r, struct segment_connection *c) {
+    if (c->serial == 0 || c->row >= SEGMENT_ROWS) {
+        r->oddities++;
+        return false;
+    }
+    sound_kind(r, &c->arm, &c->mode);
+    sound_address(r, &c->peer);
+    sound_address(r, &c->local);
+    return true;
+}
+
+static int by_serial(const void *a, const void *b) {
+    uint64_t x = ((const struct segment_connection *)a)->serial;
+    uint64_t y = ((const struct segment_connection *)b)->serial;
+    return x < y ? -1 : x > y;
+}
+
+static void take_connections(struct reader_segment *r, const struct segment *s) {
+    for (unsigned i = 0; i < SEGMENT_CONNECTIONS; i++) {
+        const struct segment_connection *shared = &s->connection[i];
+        struct segment_connection *c = &r->connections[r->connection_count];
+        reader_copy(c, shared, sizeof(*c));
+        /* The record may have been given to another connection while it was copied. */
+        if (c->state != SEGMENT_VALID || state_of(&shared->state) != SEGMENT_VALID ||
+            __atomic_load_n(&shared->serial, __ATOMIC_ACQUIRE) != c->serial)
+            continue;
+        if (sound_connection(r, c))
+            r->connection_count++;
+    }
+    qsort(r->connections, r->connection_count, sizeof(*r->connections), by_serial);
+}
+
+/* ---- call sites ------------------------------------------------------ */
+
+static void take_modules(struct reader_segment *r, const struct segment *s) {
+    for (unsigned i = 0; i < SEGMENT_MODULES; i++) {
+        if (state_of(&s->module[i].state) != SEGMENT_VALID)
+            continue;
+        struct segment_module *m = &r->modules[r->module_count];
+        reader_copy(m, &s->module[i], sizeof(*m));
+        end_string(m->path, sizeof(m->path));
+        AT_MOST(r, m->build_id_bytes, SEGMENT_BUILD_ID);
+        if (m->start >= m->end)
+            r->oddities++;
+        else
+            r->module_count++;
+    }
+}
+
+static void sound_pattern(struct reader_segment *r, struct segment_pattern *p) {
+    if (p->row >= SEGMENT_ROWS) {
+        p->row = 0;
+        r->oddities++;
+    }
+    for (unsigned i = 0; i < SEGMENT_OCCURRENCES; i++) {
+        if (p->occurrence[i].state != SEGMENT_VALID) {
+            memset(&p->occurrence[i], 0, sizeof(p->occurrence[i]));
+            continue;
+        }
+        for (unsigned k = 0; k < 2; k++) {
+            AT_MOST(r, p->occurrence[i].write[k].stack_bytes, SEGMENT_STACK);
+            AT_MOST(r, p->occurrence[i].write[k].register_count, SEGMENT_REGISTERS);
+        }
+    }
+}
+
+static void take_patterns(struct reader_segment *r, const struct segment *s) {
+    for (unsigned i = 0; i < SEGMENT_PATTERNS; i++) {
+        if (state_of(&s->pattern[i].state) != SEGMENT_VALID)
+            continue;
+        struct segment_pattern *p = &r->patterns[r->pattern_count++];
+        reader_copy(p, &s->pattern[i], sizeof(*p));
+        sound_pattern(r, p);
+    }
+}
+
+/* ---- all ------------------------------------------------------------- */
+
+void reader_take(struct reader_segment *r, const struct segment *s, unsigned want) {
+    reader_copy(&r->header, &s->header, sizeof(r->header));
+    end_string(r->header.program, sizeof(r->header.program));
+    end_string(r->header.library, sizeof(r->header.library));
+    AT_MOST(r, r->header.mode, SEGMENT_MODES);
+    reader_copy(&r->control, &s->control, sizeof(r->control));
+    AT_MOST(r, r->control.arm_count, SEGMENT_ARMS);
+    if (want & READ_ROWS)
+        take_rows(r, s);
+    if (want & READ_CONNECTIONS)
+        take_connections(r, s);
+    if (want & READ_PATTERNS) {
+        take_patterns(r, s);
+        take_modules(r, s); /* behind: a pattern's modules are there before it */
+    }
+}

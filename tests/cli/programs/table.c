@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "table.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME(constant, name, what) [COUNT_##constant] = name,
+static const char *const names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(NAME)};
+#undef NAME
+
+void table_begin(struct segment *s) {
+    memset(s, 0, sizeof(*s));
+    memcpy(s->header.magic, SEGMENT_MAGIC, sizeof(s->header.magic));
+    s->header.version = SEGMENT_VERSION;
+    s->header.header_bytes = sizeof(s->header);
+    s->header.bytes = SEGMENT_BYTES;
+    s->header.started_ns = UINT64_C(1767225600123000000); /* 2026-01-01 */
+    s->header.started_monotonic_ns = UINT64_C(1000000000);
+    s->header.ended_monotonic_ns = UINT64_C(13300000000);
+    s->header.pid = 4711;
+    s->header.parent = 1;
+    s->header.mode = SEGMENT_MODE_OBSERVE;
+    s->header.window_us = 1000;
+    s->header.machine = 62;
+    strcpy(s->header.program, "/usr/bin/python3");
+    strcpy(s->header.library, "0.1.0");
+    s->control.version = CONTROL_VERSION;
+    s->control.mode = CONTROL_KEEP;
+}
+
+static bool header(struct segment *s, const char *key, uint64_t n) {
+    struct segment_header *h = &s->header;
+    if (strcmp(key, "version") == 0)
+        h->version = (uint32_t)n;
+    else if (strcmp(key, "header_bytes") == 0)
+        h->header_bytes = (uint32_t)n;
+    else if (strcmp(key, "bytes") == 0)
+        h->bytes = n;
+    else if (strcmp(key, "pid") == 0)
+        h->pid = (uint32_t)n;
+    else if (strcmp(key, "mode") == 0)
+        h->mode = (uint32_t)n;
+    else if (strcmp(key, "started") == 0)
+        h->started_ns = n;
+    else if (strcmp(key, "began") == 0)
+        h->started_monotonic_ns = n;
+    else if (strcmp(key, "ended") == 0)
+        h->ended_monotonic_ns = n;
+    else if (strcmp(key, "stacks_off") == 0)
+        h->stacks_off = (uint32_t)n;
+    else if (strcmp(key, "lost_connections") == 0)
+        h->lost_connections = n;
+    else if (strcmp(key, "lost_rows") == 0)
+        h->lost_rows = n;
+    else
+        return false;
+    return true;
+}
+
+static void address(struct segment_address *a, unsigned family, const char *text, unsigned port) {
+    a->family = (uint8_t)(family == 6 ? AF_INET6 : family == 4 ? AF_INET : family);
+    a->port = (uint16_t)port;
+    if (family)
+        inet_pton(a->family, text, a->address);
+}
+
+static bool row(struct segment *s, const char *line) {
+    unsigned n, role, arm, mode, family, port;
+    char text[64];
+    if (sscanf(line, "row %u %u %u %u %u %63s %u", &n, &role, &arm, &mode, &family, text, &port) !=
+            7 ||
+        n >= SEGMENT_ROWS)
+        return false;
+    s->row[n].role = (uint8_t)role;
+    s->row[n].arm = (uint8_t)arm;
+    s->row[n].mode = (uint8_t)mode;
+    address(&s->row[n].endpoint, family, text, port);
+    s->row[n].state = SEGMENT_VALID;
+    return true;
+}
+
+static bool count(struct segment *s, const char *line) {
+    unsigned n;
+    char name[64];
+    uint64_t value;
+    if (sscanf(line, "count %u %63s %" SCNu64, &n, name, &value) != 3 || n >= SEGMENT_ROWS)
+        return false;
+    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
+        if (strcmp(names[i], name) == 0) {
+            for (unsigned k = 1; k < SEGMENT_SHARDS; k++)
+                s->shard[n][k].counter[i] += value / SEGMENT_SHARDS;
+            s->shard[n][0].counter[i] += value - value / SEGMENT_SHARDS * (SEGMENT_SHARDS - 1);
+            return true;
+        }
+    return false;
+}
+
+static bool times(struct segment *s, const char *line, bool exchange) {
+    unsigned n;
+    uint64_t ns, many;
+    if (sscanf(line, "%*s %u %" SCNu64 " %" SCNu64, &n, &ns, &many) != 3 || n >= SEGMENT_ROWS)
+        return false;
+    unsigned bucket = histogram_bucket_of(ns, HISTOGRAM_STEPS);
+    struct segment_shard *shard = &s->shard[n][ns % SEGMENT_SHARDS];
+    if (exchange) {
+        shard->exchange[bucket] += many;
+        shard->counter[COUNT_EXCHANGES] += many;
+        shard->counter[COUNT_EXCHANGE_NS] += ns * many;
+    } else {
+        shard->answer[bucket] += many;
+        shard->counter[COUNT_ANSWERS] += many;
+        shard->counter[COUNT_ANSWER_NS] += ns * many;
+    }
+    return true;
+}
+
+static bool connection(struct segment *s, const char *line) {
+    unsigned arm, mode, peer_port, local_port;
+    char peer[64], local[64];
+    uint64_t ns;
+    struct segment_connection c;
+    memset(&c, 0, sizeof(c));
+    if (sscanf(line,
+               "connection %" SCNu64 " %u %u %u %" SCNu64 " %" SCNu64 " %63s %u %63s %u %" SCNu64
+               " %" SCNu64,
+               &c.serial, &c.row, &arm, &mode, &c.born_ns, &c.ended_ns, peer, &peer_port, local,
+               &local_port, &c.exchanges, &ns) != 12)
+        return false;
+    c.arm = (uint8_t)arm;
+    c.mode = (uint8_t)mode;
+    address(&c.peer, 4, peer, peer_port);
+    address(&c.local, 4, local, local_port);
+    c.exchange_ns = ns * c.exchanges;
+    c.exchange_longest_ns = ns;
+    c.exchange[histogram_bucket_of(ns, COARSE_STEPS)] = (uint16_t)c.exchanges;
+    c.state = SEGMENT_VALID;
+    s->connection[c.serial % SEGMENT_CONNECTIONS] = c;
+    return true;
+}
+
+static bool module(struct segment *s, const char *line) {
+    struct segment_module m;
+    char id[2 * SEGMENT_BUILD_ID + 1], path[SEGMENT_PATH];
+    memset(&m, 0, sizeof(m));
+    if (sscanf(line, "module %" SCNx64 " %" SCNx64 " %" SCNx64 " %40s %159s", &m.start, &m.end,
+               &m.offset, id, path) != 5)
+        return false;
+    for (unsigned b; m.build_id_bytes < SEGMENT_BUILD_ID &&
+                     sscanf(id + (size_t)2 * m.build_id_bytes, "%2x", &b) == 1;)
+        m.build_id[m.build_id_bytes++] = (uint8_t)b;
+    strcpy(m.path, path);
+    m.state = SEGMENT_VALID;
+    for (unsigned i = 0; i < SEGMENT_MODULES; i++)
+        if (s->module[i].state == SEGMENT_FREE) {
+            s->module[i] = m;
+            return true;
+        }
+    return false;
+}
+
+static bool pattern(struct segment *s, const char *line) {
+    for (unsigned i = 0; i < SEGMENT_PATTERNS; i++) {
+        struct segment_pattern *p = &s->pattern[i];
+        if (p->state != SEGMENT_FREE)
+            continue;
+        p->state = SEGMENT_VALID;
+        return sscanf(line, "pattern %u %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                      &p->row, &p->caller[0], &p->caller[1], &p->count, &p->stalls,
+                      &p->stall_ns) == 6;
+    }
+    return false;
+}
+
+static bool bytes(struct segment *s, const char *line) {
+    size_t offset;
+    char hex[513];
+    if (sscanf(line, "bytes %zu %512s", &offset, hex) != 2)
+        return false;
+    unsigned b;
+    for (size_t i = 0; sscanf(hex + 2 * i, "%2x", &b) == 1; i++) {
+        if (offset + i >= sizeof(*s))
+            return false;
+        ((unsigned char *)s)[offset + i] = (unsigned char)b;
+    }
+    return true;
+}
+
+bool table_line(struct segment *s, const char *line) {
+    char word[32], key[32];
+    uint64_t n;
+    if (sscanf(line, "%31s", word) != 1 || word[0] == '#')
+        return true;
+    if (strcmp(word, "header") == 0)
+        return sscanf(line, "header %31s %" SCNu64, key, &n) == 2 && header(s, key, n);
+    if (strcmp(word, "program") == 0)
+        return sscanf(line, "program %159[^\n]", s->header.program) == 1;
+    if (strcmp(word, "library") == 0)
+        return sscanf(line, "library %31[^\n]", s->header.library) == 1;
+    if (strcmp(word, "row") == 0)
+        return row(s, line);
+    if (strcmp(word, "count") == 0)
+        return count(s, line);
+    if (strcmp(word, "exchange") == 0 || strcmp(word, "answer") == 0)
+        return times(s, line, word[0] == 'e');
+    if (strcmp(word, "connection") == 0)
+        return connection(s, line);
+    if (strcmp(word, "module") == 0)
+        return module(s, line);
+    if (strcmp(word, "pattern") == 0)
+        return pattern(s, line);
+    return strcmp(word, "bytes") == 0 && bytes(s, line);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fills a segment from lines of text, so that a test says what is in it:
+ *
+ *     header KEY NUMBER          version, pid, mode, started_ns, ...
+ *     program PATH | library VERSION
+ *     row N ROLE ARM MODE FAMILY ADDRESS PORT
+ *     count ROW NAME NUMBER      by the name in JSON, spread over the shards
+ *     exchange ROW NS COUNT | answer ROW NS COUNT
+ *     connection SERIAL ROW ARM MODE BORN ENDED PEER PORT LOCAL PORT EXCHANGES NS
+ *     module START END OFFSET BUILD-ID PATH
+ *     pattern ROW CALLER CALLER COUNT STALLS NS
+ *     bytes OFFSET HEX           damage
+ */
+#ifndef UNSTALL_TEST_TABLE_H
+#define UNSTALL_TEST_TABLE_H
+
+#include <stdbool.h>
+
+#include "segment.h"
+
+/* A sound one without rows. */
+void table_begin(struct segment *s);
+
+/* False: the line is wrong. */
+bool table_line(struct segment *s, const char *line);
+
+#endif
