@@ -141,11 +141,11 @@ struct conn *shim_find(int fd) {
 
 /* Statistics: a message may begin here. */
 struct conn *shim_tally(struct conn *c, int fd) {
-    if (tally_write_begins(c))
-        return c;
-    conn_unlock(c);
-    tally_catch_up();
-    c = shim_find(fd);
+    if (UNLIKELY(tally_pending())) {
+        conn_unlock(c);
+        tally_catch_up();
+        c = shim_find(fd);
+    }
     if (c && c->evidence)
         tally_write_begins(c);
     return c;
@@ -193,22 +193,28 @@ struct conn *shim_read_begins(int fd, bool dont_wait) {
     return fds_conn(word);
 }
 
+/* Lock held; released. */
+static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t got, size_t asked) {
+    if (c->epoch != config()->epoch)
+        shim_refresh(c);
+    tally_input(c);
+    policy_input(&c->policy, (size_t)got, asked);
+    conn_unlock(c);
+    if (UNLIKELY(tally_pending()))
+        tally_catch_up();
+    return got;
+}
+
 ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
     if (!c)
         return got;
     if (got > 0) {
-        bool done = true;
         conn_lock(c);
         c->counts.reads++;
-        if (UNLIKELY(c->evidence != NULL)) {
-            if (c->epoch != config()->epoch)
-                shim_refresh(c);
-            done = tally_input(c);
-        }
+        if (UNLIKELY(c->evidence != NULL))
+            return read_is_told(c, got, asked);
         policy_input(&c->policy, (size_t)got, asked);
         conn_unlock(c);
-        if (UNLIKELY(!done))
-            tally_catch_up();
     } else if (UNLIKELY(LOAD(&c->kept_error))) {
         conn_lock(c);
         int error = c->kept_error == EPIPE ? 0 : shim_take_error(c); /* EPIPE is a writer's */

@@ -245,8 +245,8 @@ static void count_burst(struct evidence *e, unsigned small) {
 
 /* ---- what happens ------------------------------------------------------ */
 
-static bool nothing_to_do_outside(void) {
-    return !segment_wanted() && !control_changed();
+bool tally_pending(void) {
+    return segment_wanted() || control_changed();
 }
 
 void tally_catch_up(void) {
@@ -255,16 +255,13 @@ void tally_catch_up(void) {
         control_look();
 }
 
-bool tally_write_begins(struct conn *c) {
+void tally_write_begins(struct conn *c) {
     struct evidence *e = c->evidence;
-    if (UNLIKELY(!nothing_to_do_outside()))
-        return false;
     if (c->policy.message_bytes)
-        return true; /* in the middle of one */
+        return; /* in the middle of one */
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
     e->message_began = clock_now();
-    return true;
 }
 
 /* Where the call comes first, its answer may be read by another thread before the
@@ -298,11 +295,11 @@ void tally_unsent(struct conn *c, const struct policy_action *action) {
     answered_early(e);
 }
 
-bool tally_input(struct conn *c) {
+void tally_input(struct conn *c) {
     struct evidence *e = c->evidence;
     if (e->message_began == 0 && e->input_at) { /* more of the same input */
         move_sometimes(c, e);
-        return nothing_to_do_outside();
+        return;
     }
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
@@ -319,7 +316,6 @@ bool tally_input(struct conn *c) {
     }
     e->message_began = 0;
     move_counts(c, e);
-    return nothing_to_do_outside();
 }
 
 void tally_moves(struct conn *c) {

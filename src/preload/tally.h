@@ -17,9 +17,11 @@
 #include "evidence.h"
 #include "policy.h"
 
-void tally_catch_up(void); /* no lock */
+/* What statistics need where no lock is held, their file and live configuration:
+ * is there any of it to do?  And doing it, without a lock. */
+bool tally_pending(void);
+void tally_catch_up(void);
 
-/* What statistics need where no lock is held: their file, live configuration. */
 static inline void tally_outside(void) {
     if (UNLIKELY(config()->stats != NULL))
         tally_catch_up();
@@ -30,15 +32,14 @@ void tally_born(struct conn *c);
 /* A connection that was not born in our sight, if it is connected. */
 void tally_first_sight(struct conn *c);
 
-/* Before a write: is it the first of a message?  False: there is something to do
- * without the lock first (tally_catch_up), then find the connection again. */
-bool tally_write_begins(struct conn *c);
+/* Before a write, which may be the first of a message. */
+void tally_write_begins(struct conn *c);
 /* The write is accounted for; or it failed (action: it was accounted for before). */
 void tally_written(struct conn *c, const struct policy_action *action);
 void tally_unsent(struct conn *c, const struct policy_action *action);
 
-/* Input has come; before policy_input().  False: tally_catch_up() afterwards. */
-bool tally_input(struct conn *c);
+/* Input has come; before policy_input(). */
+void tally_input(struct conn *c);
 
 /* What has been counted until now goes to the segment. */
 void tally_moves(struct conn *c);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "config.h"
+#include "control.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
@@ -178,6 +179,8 @@ static void *run(void *unused) {
         bool long_window = config()->window_us > LONGEST_TICK_US;
         sleep_us(calm >= CALM_AFTER && !tick.waits && !long_window ? CALM_TICK_US : tick_us());
         tick = (struct tick){.number = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED)};
+        if (control_changed())
+            control_look();
         list = look_at_all(list, &tick);
         calm = tick.expired ? 0 : calm + 1;
     }
