@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""unstall report --json: everything in a segment, in the form that the manual documents."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import AnsweringPeer, preload_env, unstall
+from segments import STALLING, make_segment, stats_folder
+
+TALKER = r"""
+import os, signal, socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+for _ in range(int(sys.argv[3])):
+    s.send(b"a" * 200)
+    s.send(b"b" * 100)
+    n = 0
+    while n < 200:
+        n += len(s.recv(200))
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def report(*words):
+    return json.loads(unstall("report", "--json", *words, check=True).stdout)
+
+
+def row_of(told, role):
+    return next(row for row in told["rows"] if row["role"] == role)
+
+
+def test_a_table_comes_back(tmp_path):
+    told = report(make_segment(tmp_path / "one.unstall", STALLING))
+    assert told["unstall"] and told["library"] == "0.1.0"
+    assert (told["pid"], told["program"], told["mode"], told["state"]) == \
+        (4711, "/usr/bin/python3", "observe", "ended")
+    assert told["started"] == "2026-01-01T00:00:00.123Z"
+    assert told["ran_ns"] == 12_300_000_000
+    row = row_of(told, "destination")
+    assert (row["endpoint"], row["arm"], row["mode"]) == ("127.0.0.1:8080", None, "observe")
+    assert (row["exchanges"], row["stalls_proved"], row["stall_ns"]) == (100, 96, 4_200_000_000)
+    assert row["exchange"]["steps"] == 32
+    assert [count for _, count in row["exchange"]["buckets"]] == [4, 96]
+    (connection,) = told["connections"]
+    assert (connection["peer"], connection["local"], connection["exchanges"]) == \
+        ("127.0.0.1:8080", "127.0.0.1:40000", 100)
+    assert connection["exchange"]["steps"] == 4
+
+
+def test_every_counter_of_the_format_is_there(tmp_path):
+    told = report(make_segment(tmp_path / "one.unstall", STALLING))
+    for name in ("connections", "held_writes", "pushes_application", "quickack_saved_ns", "first_write_ns"):
+        assert isinstance(row_of(told, "destination")[name], int)
+
+
+def test_the_processes_of_a_folder_add_up(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    make_segment(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225600000000000\n")
+    told = report(tmp_path)
+    assert [process["pid"] for process in told["processes"]] == [4712, 4711]
+    row = row_of(told, "destination")
+    assert (row["exchanges"], row["stalls_proved"]) == (200, 192)
+    assert [count for _, count in row["exchange"]["buckets"]] == [8, 192]
+
+
+@pytest.fixture(name="talker")
+def started_talker():
+    """A Python client that has made 20 exchanges of two small writes, and waits."""
+    with AnsweringPeer() as peer, stats_folder() as folder:
+        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target, "20"],
+                                   env=preload_env("observe", UNSTALL_STATS=folder), text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            assert process.stdout.readline() == "done\n"
+            yield process, folder, peer
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+
+def test_a_running_process_is_found_by_its_id(talker):
+    process, _, peer = talker
+    told = report(str(process.pid))
+    assert (told["pid"], told["state"]) == (process.pid, "runs")
+    assert told["program"].startswith("/usr/bin/python3")
+    row = row_of(told, "destination")
+    assert row["endpoint"] == f"127.0.0.1:{peer.port}"
+    assert (row["writes"], row["bursts"], row["exchanges"]) == (40, 20, 20)
+    assert sum(count for _, count in row["exchange"]["buckets"]) == 20
+    assert row["bytes"] == 20 * 300
+
+
+def test_a_killed_process_is_read_back_whole(talker):
+    process, folder, _ = talker
+    before = report(folder)["processes"][0]
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    after = report(folder)["processes"][0]
+    assert (before["state"], after["state"]) == ("runs", "killed")
+    assert after["ran_ns"] is None
+    assert (after["rows"], after["connections"]) == (before["rows"], before["connections"])
+
+
+def test_an_ended_process_says_so(talker):
+    process, folder, _ = talker
+    process.stdin.close()
+    process.wait(20)
+    assert report(folder)["processes"][0]["state"] == "ended"
