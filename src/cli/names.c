@@ -46,7 +46,7 @@ const char *address_text(const struct segment_address *a, char text[ENDPOINT_ROO
     return text;
 }
 
-const char *endpoint_text(const struct segment_row *row, char text[ENDPOINT_ROOM]) {
+const char *row_text(const struct segment_row *row, char text[ENDPOINT_ROOM]) {
     if (!row->endpoint.family)
         snprintf(text, ENDPOINT_ROOM, "other");
     else

@@ -22,7 +22,7 @@ const char *life_name(enum reader_life life);
 const char *address_text(const struct segment_address *a, char text[ENDPOINT_ROOM]);
 
 /* The endpoint of a row: the address, or "other". */
-const char *endpoint_text(const struct segment_row *row, char text[ENDPOINT_ROOM]);
+const char *row_text(const struct segment_row *row, char text[ENDPOINT_ROOM]);
 
 /* The last part of a path, what a terminal would obey replaced by '?'. */
 const char *base_text(const char *path, char *text, size_t size);

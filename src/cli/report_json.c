@@ -59,7 +59,7 @@ void json_rows(struct json *j, const struct reader_row *rows, size_t count, bool
         if (!merged)
             json_unsigned(j, "index", row->index);
         json_string(j, "role", role_name(&row->id));
-        json_string(j, "endpoint", endpoint_text(&row->id, text));
+        json_string(j, "endpoint", row_text(&row->id, text));
         arm(j, row->id.arm);
         json_string(j, "mode", mode_name(row->id.mode));
         for (unsigned k = 0; k < SEGMENT_COUNTERS; k++)
