@@ -33,8 +33,8 @@ static int service_of(const struct flow *f) {
 }
 
 static void show(const struct example *e, struct shown *out) {
-    endpoint_text(&e->writer, true, out->from);
-    endpoint_text(&e->peer, true, out->to);
+    packet_endpoint_text(&e->writer, true, out->from);
+    packet_endpoint_text(&e->peer, true, out->to);
     memcpy(out->number, e->number, sizeof(out->number));
     memcpy(out->at_ns, e->at_ns, sizeof(out->at_ns));
     memcpy(out->bytes, e->bytes, sizeof(out->bytes));
@@ -46,8 +46,8 @@ static void add_stalls(struct capture *c, const struct flow *f, int from, enum v
     int service = service_of(f);
     struct finding like = {
         .verdict = verdict, .by_server = from == service, .port = f->end[service].port};
-    endpoint_text(&f->end[service], true, like.service);
-    endpoint_text(&f->end[from], false, like.writer_host);
+    packet_endpoint_text(&f->end[service], true, like.service);
+    packet_endpoint_text(&f->end[from], false, like.writer_host);
     snprintf(like.writer, sizeof(like.writer), "%s",
              like.by_server ? like.service : like.writer_host);
     struct finding *row = findings_row(c->out, &like);
@@ -67,7 +67,7 @@ static void add_sender(struct capture *c, const struct flow *f, int from) {
         add_stalls(c, f, from, verdict);
     if (a->round_trips > a->overlaps) {
         if (c->round_trips == 0)
-            endpoint_text(&f->end[from], true, c->round_trip_writer);
+            packet_endpoint_text(&f->end[from], true, c->round_trip_writer);
         c->round_trips += a->round_trips;
         c->round_trips_ns += a->round_trips_ns;
     }

@@ -245,7 +245,8 @@ static bool is_ip4(const struct endpoint *e) {
     return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)e->address);
 }
 
-const char *endpoint_text(const struct endpoint *e, bool with_port, char text[ENDPOINT_TEXT]) {
+const char *packet_endpoint_text(const struct endpoint *e, bool with_port,
+                                 char text[ENDPOINT_TEXT]) {
     char address[INET6_ADDRSTRLEN] = "?", port[8] = "";
     bool four = is_ip4(e);
     inet_ntop(four ? AF_INET : AF_INET6, e->address + (four ? 12 : 0), address, sizeof(address));
