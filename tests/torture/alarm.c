@@ -4,6 +4,7 @@
  * interrupted.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,13 +28,16 @@ static void put_little(size_t bytes) {
 }
 
 static void on_alarm(int number) {
-    int saved = errno;
+    int saved = errno, cancel;
     (void)number;
+    /* send is a cancellation point: a thread that is being cancelled would end in here and stay busy */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (!__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) {
         for (int pieces = 1 + (int)below(&own_actor, 3); pieces > 0; pieces--)
             put_little(1 + below(&own_actor, 60));
         __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
     }
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
