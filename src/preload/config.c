@@ -18,6 +18,7 @@ void config_defaults(struct config *c) {
     memset(c, 0, sizeof(*c));
     c->mode = MODE_AUTO;
     c->children = true;
+    c->stacks = true;
     c->window_us = WINDOW_DEFAULT_US;
     c->small = SMALL_DEFAULT;
 }
@@ -159,6 +160,16 @@ static bool set_assignment(struct config *c, const char *value) {
     return false;
 }
 
+static bool set_quickack(struct config *c, const char *value) {
+    static const char *const names[] = {"off", "auto", "always"}; /* enum quickack_use */
+    for (uint8_t i = 0; i < ARRAY_SIZE(names); i++)
+        if (strcmp(value, names[i]) == 0) {
+            c->quickack = i;
+            return true;
+        }
+    return false;
+}
+
 static bool set_seed(struct config *c, const char *value) {
     int64_t n = number(value, strlen(value));
     c->arms.seed = (uint64_t)n;
@@ -198,6 +209,8 @@ static bool apply(struct config *c, const char *name, const char *value, const c
              set_target(&c->report, value))
     VARIABLE("UNSTALL_STATS", "the whole path of a directory, as in /dev/shm/unstall",
              set_stats(c, value))
+    VARIABLE("UNSTALL_STACKS", "0 or 1", set_switch(&c->stacks, value))
+    VARIABLE("UNSTALL_QUICKACK", "off, auto or always", set_quickack(c, value))
     VARIABLE("UNSTALL_ARMS", "up to 6 modes with weights from 1 to 1000, as in off:50,auto:50",
              arms_parse(&c->arms, value))
     VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener", set_assignment(c, value))
@@ -211,10 +224,6 @@ static bool apply(struct config *c, const char *name, const char *value, const c
 
 enum config_result config_set(struct config *c, const char *name, const char *value,
                               const char **expected) {
-    static const char *const later[] = {"UNSTALL_QUICKACK"};
-    for (size_t i = 0; i < ARRAY_SIZE(later); i++)
-        if (strcmp(name, later[i]) == 0)
-            return CONFIG_LATER;
     struct config before = *c;
     if (apply(c, name, value, expected))
         return CONFIG_OK;
@@ -286,10 +295,6 @@ static void warn(const char *name, const char *value, enum config_result result,
         text_add(&line, ": expected ");
         text_add(&line, expected);
         text_add(&line, "; using the default");
-    } else if (result == CONFIG_LATER) {
-        text_add(&line, "=");
-        text_add_n(&line, value, strnlen(value, 200));
-        text_add(&line, ": not available in this version; ignored");
     } else {
         text_add(&line, "=");
         text_add_n(&line, value, strnlen(value, 200));

@@ -16,6 +16,7 @@
 #include "arms.h"
 #include "base.h"
 #include "policy.h"
+#include "quickack.h"
 #include "text.h"
 
 enum {
@@ -57,6 +58,8 @@ struct config {
     const char *report;
     const char *log;
     const char *stats; /* the directory of the segment, or NULL */
+    uint8_t quickack;  /* enum quickack_use */
+    bool stacks;       /* who wrote the pieces may be kept (UNSTALL_STACKS) */
     bool killed;       /* by the control block: all connections go by `off` */
     bool gathers;      /* some connection may be, or has been, in mode coalesce */
     bool seed_given;   /* UNSTALL_SEED */
@@ -73,10 +76,10 @@ static inline const struct config *config(void) {
 
 void config_defaults(struct config *c);
 
-enum config_result { CONFIG_OK, CONFIG_BAD, CONFIG_UNKNOWN, CONFIG_LATER };
+enum config_result { CONFIG_OK, CONFIG_BAD, CONFIG_UNKNOWN };
 
 /* Set one variable ("UNSTALL_MODE", "cork").  On CONFIG_BAD `expected` says
- * which form is expected.  CONFIG_LATER: a name of a later version. */
+ * which form is expected. */
 enum config_result config_set(struct config *c, const char *name, const char *value,
                               const char **expected);
 

@@ -15,9 +15,11 @@
 #ifndef UNSTALL_EVIDENCE_H
 #define UNSTALL_EVIDENCE_H
 
+#include "../segment/segment.h"
 #include "config.h"
 #include "conn.h"
-#include "../segment/segment.h"
+#include "proof.h"
+#include "quickack.h"
 
 #define EVIDENCE_NONE UINT32_MAX
 enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };
@@ -49,11 +51,24 @@ struct evidence {
     /* Since the connection began, in the order of the segment: found[COUNT_x - COUNT_SUSPECTS]. */
     uint64_t found[EVIDENCE_COUNTERS];
     uint64_t told_found[EVIDENCE_COUNTERS]; /* what of it is in the segment already (tally.c) */
+    struct kernel_segments first_look;      /* at TCP_INFO, after the suspect write */
+    struct proof_times times;
+    bool suspect;         /* bytes were held when it was looked; the stall is not settled yet */
+    bool looked;          /* TCP_INFO was asked in this message */
+    bool cured;           /* this message was counted as cured */
+    uint8_t suspicion;    /* suspicious writes in this message */
+    uint8_t look_at;      /* after how many of them to look: where bytes were held before */
+    uint8_t look_next;    /* ... in the next message */
+    uint32_t first_write; /* where the stack of this message's first write is kept (stacks.c) */
+    uint32_t pattern;     /* of this message, in the segment; EVIDENCE_NONE: none */
+    uintptr_t caller;     /* return address of the first write of this message; 0: not known */
+    struct quickack quickack;
 };
 
 /* Does this configuration want it at all? */
 static inline bool evidence_wanted(const struct config *c) {
-    return c->stats != NULL || c->arms.count > 0 || c->mode == MODE_OBSERVE;
+    return c->stats != NULL || c->arms.count > 0 || c->mode == MODE_OBSERVE ||
+           c->quickack != QUICKACK_OFF;
 }
 
 /* Give c its evidence, if the configuration wants it and it has none.  Lock
@@ -65,5 +80,47 @@ void evidence_free(struct conn *c);
 
 /* In the child of a fork.  Lock held. */
 void evidence_repair(struct conn *c);
+
+/* ---- what is found (evidence.c); lock held, for all of these ---------- */
+
+/* A write of c, in whichever way it was made. */
+struct evidence_write {
+    int fd;
+    uint64_t bytes;
+    uintptr_t caller; /* return address of the exported call; 0: not known */
+};
+
+void evidence_writes_slow(struct conn *c);
+void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
+                         const struct evidence_write *w);
+void evidence_input_slow(struct conn *c);
+void evidence_ends_slow(struct conn *c, int fd);
+
+/* Before a write is made. */
+static inline void evidence_writes(struct conn *c) {
+    if (UNLIKELY(c->evidence != NULL) && c->evidence->suspect)
+        evidence_writes_slow(c);
+}
+
+/* Policy has decided about a write: in a mode that cures before it is made and acted
+ * on, in the others after it. */
+static inline void evidence_wrote(struct conn *c, const struct policy_action *action,
+                                  const struct evidence_write *w) {
+    if (UNLIKELY(c->evidence != NULL))
+        evidence_wrote_slow(c, action, w);
+}
+
+/* Input has come, before policy and tally hear of it. */
+static inline void evidence_input(struct conn *c) {
+    if (UNLIKELY(c->evidence != NULL))
+        evidence_input_slow(c);
+}
+
+/* Nothing more will be written: the peer has closed (a read gave 0), or the
+ * application is about to close `fd`, the last descriptor. */
+static inline void evidence_ends(struct conn *c, int fd) {
+    if (UNLIKELY(c->evidence != NULL) && c->evidence->suspect)
+        evidence_ends_slow(c, fd);
+}
 
 #endif

@@ -11,6 +11,11 @@
 #include "real.h"
 #include "shim.h"
 
+/* unstall_<name> of a call that writes is a part of the exported one, so that
+ * CALLER is the place in the program that called. */
+#define WRITES static inline __attribute__((always_inline))
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
 

@@ -101,7 +101,7 @@ static long written(struct out *o) {
 }
 
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
-    struct out o = {.fd = (int)a};
+    struct out o = {.fd = (int)a, .caller = (uintptr_t)__builtin_return_address(0)};
     struct conn *read_from;
     switch (n) {
     case SYS_write:

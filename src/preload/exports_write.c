@@ -7,30 +7,37 @@
 #include "exports.h"
 #include "hold.h"
 
-static ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
+WRITES ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
-    struct out o = {.fd = fd, .form = OUT_WRITE, .buffer = buffer, .bytes = bytes};
+    struct out o = {
+        .fd = fd, .caller = CALLER, .form = OUT_WRITE, .buffer = buffer, .bytes = bytes};
     return shim_write(&o);
 }
 
-static ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
+WRITES ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
     if (shim_passes(fd))
         return REAL(writev)(fd, iov, count);
-    struct out o = {.fd = fd, .form = OUT_WRITEV, .iov = iov, .iov_count = count};
+    struct out o = {.fd = fd, .caller = CALLER, .form = OUT_WRITEV, .iov = iov, .iov_count = count};
     return shim_write(&o);
 }
 
-static ssize_t unstall_send(int fd, const void *buffer, size_t bytes, int flags) {
+WRITES ssize_t unstall_send(int fd, const void *buffer, size_t bytes, int flags) {
     if (shim_passes(fd))
         return REAL(send)(fd, buffer, bytes, flags);
-    struct out o = {.fd = fd, .form = OUT_SEND, .buffer = buffer, .bytes = bytes, .flags = flags};
+    struct out o = {.fd = fd,
+                    .caller = CALLER,
+                    .form = OUT_SEND,
+                    .buffer = buffer,
+                    .bytes = bytes,
+                    .flags = flags};
     return shim_write(&o);
 }
 
-static ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flags,
+WRITES ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flags,
                               const struct sockaddr *address, socklen_t length) {
     struct out o = {.fd = fd,
+                    .caller = CALLER,
                     .form = OUT_SENDTO,
                     .buffer = buffer,
                     .bytes = bytes,
@@ -40,13 +47,14 @@ static ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flag
     return shim_write(&o);
 }
 
-static ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) {
+WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) {
     shim_descriptors_leave(message);
-    struct out o = {.fd = fd, .form = OUT_SENDMSG, .message = message, .flags = flags};
+    struct out o = {
+        .fd = fd, .caller = CALLER, .form = OUT_SENDMSG, .message = message, .flags = flags};
     return shim_write(&o);
 }
 
-static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     struct conn *c;
     if (shim_passes(fd) && !LOAD(&hold_acted))
         return REAL(sendmmsg)(fd, messages, count, flags);
@@ -58,20 +66,20 @@ static int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     ssize_t moved = sent < 0 ? -1 : 0;
     for (int i = 0; i < sent && c; i++)
         moved += messages[i].msg_len;
-    shim_bulk_ended(c, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0);
+    shim_bulk_ended(c, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0, CALLER);
     return sent;
 }
 
-static ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
+WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
     struct conn *c;
     if (!shim_bulk_begins(fd, &c))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
-    shim_bulk_ended(c, fd, 1, moved, false);
+    shim_bulk_ended(c, fd, 1, moved, false, CALLER);
     return moved;
 }
 
-static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                               unsigned flags) {
     struct conn *c;
     if (!(flags & SPLICE_F_NONBLOCK))
@@ -80,17 +88,18 @@ static ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *o
         return -1;
     struct conn *source = shim_read_begins(from, true);
     ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);
-    shim_bulk_ended(c, fd, 1, moved, (flags & SPLICE_F_MORE) != 0);
+    shim_bulk_ended(c, fd, 1, moved, (flags & SPLICE_F_MORE) != 0, CALLER);
     return shim_read_ends(source, moved, bytes);
 }
 
-static ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, off_t offset,
+WRITES ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, off_t offset,
                                 int flags) {
     if (offset != -1 || flags) {
         shim_other_write(fd);
         return REAL(pwritev2)(fd, iov, count, offset, flags);
     }
-    struct out o = {.fd = fd, .form = OUT_PWRITEV2, .iov = iov, .iov_count = count};
+    struct out o = {
+        .fd = fd, .caller = CALLER, .form = OUT_PWRITEV2, .iov = iov, .iov_count = count};
     return shim_write(&o);
 }
 

@@ -33,6 +33,18 @@ static int segments(int fd, struct kernel_segments *out) {
     out->bytes_queued = info.tcpi_notsent_bytes;
     out->bytes_received = info.tcpi_bytes_received;
     out->segments_out = info.tcpi_data_segs_out;
+    out->unacked = info.tcpi_unacked;
+    out->bytes_acked = info.tcpi_bytes_acked;
+    out->pacing_rate = info.tcpi_pacing_rate;
+    out->cwnd = info.tcpi_snd_cwnd;
+    out->window = length >= offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd)
+                      ? info.tcpi_snd_wnd
+                      : UINT32_MAX; /* Linux 5.4 has it */
+    out->mss = info.tcpi_snd_mss;
+    out->rtt_least_us = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+    out->last_sent_ms = info.tcpi_last_data_sent;
+    out->last_received_ms = info.tcpi_last_data_recv;
+    out->retransmissions = info.tcpi_total_retrans;
     return 0;
 }
 

@@ -18,6 +18,17 @@ struct kernel_segments {
     uint64_t bytes_queued;   /* payload still unsent */
     uint64_t bytes_received; /* payload that came in, read or not */
     uint32_t segments_out;   /* data segments that left */
+    /* for the proof of stalls (proof.h) */
+    uint32_t unacked;          /* segments in flight */
+    uint64_t bytes_acked;      /* the SYN of the side that connected among them */
+    uint64_t pacing_rate;      /* bytes a second; 0: none */
+    uint32_t cwnd;             /* segments */
+    uint32_t window;           /* the peer's, bytes; all ones: not told by this kernel */
+    uint32_t mss;              /* of what is sent */
+    uint32_t rtt_least_us;     /* the least round trip seen; 0: none yet */
+    uint32_t last_sent_ms;     /* since the last data segment left, to a jiffy */
+    uint32_t last_received_ms; /* since the last one came in */
+    uint32_t retransmissions;  /* segments sent again, ever */
 };
 
 struct kernel_ops {

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "capture.h"
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
@@ -20,6 +21,7 @@
 #include "real.h"
 #include "segment.h"
 #include "shim.h"
+#include "stacks.h"
 #include "stats.h"
 #include "ticker.h"
 #include "verbose.h"
@@ -49,6 +51,7 @@ static void fork_happened(void) {
     ticker_forked(self.forks_whole && !LOAD(&threads_seen));
     stats_forked();
     segment_forked();
+    stacks_forked();
     doubt_epoch++;
     reported = 0;
     hold_refused = false;
@@ -110,6 +113,7 @@ static bool initialise(void) {
     /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
      * directories may still come in, and then does nothing (ld.so(8)) */
     bool secure = getauxval(AT_SECURE) != 0;
+    capture_start();
     config_load(secure ? NULL : environ, program_invocation_short_name);
     if (secure)
         config_switch(MODE_OFF, true);

@@ -60,7 +60,7 @@ static struct conn *classify(int fd) {
         return c;
     STORE(&c->cookie, cookie);
     c->policy.unsure = true;
-    c->policy.no_more = protocol == IPPROTO_MPTCP;
+    c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
     return c;
 }
 
@@ -197,6 +197,7 @@ struct conn *shim_read_begins(int fd, bool dont_wait) {
 static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t got, size_t asked) {
     if (c->epoch != config()->epoch)
         shim_refresh(c);
+    evidence_input(c);
     tally_input(c);
     policy_input(&c->policy, (size_t)got, asked);
     conn_unlock(c);
@@ -223,6 +224,12 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
             errno = error;
             return -1;
         }
+    } else if (UNLIKELY(got == 0 && LOAD(&c->evidence) != NULL)) {
+        int saved = errno;
+        conn_lock(c);
+        evidence_ends(c, c->fd);
+        conn_unlock(c);
+        errno = saved;
     } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
         int error = errno;
         conn_lock(c);

@@ -27,6 +27,7 @@ struct out {
     enum out_form form;
     bool raw;           /* made by syscall(2): no cancellation point, and forwarded so */
     int flags;          /* MSG_* */
+    uintptr_t caller;   /* return address of the exported call, for the evidence */
     const void *buffer; /* OUT_WRITE, OUT_SEND, OUT_SENDTO */
     size_t bytes;
     const struct iovec *iov; /* OUT_WRITEV, OUT_PWRITEV2 */
@@ -65,7 +66,8 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
  * made, errno is set and -1 is the answer.  After it, with what it moved in how
  * many pieces, and whether the application itself holds them (MSG_MORE). */
 bool shim_bulk_begins(int fd, struct conn **c);
-void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more);
+void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more,
+                     uintptr_t caller);
 
 /* The descriptors that a message carries leave this process (SCM_RIGHTS). */
 void shim_descriptors_leave(const struct msghdr *message);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "evidence.h"
 #include "gather.h"
 #include "hold.h"
 #include "shim_parts.h"
@@ -47,7 +48,8 @@ bool shim_bulk_begins(int fd, struct conn **found) {
 /* Judged by what was moved, not by what was asked for: a generous length is usual
  * with sendfile(2) and splice(2).  So the late push comes after the call, and
  * pushes what Nagle has kept of it. */
-void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more) {
+void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more,
+                     uintptr_t caller) {
     if (!c || moved == 0)
         return;
     int saved = errno;
@@ -62,9 +64,11 @@ void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, boo
     STORE(&c->held, c->held && more); /* what follows MSG_MORE waits, and ours with it */
     struct policy_limits limits = shim_limits();
     struct policy_write w = {(size_t)moved / pieces, more, true};
+    struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};
     for (unsigned i = 0; i < pieces; i++) {
         struct policy_action action = shim_decide(c, &limits, &w);
         shim_account(c, &action, i ? 0 : (size_t)moved);
+        evidence_wrote(c, &action, &made);
         shim_prepare(c, &action, fd);
     }
     conn_unlock(c);

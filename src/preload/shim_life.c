@@ -54,7 +54,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
     struct conn *c = fds_birth(fd, ORIGIN_SOCKET);
     if (!c)
         return;
-    c->policy.no_more = protocol == IPPROTO_MPTCP;
+    c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
     c->doubt = LOAD(&doubt_epoch);
     conn_unlock(c);
 }
@@ -85,6 +85,7 @@ void shim_accepted(int listener, int fd) {
     /* Accepted sockets inherit TCP_NODELAY and TCP_CORK from the listener, if they were
      * set before the handshake: where they are set now, that is to be asked. */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
+    bool mptcp = l->mptcp;
     bool kernel_nodelay = l->policy.nodelay;
     conn_unlock(l);
     struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
@@ -95,6 +96,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.app_cork = cork;
     c->policy.unsure = nodelay || cork;
     c->policy.no_more = no_more;
+    c->mptcp = mptcp;
     c->policy.established = true;
     c->doubt = LOAD(&doubt_epoch);
     tally_born(c);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "config.h"
+#include "clock.h"
+#include "evidence.h"
 #include "hold.h"
 #include "kernel.h"
 #include "fds.h"
@@ -60,12 +62,15 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     bool room = level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE);
     if ((level != IPPROTO_TCP && !room) || !ours())
         return;
-    if (!room && name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP)
+    if (!room && name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP && name != TCP_QUICKACK)
         return;
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
-    if (room) {
+    if (name == TCP_QUICKACK && !room) {
+        if (c->evidence)
+            c->evidence->quickack.hands_off = true;
+    } else if (room) {
         c->policy.gather_limit = 0; /* ask again */
     } else if (name == TCP_ULP) {
         c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
@@ -91,6 +96,8 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     struct conn *c = nodelay ? shim_find(fd) : fds_lock(fd);
     if (!c)
         return;
+    if (error && c->evidence && !c->policy.established && !c->evidence->wrote)
+        c->evidence->born = clock_now(); /* connect was not waited for: it is over now */
     if (nodelay && !c->policy.unsure)
         answer(value, length, c->policy.app_nodelay);
     else if (error && c->kept_error)

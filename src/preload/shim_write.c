@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "config.h"
+#include "evidence.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
@@ -279,6 +280,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;
     shim_account(c, &action, p.bytes);
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, p.bytes, o->caller});
     if (action.how == WRITE_GATHER) {
         if (gather_this(c, &p)) {
             conn_unlock(c);
@@ -330,6 +332,7 @@ static void nothing_left(struct conn *c) {
  * vector or message is the kernel's to refuse (EFAULT), not ours to follow. */
 static ssize_t write_and_look(struct conn *c, const struct out *o) {
     uint32_t reads = c->counts.reads;
+    evidence_writes(c);
     conn_unlock(c);
     ssize_t sent = shim_forward(o);
     if (sent <= 0) {
@@ -343,6 +346,7 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
     struct policy_action action = shim_decide(c, &limits, &w);
     shim_account(c, &action, (size_t)sent);
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, (uint64_t)sent, o->caller});
     policy_established(&c->policy);
     if (UNLIKELY(c->counts.reads != reads)) /* another thread has read the answer already */
         policy_input(&c->policy, 1, 0);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "config.h"
+#include "evidence.h"
 #include "fds.h"
 #include "kernel.h"
 #include "log.h"
@@ -19,6 +20,14 @@ struct totals {
     uint64_t writes, reads, messages, turns, bursts;
     uint64_t held, gathered, late_pushes, mispredicted, suspected;
     uint64_t pushes[PUSH_CAUSES];
+    uint64_t found[EVIDENCE_COUNTERS];
+};
+
+/* As the segment names them. */
+static const char *const counter_names[SEGMENT_COUNTERS] = {
+#define NAME(constant, name, what) name,
+    SEGMENT_COUNTERS_OF(NAME)
+#undef NAME
 };
 
 static struct totals ended;
@@ -62,10 +71,13 @@ static void add(struct totals *t, const struct conn *c, uint32_t segments) {
     t->suspected += n->suspected;
     for (int i = 0; i < PUSH_CAUSES; i++)
         t->pushes[i] += n->pushes[i];
+    for (int i = 0; c->evidence && i < EVIDENCE_COUNTERS; i++)
+        t->found[i] += c->evidence->found[i];
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
     uint32_t segments = segments_of(c, fd);
+    evidence_ends(c, fd);
     if (c->evidence)
         tally_ends(c, segments);
     spin_lock(&totals_lock);
@@ -79,6 +91,7 @@ static void add_living(struct conn *c, void *totals) {
 
 static void end_living(struct conn *c, void *unused) {
     (void)unused;
+    evidence_ends(c, c->fd); /* what is still held leaves now */
     if (c->evidence && !c->listener)
         tally_ends(c, segments_of(c, c->fd));
 }
@@ -133,6 +146,8 @@ static void as_json(struct text *t, const struct totals *n) {
     field(t, "suspected", n->suspected);
     field(t, "segments", n->segments);
     field(t, "bytes", n->counts64.bytes);
+    for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+        field(t, counter_names[COUNT_SUSPECTS + i], n->found[i]);
     text_add(t, "}\n");
 }
 
@@ -140,6 +155,27 @@ static void fact(struct text *t, uint64_t n, const char *what) {
     text_add(t, " ");
     text_number(t, (int64_t)n);
     text_add(t, what);
+}
+
+/* Only where there is something to tell. */
+static void stalls_as_text(struct text *t, const uint64_t *found) {
+#define FOUND(what) found[COUNT_##what - COUNT_SUSPECTS]
+    if (FOUND(SUSPECTS)) {
+        text_add(t, "\n  stalls:");
+        fact(t, FOUND(STALLS_PROVED), " proved,");
+        fact(t, FOUND(STALL_NS) / 1000000, " ms lost in them;");
+        fact(t, FOUND(STALLS_BOUND), " more, of at most");
+        fact(t, FOUND(STALL_BOUND_NS) / 1000000, " ms;");
+        fact(t, FOUND(STALLS_SUSPECTED), " suspected");
+    }
+    if (FOUND(PEER_STALLS) || FOUND(QUICKACKS)) {
+        text_add(t, "\n  peers: ");
+        fact(t, FOUND(PEER_STALLS), " stalls of the other side,");
+        fact(t, FOUND(PEER_STALL_NS) / 1000000, " ms lost in them;");
+        fact(t, FOUND(QUICKACKS), " times TCP_QUICKACK, saving about");
+        fact(t, FOUND(QUICKACK_SAVED_NS) / 1000000, " ms");
+    }
+#undef FOUND
 }
 
 static void as_text(struct text *t, const struct totals *n) {
@@ -174,6 +210,7 @@ static void as_text(struct text *t, const struct totals *n) {
     fact(t, n->mispredicted, " mispredictions,");
     fact(t, n->dark, " dark connections,");
     fact(t, n->suspected, " suspected stalls left alone");
+    stalls_as_text(t, n->found);
     text_add(t, "\n");
 }
 
@@ -185,7 +222,7 @@ void stats_report(void) {
     struct totals all = ended;
     spin_unlock(&totals_lock);
     fds_each(add_living, &all);
-    TEXT(out, 2048);
+    TEXT(out, 3072);
     size_t n = strlen(target);
     if (n > 5 && strcmp(target + n - 5, ".json") == 0)
         as_json(&out, &all);

@@ -236,7 +236,8 @@ def test_setuid_program_that_has_the_library_ignores_the_environment(public_fold
 
 KEYS = {"unstall", "pid", "program", "mode", "connections", "writes", "reads", "messages", "turns", "bursts",
         "held_writes", "gathered_writes", "late_pushes", "pushes", "mispredictions", "dark", "suspected",
-        "segments", "bytes"}
+        "segments", "bytes", "suspects", "stalls_proved", "stalls_suspected", "stalls_cured", "stall_ns",
+        "stalls_bound", "stall_bound_ns", "peer_stalls", "peer_stall_ns", "quickacks", "quickack_saved_ns"}
 CAUSES = {"wait", "read", "write", "close", "process", "window", "mode", "dark", "application"}
 
 ENDS = ("return", "exit", "_exit", "_Exit", "quick_exit", "exec", "thread", "abort")

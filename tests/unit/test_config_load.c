@@ -66,9 +66,6 @@ static const struct {
     {"a bad number", "UNSTALL_WINDOW_US=10", {"UNSTALL_WINDOW_US=10", "500", "default"}},
     {"an unknown name", "UNSTALL_MODUS=cork", {"UNSTALL_MODUS=cork", "libunstall(7)", "expected"}},
     {"the empty name", "UNSTALL_=1", {"UNSTALL_=1", "libunstall(7)", "expected"}},
-    {"a name of a later version",
-     "UNSTALL_QUICKACK=auto",
-     {"UNSTALL_QUICKACK=auto", "not available", "ignored"}},
     {"no value", "UNSTALL_MODE=", {"UNSTALL_MODE=:", "nodelay", "default"}},
     {"an equals sign in the value", "UNSTALL_MODE=a=b", {"UNSTALL_MODE=a=b", "nodelay", ""}},
 };
@@ -99,14 +96,11 @@ Test(config_load, warns_of_an_unknown_name) {
 Test(config_load, warns_of_the_empty_name) {
     warns(3);
 }
-Test(config_load, warns_of_a_later_name) {
+Test(config_load, warns_of_no_value) {
     warns(4);
 }
-Test(config_load, warns_of_no_value) {
-    warns(5);
-}
 Test(config_load, warns_of_a_second_equals_sign) {
-    warns(6);
+    warns(5);
 }
 
 Test(config_load, each_bad_one_has_its_line) {

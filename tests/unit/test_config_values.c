@@ -142,6 +142,10 @@ static const struct {
     {"UNSTALL_PEERS", ":", "::1"},
     {"UNSTALL_PEERS", "10.0.0.1,", "10.0.0.0/8"},
     {"UNSTALL_PEERS", "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb", "::1"},
+    {"UNSTALL_QUICKACK", "", "auto"},
+    {"UNSTALL_QUICKACK", "on", "off, auto or always"},
+    {"UNSTALL_QUICKACK", "autos", "auto"},
+    {"UNSTALL_STACKS", "yes", "0 or 1"},
     {"UNSTALL_PROGRAMS", "", "python3"},
     {"UNSTALL_PROGRAMS", "/usr/bin/python3", "python3"},
     {"UNSTALL_PROGRAMS", "python3,", "python3"},
@@ -170,8 +174,9 @@ static const struct {
     const char *name;
     enum config_result wanted;
 } names[] = {
-    {"UNSTALL_QUICKACK", CONFIG_LATER}, {"UNSTALL_MODES", CONFIG_UNKNOWN},
-    {"UNSTALL_", CONFIG_UNKNOWN},       {"UNSTALL_mode", CONFIG_UNKNOWN},
+    {"UNSTALL_MODES", CONFIG_UNKNOWN},
+    {"UNSTALL_", CONFIG_UNKNOWN},
+    {"UNSTALL_mode", CONFIG_UNKNOWN},
     {"UNSTALL_WINDOW", CONFIG_UNKNOWN},
 };
 

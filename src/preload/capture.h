@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One look at a thread's own registers and stack, and at memory that may not be
+ * there.  Nothing here faults, allocates or locks.
+ */
+#ifndef UNSTALL_CAPTURE_H
+#define UNSTALL_CAPTURE_H
+
+#include "../segment/segment.h"
+#include "base.h"
+
+struct evidence_write;
+
+/* At start, while `environ` still lies at the top of the main thread's stack. */
+void capture_start(void);
+
+/* This thread, as it is now: beneath the exported call that it made. */
+void capture(struct segment_write *to, const struct evidence_write *w);
+
+/* Copy `bytes` from an address that may not be readable.  How much there was. */
+size_t capture_peek(void *to, uintptr_t from, size_t bytes);
+
+#endif

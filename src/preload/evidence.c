@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is found on a connection: stalls of its own, stalls of its peer.  The
+ * judgements are proof.c's and quickack.c's; here they are fed.
+ *
+ * System calls of our own: in observe at most two TCP_INFO for a message in which
+ * Nagle may hold bytes, one for an input that came as late as a delayed
+ * acknowledgement, and with UNSTALL_QUICKACK the option itself.
+ */
+#include "evidence.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
+#include "clock.h"
+#include "kernel.h"
+#include "stacks.h"
+
+/* Two small writes that are further apart than the shortest delayed acknowledgement
+ * would not have stalled: the first was acknowledged before the second. */
+#define DELAYED_ACK_NS UINT64_C(40000000)
+
+static void add(struct evidence *e, enum segment_counter counter, uint64_t n) {
+    e->found[counter - COUNT_SUSPECTS] += n;
+}
+
+/* ---- our own stall ---------------------------------------------------- */
+
+/* Where a message has several suspicious writes, bytes may be held at a later one
+ * only: then the next message is looked at there. */
+static void look(struct conn *c, int fd) {
+    struct evidence *e = c->evidence;
+    if (e->suspicion != UINT8_MAX)
+        e->suspicion++;
+    if (e->looked) {
+        if (!e->suspect && e->look_next == 0)
+            e->look_next = e->suspicion - 1;
+        return;
+    }
+    if (e->suspicion <= e->look_at || config()->quiet)
+        return;
+    e->looked = true;
+    e->times.written = e->times.last_written = clock_now();
+    if (kernel->segments(fd, &e->first_look) != 0)
+        return;
+    add(e, COUNT_SUSPECTS, 1);
+    e->suspect = proof_held(&e->first_look);
+    e->look_next = e->suspect ? e->look_at : 0;
+}
+
+static void settle(struct conn *c, int fd) {
+    struct evidence *e = c->evidence;
+    struct kernel_segments now;
+    e->suspect = false;
+    e->times.looked = clock_now();
+    if (config()->quiet || kernel->segments(fd, &now) != 0)
+        return;
+    struct proof proof =
+        proof_of(&e->first_look, &now, &e->times, c->policy.message_bytes, c->mptcp);
+    switch (proof.kind) {
+    case PROOF_NONE: return;
+    case PROOF_SUSPECTED: add(e, COUNT_STALLS_SUSPECTED, 1); return;
+    case PROOF_PROVED:
+        add(e, COUNT_STALLS_PROVED, 1);
+        add(e, COUNT_STALL_NS, proof.ns);
+        break;
+    case PROOF_BOUND:
+        add(e, COUNT_STALLS_BOUND, 1);
+        add(e, COUNT_STALL_BOUND_NS, proof.ns);
+        break;
+    }
+    stacks_stalled(e, proof.ns);
+}
+
+/* Bytes that would have been held for a delayed acknowledgement, had we not held,
+ * gathered or pushed: the second small write of a message, soon after the first. */
+static bool cures(const struct conn *c, const struct policy_action *action) {
+    const struct policy *p = &c->policy;
+    if (!mode_cures((enum mode)p->mode) || !action->burst || p->one_way ||
+        policy_left_alone(p, &(struct policy_limits){.override = config()->override}))
+        return false;
+    bool by_us = action->how != WRITE_PLAIN || action->late_push || c->held || c->gather ||
+                 (action->small_unit && p->smalls >= 2 && p->nodelay);
+    return by_us && clock_now() - c->evidence->message_began < DELAYED_ACK_NS;
+}
+
+/* ---- the peer's stall ------------------------------------------------- */
+
+static void peer_wrote(struct conn *c, uint64_t at) {
+    struct evidence *e = c->evidence;
+    struct kernel_segments now;
+    if (config()->quiet || c->policy.mode == MODE_OFF)
+        return;
+    enum quickack_use use = (enum quickack_use)config()->quickack;
+    struct quickack_action action = quickack_input(&e->quickack, use, at);
+    if (UNLIKELY(action.look) && kernel->segments(c->fd, &now) == 0)
+        quickack_arrived(&e->quickack, now.last_received_ms, now.rtt_least_us);
+    if (UNLIKELY(action.set)) {
+        kernel->set_option(c->fd, IPPROTO_TCP, TCP_QUICKACK, 1);
+        add(e, COUNT_QUICKACKS, 1);
+    }
+}
+
+static void peer_is_answered(struct evidence *e) {
+    struct quickack_found found = quickack_write(&e->quickack);
+    add(e, COUNT_PEER_STALLS, found.stalls);
+    add(e, COUNT_PEER_STALL_NS, found.stall_ns);
+    add(e, COUNT_QUICKACK_SAVED_NS, found.saved_ns);
+}
+
+/* ---- what happens on a connection ------------------------------------- */
+
+void evidence_writes_slow(struct conn *c) {
+    struct evidence *e = c->evidence;
+    uint64_t now = clock_now();
+    /* later looks would see when these bytes left, not the suspected ones */
+    if (now - e->times.written >= PROOF_LEAST_NS)
+        settle(c, c->fd);
+    else
+        e->times.last_written = now;
+}
+
+void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
+                         const struct evidence_write *w) {
+    struct evidence *e = c->evidence;
+    if (action->new_message) {
+        peer_is_answered(e);
+        if (e->suspicion) {
+            e->look_at = e->look_next;
+            e->look_next = 0;
+        }
+        e->suspect = e->looked = e->cured = false;
+        e->suspicion = 0;
+        e->pattern = EVIDENCE_NONE;
+        e->caller = w->caller;
+        stacks_first_write(e, w);
+    }
+    bool cured = cures(c, action);
+    if (cured && !e->cured) {
+        e->cured = true;
+        add(e, COUNT_STALLS_CURED, 1);
+    }
+    if ((cured || action->suspected) && e->pattern == EVIDENCE_NONE && !action->new_message)
+        stacks_second_write(e, w);
+    if (action->suspected && c->policy.mode == MODE_OBSERVE)
+        look(c, w->fd);
+}
+
+void evidence_input_slow(struct conn *c) {
+    struct evidence *e = c->evidence;
+    uint64_t now = clock_now();
+    if (e->suspect)
+        settle(c, c->fd);
+    if (e->input_at && e->message_began == 0)
+        e->input_at = now; /* the rest of it: what the peer took for it is not the application's */
+    peer_wrote(c, now);
+}
+
+void evidence_ends_slow(struct conn *c, int fd) {
+    settle(c, fd);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "proof.h"
+
+bool proof_held(const struct kernel_segments *now) {
+    uint64_t flying = now->bytes_sent > now->bytes_acked ? now->bytes_sent - now->bytes_acked : 0;
+    /* + 1: on the side that connected the SYN counts as an acknowledged byte */
+    return now->bytes_queued > 0 && now->bytes_queued < now->mss && now->unacked > 0 &&
+           now->unacked < now->cwnd && flying + 1 + now->bytes_queued <= now->window;
+}
+
+/* When the last bytes left, as the second look has it. */
+static uint64_t release(const struct kernel_segments *second, const struct proof_times *times) {
+    uint64_t ago = second->last_sent_ms * UINT64_C(1000000);
+    if (ago >= times->looked - times->written)
+        return times->written;
+    return times->looked - ago;
+}
+
+/* How long pacing keeps a message of `bytes` back at the slower of two rates. */
+static uint64_t paced_ns(const struct kernel_segments *a, const struct kernel_segments *b,
+                         uint64_t bytes) {
+    uint64_t rate = a->pacing_rate < b->pacing_rate ? a->pacing_rate : b->pacing_rate;
+    return rate ? bytes * UINT64_C(1000000000) / rate : 0;
+}
+
+struct proof proof_of(const struct kernel_segments *first, const struct kernel_segments *second,
+                      const struct proof_times *times, uint64_t bytes, bool doubted) {
+    uint32_t left = second->segments_out - first->segments_out;
+    bool exact = left <= 1;
+    if (left == 0 && second->bytes_queued == 0)
+        return (struct proof){PROOF_NONE, 0}; /* gone with the connection */
+    /* left == 0: still held, until now at least */
+    uint64_t until = left == 0 ? times->looked : release(second, times);
+    uint64_t longest = until - times->written;
+    uint64_t surely = until > times->last_written ? until - times->last_written : 0;
+    uint64_t held = exact ? longest : surely;
+    if (held < PROOF_LEAST_NS + second->rtt_least_us * UINT64_C(1000))
+        return (struct proof){PROOF_NONE, 0};
+    if (doubted || second->retransmissions != first->retransmissions ||
+        paced_ns(first, second, bytes) > held / PROOF_PACING_SHARE)
+        return (struct proof){PROOF_SUSPECTED, longest};
+    return (struct proof){exact ? PROOF_PROVED : PROOF_BOUND, longest};
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "stacks.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "capture.h"
+#include "evidence.h"
+#include "modules.h"
+#include "segment.h"
+#include "spin.h"
+
+enum {
+    CALLERS = 64,
+    CALLER_TRIES = 8,
+    IDLE_MOST = 16, /* messages of one piece in a row before a place is left alone */
+    FIRST_WRITES = 16,
+};
+
+/* A place from which messages begin. */
+struct caller {
+    uintptr_t address;
+    uint8_t idle; /* messages begun since a second piece followed; IDLE_MOST: left alone */
+};
+
+/* The first write of a message that may get a second one. */
+struct first_write {
+    const struct evidence *owner;
+    struct segment_write write;
+};
+
+static struct caller callers[CALLERS];
+static struct first_write *firsts;
+static uint32_t next_first;
+static uint8_t occurrences[SEGMENT_PATTERNS];
+static uint32_t stacks_lock;
+
+static struct segment *allowed(void) {
+    const struct config *now = config();
+    return now->stacks && !now->quiet ? segment_now() : NULL;
+}
+
+/* The entry of an address, or the one that it may take, or NULL. */
+static struct caller *caller_of(uintptr_t address) {
+    uintptr_t hash = (address >> 2) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    for (unsigned i = 0; i < CALLER_TRIES; i++) {
+        struct caller *k = &callers[(hash + i) % CALLERS];
+        uintptr_t there = LOAD(&k->address);
+        if (there == address || there == 0)
+            return k;
+    }
+    return NULL;
+}
+
+static bool make_room(void) {
+    if (firsts)
+        return true;
+    long p = raw6(SYS_mmap, 0, FIRST_WRITES * sizeof(*firsts), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p < 0 && p > -4096)
+        return false;
+    firsts = (struct first_write *)p;
+    return true;
+}
+
+void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
+    if (!w->caller || !allowed())
+        return;
+    struct caller *k = caller_of(w->caller);
+    if (!k || LOAD(&k->idle) >= IDLE_MOST || !spin_trylock(&stacks_lock))
+        return;
+    k = caller_of(w->caller);
+    if (k && make_room()) {
+        k->address = w->caller;
+        k->idle++;
+        e->first_write = next_first++ % FIRST_WRITES;
+        struct first_write *f = &firsts[e->first_write];
+        f->owner = e;
+        capture(&f->write, w);
+    }
+    spin_unlock(&stacks_lock);
+}
+
+static uint32_t pattern_of(struct segment *s, uintptr_t first, uintptr_t second) {
+    for (uint32_t i = 0; i < SEGMENT_PATTERNS; i++) {
+        const struct segment_pattern *p = &s->pattern[i];
+        if (LOAD_ACQUIRE(&p->state) != SEGMENT_VALID)
+            return EVIDENCE_NONE;
+        if (p->caller[0] == first && p->caller[1] == second)
+            return i;
+    }
+    return EVIDENCE_NONE;
+}
+
+/* Lock held.  They are taken in order and never given back. */
+static uint32_t new_pattern(struct segment *s, const struct evidence *e, uintptr_t second) {
+    for (uint32_t i = 0; i < SEGMENT_PATTERNS; i++) {
+        struct segment_pattern *p = &s->pattern[i];
+        if (p->state == SEGMENT_VALID)
+            continue;
+        p->row = e->row == EVIDENCE_NONE ? 0 : e->row;
+        p->caller[0] = e->caller;
+        p->caller[1] = second;
+        STORE_RELEASE(&p->state, SEGMENT_VALID);
+        return i;
+    }
+    __atomic_fetch_add(&s->header.lost_patterns, 1, __ATOMIC_RELAXED);
+    return EVIDENCE_NONE;
+}
+
+/* Lock held. */
+static void keep_occurrence(struct segment *s, struct evidence *e, uint32_t pattern,
+                            const struct evidence_write *w) {
+    struct caller *k = caller_of(e->caller);
+    uint8_t n = occurrences[pattern];
+    if (k && k->address == e->caller)
+        k->idle = n < SEGMENT_OCCURRENCES ? 0 : IDLE_MOST;
+    if (n >= SEGMENT_OCCURRENCES || !firsts || firsts[e->first_write].owner != e)
+        return; /* complete; or not kept: its caller is promising again */
+    struct segment_occurrence *o = &s->pattern[pattern].occurrence[n];
+    o->state = SEGMENT_BEING_WRITTEN;
+    o->write[0] = firsts[e->first_write].write;
+    firsts[e->first_write].owner = NULL;
+    capture(&o->write[1], w);
+    STORE_RELEASE(&o->state, SEGMENT_VALID);
+    if (n == 0)
+        modules_note(s); /* what was loaded since the last pattern */
+    occurrences[pattern]++;
+}
+
+void stacks_second_write(struct evidence *e, const struct evidence_write *w) {
+    struct segment *s = allowed();
+    if (!s || !w->caller || !e->caller)
+        return;
+    uint32_t pattern = pattern_of(s, e->caller, w->caller);
+    bool complete = pattern != EVIDENCE_NONE && LOAD(&occurrences[pattern]) >= SEGMENT_OCCURRENCES;
+    struct caller *k = caller_of(e->caller);
+    if (!complete || (k && LOAD(&k->idle) < IDLE_MOST)) {
+        if (spin_trylock(&stacks_lock)) {
+            pattern = pattern_of(s, e->caller, w->caller);
+            if (pattern == EVIDENCE_NONE)
+                pattern = new_pattern(s, e, w->caller);
+            if (pattern != EVIDENCE_NONE)
+                keep_occurrence(s, e, pattern, w);
+            spin_unlock(&stacks_lock);
+        }
+    }
+    if (pattern == EVIDENCE_NONE)
+        return;
+    e->pattern = pattern;
+    __atomic_fetch_add(&s->pattern[pattern].count, 1, __ATOMIC_RELAXED);
+}
+
+void stacks_stalled(const struct evidence *e, uint64_t ns) {
+    struct segment *s = segment_now();
+    if (!s || e->pattern >= SEGMENT_PATTERNS)
+        return;
+    struct segment_pattern *p = &s->pattern[e->pattern];
+    __atomic_fetch_add(&p->stalls, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&p->stall_ns, ns, __ATOMIC_RELAXED);
+}
+
+void stacks_forked(void) {
+    memset(callers, 0, sizeof(callers));
+    memset(occurrences, 0, sizeof(occurrences));
+    for (uint32_t i = 0; firsts && i < FIRST_WRITES; i++)
+        firsts[i].owner = NULL;
+}
