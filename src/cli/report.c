@@ -2,12 +2,47 @@
 #include "report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common.h"
+#include "names.h"
 
 uint64_t ran_ns(const struct reader_segment *r) {
     uint64_t end = r->life == LIFE_ENDED ? r->header.ended_monotonic_ns : r->taken_ns;
     return end > r->header.started_monotonic_ns ? end - r->header.started_monotonic_ns : 0;
+}
+
+bool is_used(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    return c[COUNT_CONNECTIONS] || c[COUNT_WRITES] || c[COUNT_READS] || c[COUNT_EXCHANGES];
+}
+
+const char *who_text(const struct segments *s, char text[WHO_ROOM]) {
+    char first[48], other[48];
+    base_text(s->list[0]->header.program, first, sizeof(first));
+    bool same = true;
+    for (size_t i = 1; i < s->count; i++)
+        same &= strcmp(base_text(s->list[i]->header.program, other, sizeof(other)), first) == 0;
+    if (s->count == 1)
+        snprintf(text, WHO_ROOM, "%s (pid %u)", first, s->list[0]->header.pid);
+    else
+        snprintf(text, WHO_ROOM, "%s%s (%zu processes)", first, same ? "" : " and others",
+                 s->count);
+    return text;
+}
+
+int report_on(FILE *out, const struct segments *s, char *const *argv, bool json) {
+    struct report report = {.segments = s, .argv = argv};
+    struct reader_row *rows = segments_merge(s, &report.row_count);
+    if (!rows)
+        return EXIT_OWN;
+    report.rows = rows;
+    if (json)
+        report_json(out, &report);
+    else
+        report_text(out, &report);
+    free(rows);
+    return 0;
 }
 
 static int tell(const char *word, bool json) {
@@ -15,16 +50,9 @@ static int tell(const char *word, bool json) {
     int failed = segments_open(&s, word, READ_ALL, false);
     if (failed)
         return failed;
-    size_t row_count;
-    struct reader_row *rows = segments_merge(&s, &row_count);
-    if (rows && json)
-        report_json(stdout, &s, rows, row_count);
-    else if (rows)
-        report_text(stdout, &s, rows, row_count);
-    failed = rows ? finish_output() : EXIT_OWN;
-    free(rows);
+    failed = report_on(stdout, &s, NULL, json);
     segments_close(&s);
-    return failed;
+    return failed ? failed : finish_output();
 }
 
 static int run(int argc, char **argv) {
@@ -43,7 +71,7 @@ static int run(int argc, char **argv) {
             word = a.word;
     }
     if (!word)
-        return complain("of what? Give a PID, a segment or a folder of segments; try --help");
+        return complain("no PID, FILE or DIR given; try --help");
     return tell(word, json);
 }
 

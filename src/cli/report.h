@@ -12,18 +12,36 @@
 
 extern const char *const counter_names[SEGMENT_COUNTERS];
 
+enum { WHO_ROOM = 128 };
+
+/* A report: on what, added up, and what is known besides. */
+struct report {
+    const struct segments *segments;
+    const struct reader_row *rows; /* merged */
+    size_t row_count;
+    char *const *argv; /* the program and its arguments, where we have started it */
+};
+
 /* How long the process has run, as far as is known. */
 uint64_t ran_ns(const struct reader_segment *r);
 
-void report_json(FILE *out, const struct segments *s, const struct reader_row *rows,
-                 size_t row_count);
-void report_text(FILE *out, const struct segments *s, const struct reader_row *rows,
-                 size_t row_count);
+void report_json(FILE *out, const struct report *report);
+void report_text(FILE *out, const struct report *report);
+
+/* Open, merge, tell, close: 0 or EXIT_OWN, complained. */
+int report_on(FILE *out, const struct segments *s, char *const *argv, bool json);
 
 /* ---- the parts ------------------------------------------------------- */
 
-void json_segment(struct json *j, const struct reader_segment *r);
-void json_rows(struct json *j, const struct reader_row *rows, size_t count, bool merged);
+/* "python3 (pid 4711)", "nginx (4 processes)" */
+const char *who_text(const struct segments *s, char text[WHO_ROOM]);
+
+/* Has the row anything to tell? */
+bool is_used(const struct reader_row *row);
+
 void json_patterns(struct json *j, const struct reader_segment *r);
+
+/* Who wrote the pieces, for people. */
+void sites_text(FILE *out, const struct segments *s, unsigned width);
 
 #endif

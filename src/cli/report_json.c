@@ -50,7 +50,7 @@ static void arm(struct json *j, uint8_t number) {
         json_unsigned(j, "arm", number);
 }
 
-void json_rows(struct json *j, const struct reader_row *rows, size_t count, bool merged) {
+static void json_rows(struct json *j, const struct reader_row *rows, size_t count, bool merged) {
     char text[ENDPOINT_ROOM];
     json_array(j, "rows");
     for (size_t i = 0; i < count; i++) {
@@ -160,7 +160,7 @@ static void lost(struct json *j, const struct reader_segment *r) {
     json_object_end(j);
 }
 
-void json_segment(struct json *j, const struct reader_segment *r) {
+static void json_segment(struct json *j, const struct reader_segment *r) {
     process(j, r);
     json_rows(j, r->rows, r->row_count, false);
     json_array(j, "connections");
@@ -171,22 +171,21 @@ void json_segment(struct json *j, const struct reader_segment *r) {
     lost(j, r);
 }
 
-void report_json(FILE *out, const struct segments *s, const struct reader_row *rows,
-                 size_t row_count) {
+void report_json(FILE *out, const struct report *r) {
     struct json j = json_begin(out);
     json_object(&j, NULL);
     json_string(&j, "unstall", UNSTALL_VERSION);
-    if (!s->folder) {
-        json_segment(&j, s->list[0]);
+    if (!r->segments->folder) {
+        json_segment(&j, r->segments->list[0]);
     } else {
         json_array(&j, "processes");
-        for (size_t i = 0; i < s->count; i++) {
+        for (size_t i = 0; i < r->segments->count; i++) {
             json_object(&j, NULL);
-            json_segment(&j, s->list[i]);
+            json_segment(&j, r->segments->list[i]);
             json_object_end(&j);
         }
         json_array_end(&j);
-        json_rows(&j, rows, row_count, true);
+        json_rows(&j, r->rows, r->row_count, true);
     }
     json_object_end(&j);
     json_end(&j);
