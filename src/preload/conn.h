@@ -74,6 +74,7 @@ struct conn {
     bool lingering;      /* closed by the application, gathered bytes still to send */
     bool held;           /* the kernel holds bytes because of our MSG_MORE */
     bool draining;       /* a thread is blocked sending gathered bytes */
+    uint8_t kin;         /* the family it learns from and teaches (kin.h), 0: none */
     int kept_error;      /* errno of a send of our own, not yet told to the application */
     uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */
     uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */

@@ -25,7 +25,7 @@ static int unstall_connect(int fd, const struct sockaddr *address, socklen_t len
     struct conn *c = shim_connect_begins(fd);
     int result = REAL(connect)(fd, address, length);
     int error = errno;
-    shim_connect_ended(c, fd, result, error);
+    shim_connect_ended(c, fd, result, error, address, length);
     errno = error;
     return result;
 }

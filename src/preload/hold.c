@@ -11,6 +11,7 @@
 #include "fds.h"
 #include "gather.h"
 #include "kernel.h"
+#include "kin.h"
 #include "stats.h"
 #include "ticker.h"
 
@@ -270,6 +271,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
         return; /* another thread has gone on with the message */
     c->turn_owner = NULL;
     policy_turn_ends(p);
+    kin_teach(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
         c->wait_began = now_ns();
 }

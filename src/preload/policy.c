@@ -99,7 +99,7 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
     case MODE_CORK: return true;
     case MODE_COALESCE: return !p->crowded && p->message_bytes + w->bytes <= p->gather_limit;
     case MODE_AUTO:
-        return p->ill && p->input_ever && !p->input_pending &&
+        return p->ill && (p->input_ever || (p->taught && !p->one_way)) && !p->input_pending &&
                turn_predict(&p->model, p->position) == TURN_MORE;
     default: return false;
     }

@@ -48,6 +48,7 @@ struct policy {
     bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */
     bool refuses : 1; /* the sending side has ended (shut down, EPIPE): input does not revive it */
     bool input_ever : 1;
+    bool taught : 1; /* `ill` and the model are from siblings, whose messages were answered */
     bool input_pending : 1; /* known: more input waits than the application has read */
     bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
     bool large : 1;         /* ... only because this message is larger than what is gathered */

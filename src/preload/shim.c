@@ -18,6 +18,7 @@
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
+#include "kin.h"
 #include "log.h"
 #include "shim_parts.h"
 #include "tally.h"
@@ -193,13 +194,20 @@ struct conn *shim_read_begins(int fd, bool dont_wait) {
     return fds_conn(word);
 }
 
+static void input_came(struct conn *c, ssize_t got, size_t asked) {
+    bool first = !c->policy.input_ever;
+    policy_input(&c->policy, (size_t)got, asked);
+    if (UNLIKELY(first))
+        kin_teach(c);
+}
+
 /* Lock held; released. */
 static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t got, size_t asked) {
     if (c->epoch != config()->epoch)
         shim_refresh(c);
     evidence_input(c);
     tally_input(c);
-    policy_input(&c->policy, (size_t)got, asked);
+    input_came(c, got, asked);
     conn_unlock(c);
     if (UNLIKELY(tally_pending()))
         tally_catch_up();
@@ -214,7 +222,7 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
         c->counts.reads++;
         if (UNLIKELY(c->evidence != NULL))
             return read_is_told(c, got, asked);
-        policy_input(&c->policy, (size_t)got, asked);
+        input_came(c, got, asked);
         conn_unlock(c);
     } else if (UNLIKELY(LOAD(&c->kept_error))) {
         conn_lock(c);

@@ -95,7 +95,8 @@ void shim_socket_made(int fd, int domain, int type, int protocol);
 void shim_accepted(int listener, int fd);
 /* Before connect; and after, with its result. */
 struct conn *shim_connect_begins(int fd);
-void shim_connect_ended(struct conn *c, int fd, int result, int error);
+void shim_connect_ended(struct conn *c, int fd, int result, int error,
+                        const struct sockaddr *address, socklen_t length);
 void shim_listens(int fd);
 void shim_shuts(int fd, int how);
 

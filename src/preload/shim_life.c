@@ -15,6 +15,7 @@
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
+#include "kin.h"
 #include "log.h"
 #include "raw.h"
 #include "shim.h"
@@ -87,6 +88,7 @@ void shim_accepted(int listener, int fd) {
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
     bool mptcp = l->mptcp;
     bool kernel_nodelay = l->policy.nodelay;
+    uint8_t kin = kin_of_listener(l);
     conn_unlock(l);
     struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
     if (!c)
@@ -98,6 +100,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.no_more = no_more;
     c->mptcp = mptcp;
     c->policy.established = true;
+    kin_join(c, kin);
     c->doubt = LOAD(&doubt_epoch);
     tally_born(c);
     born_cured(c);
@@ -114,16 +117,15 @@ struct conn *shim_connect_begins(int fd) {
     return c;
 }
 
-void shim_connect_ended(struct conn *c, int fd, int result, int error) {
+void shim_connect_ended(struct conn *c, int fd, int result, int error,
+                        const struct sockaddr *address, socklen_t length) {
     if (!c || (result != 0 && error != EINPROGRESS))
         return;
     struct conn *now = fds_lock(fd);
     if (now == c) {
         policy_established(&c->policy);
-        if (result == 0)
-            policy_established(&c->policy);
-        else
-            c->policy.established = false;
+        c->policy.established = result == 0;
+        kin_join(c, kin_of_destination(address, length));
         tally_born(c);
         born_cured(c);
     }

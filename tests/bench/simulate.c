@@ -38,8 +38,14 @@ struct player {
     long added;
 };
 
+/* A new connection knows what its sibling has learned, as in kin.c. */
 static void connection(struct player *s, enum mode mode) {
+    struct policy sibling = s->p;
     s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .gather_limit = 16384};
+    if (sibling.ill && sibling.input_ever && !sibling.fallen) {
+        s->p.ill = s->p.taught = true;
+        s->p.model = sibling.model;
+    }
     s->limits = (struct policy_limits){.small = 4096, .may_hold = true};
     s->in_turn = s->held = false;
     s->gathered = 0;
