@@ -16,7 +16,7 @@ static const char *verdict_of(const struct findings *f) {
         return f->source == SOURCE_STRACE ? "likely" : "stalls";
     if (findings_count(f, VERDICT_ONE_WAY, &total) > 0)
         return "one-way";
-    return f->understood ? "none" : "nothing";
+    return (f->source == SOURCE_CAPTURE ? f->understood : f->connections) ? "none" : "nothing";
 }
 
 static void examples(struct json *j, const struct findings *f, const struct finding *r) {

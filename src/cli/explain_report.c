@@ -71,7 +71,7 @@ static void stalls_sentence(const struct findings *f, char *text, size_t size) {
 
 static void nothing_sentence(const struct findings *f, char *text, size_t size) {
     bool capture = f->source == SOURCE_CAPTURE;
-    if (f->understood == 0)
+    if (capture ? f->understood == 0 : f->connections == 0)
         snprintf(text, size, "Nothing to judge: %s.",
                  capture ? "there is no TCP in this capture" : "no call on a TCP connection");
     else

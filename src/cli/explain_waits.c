@@ -5,8 +5,7 @@ enum { EVEN_NS = 500000 };
 
 static const double STEP = 1.03;
 
-/* The lower bound of bucket i. */
-static double bound(int i) {
+double waits_bound(int i) {
     double ns = (double)EVEN_NS * (i < WAITS_EVEN ? i : WAITS_EVEN);
     for (int k = WAITS_EVEN; k < i; k++)
         ns *= STEP;
@@ -18,7 +17,7 @@ static int bucket_of(int64_t ns) {
     if (even < WAITS_EVEN)
         return even < 0 ? 0 : (int)even;
     int i = WAITS_EVEN;
-    while (i < WAITS_BUCKETS - 1 && bound(i + 1) <= (double)ns)
+    while (i < WAITS_BUCKETS - 1 && waits_bound(i + 1) <= (double)ns)
         i++;
     return i;
 }
@@ -52,7 +51,8 @@ int64_t waits_quantile(const struct waits *w, double share) {
         double here = w->bucket[i];
         if (here > 0 && before + here >= wanted) {
             /* As if they lay evenly in the bucket. */
-            int64_t ns = (int64_t)(bound(i) + (bound(i + 1) - bound(i)) * (wanted - before) / here);
+            int64_t ns = (int64_t)(waits_bound(i) + (waits_bound(i + 1) - waits_bound(i)) *
+                                                        (wanted - before) / here);
             return ns < w->min_ns ? w->min_ns : ns > w->max_ns ? w->max_ns : ns;
         }
         before += here;

@@ -24,4 +24,7 @@ void waits_merge(struct waits *into, const struct waits *from);
  * Never outside the smallest and the largest. */
 int64_t waits_quantile(const struct waits *w, double share);
 
+/* The lower bound of a bucket, in nanoseconds. */
+double waits_bound(int bucket);
+
 #endif
