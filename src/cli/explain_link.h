@@ -33,6 +33,7 @@ struct link {
     bool accepted; /* by a server */
     bool nodelay, corked;
     bool spoken; /* has had a message */
+    bool counted;
     char local[ENDPOINT_TEXT], peer[ENDPOINT_TEXT];
     int descriptor; /* the newest number, for the report */
     uint64_t habit; /* key, 0: not counted there yet */

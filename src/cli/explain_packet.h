@@ -48,7 +48,8 @@ enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captur
 
 /* "192.0.2.1" or "[2001:db8::1]" and, if asked for, ":80".  Returns `text`. */
 enum { ENDPOINT_TEXT = 64 };
-const char *packet_endpoint_text(const struct endpoint *e, bool with_port, char text[ENDPOINT_TEXT]);
+const char *packet_endpoint_text(const struct endpoint *e, bool with_port,
+                                 char text[ENDPOINT_TEXT]);
 
 bool endpoint_is_loopback(const struct endpoint *e);
 
