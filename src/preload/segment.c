@@ -22,7 +22,7 @@ enum { MACHINE = EM_X86_64 };
 enum { MACHINE = EM_AARCH64 };
 #endif
 
-enum { KERNEL_SIGSET = 8, PAGE = 4096 };
+enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10000 };
 
 struct segment *segment_mapped;
 uint32_t segment_state;
@@ -83,8 +83,12 @@ static void make(void) {
 void segment_make(void) {
     uint32_t none = LIFE_NONE;
     if (!__atomic_compare_exchange_n(&segment_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
-        return; /* who comes while another makes it counts later */
+                                     __ATOMIC_RELAXED)) {
+        /* another thread makes it, in a millisecond: what it wants to count has its place then */
+        for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&segment_state) == LIFE_MAKING; i++)
+            raw0(SYS_sched_yield);
+        return;
+    }
     /* a handler may neither find it half made nor jump out of here */
     uint64_t all = ~UINT64_C(0), before = 0;
     int saved = errno;

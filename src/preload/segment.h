@@ -35,9 +35,9 @@ static inline struct segment *segment_now(void) {
 
 void segment_make(void);
 
-/* Wanted, and neither there nor refused? */
+/* Wanted, and neither there nor refused (but perhaps being made)? */
 static inline bool segment_wanted(void) {
-    return UNLIKELY(config()->stats != NULL) && LOAD(&segment_state) == LIFE_NONE &&
+    return UNLIKELY(config()->stats != NULL) && LOAD(&segment_state) <= LIFE_MAKING &&
            !config()->quiet;
 }
 

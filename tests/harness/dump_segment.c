@@ -193,13 +193,18 @@ int main(int argc, char **argv) {
     int fd = argc > 1 ? open(argv[1], argc > 2 ? O_RDWR : O_RDONLY) : -1;
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size != SEGMENT_BYTES)
         die(argc > 1 ? argv[1] : "no file");
-    int writes = argc > 2 ? PROT_WRITE : 0;
-    struct segment *s = mmap(NULL, SEGMENT_BYTES, PROT_READ | writes, MAP_SHARED, fd, 0);
-    if (s == MAP_FAILED)
-        die("mmap");
-    if (argc > 2)
+    if (argc > 2) {
+        struct segment *s =
+            mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (s == MAP_FAILED)
+            die("mmap");
         set(fd, s, argv + 3);
-    else
-        dump(s);
+        return 0;
+    }
+    /* reading a hole through a mapping would fill it with a page */
+    static struct segment copy;
+    if (read(fd, &copy, sizeof(copy)) != (ssize_t)sizeof(copy))
+        die("read");
+    dump(&copy);
     return 0;
 }
