@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""What this machine is, in the few facts that explain a difference between two results."""
+
+import os
+import platform
+import socket
+
+
+def processor():
+    """The name of the processor."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def describe():
+    """For the file of results."""
+    libc = " ".join(platform.libc_ver()).strip()
+    return {
+        "host": socket.gethostname(),
+        "kernel": platform.release(),
+        "processor": processor(),
+        "processors": len(os.sched_getaffinity(0)),
+        "libc": libc,
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def in_words(machine):
+    """One line."""
+    return (f"{machine['host']}: Linux {machine['kernel']}, {machine['processor']}, "
+            f"{machine['processors']} processor{'s' * (machine['processors'] != 1)}, "
+            f"{machine['libc']}, load {machine['load']} at the start")

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""The command line of `unstall ab`, parsed apart from acting on it."""
+
+import random
+import shlex
+from dataclasses import dataclass, field
+
+from results import METRICS
+
+MODES = ("off", "observe", "nodelay", "cork", "coalesce", "auto")
+DEFAULT_ARMS = ["bare", *(mode for mode in MODES if mode != "observe")]
+ASSIGNMENTS = ("connection", "peer", "listener")
+MOST_ARMS = 6
+SEED_BELOW = 10 ** 9
+
+
+class Refused(Exception):
+    """The command line asks for something wrong."""
+
+
+@dataclass
+class Options:
+    """What was asked for."""
+    arms: list = None
+    weights: dict = None        # live: arm -> weight
+    base: str = None
+    rounds: int = None
+    time: float = None
+    warmup: int = 1
+    metric: str = None
+    score: str = None
+    until_sure: bool = False
+    confidence: float = 0.95
+    margin: float = 0.1
+    seed: int = None
+    json: str = None
+    html: str = None
+    count_calls: bool = False
+    server: list = None
+    ready: int = None
+    live: bool = False
+    pid: int = None
+    assign: str = "connection"
+    stop_if: str = None
+    kill: bool = False
+    min_exchanges: int = 20
+    aa: bool = False
+    merge: bool = False
+    timeout: float = None
+    ignore_failure: bool = False
+    show_output: bool = False
+    quiet: bool = False
+    command: list = field(default_factory=list)
+    files: list = field(default_factory=list)
+    unstall: str = None         # the command itself, and the library: by src/cli/ab.c
+    library: str = None
+
+
+def _number(name, text, least, most, whole=False):
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        value = None
+    if value is None or not least <= value <= most:
+        kind = "a whole number" if whole else "a number"
+        raise Refused(f"{name} {text}: expected {kind} from {least:g} to {most:g}")
+    return value
+
+
+def _whole(least, most):
+    return lambda name, text: _number(name, text, least, most, whole=True)
+
+
+def _real(least, most):
+    return lambda name, text: _number(name, text, least, most)
+
+
+def _one_of(*words):
+    def parse(name, text):
+        if text not in words:
+            raise Refused(f"{name} {text}: expected {', '.join(words[:-1])} or {words[-1]}"
+                          if len(words) > 1 else f"{name} {text}: expected {words[0]}")
+        return text
+    return parse
+
+
+def _percent(least, most):
+    def parse(name, text):
+        return _number(name, text.rstrip("%"), least, most) / 100
+    return parse
+
+
+def _text(name, text):
+    if not text:
+        raise Refused(f"{name}: expected something")
+    return text
+
+
+def _words(name, text):
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise Refused(f"{name} {text}: {error}") from error
+    if not words:
+        raise Refused(f"{name}: expected a command")
+    return words
+
+
+# option: (field, parser of its value); None: it takes no value
+TABLE = {
+    "--arms": ("arms", _text),
+    "--base": ("base", _text),
+    "--rounds": ("rounds", _whole(1, 100000)),
+    "--time": ("time", _real(0.1, 31536000)),
+    "--warmup": ("warmup", _whole(0, 1000)),
+    "--metric": ("metric", _one_of(*METRICS)),
+    "--score": ("score", _text),
+    "--until-sure": ("until_sure", None),
+    "--confidence": ("confidence", _percent(50, 99.99)),
+    "--margin": ("margin", _percent(0.01, 1000)),
+    "--seed": ("seed", _whole(0, SEED_BELOW - 1)),
+    "--json": ("json", _text),
+    "--html": ("html", _text),
+    "--count-calls": ("count_calls", None),
+    "--server": ("server", _words),
+    "--ready": ("ready", _whole(1, 65535)),
+    "--live": ("live", None),
+    "--assign": ("assign", _one_of(*ASSIGNMENTS)),
+    "--stop-if": ("stop_if", _one_of("worse")),
+    "--kill": ("kill", None),
+    "--min-exchanges": ("min_exchanges", _whole(1, 1000000)),
+    "--aa": ("aa", None),
+    "--merge": ("merge", None),
+    "--timeout": ("timeout", _real(0.1, 31536000)),
+    "--ignore-failure": ("ignore_failure", None),
+    "--show-output": ("show_output", None),
+    "--quiet": ("quiet", None),
+    "--unstall": ("unstall", _text),
+    "--library": ("library", _text),
+}
+
+
+def parse(words):
+    """The words behind `unstall ab` -> Options; Refused says what is wrong."""
+    made, rest = Options(), []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            made.command = words[at:]
+            break
+        if not word.startswith("-") or word == "-":
+            if made.live or made.merge:
+                rest.append(word)
+                continue
+            made.command = words[at - 1:]  # as env(1): the program begins at the first word
+            break
+        name, equals, value = word.partition("=")
+        if name not in TABLE:
+            raise Refused(f"{name}: no such option; try --help")
+        where, parser = TABLE[name]
+        if parser is None:
+            if equals:
+                raise Refused(f"{name}: takes no value")
+            setattr(made, where, True)
+            continue
+        if not equals:
+            if at == len(words):
+                raise Refused(f"{name}: a value is missing")
+            value = words[at]
+            at += 1
+        setattr(made, where, parser(name, value))
+    _complete(made, rest)
+    return made
+
+
+def _complete(made, rest):
+    """Check what belongs together, fill in what follows from the rest."""
+    if made.merge:
+        made.files = rest + made.command
+        if not made.files:
+            raise Refused("--merge: expected files of results or segments")
+    elif made.live:
+        _complete_live(made, rest)
+    elif not made.command:
+        raise Refused("no program given; try --help")
+    if (made.server is None) != (made.ready is None):
+        raise Refused("--server and --ready: one needs the other; "
+                      'as in --server "./app 8080" --ready 8080')
+    if made.live and made.server:
+        raise Refused("--live and --server: choose one")
+    for name in ("stop_if", "kill"):
+        if getattr(made, name) and not made.live:
+            raise Refused(f"--{name.replace('_', '-')}: for --live alone")
+    if made.metric == "score" and made.score is None:
+        raise Refused("--metric score: needs --score REGEX")
+    if made.score and made.live:
+        raise Refused("--score: not for --live, which sees no output")
+    if made.score and not made.metric:
+        made.metric = "score"
+    _complete_arms(made)
+    if made.rounds is None:
+        made.rounds = 1000 if made.until_sure else 10 ** 6 if made.time else 20
+    if made.seed is None:
+        made.seed = random.SystemRandom().randrange(SEED_BELOW)
+
+
+def _complete_live(made, rest):
+    if made.command and not rest:
+        return
+    if made.command or len(rest) != 1 or not rest[0].isdigit():
+        raise Refused("--live: expected a process id, or -- and the server's command")
+    made.pid = int(rest[0])
+
+
+def _complete_arms(made):
+    if made.merge:
+        return
+    if made.aa:
+        if made.arms:
+            raise Refused("--aa: has arms of its own (off against off); leave --arms out")
+        made.arms, made.weights = ["off", "off-2"], {"off": 1, "off-2": 1}
+    else:
+        default = "off:50,auto:50" if made.live else ",".join(DEFAULT_ARMS)
+        made.arms, made.weights = _arms(made.arms or default, made.live)
+    made.base = made.base or ("off" if "off" in made.arms else made.arms[0])
+    if made.base not in made.arms:
+        raise Refused(f"--base {made.base}: no such arm; there are {', '.join(made.arms)}")
+
+
+def _arms(text, live):
+    names, weights = [], {}
+    known = MODES if live else ("bare", *MODES)
+    for word in text.split(","):
+        name, colon, weight = word.strip().partition(":")
+        if name == "bare" and live:
+            raise Refused("--arms bare: a running server has the library or has it not; "
+                          "take --server, or the arm off")
+        if name not in known:
+            raise Refused(f"--arms {text}: expected {', '.join(known[:-1])} or {known[-1]}, "
+                          "with commas between")
+        if name in names:
+            raise Refused(f"--arms {text}: {name} stands there twice")
+        if colon and not live:
+            raise Refused(f"--arms {text}: weights are for --live; rounds have each arm once")
+        names.append(name)
+        weights[name] = _number("--arms", weight, 1, 1000, whole=True) if colon else 50
+    if len(names) < 2:
+        raise Refused(f"--arms {text}: expected two or more")
+    if live and len(names) > MOST_ARMS:
+        raise Refused(f"--arms {text}: at most {MOST_ARMS}")
+    return names, weights

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: MIT
+"""Programs under test: started in a process group of their own, waited for, measured, ended.
+
+Whatever happens, nothing stays behind: a program's group is killed by its id when the program has
+ended, and what has left the group is handed to us by the kernel (PR_SET_CHILD_SUBREAPER) and killed
+one by one.
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import tempfile
+import time
+from dataclasses import dataclass
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+OWN_VARIABLES = ("UNSTALL_MODE", "UNSTALL_STATS", "UNSTALL_ARMS", "UNSTALL_ASSIGN", "UNSTALL_SEED")
+TICK = os.sysconf("SC_CLK_TCK")
+STDERR_KEPT = 4096
+GRACE_S = 10.0  # between SIGTERM and SIGKILL
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Interrupted(Exception):
+    """A signal has asked us to stop."""
+
+    def __init__(self, number):
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+class Failed(Exception):
+    """The program under test has failed; the message says how."""
+
+
+class CannotRun(Exception):
+    """There is no such program, or it may not be run."""
+
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+_asked = None
+
+
+def _ask(number, _frame):
+    """The first signal stops what runs; while we clean up, others only wait."""
+    global _asked
+    if _asked is None:
+        _asked = number
+        raise Interrupted(number)
+
+
+def take_signals():
+    """From now on SIGINT, SIGTERM and SIGHUP raise Interrupted, once; orphans come to us."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGTERM:
+            signal.signal(number, _ask)
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _in_child():
+    os.setpgid(0, 0)
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def environment(arm, library, stats=None, arms=None):
+    """The environment of a program in one arm.  `bare` has no library and none of its variables; the others
+    keep what the caller has set (UNSTALL_PORTS, UNSTALL_WINDOW_US, ...)."""
+    made = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+    preloads = [entry for entry in made.pop("LD_PRELOAD", "").replace(":", " ").split()
+                if os.path.basename(entry) != "libunstall.so"]
+    if arm == "bare":
+        made = {name: value for name, value in made.items() if not name.startswith("UNSTALL_")}
+    else:
+        preloads.append(library)
+        made.setdefault("UNSTALL_STACKS", "0")
+        made.update(arms or {"UNSTALL_MODE": arm})
+        if stats:
+            made["UNSTALL_STATS"] = stats
+    if preloads:
+        made["LD_PRELOAD"] = ":".join(preloads)
+    return made
+
+
+@dataclass
+class Usage:
+    """What a program took."""
+    wall_s: float = 0.0
+    user_s: float = 0.0
+    system_s: float = 0.0
+    status: int = 0
+    output: str = None
+
+    @property
+    def how(self):
+        """How it ended, in words; empty: well."""
+        if os.WIFSIGNALED(self.status):
+            return f"was ended by {signal.Signals(os.WTERMSIG(self.status)).name}"
+        code = os.WEXITSTATUS(self.status)
+        return f"ended with exit code {code}" if code else ""
+
+
+class Program:
+    """A started program; use as a context manager: at its end nothing of it is left."""
+
+    def __init__(self, argv, env, show=False, keep_output=False):
+        self.argv, self.env, self.show = argv, env, show
+        self.pid = None
+        self.fd = None
+        self.usage = None
+        self._errors = tempfile.TemporaryFile()
+        self._output = tempfile.TemporaryFile() if keep_output else None
+
+    def __enter__(self):
+        self.before = set(children())  # another program's, which are not ours to end
+        self.began = time.monotonic()
+        with contextlib.ExitStack() as files:
+            null = files.enter_context(open(os.devnull, "r+b"))
+            out = None if self.show else self._output or null
+            import subprocess
+            try:
+                child = subprocess.Popen(
+                    self.argv, env=self.env, stdin=null, stdout=out,
+                    stderr=None if self.show else self._errors, preexec_fn=_in_child)
+            except FileNotFoundError as error:
+                raise CannotRun(f"{self.argv[0]}: no such program; give its path, or look at $PATH",
+                                127) from error
+            except OSError as error:
+                raise CannotRun(f"{self.argv[0]}: cannot be run: {error.strerror}", 126) from error
+        child.returncode = 0  # its status is ours to take, by wait4
+        self.pid = child.pid
+        self.fd = os.pidfd_open(self.pid)
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.stop()
+        finally:
+            os.close(self.fd)
+            self._errors.close()
+            if self._output:
+                self._output.close()
+
+    def ended(self, timeout=None):
+        """Wait until it has ended, `timeout` seconds at most; has it?"""
+        if self.usage:
+            return True
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        if not poll.poll(None if timeout is None else max(0, timeout * 1000)):
+            return False
+        ended = time.monotonic()
+        _, status, used = os.wait4(self.pid, 0)
+        self.usage = Usage(ended - self.began, used.ru_utime, used.ru_stime, status)
+        self._clear()
+        if self._output:
+            self._output.seek(0)
+            self.usage.output = self._output.read().decode(errors="replace")
+        return True
+
+    def _clear(self):
+        """Kill what the program has left behind, and count what it used."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for _ in range(200):
+            orphans = [pid for pid in children() if pid not in self.before]
+            if not orphans:
+                return
+            for orphan in orphans:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(orphan, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    pid, _, used = os.wait4(orphan, os.WNOHANG)
+                    if pid:
+                        self.usage.user_s += used.ru_utime
+                        self.usage.system_s += used.ru_stime
+            time.sleep(0.005)
+
+    def stop(self, gently=True):
+        """End it: SIGTERM to its group, later SIGKILL."""
+        if self.usage:
+            return
+        if gently:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGTERM)
+            if self.ended(GRACE_S):
+                return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.ended(GRACE_S)
+
+    def complaint(self):
+        """The last lines that it wrote to stderr."""
+        if self.show:
+            return ""
+        self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, self._errors.tell() - STDERR_KEPT))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return "".join("\n  | " + line for line in lines[-5:])
+
+
+def run(argv, env, timeout=None, show=False, keep_output=False):
+    """Run to the end; Failed after `timeout` seconds, with its complaint if it ends badly."""
+    with Program(argv, env, show, keep_output) as program:
+        if not program.ended(timeout):
+            program.stop()
+            raise Failed(f"{argv[0]}: not ended after {timeout:g} s, was stopped")
+        if program.usage.how:
+            raise Failed(f"{argv[0]}: {program.usage.how}{program.complaint()}")
+        return program.usage
+
+
+def children(pid="self"):
+    """The process ids of the children of all threads of a process."""
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children",
+                                                    encoding="ascii") as file:
+                found += map(int, file.read().split())
+    return found
+
+
+def family(pid):
+    """A process and all below it."""
+    found, ahead = [], [pid]
+    while ahead:
+        found.append(ahead.pop())
+        ahead += children(found[-1])
+    return found
+
+
+def cpu_of(pid):
+    """(user, system) seconds that a process, all below it and their dead have used so far."""
+    user = system = 0
+    for member in family(pid):
+        with contextlib.suppress(OSError, IndexError):
+            with open(f"/proc/{member}/stat", encoding="utf-8", errors="replace") as file:
+                words = file.read().rpartition(")")[2].split()
+            user += int(words[11]) + int(words[13])
+            system += int(words[12]) + int(words[14])
+    return user / TICK, system / TICK
+
+
+def _listening_inodes(port):
+    """The sockets that listen on a port, without a connection made to find out."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError), open(table, encoding="ascii") as file:
+            for line in file.readlines()[1:]:
+                words = line.split()
+                if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:
+                    found.add(words[9])
+    return found
+
+
+def listens(port):
+    """Does anybody listen on this port?"""
+    return bool(_listening_inodes(port))
+
+
+def wait_until_listening(server, port, timeout):
+    """Until the server listens; Failed if it ends before, or takes too long."""
+    end = time.monotonic() + timeout
+    while not listens(port):
+        if server.ended(0.02):
+            raise Failed(f"{server.argv[0]}: {server.usage.how or 'ended'} before it listened on "
+                         f"port {port}{server.complaint()}")
+        if time.monotonic() > end:
+            raise Failed(f"{server.argv[0]}: does not listen on port {port} after {timeout:g} s"
+                         f"{server.complaint()}")
+
+
+def end(pid):
+    """Ask one process to end."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGTERM)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The progress bar, on stderr, where that is a terminal."""
+
+import shutil
+import sys
+
+
+class Progress:
+    """Call it with what is being done, and how far it is."""
+
+    def __init__(self, quiet=False):
+        self.shown = sys.stderr.isatty() and not quiet
+        self.length = 0
+
+    def __call__(self, text, done=None, whole=None):
+        if not self.shown:
+            return
+        width = min(80, shutil.get_terminal_size().columns) - 1
+        line = text
+        if whole:
+            room = max(5, width - len(text) - 4)
+            filled = min(room, room * done // whole)
+            line = f"[{'=' * filled}{' ' * (room - filled)}] {text}"
+        self._put(line[:width])
+
+    def _put(self, line):
+        sys.stderr.write("\r" + line + " " * (self.length - len(line)) + "\r")
+        sys.stderr.flush()
+        self.length = len(line)
+
+    def clear(self):
+        """Make room for something else."""
+        if self.shown and self.length:
+            self._put("")
+            self.length = 0
+
+    def note(self, text):
+        """A line that stays."""
+        self.clear()
+        print(f"unstall ab: {text}", file=sys.stderr)

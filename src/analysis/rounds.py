@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""Experiments in rounds: in each, every arm once, in random order; a command, or a server under load.
+
+What slows the machine for a while slows all arms of a round, and who comes first is left to
+chance: so the arms of one round are compared with each other, and nothing else is.
+"""
+
+import random
+import re
+import tempfile
+import time
+
+import processes
+import segments
+from analysis import analyse
+from results import Unit
+from verdict import is_decided
+
+READY_S = 60.0
+
+
+def mode_of(arm):
+    """An arm's mode: `off-2` is a second arm in mode off (--aa)."""
+    return re.sub(r"-\d+$", "", arm)
+
+
+class Rounds:
+    """Runs rounds into `results`; `options` are those of the command line."""
+
+    def __init__(self, options, results, progress, keep):
+        self.options, self.results, self.progress, self.keep = options, results, progress, keep
+        self.host = next(iter(results.machines))
+        self.dice = random.Random(options.seed)
+        self.began = time.monotonic()
+        self.hints = []
+
+    def go(self):
+        """All of it: warm-up, rounds, until an end is reached; sets results.ending."""
+        for number in range(self.options.warmup):
+            self.progress(f"warm-up {number + 1} of {self.options.warmup}")
+            self._round(None)
+        # The warm-up is not counted against --time either.
+        self.began = time.monotonic()
+        done = 0
+        while self._another(done):
+            self.progress(self._where(done), done, self.options.rounds)
+            for unit in self._round(done + 1):
+                self.results.units.append(unit)
+            done += 1
+            self.keep()
+            if self.options.until_sure and self._is_sure():
+                self.results.ending = "sure"
+                return
+        if self.results.ending == "running":
+            self.results.ending = "complete"
+
+    def _another(self, done):
+        if done == 0:
+            return True
+        passed = time.monotonic() - self.began
+        if self.options.time and passed * (done + 1) / done > self.options.time * 1.02:
+            return False
+        return done < self.options.rounds
+
+    def _where(self, done):
+        passed = time.monotonic() - self.began
+        left = ""
+        if done:
+            whole = passed / done * self.options.rounds
+            whole = min(whole, self.options.time) if self.options.time else whole
+            left = f", {max(0, whole - passed):.0f} s left"
+        return f"round {done + 1} of {self.options.rounds}{left}"
+
+    def _is_sure(self):
+        return is_decided(analyse(self.results, describing=False), self.options.margin)
+
+    def _round(self, block):
+        order = list(self.results.arms)
+        self.dice.shuffle(order)
+        units = []
+        for arm in order:
+            try:
+                units.append(self._one(arm, block))
+            except processes.Failed as failure:
+                self.results.failures.append(
+                    {"round": block, "arm": arm, "what": str(failure)})
+                if not self.options.ignore_failure:
+                    self.results.units += units
+                    raise
+                self.progress.note(f"round {block}, {arm}: {failure}")
+        return units
+
+    def _one(self, arm, block):
+        with segments.Folder() as folder:
+            unit = Unit(arm, self.host, block)
+            mode = mode_of(arm)
+            env = processes.environment(mode, self.options.library, folder.path)
+            if self.options.server:
+                self._server(unit, env)
+            else:
+                self._command(unit, env)
+            if mode != "bare":
+                self._exchanges(unit, folder)
+            return unit
+
+    def _command(self, unit, env):
+        used = self._run(self.options.command, env)
+        unit.wall_s, unit.user_s, unit.system_s = used.wall_s, used.user_s, used.system_s
+
+    def _run(self, argv, env):
+        options = self.options
+        keep = options.score is not None
+        used = processes.run(argv, env, options.timeout, options.show_output and not keep, keep)
+        if keep:
+            self._score = _score_in(options.score, used.output)
+        return used
+
+    def _server(self, unit, env):
+        options = self.options
+        if processes.listens(options.ready):
+            raise processes.Failed(f"port {options.ready}: somebody listens there already; stop "
+                                   "that, or let the server take another port")
+        with processes.Program(options.server, env, options.show_output) as server:
+            processes.wait_until_listening(server, options.ready, READY_S)
+            user, system = processes.cpu_of(server.pid)
+            used = self._run(options.command, processes.environment("bare", None))
+            user_after, system_after = processes.cpu_of(server.pid)
+            if server.ended(0):
+                raise processes.Failed(f"{server.argv[0]}: {server.usage.how or 'ended'} under "
+                                       f"the load{server.complaint()}")
+            unit.wall_s = used.wall_s
+            unit.user_s, unit.system_s = user_after - user, system_after - system
+            server.stop()
+
+    def _exchanges(self, unit, folder):
+        if self.options.score is not None:
+            unit.score = self._score
+        found = segments.rows_of(segments.report(self.options.unstall, folder.path)) \
+            if folder.files() else []
+        if not found:
+            self.hint("no statistics: the program has no TCP connection, the library does not load "
+                      "there (`unstall doctor` says why), or /dev/shm is full; only wall and CPU "
+                      "time are compared")
+            return
+        whole = segments.sum_rows(found, unit.arm, unit.stratum)
+        if not whole.exchanges:
+            self.hint("no exchange was seen on any connection; only wall and CPU time are compared")
+            return
+        for name in ("exchanges", "exchange_ns", "segments", "messages", "connections", "stalls"):
+            setattr(unit, name, getattr(whole, name))
+        unit.histogram = whole.histogram
+
+    def hint(self, text):
+        """Something to be said once."""
+        if text not in self.hints:
+            self.hints.append(text)
+
+    def count_calls(self):
+        """One more round under strace -c: the system calls of each arm for each message.  Counted
+        apart, for strace makes everything slow."""
+        counted = {}
+        for arm in self.results.arms:
+            self.progress(f"counting system calls: {arm}")
+            with segments.Folder() as folder, tempfile.NamedTemporaryFile() as table:
+                mode = mode_of(arm)
+                env = processes.environment(mode, self.options.library, folder.path)
+                inner = [word for name, value in env.items() if name == "LD_PRELOAD" or
+                         name.startswith("UNSTALL_") for word in ("-E", f"{name}={value}")]
+                outer = processes.environment("bare", None)
+                outer.pop("LD_PRELOAD", None)
+                tracer = ["strace", "-f", "-c", "-qq", "-o", table.name, *inner]
+                self._count_one(tracer, outer, env)
+                table.seek(0)
+                counted[arm] = total_of(table.read().decode())
+        return counted
+
+    def _count_one(self, tracer, outer, env):
+        options = self.options
+        if not options.server:
+            processes.run([*tracer, *options.command], outer, options.timeout)
+            return
+        with processes.Program([*tracer, *options.server], outer) as server:
+            processes.wait_until_listening(server, options.ready, READY_S)
+            processes.run(options.command, processes.environment("bare", None), options.timeout)
+            for child in processes.children(server.pid):
+                processes.end(child)
+            server.ended(processes.GRACE_S)
+
+
+def total_of(table):
+    """The number of calls in strace's table."""
+    for line in table.splitlines():
+        words = line.split()
+        if words and words[-1] == "total":
+            return int(words[3 if "." in words[1] else 2])
+    return None
+
+
+def _score_in(pattern, output):
+    """The number that --score finds in the program's output."""
+    found = re.search(pattern, output, re.MULTILINE)
+    if not found:
+        raise processes.Failed(f"--score {pattern}: nothing like it in the output")
+    text = found[1] if found.groups() else found[0]
+    try:
+        return float(text)
+    except ValueError:
+        raise processes.Failed(f"--score {pattern}: {text} is no number") from None

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Statistics segments, as `unstall report --json` tells them, into units."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from histogram import Histogram
+from results import BadFile, Unit
+
+TMPFS = ("/dev/shm", "/run/shm")
+
+
+class Folder:
+    """A folder on tmpfs for the segments of one run; gone with the context."""
+
+    def __init__(self):
+        self.path = None
+
+    def __enter__(self):
+        places = [os.environ.get("XDG_RUNTIME_DIR"), *TMPFS]
+        for place in filter(None, places[1:] + places[:1]):
+            with contextlib.suppress(OSError):
+                self.path = tempfile.mkdtemp(prefix="unstall-ab.", dir=place)
+                return self
+        raise BadFile("no folder on tmpfs for statistics can be made (/dev/shm)")
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def files(self):
+        """The segments in it."""
+        with contextlib.suppress(OSError):
+            return sorted(os.path.join(self.path, name) for name in os.listdir(self.path)
+                          if name.endswith(".unstall"))
+        return []
+
+    def clear(self):
+        """Forget what has been read."""
+        for path in self.files():
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def report(command, target):
+    """What `unstall report --json` says of a file or folder: the list of processes."""
+    done = subprocess.run([command, "report", "--json", target], check=False, capture_output=True,
+                          stdin=subprocess.DEVNULL, env=quiet_environment())
+    if done.returncode != 0:
+        raise BadFile(done.stderr.decode(errors="replace").strip() or f"{target}: no report")
+    return json.loads(done.stdout)["processes"]
+
+
+def quiet_environment():
+    """For our own helpers: without any library before them."""
+    return {name: value for name, value in os.environ.items()
+            if name != "LD_PRELOAD" and not name.startswith("UNSTALL_")}
+
+
+def sum_rows(rows, arm, stratum, **known):
+    """Rows of segments -> one unit."""
+    unit = Unit(arm, stratum, exchanges=0, exchange_ns=0, segments=0, messages=0, connections=0,
+                stalls=0, **known)
+    ended = True
+    for row in rows:
+        unit.exchanges += row["exchanges"]
+        unit.exchange_ns += row["exchange_ns"]
+        unit.segments += row["segments"]
+        unit.messages += row["messages"]
+        unit.connections += row["connections"]
+        unit.stalls += row["stalls_proved"]
+        unit.histogram.add(Histogram.of_json(row["exchange"]))
+        ended = ended and row["connections"] == row["connections_ended"]
+    if not ended:
+        unit.segments = None  # known at a connection's end alone
+    return unit
+
+
+def rows_of(processes):
+    """All rows of all processes."""
+    return [row for process in processes for row in process["rows"]]
+
+
+def arm_names(process):
+    """The arms of a process's control block; where a mode stands twice, the later ones are
+    numbered: off, off-2."""
+    names = []
+    for arm in process["control"]["arms"]:
+        again = names.count(arm["mode"]) + sum(
+            1 for name in names if re.fullmatch(re.escape(arm["mode"]) + r"-\d+", name))
+        names.append(arm["mode"] if not again else f"{arm['mode']}-{again + 1}")
+    return names
+
+
+def key_of(connection, process, assignment):
+    """What a connection is one of: the unit that was assigned by chance."""
+    if assignment == "peer":
+        return connection["peer"].rpartition(":")[0]
+    if assignment == "listener":
+        row = next((row for row in process["rows"] if row["index"] == connection["row"]), None)
+        return row["endpoint"] if row else "other"
+    return f"{process['pid']}-{process['started_ns']}-{connection['serial']}"
+
+
+def pid_segments(pid):
+    """The segments that a process has mapped."""
+    found = []
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                path = line.split(None, 5)[5].strip() if line.count(" ") > 4 else ""
+                if path.endswith(".unstall") and path not in found:
+                    found.append(path)
+    except OSError as error:
+        raise BadFile(f"{pid}: {error.strerror}; give the id of a running process of yours") from error
+    return found

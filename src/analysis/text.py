@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""The report on the terminal, in 80 columns at most."""
+
+import math
+import shlex
+import textwrap
+
+import machine
+
+WIDTH = 80
+
+
+def fit(text, indent=""):
+    """Lines of at most 80 columns."""
+    return "\n".join(textwrap.wrap(text, WIDTH, initial_indent=indent,
+                                   subsequent_indent=indent or "  ", break_on_hyphens=False,
+                                   break_long_words=True)) or indent
+
+
+def cut(text, length=WIDTH - 2):
+    """One line; what is too long loses its end."""
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= length else text[:length - 3] + "..."
+
+
+def number(value, digits=3):
+    """A number with three digits that count, or a dash."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(places, digits)}f}"
+
+
+def p_value(p):
+    """0.0004 and not 0.000412345."""
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+
+
+def what_was_run(results):
+    """The command, as it was given."""
+    asked = results.experiment
+    lines = []
+    if asked.get("server"):
+        lines.append("server  " + shlex.join(asked["server"]))
+    if asked.get("command"):
+        name = "load    " if asked.get("server") else "program "
+        lines.append(name + shlex.join(asked["command"]))
+    if asked.get("pid"):
+        lines.append(f"process {asked['pid']}")
+    return lines
+
+
+def heading(results):
+    """What was done, where, with which seed."""
+    asked = results.experiment
+    if results.paired:
+        done = len(results.rounds())
+        what = f"{done} round{'s' * (done != 1)} of {len(results.arms)} arms"
+    else:
+        word = asked.get("assignment", "connection")
+        what = f"{len(results.units)} {word}s in {len(results.arms)} arms"
+    lines = [fit(f"{what}, base {asked['base']}, seed {asked['seed']}")]
+    lines += [cut("  " + line) for line in what_was_run(results)]
+    for stratum, facts in list(results.machines.items())[:6]:
+        lines.append(fit(machine.in_words(facts) if facts else f"{stratum}: a segment", "  "))
+    if len(results.machines) > 6:
+        lines.append(f"  and {len(results.machines) - 6} hosts more")
+    return lines
+
+
+def exchange_table(analysis):
+    """Exchange times of each arm."""
+    if not any(arm.exchanges for arm in analysis.arms.values()):
+        return []
+    lines = ["", f"{'exchange, ms':<12}{'mean':>10}{'median':>10}{'p90':>10}{'p99':>10}"
+             f"{'exchanges':>12}{'35 ms and more':>16}"]
+    for arm in analysis.arms.values():
+        if not arm.exchanges:
+            lines.append(f"{arm.name:<12}{'not known: nobody looks into its connections':>10}")
+            continue
+        slow = f"{arm.slow} ({100 * arm.slow / arm.exchanges:.0f} %)"
+        lines.append(f"{arm.name:<12}" + "".join(
+            f"{number(arm.number(name).value):>10}" for name in ("mean", "median", "p90", "p99")) +
+            f"{arm.exchanges:>12}{slow:>16}")
+    return lines
+
+
+def _with_interval(value, scale=1.0):
+    if value.value is None:
+        return "-"
+    low, high = value.low * scale, value.high * scale
+    return f"{number(value.value * scale)} ({number(low)}-{number(high)})"
+
+
+def cost_table(analysis, score=False):
+    """Wall and processor time, segments and system calls."""
+    arms = analysis.arms.values()
+    if not any(arm.numbers for arm in arms):
+        return []
+    names = [("wall", "wall, s", 1e-3), ("cpu", "CPU, s", 1e-3)]
+    if any(arm.number("system_calls").value for arm in arms):
+        names[1:] = [("system_calls", "calls/exch.", 1)]
+    if any(arm.number("score").value is not None for arm in arms):
+        names[-1:] = [("score", "score", 1)]
+    shown = [(key, title, scale) for key, title, scale in names
+             if any(arm.number(key).value is not None for arm in arms)]
+    singles = [("cpu_us", "CPU us/exch."), ("segments", "segm./exch.")]
+    shown_singles = [(key, title) for key, title in singles
+                     if any(arm.number(key).value is not None for arm in arms)]
+    if not shown and not shown_singles:
+        return []
+    lines = ["", f"{'':<10}" + "".join(f"{title:>22}" for _, title, _ in shown) +
+             "".join(f"{title:>13}" for _, title in shown_singles)]
+    for arm in arms:
+        lines.append(f"{arm.name:<10}" + "".join(
+            f"{_with_interval(arm.number(key), scale):>22}" for key, _, scale in shown) +
+            "".join(f"{number(arm.number(key).value):>13}" for key, _ in shown_singles))
+    return lines
+
+
+def _exp(x):
+    return math.exp(min(x, 700))
+
+
+def against_table(analysis):
+    """Each arm against the base: ratio, interval, p, effect."""
+    if not analysis.against:
+        return []
+    sure = f"{analysis.confidence * 100:g} % interval"
+    kind = "always-valid " if analysis.anytime else ""
+    lines = ["", f"{'against ' + analysis.base:<22}{'ratio':>9}  {kind + sure:<28}"
+             f"{'p':>8}{'effect':>9}"]
+    for one in analysis.against:
+        c = one.contrast
+        interval = f"{number(_exp(c.low))} to {number(_exp(c.high))}" \
+            if math.isfinite(c.low) and math.isfinite(c.high) else "none yet"
+        lines.append(f"{one.arm + ', ' + analysis.metric:<22}{number(_exp(c.estimate)):>9}  "
+                     f"{interval:<28}{p_value(one.adjusted_p):>8}{c.effect:>+9.2f}")
+    return lines
+
+
+def strata_table(analysis):
+    """The ratios host by host."""
+    if not analysis.strata:
+        return []
+    lines = ["", "host by host"]
+    for stratum, ratios in list(analysis.strata.items())[:12]:
+        lines.append(fit(f"{stratum}: " + ", ".join(
+            f"{arm} {number(_exp(ratio))}" for arm, ratio in ratios.items()), "  "))
+    return lines
+
+
+ENDINGS = {
+    "complete": None,
+    "sure": "Ended early: the answer is clear.",
+    "interrupted": "Interrupted: what was measured until then.",
+    "failed": "Cut short: the program has failed.",
+    "guard": "The guard has put all connections on off.",
+    "full": "Cut short: the results cannot be written any more.",
+}
+
+
+def report(results, analysis, verdict):
+    """The whole text."""
+    lines = heading(results)
+    lines += exchange_table(analysis) + cost_table(analysis) + against_table(analysis)
+    lines += strata_table(analysis)
+    lines.append("")
+    for failure in results.failures[:3]:
+        first, *rest = str(failure["what"]).splitlines()
+        lines.append(fit(f"Failed in round {failure['round']}, {failure['arm']}: {first}"))
+        lines += [cut(line) for line in rest]
+    if len(results.failures) > 3:
+        lines.append(f"and {len(results.failures) - 3} failures more")
+    for event in results.events[-4:]:
+        lines.append(fit(f"After {event['at_s']:.1f} s: {event['what']}."))
+    if ENDINGS.get(results.ending):
+        lines.append(ENDINGS[results.ending])
+    lines += [fit(sentence) for sentence in verdict.sentences]
+    if verdict.deploy:
+        lines.append(fit(f"To deploy: {verdict.deploy}"))
+    return "\n".join(lines) + "\n"

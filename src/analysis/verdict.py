@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""The analysis in words: one verdict, and the line that deploys the winner."""
+
+import math
+import shlex
+from dataclasses import dataclass, field
+
+# Where two arms cannot be told apart the milder one is recommended: auto is the default and what
+# is tested most, nodelay does least, coalesce is the only one in which a SIGKILL can lose bytes.
+MILDEST_FIRST = ("off", "observe", "bare", "auto", "nodelay", "cork", "coalesce")
+
+WINNER, SAME, OPEN, NOTHING = "winner", "no difference", "not enough data", "nothing measured"
+
+
+@dataclass
+class Verdict:
+    """What is to be said."""
+    kind: str
+    winner: str = None
+    against: str = None
+    ratio: tuple = None        # (estimate, low, high) of times, winner to loser
+    largest: float = None      # SAME: no ratio further from 1 than this
+    more: int = None           # OPEN: rounds (connections) that are missing, as far as can be told
+    sentences: list = field(default_factory=list)
+    deploy: str = None
+
+    def json(self):
+        """For the file of results."""
+        return {key: value for key, value in self.__dict__.items() if value is not None}
+
+
+def percent(ratio):
+    """A ratio as a change: 1.05 -> '5 %'."""
+    change = abs(ratio - 1) * 100
+    return f"{change:.0f} %" if change >= 9.5 else f"{change:.1f} %" if change >= 0.095 else "0.1 %"
+
+
+def times(ratio):
+    """1692.3 -> '1692'; 2.34 -> '2.3'."""
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
+
+
+def change(contrast, confidence):
+    """A ratio of times with its interval, as people say it."""
+    sure = f"{confidence * 100:g} % interval"
+    ratio, low, high = (math.exp(x) if x < 700 else math.inf
+                        for x in (contrast.estimate, contrast.low, contrast.high))
+    if ratio <= 0.5 and high < 1:
+        end = f"{times(1 / low)}" if low > 0 else "any number"
+        return f"is {times(1 / ratio)} times as fast ({sure}: {times(1 / high)} to {end})"
+    if ratio >= 2 and low > 1:
+        end = f"{times(high)}" if math.isfinite(high) else "any number"
+        return f"is {times(ratio)} times as slow ({sure}: {times(low)} to {end})"
+    word = "less" if ratio < 1 else "more"
+    sides = [f"{percent(x)} {'less' if x < 1 else 'more'}" if 0 < x < math.inf else "no bound"
+             for x in (low, high)]
+    if (low < 1) == (high < 1):
+        sides = [side.rsplit(" ", 1)[0] if side != "no bound" else side for side in sides]
+        if high <= 1:
+            sides.reverse()
+    return f"takes {percent(ratio)} {word} time ({sure}: {sides[0]} to {sides[1]})"
+
+
+def amount(number):
+    """A time in ms with three digits that count."""
+    if number is None or not math.isfinite(number):
+        return "?"
+    if number >= 1000:
+        return f"{number / 1000:.3g} s"
+    return f"{number:.3f} ms" if number < 1 else f"{number:.3g} ms"
+
+
+def state_of(one, confidence, margin):
+    """better, worse, same or open."""
+    c, alpha = one.contrast, 1 - confidence
+    if one.adjusted_p < alpha and (c.high < 0 or c.low > 0):
+        return "better" if c.high < 0 else "worse"
+    if max(abs(c.low), abs(c.high)) <= math.log(1 + margin):
+        return "same"
+    return "open"
+
+
+def is_decided(analysis, margin):
+    """Is nothing left that more rounds could decide?"""
+    return bool(analysis.against) and all(
+        state_of(one, analysis.confidence, margin) != "open" for one in analysis.against)
+
+
+def missing(analysis, margin):
+    """Roughly how many more units it takes until the widest open interval fits the margin: its
+    width falls with the square root of their number."""
+    most = None
+    for one in analysis.against:
+        c = one.contrast
+        if state_of(one, analysis.confidence, margin) != "open":
+            continue
+        if not (math.isfinite(c.low) and math.isfinite(c.high)) or c.units == 0:
+            tests = max(1, len(analysis.against))
+            least = math.ceil(math.log2(2 * tests / (1 - analysis.confidence)))
+            needed = least + (4 if analysis.anytime else 1)
+        else:
+            half = max((c.high - c.low) / 2, 1e-9)
+            # To be told from nothing it must exclude 1; or lie in the margin, if it is about 1.
+            goal = max(abs(c.estimate), math.log(1 + margin) - abs(c.estimate), 1e-3)
+            needed = c.units * (half / goal) ** 2 * 1.2
+        most = max(most or 0, math.ceil(needed) - c.units, 1)
+    return most
+
+
+def _find(contrasts, arm, base):
+    """The contrast of two arms whichever way round it was made; (contrast, sign)."""
+    for one in contrasts:
+        if (one.arm, one.base) == (arm, base):
+            return one, 1
+        if (one.arm, one.base) == (base, arm):
+            return one, -1
+    return None, 1
+
+
+def beats(analysis, arm, other):
+    """Is the first arm faster than the second, as the analysis can tell?"""
+    one, sign = _find(analysis.against + analysis.between, arm, other)
+    if one is None or one.adjusted_p >= 1 - analysis.confidence:
+        return False
+    return one.contrast.high < 0 if sign > 0 else one.contrast.low > 0
+
+
+def best_of(analysis, better):
+    """The arm to recommend, and those that cannot be told from it."""
+    estimate = {one.arm: one.contrast.estimate for one in analysis.against}
+    order = sorted(better, key=lambda arm: estimate[arm])
+    equals = [arm for arm in order if not beats(analysis, order[0], arm)]
+    chosen = min(equals, key=lambda arm: (MILDEST_FIRST.index(arm) if arm in MILDEST_FIRST else 99,
+                                          estimate[arm]))
+    return chosen, [arm for arm in equals if arm != chosen]
+
+
+def deploy_line(arm, results):
+    """What turns the winner on for good."""
+    command = results.experiment.get("server") or results.experiment.get("command")
+    if not command:
+        return f"UNSTALL_MODE={arm} LD_PRELOAD=libunstall.so PROGRAM"
+    words = " ".join(map(shlex.quote, command)) if isinstance(command, list) else command
+    if arm in ("bare", "off", "observe"):
+        return words
+    return f"unstall run --mode {arm} -- {words}"
+
+
+def _unit_word(results, count):
+    """round, rounds, connection, ..."""
+    word = {"peer": "peer", "listener": "listener"}.get(
+        results.experiment.get("assignment"), "connection") if not results.paired else "round"
+    return word if count == 1 else word + "s"
+
+
+def judge(analysis, results):
+    """The verdict."""
+    margin = results.experiment.get("margin", 0.1)
+    made = _judge(analysis, results, margin)
+    known = [analysis.base, *(one.arm for one in analysis.against)]
+    if analysis.left_out and len(known) > 1:
+        what = ", ".join(analysis.left_out)
+        made.sentences.append(f"Not compared in this, for it is not known there: {what}.")
+    return made
+
+
+def _judge(analysis, results, margin):
+    if not analysis.against:
+        return Verdict(NOTHING, sentences=[
+            "Nothing to compare: fewer than two arms were measured in a way that can be compared."])
+    states = {one.arm: state_of(one, analysis.confidence, margin) for one in analysis.against}
+    better = [arm for arm, state in states.items() if state == "better"]
+    if better:
+        return _winner(analysis, results, better)
+    worse = [one for one in analysis.against if states[one.arm] == "worse"]
+    if worse and all(state in ("worse", "same") for state in states.values()):
+        return _base_wins(analysis, results, worse)
+    if all(state == "same" for state in states.values()):
+        return _no_difference(analysis)
+    return _not_enough(analysis, results, margin, worse)
+
+
+def _numbers(analysis, arm, base):
+    """'44.0 ms -> 0.026 ms', or nothing."""
+    if not analysis.arms or analysis.metric == "score":
+        return ""
+    before = analysis.arms[base].number(analysis.metric).value
+    after = analysis.arms[arm].number(analysis.metric).value
+    return "" if before is None or after is None else f": {amount(before)} -> {amount(after)}"
+
+
+def _winner(analysis, results, better):
+    arm, equals = best_of(analysis, better)
+    one, _ = _find(analysis.against, arm, analysis.base)
+    c = one.contrast
+    lines = [f"{arm} wins{_numbers(analysis, arm, analysis.base)}. It "
+             f"{change(c, analysis.confidence)} against {analysis.base}."]
+    if equals:
+        lines.append(f"Not told apart from it: {', '.join(equals)}.")
+    worse = [o.arm for o in analysis.against if o.contrast.low > 0 and
+             o.adjusted_p < 1 - analysis.confidence]
+    if worse:
+        lines.append(f"Slower than {analysis.base}: {', '.join(worse)}.")
+    return Verdict(WINNER, arm, analysis.base, tuple(map(_exp, (c.estimate, c.low, c.high))),
+                   sentences=lines, deploy=deploy_line(arm, results))
+
+
+def _base_wins(analysis, results, worse):
+    lines = [f"{analysis.base} wins: {one.arm} {change(one.contrast, analysis.confidence)}."
+             for one in worse]
+    c = worse[0].contrast
+    return Verdict(WINNER, analysis.base, worse[0].arm,
+                   tuple(map(_exp, (-c.estimate, -c.high, -c.low))), sentences=lines,
+                   deploy=deploy_line(analysis.base, results))
+
+
+def _no_difference(analysis):
+    largest = math.exp(max(max(abs(o.contrast.low), abs(o.contrast.high))
+                           for o in analysis.against))
+    arms = ", ".join(one.arm for one in analysis.against)
+    return Verdict(SAME, largest=largest, sentences=[
+        f"No difference larger than {percent(largest)} between {analysis.base} and {arms} "
+        f"({analysis.confidence * 100:g} %)."])
+
+
+def _not_enough(analysis, results, margin, worse):
+    more = missing(analysis, margin)
+    units = min(one.contrast.units for one in analysis.against)
+    lines = [f"Not enough data: {units} {_unit_word(results, units)} compared, about {more} more "
+             f"{_unit_word(results, more)} to tell."]
+    for one in sorted(analysis.against, key=lambda one: one.contrast.estimate):
+        if math.isfinite(one.contrast.low) and math.isfinite(one.contrast.high):
+            lines.append(f"So far {one.arm} {change(one.contrast, analysis.confidence)}.")
+    for one in worse:
+        lines.append(f"Slower than {analysis.base}: {one.arm}.")
+    return Verdict(OPEN, more=more, sentences=lines)
+
+
+def _exp(x):
+    return math.exp(x) if x < 700 else None
