@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,21 +19,26 @@ extern char **environ;
 
 /* ---- options --------------------------------------------------------- */
 
-enum { IS_PATH = 1 };
-
 static const struct {
     const char *option, *variable;
     const char *fixed; /* for an option without a value */
-    int flags;
+    bool is_path;
 } settings[] = {
-    {"--mode", "UNSTALL_MODE", NULL, 0},           {"--window", "UNSTALL_WINDOW_US", NULL, 0},
-    {"--small", "UNSTALL_SMALL", NULL, 0},         {"--nodelay", "UNSTALL_NODELAY", NULL, 0},
-    {"--quickack", "UNSTALL_QUICKACK", NULL, 0},   {"--override", "UNSTALL_OVERRIDE", "1", 0},
-    {"--ports", "UNSTALL_PORTS", NULL, 0},         {"--peers", "UNSTALL_PEERS", NULL, 0},
-    {"--programs", "UNSTALL_PROGRAMS", NULL, 0},   {"--no-children", "UNSTALL_CHILDREN", "0", 0},
-    {"--stats", "UNSTALL_STATS", NULL, IS_PATH},   {"--no-stacks", "UNSTALL_STACKS", "0", 0},
-    {"--report", "UNSTALL_REPORT", NULL, IS_PATH}, {"--log", "UNSTALL_LOG", NULL, IS_PATH},
-    {"--verbose", "UNSTALL_VERBOSE", NULL, 0},
+    {"--mode", "UNSTALL_MODE", NULL, false},
+    {"--window", "UNSTALL_WINDOW_US", NULL, false},
+    {"--small", "UNSTALL_SMALL", NULL, false},
+    {"--nodelay", "UNSTALL_NODELAY", NULL, false},
+    {"--quickack", "UNSTALL_QUICKACK", NULL, false},
+    {"--override", "UNSTALL_OVERRIDE", "1", false},
+    {"--ports", "UNSTALL_PORTS", NULL, false},
+    {"--peers", "UNSTALL_PEERS", NULL, false},
+    {"--programs", "UNSTALL_PROGRAMS", NULL, false},
+    {"--no-children", "UNSTALL_CHILDREN", "0", false},
+    {"--stats", "UNSTALL_STATS", NULL, true},
+    {"--no-stacks", "UNSTALL_STACKS", "0", false},
+    {"--report", "UNSTALL_REPORT", NULL, true},
+    {"--log", "UNSTALL_LOG", NULL, true},
+    {"--verbose", "UNSTALL_VERBOSE", NULL, false},
 };
 
 void launch_set(const char *name, const char *value) {
@@ -39,14 +47,31 @@ void launch_set(const char *name, const char *value) {
 }
 
 /* The program may change its folder before it writes there: from the root, then. */
-static void set_path(const char *name, const char *value) {
-    char here[PATH_MAX], whole[2 * PATH_MAX];
-    if (value[0] == '/' || strcmp(value, "stderr") == 0 || !getcwd(here, sizeof(here))) {
-        launch_set(name, value);
-        return;
-    }
+static const char *whole_path(const char *value) {
+    static char whole[2 * PATH_MAX];
+    char here[PATH_MAX];
+    if (!value[0] || value[0] == '/' || strcmp(value, "stderr") == 0 || !getcwd(here, sizeof(here)))
+        return value;
     snprintf(whole, sizeof(whole), "%s/%s", here, value);
-    launch_set(name, whole);
+    return whole;
+}
+
+/* The library looks too (segment_file.c), but its warning may go where nobody reads it. */
+static void check_stats(const char *folder) {
+    static const char way[] = "make one by mkdir -m 700 /dev/shm/unstall";
+    struct stat st;
+    struct statfs fs;
+    if (lstat(folder, &st) != 0)
+        exit(complain("--stats %s: %s; %s", folder, strerror(errno), way));
+    if (!S_ISDIR(st.st_mode))
+        exit(complain("--stats %s: is no directory; %s", folder, way));
+    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        exit(complain("--stats %s: must be your own and nobody else may write to it; %s", folder,
+                      way));
+    if (statfs(folder, &fs) != 0 || fs.f_type != TMPFS_MAGIC)
+        exit(complain("--stats %s: is not on tmpfs, and writing pages back to a disk could block "
+                      "the program; %s",
+                      folder, way));
 }
 
 /* By the library's own parser, so that what passes here passes there. */
@@ -72,11 +97,12 @@ bool launch_option(struct launch *l, struct args *a) {
             value ? args_flag(a, settings[i].option) : args_value(a, settings[i].option, &value);
         if (!taken)
             continue;
+        if (settings[i].is_path)
+            value = whole_path(value);
         check(settings[i].option, settings[i].variable, value);
-        if (settings[i].flags & IS_PATH)
-            set_path(settings[i].variable, value);
-        else
-            launch_set(settings[i].variable, value);
+        if (strcmp(settings[i].variable, "UNSTALL_STATS") == 0)
+            check_stats(value);
+        launch_set(settings[i].variable, value);
         return true;
     }
     return false;

@@ -34,7 +34,8 @@ def test_each_verb_explains_itself_in_the_same_form(verb):
     assert summary.endswith(".") and not summary.endswith("..")
     assert empty == ""
     assert done.stdout.endswith("\n\nThe manual: man unstall\n")
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
+    assert summary[0].isupper()
     assert done.stderr == ""
     assert unstall("help", verb).stdout == done.stdout
 

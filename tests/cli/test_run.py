@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from talkers import stats_folder
 
 from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
                      run, run_strace, unstall)
@@ -193,6 +194,28 @@ BAD = {
 def test_a_bad_option_is_refused(words):
     done = unstall("run", *words, *(["true"] if words[-1] != "--mode" else []))
     assert (done.returncode, done.stdout, done.stderr) == (125, "", f"unstall run: {BAD[words]}\n")
+
+
+def test_a_folder_for_statistics_that_the_library_would_not_take_is_refused():
+    way = "; make one by mkdir -m 700 /dev/shm/unstall\n"
+
+    def refused(folder):
+        done = unstall("run", "--stats", folder, "true")
+        assert done.returncode == 125
+        assert done.stderr.endswith(way)
+        return done.stderr.removesuffix(way)
+
+    with stats_folder() as folder:
+        assert unstall("run", "--stats", folder.name, "/usr/bin/env", cwd=folder.parent).stdout.count(
+            f"UNSTALL_STATS={folder}\n") == 1
+        (folder / "link").symlink_to(folder)
+        (folder / "file").touch()
+        assert refused(folder / "none") == f"unstall run: --stats {folder}/none: No such file or directory"
+        assert refused(folder / "link") == f"unstall run: --stats {folder}/link: is no directory"
+        assert refused(folder / "file") == f"unstall run: --stats {folder}/file: is no directory"
+        folder.chmod(0o770)
+        assert "must be your own and nobody else may write to it" in refused(folder)
+    assert "is not on tmpfs" in refused(COMMAND.parent)
 
 
 def test_what_follows_the_program_is_its_own():

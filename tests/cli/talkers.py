@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Programs that talk when the test says so, started by `unstall run`."""
+
+import contextlib
+import json
+import shutil
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from harness import COMMAND, WARM, AnsweringPeer, bare_env
+
+TALKER = Path(__file__).parent / "programs/talker.py"
+
+
+class Talker:
+    """One such program, and what it measures."""
+
+    def __init__(self, process):
+        self.process = process
+        self.pid = process.pid
+
+    def begin(self, exchanges):
+        self.process.stdin.write(f"{exchanges}\n")
+        assert self.process.stdout.readline() == "begun\n"
+
+    def times(self):
+        """The milliseconds of the exchanges begun."""
+        return json.loads(self.process.stdout.readline())
+
+    def talk(self, exchanges=10):
+        """The median of some exchanges, in milliseconds; the first ones of a connection never stall."""
+        self.begin(exchanges)
+        return statistics.median(self.times()[WARM:])
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(20) == 0
+
+
+@contextlib.contextmanager
+def started_talker(*options, bare=False, **popen):
+    """A talker with its peer; `options` are those of `unstall run`."""
+    start = [] if bare else [COMMAND, "run", *options, "--"]
+    popen.setdefault("env", bare_env())
+    with AnsweringPeer() as peer:
+        words = [*start, "/usr/bin/python3", "-S", TALKER, *peer.target]
+        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True, bufsize=1, **popen)
+        try:
+            yield Talker(process)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+            process.stdout.close()
+
+
+@contextlib.contextmanager
+def stats_folder():
+    """A folder such as UNSTALL_STATS wants it."""
+    folder = Path(tempfile.mkdtemp(prefix="unstall-test-", dir="/dev/shm"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""unstall set: another mode for a program that runs."""
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from talkers import started_talker, stats_folder
+
+from harness import COMMAND, bare_env, run, skip, unstall
+
+
+@pytest.fixture(name="folder")
+def a_stats_folder():
+    with stats_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(name="talker")
+def a_talker(folder):
+    # in nodelay nothing is held, so that nothing ticks and takes a change up between messages
+    with started_talker("--stats", folder, "--mode", "nodelay") as talker:
+        assert talker.talk() < 5
+        yield talker
+
+
+def name_of(talker):
+    return f"{talker.pid} ({Path(os.readlink(f'/proc/{talker.pid}/exe')).name})"
+
+
+def done(*words, **popen):
+    """The answer of `unstall set WORD...`, which must succeed."""
+    answer = unstall("set", *words, check=True, **popen)
+    assert answer.stderr == ""
+    return answer.stdout
+
+
+def refused(*words, **popen):
+    """What `unstall set WORD...` complains about."""
+    answer = unstall("set", *words, **popen)
+    assert (answer.returncode, answer.stdout) == (125, "")
+    return answer.stderr.removeprefix("unstall set: ")
+
+
+# ---- it works --------------------------------------------------------------
+
+def test_an_idle_program_takes_it_up_with_its_next_message(talker):
+    told = done(talker.pid, "off", "--wait", "50")
+    assert told == f"{name_of(talker)}: told; it takes it up with its next message (none since)\n"
+    assert talker.talk() > 5
+    assert done(talker.pid, "nodelay", "--wait", "0").endswith("(none since)\n")
+    assert talker.talk() < 5
+
+
+def test_a_busy_program_has_taken_it_up_when_the_command_ends(talker):
+    done(talker.pid, "off", "--wait", "0")
+    talker.begin(100)  # some 4 s, if nothing changed
+    told = done(talker.pid, "auto", "--wait", "20000")
+    assert told == f"{name_of(talker)}: mode off -> auto, window 1000 us\n"
+    times = talker.times()
+    assert sum(ms > 20 for ms in times) >= 1
+    assert max(times[-5:]) < 20
+
+
+@pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
+def test_each_mode_that_cures_can_be_set(talker, mode):
+    done(talker.pid, "off", "--wait", "0")
+    assert talker.talk() > 5
+    done(talker.pid, mode, "--wait", "0")
+    assert talker.talk() < 5
+    assert done(talker.pid, mode, "--wait", "0")
+    assert in_force(talker, mode)
+
+
+def in_force(talker, mode):
+    """Whether the segment says that the mode is in force, once a message was made."""
+    talker.talk()
+    said = json.loads(done(talker.pid, "--window", "started", "--wait", "0", "--json"))
+    return said[0]["mode_before"] == mode
+
+
+def test_started_is_the_mode_that_it_was_started_with(talker):
+    done(talker.pid, "off", "--wait", "0")
+    assert talker.talk() > 5
+    done(talker.pid, "started", "--wait", "0")
+    assert talker.talk() < 5
+    assert in_force(talker, "nodelay")
+
+
+def test_kill_stops_everything_and_unkill_takes_it_back(talker):
+    done(talker.pid, "--kill", "--wait", "0")
+    assert talker.talk() > 5
+    done(talker.pid, "auto", "--wait", "0")
+    assert talker.talk() > 5
+    done(talker.pid, "--unkill", "--wait", "0")
+    assert talker.talk() < 5
+
+
+def test_the_window_can_be_set(talker):
+    talker.begin(20000)
+    assert done(talker.pid, "--window", "5000", "--wait", "20000").endswith(": mode nodelay, window 5000 us\n")
+    assert done(talker.pid, "--window=started", "--wait", "20000").endswith(": mode nodelay, window 1000 us\n")
+
+
+def test_a_mode_ends_an_experiment(folder):
+    env = bare_env(UNSTALL_ARMS="off:1,observe:1")
+    with started_talker("--stats", folder, env=env) as talker:
+        assert talker.talk() > 5
+        assert "its experiment with 2 arms has ended by that\n" in done(talker.pid, "auto", "--wait", "0")
+        assert talker.talk() < 5
+
+
+def test_a_folder_stands_for_all_that_run(folder):
+    words = ["--stats", folder, "--mode", "nodelay"]
+    with started_talker(*words) as first, started_talker(*words) as second, started_talker(*words) as over:
+        for talker in (first, second, over):
+            talker.talk(4)
+        over.end()
+        told = done(folder, "off", "--wait", "0")
+        assert sorted(told.splitlines()) == sorted(
+            f"{name_of(talker)}: told; it takes it up with its next message (none since)" for talker in (first, second))
+        assert first.talk() > 5 and second.talk() > 5
+
+
+def test_a_segment_can_be_named(talker, folder):
+    segment, = folder.glob("*.unstall")
+    done(segment, "off", "--wait", "0")
+    assert talker.talk() > 5
+
+
+def test_several_can_be_named(folder):
+    with started_talker("--stats", folder) as first, started_talker("--stats", folder) as second:
+        first.talk(4)
+        second.talk(4)
+        assert len(done(first.pid, second.pid, "off", "--wait", "0").splitlines()) == 2
+
+
+def test_json_says_what_was_done(talker, folder):
+    segment, = folder.glob("*.unstall")
+    told, = json.loads(done("--json", talker.pid, "off", "--wait", "0"))
+    assert told == {"pid": talker.pid, "program": Path(os.readlink(f"/proc/{talker.pid}/exe")).name,
+                    "segment": str(segment), "outcome": "waits", "mode_before": "nodelay", "mode": "nodelay",
+                    "window_us": 1000, "arms_ended": 0}
+
+
+# ---- refused ---------------------------------------------------------------
+
+def test_without_a_segment_it_says_how_to_get_one():
+    with started_talker() as talker:
+        talker.talk(4)
+        assert refused(talker.pid, "off").startswith(f"{talker.pid}: has the library, but keeps no statistics; start")
+
+
+def test_without_the_library_it_says_so():
+    with started_talker(bare=True) as talker:
+        talker.talk(4)
+        assert refused(talker.pid, "off").startswith(f"{talker.pid}: runs without the library")
+
+
+def test_what_has_ended_cannot_be_set(folder):
+    with started_talker("--stats", folder) as talker:
+        talker.talk(4)
+        talker.end()
+        assert refused(talker.pid, "off").startswith(f"{talker.pid}: no such process")
+    segment, = folder.glob("*.unstall")
+    assert refused(segment, "off") == f"{segment}: its process has ended; there is nothing to set\n"
+    assert refused(folder, "off") == f"{folder}: no process of these runs any more\n"
+
+
+def test_a_killed_ones_segment_cannot_be_set(folder):
+    with started_talker("--stats", folder) as talker:
+        talker.talk(4)
+    segment, = folder.glob("*.unstall")
+    assert refused(segment, "off") == f"{segment}: its process has ended; there is nothing to set\n"
+
+
+def test_somebody_elses_cannot_be_set(talker, folder):
+    if os.geteuid() != 0:
+        skip("only root can be somebody else here")
+    room = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
+    room.chmod(0o755)
+    try:
+        copy = shutil.copy(COMMAND, room)
+        nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+        answer = run([copy, "set", talker.pid, "off"], bare_env(), check=False, **nobody)
+        assert answer.returncode == 125
+        assert "be its user, or root" in answer.stderr
+        folder.chmod(0o755)
+        segment, = folder.glob("*.unstall")
+        answer = run([copy, "set", segment, "off"], bare_env(), check=False, **nobody)
+        assert answer.returncode == 125
+        assert "Permission denied" in answer.stderr
+    finally:
+        shutil.rmtree(room)
+    assert talker.talk() < 5
+
+
+def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
+    segment, = folder.glob("*.unstall")
+    with open(segment, "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert refused(talker.pid, "off") == (f"{segment}: another tool keeps its control block locked; "
+                                              "try again\n")
+
+
+@pytest.mark.parametrize("words, message", [
+    ([], "for whom? Give a PID, a segment or a folder of segments; try --help\n"),
+    (["off"], "for whom? Give a PID, a segment or a folder of segments; try --help\n"),
+    (["1"], "1: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window or --kill\n"),
+    (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
+    (["1", "--window", "10"], "--window: '10' is no whole number from 500 to 100000\n"),
+    (["1", "--window", "1ms"], "--window: '1ms' is no whole number from 500 to 100000\n"),
+    (["1", "--wait", "-1", "off"], "--wait: '-1' is no whole number from 0 to 600000\n"),
+    (["999999999", "off"], "999999999: no such process; of one that has ended, give its segment or the folder "
+                           "that UNSTALL_STATS named\n"),
+])
+def test_a_bad_order_is_refused(words, message):
+    assert refused(*words) == message
+
+
+def test_a_foreign_file_is_refused_and_stays_as_it_is(tmp_path):
+    file = tmp_path / "1.unstall"
+    file.write_bytes(b"foreign" * 1000)
+    refused(file, "off")
+    assert file.read_bytes() == b"foreign" * 1000
+
+
+def test_a_symbolic_link_in_the_place_of_a_segment_is_not_followed(talker, folder, tmp_path):
+    segment, = folder.glob("*.unstall")
+    link = tmp_path / "link.unstall"
+    link.symlink_to(segment)
+    refused(link, "off")
+    assert talker.talk() < 5
