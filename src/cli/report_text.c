@@ -179,6 +179,19 @@ static bool add_running(struct prose *p, const struct reader_segment *r) {
     return n > 0;
 }
 
+/* Would its last part alone find it? */
+static bool is_in_path(const char *program) {
+    const char *slash = strrchr(program, '/'), *list = getenv("PATH");
+    size_t length = slash ? (size_t)(slash - program) : 0;
+    while (list && length) {
+        size_t n = strcspn(list, ":");
+        if (n == length && memcmp(list, program, n) == 0)
+            return true;
+        list = list[n] ? list + n + 1 : NULL;
+    }
+    return false;
+}
+
 static void add_program(struct prose *p, const struct report *r) {
     char name[64];
     prose_add(p, " --");
@@ -186,7 +199,8 @@ static void add_program(struct prose *p, const struct report *r) {
         for (size_t i = 0; r->argv[i]; i++)
             add_word(p, r->argv[i]);
     } else if (r->segments->count != 1 || !add_running(p, r->segments->list[0])) {
-        add_word(p, base_text(r->segments->list[0]->header.program, name, sizeof(name)));
+        const char *path = r->segments->list[0]->header.program;
+        add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
         prose_add(p, " ...");
     }
 }

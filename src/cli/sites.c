@@ -1,10 +1,269 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The call sites in a report: who wrote the first piece of a message, who the second.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+#include "names.h"
+#include "prose.h"
 #include "report.h"
-void sites_text(FILE *out, const struct segments *s, unsigned width) {
-    (void)out, (void)s, (void)width;
+#include "symbols.h"
+
+enum { SITES_SHOWN = 4 };
+
+/* The two writes of one occurrence, named. */
+struct site {
+    struct trace trace[2];
+    uint64_t bytes[2]; /* 0: not known */
+};
+
+static const struct segment_occurrence *occurrence_of(const struct segment_pattern *p) {
+    for (unsigned i = 0; i < SEGMENT_OCCURRENCES; i++)
+        if (p->occurrence[i].state == SEGMENT_VALID)
+            return &p->occurrence[i];
+    return NULL;
 }
-void json_patterns(struct json *j, const struct reader_segment *r) {
-    (void)r;
-    json_array(j, "patterns");
+
+static void name_site(struct symbols *s, const struct segment_pattern *p,
+                      const struct segment_occurrence *o, struct site *site) {
+    memset(site, 0, sizeof(*site));
+    for (unsigned k = 0; k < 2; k++) {
+        if (o) {
+            symbols_trace(s, &o->write[k], &site->trace[k]);
+            site->bytes[k] = o->write[k].bytes;
+        }
+        if (!site->trace[k].count)
+            symbols_caller(s, p->caller[k], &site->trace[k]);
+    }
+}
+
+/* Who is to be named: where both writes come through the same wrapper, the frames
+ * in which they differ tell more than the wrapper.  -1: there is none at all, or they do
+ * not differ anywhere. */
+static int author_of(const struct site *site) {
+    const struct trace *a = &site->trace[0], *b = &site->trace[1];
+    for (unsigned i = 0; i < a->count && i < b->count; i++)
+        if (a->frame[i].pc != b->frame[i].pc)
+            return (int)i;
+    return -1;
+}
+
+/* ---- for people ------------------------------------------------------ */
+
+static void add_frame(struct prose *p, const struct frame *f) {
+    if (f->kind == FRAME_NO_MODULE) {
+        prose_add(p, "JIT or interpreter code (at 0x%" PRIx64 ")", f->pc);
+        return;
+    }
+    if (f->function[0])
+        prose_add(p, "%s", f->function);
+    else
+        prose_add(p, "code at 0x%" PRIx64, f->pc);
+    if (f->source[0])
+        prose_add(p, " (%s:%d)", f->source, f->line);
+    prose_add(p, " in %s", f->module);
+    if (f->file == FILE_CHANGED)
+        prose_add(p, " (the file has changed since)");
+    else if (f->file == FILE_MISSING)
+        prose_add(p, " (the file is not there any more)");
+    if (f->kind == FRAME_INTERPRETER)
+        prose_add(p, ", an interpreter");
+}
+
+/* The first frame of the program itself, where the author is a library's. */
+static const struct frame *caller_in_program(const struct trace *t, unsigned author) {
+    if (t->frame[author].kind != FRAME_LIBRARY)
+        return NULL;
+    for (unsigned i = author + 1; i < t->count; i++)
+        if (t->frame[i].kind == FRAME_PROGRAM)
+            return &t->frame[i];
+    return NULL;
+}
+
+static void add_author(struct prose *p, const struct trace *t, unsigned author) {
+    if (author >= t->count) {
+        prose_add(p, "code that cannot be named");
+        return;
+    }
+    add_frame(p, &t->frame[author]);
+    const struct frame *program = caller_in_program(t, author);
+    if (program) {
+        prose_add(p, ", called from ");
+        add_frame(p, program);
+    }
+    if (author > 0 && t->frame[0].function[0])
+        prose_add(p, ", through %s", t->frame[0].function);
+}
+
+static void add_bytes(struct prose *p, uint64_t bytes) {
+    char text[NAME_ROOM];
+    if (bytes)
+        prose_add(p, " (%s bytes)", count_text(bytes, text));
+}
+
+static void add_site(struct prose *p, const struct segment_pattern *pattern,
+                     const struct site *site, bool ascii) {
+    char text[NAME_ROOM];
+    prose_add(p, "- %s messages", count_text(pattern->count, text));
+    if (pattern->stalls) {
+        prose_add(p, ", %s stalls", count_text(pattern->stalls, text));
+        prose_add(p, ", %s lost", time_text(pattern->stall_ns, ascii, text));
+    }
+    int author = author_of(site);
+    const struct trace *a = &site->trace[0], *b = &site->trace[1];
+    if (author < 0 && a->count && a->count == b->count) {
+        prose_add(p, ": both pieces");
+        add_bytes(p, site->bytes[0]);
+        prose_add(p, " written by one call in a loop, in ");
+        add_author(p, a, 0);
+        prose_add(p, ": collect them there, and write once.");
+        return;
+    }
+    unsigned at = author < 0 ? 0 : (unsigned)author;
+    prose_add(p, ": the first piece");
+    add_bytes(p, site->bytes[0]);
+    prose_add(p, " is written by ");
+    add_author(p, a, at);
+    prose_add(p, "; the second");
+    add_bytes(p, site->bytes[1]);
+    prose_add(p, " by ");
+    add_author(p, b, at);
+    prose_add(p, ": join them.");
+}
+
+static int by_stalls(const void *a, const void *b) {
+    const struct segment_pattern *x = *(const struct segment_pattern *const *)a;
+    const struct segment_pattern *y = *(const struct segment_pattern *const *)b;
+    if (x->stall_ns != y->stall_ns)
+        return x->stall_ns > y->stall_ns ? -1 : 1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void segment_sites(FILE *out, const struct reader_segment *r, unsigned width, bool ascii,
+                          bool say_who) {
+    const struct segment_pattern *sorted[SEGMENT_PATTERNS];
+    struct symbols *s = symbols_begin(r);
+    struct site *site = malloc(sizeof(*site));
+    char name[64];
+    for (size_t i = 0; i < r->pattern_count; i++)
+        sorted[i] = &r->patterns[i];
+    qsort(sorted, r->pattern_count, sizeof(sorted[0]), by_stalls);
+    if (say_who)
+        fprintf(out, "  %s (pid %u):\n", base_text(r->header.program, name, sizeof(name)),
+                r->header.pid);
+    for (size_t i = 0; s && site && i < r->pattern_count && i < SITES_SHOWN; i++) {
+        struct prose p = {.used = 0};
+        name_site(s, sorted[i], occurrence_of(sorted[i]), site);
+        add_site(&p, sorted[i], site, ascii);
+        prose_print(out, &p, 2, width);
+    }
+    free(site);
+    symbols_end(s);
+}
+
+void sites_text(FILE *out, const struct segments *s, unsigned width) {
+    enum { PROCESSES_SHOWN = 3 };
+    size_t shown = 0;
+    bool ascii = !speaks_utf8();
+    for (size_t i = 0; i < s->count && shown < PROCESSES_SHOWN; i++) {
+        const struct reader_segment *r = s->list[i];
+        if (!r->pattern_count)
+            continue;
+        if (!shown++)
+            fprintf(out, "\n%sWho wrote the pieces%s\n", colour(out, BOLD), colour(out, PLAIN));
+        segment_sites(out, r, width, ascii, s->count > 1);
+    }
+}
+
+/* ---- for programs ---------------------------------------------------- */
+
+static void hexadecimal(struct json *j, const char *key, uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof(text), "0x%" PRIx64, value);
+    json_string(j, key, text);
+}
+
+static void json_frame(struct json *j, const char *key, const struct frame *f) {
+    static const char *const files[] = {
+        [FILE_SAME] = "same", [FILE_CHANGED] = "changed", [FILE_MISSING] = "missing"};
+    bool known = f->kind != FRAME_NO_MODULE;
+    json_object(j, key);
+    hexadecimal(j, "pc", f->pc);
+    json_string(j, "kind", frame_kind_name(f->kind));
+    json_string(j, "function", f->function[0] ? f->function : NULL);
+    json_string(j, "source", f->source[0] ? f->source : NULL);
+    if (f->line)
+        json_signed(j, "line", f->line);
+    else
+        json_null(j, "line");
+    json_string(j, "module", known ? f->module : NULL);
+    json_string(j, "file", known ? files[f->file] : NULL);
+    json_object_end(j);
+}
+
+static void json_write(struct json *j, const struct segment_write *w, const struct trace *t,
+                       unsigned author) {
+    json_object(j, NULL);
+    if (w) {
+        json_unsigned(j, "bytes", w->bytes);
+        json_unsigned(j, "when_ns", w->when_ns);
+        json_unsigned(j, "thread", w->thread);
+        json_unsigned(j, "fd", w->fd);
+    }
+    if (author < t->count)
+        json_frame(j, "author", &t->frame[author]);
+    else
+        json_null(j, "author");
+    json_array(j, "frames");
+    for (unsigned i = 0; i < t->count; i++)
+        json_frame(j, NULL, &t->frame[i]);
     json_array_end(j);
+    json_object_end(j);
+}
+
+static void json_occurrence(struct json *j, struct symbols *s, const struct segment_pattern *p,
+                            const struct segment_occurrence *o, struct site *site) {
+    name_site(s, p, o, site);
+    int author = author_of(site);
+    json_array(j, NULL);
+    for (unsigned k = 0; k < 2; k++)
+        json_write(j, o ? &o->write[k] : NULL, &site->trace[k], author < 0 ? 0 : (unsigned)author);
+    json_array_end(j);
+}
+
+static void json_pattern(struct json *j, struct symbols *s, const struct segment_pattern *p,
+                         struct site *site) {
+    json_object(j, NULL);
+    json_unsigned(j, "row", p->row);
+    json_unsigned(j, "count", p->count);
+    json_unsigned(j, "stalls", p->stalls);
+    json_unsigned(j, "stall_ns", p->stall_ns);
+    json_array(j, "callers");
+    hexadecimal(j, NULL, p->caller[0]);
+    hexadecimal(j, NULL, p->caller[1]);
+    json_array_end(j);
+    json_array(j, "occurrences");
+    for (unsigned i = 0; i < SEGMENT_OCCURRENCES; i++)
+        if (p->occurrence[i].state == SEGMENT_VALID)
+            json_occurrence(j, s, p, &p->occurrence[i], site);
+    if (!occurrence_of(p))
+        json_occurrence(j, s, p, NULL, site);
+    json_array_end(j);
+    json_object_end(j);
+}
+
+void json_patterns(struct json *j, const struct reader_segment *r) {
+    struct symbols *s = r->pattern_count ? symbols_begin(r) : NULL;
+    struct site *site = malloc(sizeof(*site));
+    json_array(j, "patterns");
+    for (size_t i = 0; s && site && i < r->pattern_count; i++)
+        json_pattern(j, s, &r->patterns[i], site);
+    json_array_end(j);
+    free(site);
+    symbols_end(s);
 }

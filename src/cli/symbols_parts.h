@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between the files of the symboliser.
+ */
+#ifndef UNSTALL_CLI_SYMBOLS_PARTS_H
+#define UNSTALL_CLI_SYMBOLS_PARTS_H
+
+#include <elfutils/libdwfl.h>
+
+#include "symbols.h"
+
+struct symbols_module {
+    const struct segment_module *segment;
+    enum file_state file;
+    bool program; /* the executable itself */
+};
+
+struct symbols {
+    const struct reader_segment *segment;
+    Dwfl *dwfl;
+    const struct segment_write *now; /* the one that is unwound */
+    unsigned module_count;
+    struct symbols_module module[SEGMENT_MODULES];
+};
+
+/* Report the modules' files to libdwfl. */
+void symbols_modules(struct symbols *s);
+
+/* The module that has this address, or NULL. */
+const struct symbols_module *symbols_module_at(const struct symbols *s, uint64_t pc);
+
+/* Fill in what is known of pc. */
+void symbols_name(struct symbols *s, uint64_t pc, struct frame *frame);
+
+#endif
