@@ -58,6 +58,12 @@ static void add_frame(struct prose *p, const struct frame *f) {
         prose_add(p, "JIT or interpreter code (at 0x%" PRIx64 ")", f->pc);
         return;
     }
+    if (f->kind == FRAME_INTERPRETER) {
+        prose_add(p, "what %s interprets", f->module);
+        if (f->function[0])
+            prose_add(p, " (by %s)", f->function);
+        return;
+    }
     if (f->function[0])
         prose_add(p, "%s", f->function);
     else
@@ -69,8 +75,6 @@ static void add_frame(struct prose *p, const struct frame *f) {
         prose_add(p, " (the file has changed since)");
     else if (f->file == FILE_MISSING)
         prose_add(p, " (the file is not there any more)");
-    if (f->kind == FRAME_INTERPRETER)
-        prose_add(p, ", an interpreter");
 }
 
 /* The first frame of the program itself, where the author is a library's. */
@@ -104,6 +108,21 @@ static void add_bytes(struct prose *p, uint64_t bytes) {
         prose_add(p, " (%s bytes)", count_text(bytes, text));
 }
 
+/* The stacks do not differ. */
+static void add_same(struct prose *p, const struct site *site) {
+    char text[NAME_ROOM];
+    bool script = site->trace[0].frame[0].kind == FRAME_INTERPRETER;
+    prose_add(p, ": both pieces");
+    if (site->bytes[0])
+        prose_add(p, " (%s", count_text(site->bytes[0], text));
+    if (site->bytes[0])
+        prose_add(p, " and %s bytes)", count_text(site->bytes[1], text));
+    prose_add(p, script ? " are written by " : " are written by one call in a loop, ");
+    add_author(p, &site->trace[0], 0);
+    prose_add(p, script ? ": look there for two writes in a row, and join them."
+                        : ": collect them there, and write once.");
+}
+
 static void add_site(struct prose *p, const struct segment_pattern *pattern,
                      const struct site *site, bool ascii) {
     char text[NAME_ROOM];
@@ -115,11 +134,7 @@ static void add_site(struct prose *p, const struct segment_pattern *pattern,
     int author = author_of(site);
     const struct trace *a = &site->trace[0], *b = &site->trace[1];
     if (author < 0 && a->count && a->count == b->count) {
-        prose_add(p, ": both pieces");
-        add_bytes(p, site->bytes[0]);
-        prose_add(p, " written by one call in a loop, in ");
-        add_author(p, a, 0);
-        prose_add(p, ": collect them there, and write once.");
+        add_same(p, site);
         return;
     }
     unsigned at = author < 0 ? 0 : (unsigned)author;
