@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common.h"
 #include "../segment/control.h"
@@ -16,6 +17,8 @@ enum { WAIT_MS = 1000, TARGETS = 256 };
 
 struct order {
     struct steer change;
+    struct arms arms; /* what --arms, --assign and --seed ask for */
+    bool seeded;
     int wait_ms;
     struct json *json;
     unsigned told; /* processes that were told */
@@ -91,9 +94,39 @@ static int set_target(const char *word, struct order *o) {
     return failed;
 }
 
+/* The arms of an experiment: --arms, --assign, --seed. */
+static bool is_arms(struct args *a, struct order *o) {
+    static const char *const ways[] = {"connection", "peer", "listener"};
+    const char *value;
+    long n = 0;
+    if (args_value(a, "--arms", &value)) {
+        o->change.arms = &o->arms;
+        if (strcmp(value, "none") != 0 && !arms_parse(&o->arms, value))
+            exit(complain("--arms %s: expected modes with weights, as in off:50,auto:50, or none",
+                          value));
+        return true;
+    }
+    if (args_value(a, "--assign", &value)) {
+        while (n < 3 && strcmp(value, ways[n]) != 0)
+            n++;
+        if (n == 3)
+            exit(complain("--assign %s: expected connection, peer or listener", value));
+        o->arms.assignment = (uint32_t)n;
+        return true;
+    }
+    if (!args_value(a, "--seed", &value))
+        return false;
+    if (!number_of("--seed", value, 0, 999999999, &n))
+        exit(EXIT_OWN);
+    o->arms.seed = (uint64_t)n;
+    return o->seeded = true;
+}
+
 static bool is_option(struct args *a, struct order *o, bool *json) {
     const char *value;
     long n = 0;
+    if (is_arms(a, o))
+        return true;
     if (args_value(a, "--window", &value)) {
         if (strcmp(value, "started") != 0 &&
             !number_of("--window", value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US, &n))
@@ -135,7 +168,7 @@ static int set_all(char *const *targets, unsigned count, struct order *o, bool a
 
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_set, argc, argv);
-    struct order o = {.change = {STEER_AS_IS, STEER_AS_IS, STEER_AS_IS}, .wait_ms = WAIT_MS};
+    struct order o = {.change = {STEER_AS_IS, STEER_AS_IS, STEER_AS_IS, NULL}, .wait_ms = WAIT_MS};
     char *targets[TARGETS];
     unsigned count = 0;
     bool json = false;
@@ -157,10 +190,14 @@ static int run(int argc, char **argv) {
     if (count == 0)
         return complain("for whom? Give a PID, a segment or a folder of segments; try --help");
     if (o.change.mode == STEER_AS_IS && o.change.window_us == STEER_AS_IS &&
-        o.change.killed == STEER_AS_IS)
+        o.change.killed == STEER_AS_IS && !o.change.arms)
         return complain("%s: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, "
-                        "started), --window or --kill",
+                        "started), --window, --arms or --kill",
                         targets[0]);
+    if ((o.seeded || o.arms.assignment) && !o.arms.count)
+        return complain("--assign and --seed: need --arms; try --help");
+    if (!o.seeded)
+        o.arms.seed = (uint64_t)time(NULL); /* two experiments are not to be the same by default */
     return set_all(targets, count, &o, json);
 }
 
@@ -169,6 +206,10 @@ const struct verb verb_set = {
     .summary = "Change the mode of a program that runs",
     .usage = "[OPTION]... PID|FILE|DIR... [MODE]",
     .help = "  --window US|started  the longest time that anything is held, in microseconds\n"
+            "  --arms LIST|none     an experiment: each new connection gets one of these by\n"
+            "                       chance, as in off:50,auto:50\n"
+            "  --assign BY          connection, peer or listener: what gets an arm\n"
+            "  --seed N             repeats an assignment\n"
             "  --kill               emergency stop: off for all connections and arms; the\n"
             "                       program itself lives on\n"
             "  --unkill             take --kill back\n"

@@ -45,6 +45,16 @@ static bool read_header(int fd, struct segment_header *header) {
            (ssize_t)sizeof(*header);
 }
 
+static void set_arms(struct segment_control *c, const struct arms *arms) {
+    c->arm_count = arms->count;
+    c->assignment = arms->assignment;
+    c->seed = arms->seed;
+    for (uint32_t i = 0; i < arms->count; i++) {
+        c->arm_mode[i] = arms->mode[i];
+        c->arm_weight[i] = arms->weight[i];
+    }
+}
+
 int64_t steer(const struct reader_segment *s, const struct steer *change, unsigned *arms,
               struct reader_error *error) {
     struct segment_control c = s->control;
@@ -58,6 +68,8 @@ int64_t steer(const struct reader_segment *s, const struct steer *change, unsign
         c.window_us = (uint32_t)change->window_us;
     if (change->killed != STEER_AS_IS)
         c.killed = change->killed != 0;
+    if (change->arms)
+        set_arms(&c, change->arms);
     c.version = CONTROL_VERSION;
     int fd = open_again(s, O_RDWR, error);
     if (fd < 0)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arms.h"
 #include "reader.h"
 
 enum { STEER_AS_IS = -1, STEER_AS_STARTED = CONTROL_KEEP, WINDOW_AS_STARTED = 0 };
@@ -18,6 +19,9 @@ struct steer {
     int mode;      /* enum segment_mode or STEER_AS_STARTED; ends an experiment's arms */
     int window_us; /* or WINDOW_AS_STARTED */
     int killed;    /* 1: everything by `off`, experiment or not; 0: no more */
+    /* NULL: as they are.  A new experiment, for connections born from now on; a count of 0
+     * ends it, and leaves the mode as it is. */
+    const struct arms *arms;
 };
 
 /* Write the change into the segment.  The sequence to wait for (> 0), or -1 and `error`.

@@ -199,6 +199,20 @@ def test_somebody_elses_cannot_be_set(talker, folder):
     assert talker.talk() < 5
 
 
+def control_of(folder):
+    """The control block, as a report tells it."""
+    return json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"][0]["control"]
+
+
+def test_arms_begin_an_experiment_and_none_ends_it(talker, folder):
+    done(talker.pid, "--arms", "off:30,auto:70", "--assign", "peer", "--seed", "7")
+    control = control_of(folder)
+    assert control["arms"] == [{"mode": "off", "weight": 30}, {"mode": "auto", "weight": 70}]
+    assert (control["assignment"], control["seed"]) == ("peer", 7)
+    done(talker.pid, "--arms", "none")
+    assert control_of(folder)["arms"] == []
+
+
 def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
     segment, = folder.glob("*.unstall")
     with open(segment, "r+b") as file:
@@ -210,11 +224,14 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
 @pytest.mark.parametrize("words, message", [
     ([], "for whom? Give a PID, a segment or a folder of segments; try --help\n"),
     (["off"], "for whom? Give a PID, a segment or a folder of segments; try --help\n"),
-    (["1"], "1: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window or --kill\n"),
+    (["1"], "1: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window, --arms or --kill\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
     (["1", "--window", "10"], "--window: '10' is no whole number from 500 to 100000\n"),
     (["1", "--window", "1ms"], "--window: '1ms' is no whole number from 500 to 100000\n"),
     (["1", "--wait", "-1", "off"], "--wait: '-1' is no whole number from 0 to 600000\n"),
+    (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
+    (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),
+    (["1", "--seed", "7", "off"], "--assign and --seed: need --arms; try --help\n"),
     (["999999999", "off"], "999999999: no such process; of one that has ended, give its segment or the folder "
                            "that UNSTALL_STATS named\n"),
 ])
