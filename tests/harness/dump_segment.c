@@ -194,8 +194,7 @@ int main(int argc, char **argv) {
     if (fd < 0 || fstat(fd, &st) != 0 || st.st_size != SEGMENT_BYTES)
         die(argc > 1 ? argv[1] : "no file");
     if (argc > 2) {
-        struct segment *s =
-            mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        struct segment *s = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (s == MAP_FAILED)
             die("mmap");
         set(fd, s, argv + 3);
