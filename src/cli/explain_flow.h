@@ -52,7 +52,8 @@ struct sender {
     bool small_out;  /* a small segment ends at small_end and is not acknowledged */
     bool recovering; /* has sent again; until recovered_at is acknowledged */
     bool stamped;    /* timestamps take 12 bytes of each segment */
-    bool reached_known;
+    bool reached_known, syn_seen;
+    bool owing;           /* has not acknowledged the peer's newest data */
     bool round_trip;      /* LATE_ACK: late by a round trip only */
     int8_t scale;         /* of the windows that this end announces; -1: its SYN was not seen */
     uint8_t state;        /* enum outstanding */
@@ -65,9 +66,9 @@ struct sender {
     uint32_t window, widest; /* of the peer, as in the header */
     uint32_t room_end;       /* sequence number where that window ends */
     int64_t room;            /* LATE_ACK: what that window had left before it; -1: not known */
-    int64_t syn_at;          /* newest SYN; 0: not seen */
+    int64_t syn_at;          /* newest SYN */
     int64_t reached_ns;      /* least time from the capture to this end and back */
-    int64_t owed_at;         /* newest data that this end has not acknowledged; 0: none */
+    int64_t owed_at;         /* the peer's newest data */
     uint32_t owed_end;
     uint32_t data_bytes, data_stamp; /* the newest new data: */
     uint16_t data_ip_id;

@@ -111,19 +111,28 @@ static void head(FILE *out, const char *name, const struct findings *f) {
     fprintf(out, ", %s\n\n", duration_text(f->until_ns - f->from_ns, text));
 }
 
+/* Names that are too long for their columns have a line to themselves. */
+static void table_row(FILE *out, const struct finding *r) {
+    char median[24], total[24];
+    const char *to = r->verdict == VERDICT_ONE_WAY ? "(nobody answers)"
+                     : r->by_server                ? "its clients"
+                                                   : r->service;
+    if (strlen(r->writer) > 23 || strlen(to) > 22)
+        fprintf(out, "%s\n%-23s %-22s", r->writer, "", strlen(to) > 22 ? "" : to);
+    else
+        fprintf(out, "%-23s %-22s", r->writer, to);
+    fprintf(out, " %7u %8lu %8s %7s\n", r->waits.count, lu(r->messages),
+            duration_text(waits_quantile(&r->waits, 0.5), median),
+            duration_text(r->waits.sum_ns, total));
+    if (strlen(to) > 22)
+        fprintf(out, "    to %s\n", to);
+}
+
 static void table(FILE *out, const struct findings *f) {
-    fprintf(out, "%-24s %-22s %7s %8s %8s %7s\n", "writes in pieces", "to", "stalls", "messages",
+    fprintf(out, "%-23s %-22s %7s %8s %8s %7s\n", "writes in pieces", "to", "stalls", "messages",
             "median", "total");
-    for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++) {
-        const struct finding *r = &f->rows[i];
-        char median[24], total[24];
-        const char *to = r->verdict == VERDICT_ONE_WAY ? "(nobody answers)"
-                         : r->by_server                ? "its clients"
-                                                       : r->service;
-        fprintf(out, "%-24s %-22s %7u %8lu %8s %7s\n", r->writer, to, r->waits.count,
-                lu(r->messages), duration_text(waits_quantile(&r->waits, 0.5), median),
-                duration_text(r->waits.sum_ns, total));
-    }
+    for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++)
+        table_row(out, &f->rows[i]);
     if (f->row_count > ROWS_SHOWN)
         fprintf(out, "and %u more (--json has them all)\n", f->row_count - ROWS_SHOWN);
     fputc('\n', out);
@@ -187,7 +196,8 @@ static void look_closer(FILE *out, const struct finding *r) {
     fprintf(out, "To be sure:\n");
     if (r->port)
         fprintf(out,
-                "    tcpdump -i any -s 128 -w stall.pcap tcp port %u; unstall explain stall.pcap\n",
+                "    tcpdump -i any -s 128 -w stall.pcap tcp port %u\n"
+                "    unstall explain stall.pcap\n",
                 r->port);
     fprintf(out, "    unstall observe -- %s\n", r->command[0] ? r->command : "PROGRAM");
 }

@@ -70,11 +70,11 @@ static void note_answer(struct flow *f, int from, const struct segment *s, int64
     struct sender *a = &f->sender[from], *b = &f->sender[!from];
     if (!(s->flags & TCP_ACK))
         return;
-    if (b->syn_at && !b->heard && s->ack == b->next)
+    if (b->syn_seen && !b->heard && s->ack == b->next)
         reached(a, now - b->syn_at, true);
-    if (a->owed_at && beyond(s->ack, a->owed_end) >= 0) {
+    if (a->owing && beyond(s->ack, a->owed_end) >= 0) {
         reached(a, now - a->owed_at, false);
-        a->owed_at = 0;
+        a->owing = false;
     }
 }
 
@@ -252,6 +252,7 @@ static void new_data(struct flow *f, int from, const struct segment *s, uint64_t
         a->messages++;
     f->last_speaker = from;
     b->state = NOTHING_SMALL; /* the peer is not silent any more */
+    b->owing = true;
     b->owed_at = now;
     b->owed_end = a->next;
 }
@@ -278,20 +279,21 @@ static void data(struct flow *f, int from, const struct segment *s, uint64_t num
 
 bool stall_is_new_connection(const struct flow *f, int from, const struct segment *s) {
     const struct sender *a = &f->sender[from];
-    bool repeated = a->syn_at != 0 && a->isn == s->seq;
+    bool repeated = a->syn_seen && a->isn == s->seq;
     return (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && a->begun && !repeated;
 }
 
 static void syn(struct flow *f, int from, const struct segment *s, int64_t now) {
     struct sender *a = &f->sender[from];
     f->client = s->flags & TCP_ACK ? !from : from;
-    if (a->syn_at && a->isn == s->seq) {
+    if (a->syn_seen && a->isn == s->seq) {
         if (now - a->syn_at < COPY_NS)
             f->doubled = true;
         else
             a->syn_at = now; /* sent again: the answer is to this one, mostly */
         return;
     }
+    a->syn_seen = true;
     a->syn_at = now;
     a->isn = s->seq;
     a->begun = true;

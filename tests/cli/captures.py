@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Captures made by hand: packets from Python's struct, with the times that a test wants."""
+
+import ipaddress
+import struct
+
+FIN, SYN, RST, PUSH, ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+ETHERNET, NULL, RAW, LOOP, SLL, SLL2 = 1, 0, 101, 108, 113, 276
+MS = 0.001
+
+
+def tcp(sport, dport, seq, ack, flags, payload, *, window=500, options=b""):
+    """A TCP segment; payload is a number of bytes."""
+    options += b"\0" * (-len(options) % 4)
+    offset = (20 + len(options)) // 4
+    return struct.pack("!HHIIBBHHH", sport, dport, seq % 2**32, ack % 2**32, offset << 4, flags,
+                       window, 0, 0) + options + b"x" * payload
+
+
+def ip4(source, destination, inner, *, ident=0, fragment=0, length=None, protocol=6):
+    """The segment in an IPv4 packet."""
+    total = 20 + len(inner) if length is None else length
+    return struct.pack("!BBHHHBBH4s4s", 0x45, 0, total, ident, fragment, 64, protocol, 0,
+                       ipaddress.ip_address(source).packed,
+                       ipaddress.ip_address(destination).packed) + inner
+
+
+def ip6(source, destination, inner, *, extensions=0, **_):
+    """The segment in an IPv6 packet, behind so many headers of destination options."""
+    headers = b""
+    for left in range(extensions, 0, -1):
+        headers += struct.pack("!BB6x", 60 if left > 1 else 6, 0)
+    return struct.pack("!IHBB16s16s", 6 << 28, len(headers) + len(inner), 60 if extensions else 6, 64,
+                       ipaddress.ip_address(source).packed,
+                       ipaddress.ip_address(destination).packed) + headers + inner
+
+
+def framed(link, packet):
+    """The IP packet as it lies on a link."""
+    kind = 0x86dd if packet[0] >> 4 == 6 else 0x0800
+    ethernet = bytes(12) + struct.pack("!H", kind)
+    return {
+        "ethernet": ethernet + packet,
+        "padded": (ethernet + packet).ljust(60, b"\0"),
+        "vlan": bytes(12) + struct.pack("!HHH", 0x8100, 7, kind) + packet,
+        "double vlan": bytes(12) + struct.pack("!HHHHH", 0x88a8, 7, 0x8100, 8, kind) + packet,
+        "mpls": bytes(12) + struct.pack("!HI", 0x8847, 1 << 8 | 64) + packet,
+        "pppoe": bytes(12) + struct.pack("!HHHHH", 0x8864, 0x1100, 1, len(packet) + 2 & 0xffff,
+                                         0x57 if kind == 0x86dd else 0x21) + packet,
+        "cooked": bytes(14) + struct.pack("!H", kind) + packet,
+        "cooked 2": struct.pack("!H", kind) + bytes(18) + packet,
+        "null": struct.pack("<I", 30 if kind == 0x86dd else 2) + packet,
+        "loop": struct.pack("!I", 30 if kind == 0x86dd else 2) + packet,
+        "raw": packet,
+    }[link]
+
+
+LINK_TYPES = {"ethernet": ETHERNET, "padded": ETHERNET, "vlan": ETHERNET, "double vlan": ETHERNET,
+              "mpls": ETHERNET, "pppoe": ETHERNET, "cooked": SLL, "cooked 2": SLL2, "null": NULL,
+              "loop": LOOP, "raw": RAW}
+
+
+class Capture:
+    """Packets in their order."""
+
+    def __init__(self, link="ethernet"):
+        self.link = link
+        self.packets = []  # (time, bytes, length on the wire)
+
+    def add(self, time, packet, *, times=1, apart=0.00002):
+        """An IP packet, seen so many times."""
+        frame = framed(self.link, packet)
+        for copy in range(times):
+            self.packets.append((time + copy * apart, frame, len(frame)))
+
+    def ordered(self):
+        return sorted(self.packets, key=lambda packet: packet[0])
+
+    def pcap(self, *, order="<", nano=False, snap=262144):
+        """The bytes of a capture file."""
+        unit = 10**9 if nano else 10**6
+        data = [struct.pack(order + "IHHiIII", 0xa1b23c4d if nano else 0xa1b2c3d4, 2, 4, 0, 0, snap,
+                            LINK_TYPES[self.link])]
+        for time, frame, length in self.ordered():
+            ticks = round(time * unit)
+            kept = frame[:snap]
+            data.append(struct.pack(order + "IIII", ticks // unit, ticks % unit, len(kept), length) + kept)
+        return b"".join(data)
+
+    def pcapng(self):
+        """The same as pcapng, with microseconds."""
+        def block(kind, body):
+            body += b"\0" * (-len(body) % 4)
+            return struct.pack("<II", kind, 12 + len(body)) + body + struct.pack("<I", 12 + len(body))
+        data = [block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)),
+                block(1, struct.pack("<HHI", LINK_TYPES[self.link], 0, 0))]
+        for time, frame, length in self.ordered():
+            ticks = round(time * 10**6)
+            data.append(block(6, struct.pack("<IIIII", 0, ticks >> 32, ticks % 2**32, len(frame),
+                                             length) + frame))
+        return b"".join(data)
+
+
+class Dialog:
+    """A connection between a client and a server in a capture: keeps the sequence numbers."""
+
+    def __init__(self, capture, *, client="192.0.2.1", server="192.0.2.2", ports=(40000, 80), mss=1460,
+                 start=(1000, 9000), copies=1, extensions=0, scale=7):
+        self.capture, self.mss, self.copies, self.scale = capture, mss, copies, scale
+        self.address = {"c": client, "s": server}
+        self.port = dict(zip("cs", ports))
+        self.next = dict(zip("cs", start))
+        self.window = {"c": 500, "s": 500}
+        self.seen = dict(self.next)  # acknowledged to the sender by the other end
+        self.extensions = extensions
+        self.ident = 0
+
+    def packet(self, time, side, flags, payload=0, *, seq=None, options=b"", fragment=0, length=None,
+               ident=None):
+        """Any segment of one side; it acknowledges what `seen` says."""
+        other = "s" if side == "c" else "c"
+        segment = tcp(self.port[side], self.port[other], self.next[side] if seq is None else seq,
+                      self.seen[other], flags, payload, window=self.window[side], options=options)
+        self.ident += 1
+        build = ip6 if ":" in self.address[side] else ip4
+        self.capture.add(time, build(self.address[side], self.address[other], segment,
+                                     ident=self.ident if ident is None else ident, fragment=fragment,
+                                     length=length, **{"extensions": self.extensions}
+                                     if build is ip6 else {}), times=self.copies)
+
+    def options(self):
+        return struct.pack("!BBH", 2, 4, self.mss) + struct.pack("!BBBB", 3, 3, self.scale, 1)
+
+    def handshake(self, time, trip=0.0001):
+        """Seen from the client: the answer takes a round trip."""
+        self.packet(time, "c", SYN, options=self.options())
+        self.next["c"] += 1
+        self.seen["c"] = self.next["c"]
+        self.packet(time + trip, "s", SYN | ACK, options=self.options())
+        self.next["s"] += 1
+        self.seen["s"] = self.next["s"]
+        self.packet(time + trip + 0.00001, "c", ACK)
+
+    def data(self, time, side, size, **more):
+        """New data; acknowledges all that the other side has sent."""
+        other = "s" if side == "c" else "c"
+        self.seen[other] = self.next[other]
+        self.packet(time, side, PUSH | ACK, size, **more)
+        self.next[side] += size
+
+    def ack(self, time, side):
+        """A bare acknowledgement of all that the other side has sent."""
+        other = "s" if side == "c" else "c"
+        self.seen[other] = self.next[other]
+        self.packet(time, side, ACK)
+
+    def stall(self, time, *, side="c", sizes=(200, 100), late=43 * MS, gap=50e-6, answer=1 * MS):
+        """Two pieces with a delayed acknowledgement in between, and the answer; gives the time of its end."""
+        other = "s" if side == "c" else "c"
+        self.data(time, side, sizes[0])
+        self.ack(time + late, other)
+        self.data(time + late + gap, side, sizes[1])
+        if answer is None:
+            self.ack(time + late + gap + late, other)
+            return time + late + gap + late
+        self.data(time + late + gap + answer, other, 250)
+        return time + late + gap + answer
+
+    def whole(self, time, *, side="c", size=300, answer=1 * MS):
+        """One piece and the answer."""
+        self.data(time, side, size)
+        self.data(time + answer, "s" if side == "c" else "c", 250)
+        return time + answer

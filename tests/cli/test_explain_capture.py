@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: MIT
+"""explain on captures made by hand: each claims what it has, and no more.
+
+The first is a published trace: a request at 0.006527, a bare acknowledgement at 0.049994, the rest at
+0.050063.
+"""
+
+import json
+import random
+import re
+
+import pytest
+from captures import ACK, FIN, MS, PUSH, SYN, Capture, Dialog
+
+from harness import unstall
+
+
+def explained(tmp_path, data, name="capture.pcap"):
+    """The JSON object of one file."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    done = unstall("explain", "--json", path)
+    (result,) = json.loads(done.stdout)
+    assert done.returncode == (125 if result["error"] else 0)
+    return result
+
+
+def judged(tmp_path, capture, **form):
+    return explained(tmp_path, capture.pcap(**form))
+
+
+def published(link="ethernet", handshake=True, **more):
+    capture = Capture(link)
+    dialog = Dialog(capture, **more)
+    if handshake:
+        dialog.handshake(0.001)
+    dialog.data(0.006527, "c", 160)
+    dialog.ack(0.049994, "s")
+    dialog.data(0.050063, "c", 90)
+    dialog.data(0.052, "s", 300)
+    return capture
+
+
+@pytest.mark.parametrize("handshake", [True, False])
+def test_the_published_trace_is_one_stall_of_43_5_ms(tmp_path, handshake):
+    found = judged(tmp_path, published(handshake=handshake))
+    assert found["verdict"] == "stalls"
+    assert found["stalls"] == 1
+    assert found["total_ms"] == pytest.approx(43.536)
+    (writer,) = found["writers"]
+    assert (writer["writer"], writer["side"], writer["service"]) == ("192.0.2.1", "client", "192.0.2.2:80")
+    (example,) = writer["examples"]
+    first = 4 if handshake else 1
+    assert [example[part]["packet"] for part in ("beginning", "acknowledgement", "rest")] == \
+        [first, first + 1, first + 2]
+    assert (example["from"], example["to"]) == ("192.0.2.1:40000", "192.0.2.2:80")
+    assert (example["first_bytes"], example["rest_bytes"]) == (160, 90)
+
+
+def test_the_report_says_it_in_one_sentence(tmp_path):
+    path = tmp_path / "published.pcap"
+    path.write_bytes(published().pcap())
+    done = unstall("explain", path, check=True)
+    text = " ".join(done.stdout.split())
+    assert "1 stall of 43.5 ms: 192.0.2.1 writes its requests to 192.0.2.2:80 in pieces." in text
+    assert "packets 4, 5 and 6" in text
+    assert "unstall run -- " in text and "quickack 1" in text
+    assert max(map(len, done.stdout.splitlines()[1:])) <= 80
+
+
+LINKS = ["ethernet", "padded", "vlan", "double vlan", "mpls", "pppoe", "cooked", "cooked 2", "null",
+         "loop", "raw"]
+
+
+@pytest.mark.parametrize("addresses", [{}, {"client": "2001:db8::1", "server": "2001:db8::2"}],
+                         ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("link", LINKS)
+def test_each_kind_of_link(tmp_path, link, addresses):
+    if link == "mpls" and addresses:
+        addresses = {}  # a label does not say what is behind it; IPv4 is the usual
+    found = judged(tmp_path, published(link, **addresses))
+    assert found["stalls"] == 1, found
+
+
+FORMS = {
+    "big-endian": {"order": ">"},
+    "nanoseconds": {"nano": True},
+    "big-endian nanoseconds": {"order": ">", "nano": True},
+    "headers only": {"snap": 54},
+    "without the end of the TCP header": {"snap": 50},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_file(tmp_path, form):
+    found = judged(tmp_path, published(), **FORMS[form])
+    assert (found["stalls"], round(found["total_ms"], 3)) == (1, 43.536)
+
+
+def test_pcapng(tmp_path):
+    assert explained(tmp_path, published().pcapng())["stalls"] == 1
+
+
+def test_extension_headers_of_ipv6(tmp_path):
+    capture = published(client="2001:db8::1", server="2001:db8::2", extensions=2)
+    assert judged(tmp_path, capture)["stalls"] == 1
+
+
+def test_packets_seen_more_than_once_count_once(tmp_path):
+    """tcpdump -i any sees a packet at each interface that it passes."""
+    capture = Capture("cooked 2")
+    dialog = Dialog(capture, copies=3)
+    dialog.handshake(0)
+    time = 1.0
+    for _ in range(20):
+        time = dialog.stall(time) + 1 * MS
+    found = judged(tmp_path, capture)
+    assert (found["stalls"], found["connections"]) == (20, 1)
+
+
+def exchanges(build, count=20, **more):
+    """A capture of so many exchanges, made by build(dialog, time, i), 0.3 s apart."""
+    capture = Capture()
+    dialog = Dialog(capture, **more)
+    dialog.handshake(0)
+    for i in range(count):
+        build(dialog, 1 + i * 0.3, i)
+    return capture
+
+
+def written_under_nodelay(dialog, time, _):
+    """Small data on small data."""
+    dialog.data(time, "c", 200)
+    dialog.data(time + 20e-6, "c", 100)
+    dialog.ack(time + 42 * MS, "s")
+    dialog.data(time + 60 * MS, "s", 100)
+
+
+def slow_server(dialog, time, _):
+    """Thinks for 45 ms; its kernel acknowledges on its own before."""
+    dialog.data(time, "c", 300)
+    dialog.ack(time + 42 * MS, "s")
+    dialog.data(time + 45 * MS, "s", 250)
+    dialog.data(time + 45.1 * MS, "c", 300)
+    dialog.data(time + 90 * MS, "s", 250)
+
+
+def pausing_application(dialog, time, _):
+    """Computes for 48 ms between header and body."""
+    dialog.data(time, "c", 200)
+    dialog.ack(time + 42 * MS, "s")
+    dialog.data(time + 48 * MS, "c", 100)
+    dialog.data(time + 49 * MS, "s", 250)
+
+
+def early_acknowledgement(dialog, time, _):
+    """At once, and the rest comes when it comes."""
+    dialog.data(time, "c", 200)
+    dialog.ack(time + 0.05 * MS, "s")
+    dialog.data(time + 43 * MS, "c", 100)
+    dialog.data(time + 44 * MS, "s", 250)
+
+
+def sent_again(dialog, time, _):
+    """Lost, and sent again."""
+    dialog.data(time, "c", 200)
+    dialog.packet(time + 210 * MS, "c", PUSH | ACK, 200, seq=dialog.next["c"] - 200)
+    dialog.ack(time + 252 * MS, "s")
+    dialog.data(time + 252.05 * MS, "c", 100)
+    dialog.data(time + 253 * MS, "s", 250)
+
+
+def full_window(dialog, time, _):
+    """The peer's window has no room for more; its acknowledgement opens it."""
+    dialog.window["s"] = 0
+    dialog.data(time, "c", 100)
+    dialog.data(time + 1 * MS, "s", 10)
+    dialog.window["s"] = 1
+    dialog.packet(time + 2 * MS, "s", ACK)  # room for 128 bytes
+    dialog.data(time + 3 * MS, "c", 100)
+    dialog.window["s"] = 500
+    dialog.ack(time + 46 * MS, "s")
+    dialog.data(time + 46.05 * MS, "c", 400)
+    dialog.data(time + 47 * MS, "s", 250)
+
+
+def full_segments(dialog, time, _):
+    """A sender that waits for acknowledgements with full segments is limited by something else."""
+    dialog.data(time, "c", 1460)
+    dialog.ack(time + 43 * MS, "s")
+    dialog.data(time + 43.05 * MS, "c", 1460)
+    dialog.data(time + 44 * MS, "s", 250)
+
+
+def keep_alive(dialog, time, _):
+    """A byte before the window's end, answered at once."""
+    dialog.data(time, "c", 200)
+    dialog.data(time + 1 * MS, "s", 250)
+    dialog.packet(time + 50 * MS, "c", ACK, seq=dialog.next["c"] - 1)
+    dialog.packet(time + 93 * MS, "s", ACK)
+    dialog.packet(time + 93.1 * MS, "c", ACK, 1, seq=dialog.next["c"] - 1)
+    dialog.packet(time + 136 * MS, "s", ACK)
+    dialog.data(time + 136.05 * MS, "c", 100)
+    dialog.data(time + 137 * MS, "s", 250)
+
+
+def too_late(dialog, time, _):
+    """Beyond what RFC 1122 allows a delayed acknowledgement."""
+    dialog.stall(time, late=620 * MS)
+
+
+def answered_by_data(dialog, time, _):
+    """The acknowledgement comes with an answer (100 Continue)."""
+    dialog.data(time, "c", 200)
+    dialog.data(time + 43 * MS, "s", 25)
+    dialog.data(time + 43.05 * MS, "c", 100)
+    dialog.data(time + 44 * MS, "s", 250)
+
+
+def fragments(dialog, time, _):
+    """Nothing that can be judged."""
+    dialog.packet(time, "c", PUSH | ACK, 200, fragment=0x2000)
+    dialog.packet(time + 43 * MS, "s", ACK, fragment=0x2000)
+    dialog.packet(time + 43.05 * MS, "c", PUSH | ACK, 200, fragment=0x2000)
+
+
+def typing(dialog, time, i):
+    """Keys every 0.3 s without an echo (a password): acknowledged late, each on its own."""
+    dialog.data(time, "c", 36)
+    dialog.ack(time + 43 * MS, "s")
+    if i % 10 == 9:
+        dialog.data(time + 100 * MS, "s", 50)
+
+
+NO_STALL = [written_under_nodelay, slow_server, pausing_application, early_acknowledgement, sent_again,
+            full_window, full_segments, keep_alive, too_late, answered_by_data, fragments, typing]
+
+
+@pytest.mark.parametrize("build", NO_STALL, ids=lambda build: build.__name__)
+def test_nothing_is_claimed_where_nothing_is(tmp_path, build):
+    found = judged(tmp_path, exchanges(build))
+    assert (found["stalls"], found["writers"]) == (0, []), found
+    assert found["verdict"] in ("none", "nothing")
+
+
+@pytest.mark.parametrize("pause", [40.5, 41, 42, 43, 43.5, 44, 44.5, 45])
+@pytest.mark.parametrize("jitter", [0.02, 0.5])
+def test_an_applications_own_rhythm_is_no_stall(tmp_path, pause, jitter):
+    """It writes every so many ms under TCP_NODELAY; the peer's timer fires 40 to 44 ms after a segment, and
+    sometimes just before the next write."""
+    dice = random.Random(7)
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    dialog.whole(0.5)
+    time = 1.0
+    for i in range(400):
+        dialog.data(time, "c", 200)
+        own = (pause + dice.uniform(-jitter, jitter)) * MS
+        late = dice.uniform(40, 44) * MS
+        if late < own:
+            dialog.ack(time + late, "s")
+        time += own
+        if i % 20 == 19:
+            dialog.data(time - 0.05 * MS, "s", 20)
+    assert judged(tmp_path, capture)["stalls"] == 0
+
+
+def test_a_random_rhythm_is_no_stall(tmp_path):
+    dice = random.Random(8)
+
+    def build(dialog, time, _):
+        own, late = dice.uniform(0, 100) * MS, dice.uniform(40, 44) * MS
+        dialog.data(time, "c", 200)
+        if late < own:
+            dialog.ack(time + late, "s")
+        dialog.data(time + own, "c", 100)
+        dialog.data(time + own + 1 * MS, "s", 250)
+    assert judged(tmp_path, exchanges(build, 500))["stalls"] == 0
+
+
+@pytest.mark.parametrize("late", [30, 43, 50, 100, 200, 500])
+def test_delays_of_other_systems(tmp_path, late):
+    def build(dialog, time, _):
+        dialog.stall(time, late=late * MS)
+    found = judged(tmp_path, exchanges(build, 1))
+    assert found["stalls"] == 1
+    assert found["total_ms"] == pytest.approx(late + 0.05)
+
+
+@pytest.mark.parametrize("side, name", [("c", "192.0.2.1"), ("s", "192.0.2.2:80")])
+def test_which_side_writes_in_pieces(tmp_path, side, name):
+    def build(dialog, time, _):
+        if side == "s":
+            dialog.data(time - 1 * MS, "c", 80)
+        dialog.stall(time, side=side)
+    found = judged(tmp_path, exchanges(build))
+    (writer,) = found["writers"]
+    assert (writer["writer"], writer["side"]) == (name, "client" if side == "c" else "server")
+    assert writer["stalls"] == 20
+
+
+def far(dialog, time, trip, late, *, at_receiver):
+    """A stall over a path with a round trip, seen at one end."""
+    dialog.data(time, "c", 200)
+    if at_receiver:
+        dialog.ack(time + late, "s")
+        dialog.data(time + late + trip, "c", 100)
+        dialog.data(time + late + trip + 1 * MS, "s", 250)
+        dialog.ack(time + late + 2 * trip + 1 * MS, "c")
+    else:
+        dialog.ack(time + trip + late, "s")
+        dialog.data(time + trip + late + 0.05 * MS, "c", 100)
+        dialog.data(time + 2 * trip + late + 1 * MS, "s", 250)
+
+
+@pytest.mark.parametrize("at_receiver", [False, True])
+@pytest.mark.parametrize("late, stalls", [(43, 20), (0.01, 0)])
+def test_a_round_trip_is_no_delayed_acknowledgement(tmp_path, at_receiver, late, stalls):
+    trip = 60 * MS
+    capture = Capture()
+    dialog = Dialog(capture)
+    if at_receiver:
+        dialog.packet(0, "c", SYN, options=dialog.options())
+        dialog.next["c"] += 1
+        dialog.seen["c"] = dialog.next["c"]
+        dialog.packet(0.00001, "s", SYN | ACK, options=dialog.options())
+        dialog.next["s"] += 1
+        dialog.ack(trip, "c")
+    else:
+        dialog.handshake(0, trip)
+    for i in range(20):
+        far(dialog, 1 + i * 0.5, trip, late * MS, at_receiver=at_receiver)
+    found = judged(tmp_path, capture)
+    assert found["stalls"] == stalls
+    if stalls:
+        assert found["total_ms"] == pytest.approx(20 * (60 + 43), abs=20 * 0.1)
+    elif not at_receiver:
+        assert any("plain round trip" in note for note in found["notes"])
+
+
+def test_a_path_narrower_than_announced_hides_nothing(tmp_path):
+    """Segments of 1400 where 1460 were announced are full ones: bulk is bulk, and the stall after it is seen."""
+    def build(dialog, time, _):
+        for _ in range(10):
+            dialog.data(time, "c", 1400)
+            time += 10e-6
+        dialog.ack(time + 0.1 * MS, "s")
+        dialog.data(time + 1 * MS, "s", 100)
+        dialog.stall(time + 5 * MS)
+    assert judged(tmp_path, exchanges(build))["stalls"] == 20
+
+
+def test_sequence_numbers_wrap(tmp_path):
+    def build(dialog, time, _):
+        dialog.stall(time)
+    assert judged(tmp_path, exchanges(build, start=(2**32 - 500, 2**32 - 300)))["stalls"] == 20
+
+
+def test_ports_used_again_are_another_connection(tmp_path):
+    capture = Capture()
+    for i in range(3):
+        dialog = Dialog(capture, start=(1000 + 70000 * i, 5000 + 90000 * i))
+        dialog.handshake(i)
+        dialog.stall(i + 0.1)
+        dialog.packet(i + 0.9, "c", FIN | ACK)
+    found = judged(tmp_path, capture)
+    assert (found["connections"], found["stalls"]) == (3, 3)
+    assert found["writers"][0]["connections"] == 3
+
+
+def test_segments_that_the_card_cuts_have_no_length(tmp_path):
+    """Captured before segmentation, a large one's IP length may be 0."""
+    def build(dialog, time, _):
+        dialog.data(time, "s", 70000, length=0)
+        dialog.stall(time + 10 * MS)
+    assert judged(tmp_path, exchanges(build))["stalls"] == 20
+
+
+def test_a_stream_that_nobody_answers_is_told_apart(tmp_path):
+    def build(dialog, time, _):
+        dialog.stall(time, answer=None)
+    found = judged(tmp_path, exchanges(build))
+    assert (found["verdict"], found["stalls"]) == ("one-way", 0)
+    assert (found["writers"][0]["one_way"], found["writers"][0]["stalls"]) == (True, 20)
+
+
+def test_one_direction_alone_proves_nothing(tmp_path):
+    capture = exchanges(lambda dialog, time, _: dialog.stall(time))
+    capture.packets = [p for p in capture.packets if p[1][26:30] == bytes([192, 0, 2, 1])]
+    found = judged(tmp_path, capture)
+    assert found["stalls"] == 0
+    assert any("only one direction" in note for note in found["notes"])
+
+
+def test_packets_missing_from_the_capture_make_no_stall(tmp_path):
+    """The kernel drops what tcpdump is too slow for."""
+    dice = random.Random(5)
+    capture = exchanges(written_under_nodelay, 300)
+    capture.packets = [p for p in capture.packets if dice.random() > 0.2]
+    assert judged(tmp_path, capture)["stalls"] == 0
+    capture = exchanges(lambda dialog, time, _: dialog.stall(time), 300)
+    capture.packets = [p for p in capture.packets if dice.random() > 0.05]
+    assert 0.75 * 300 <= judged(tmp_path, capture)["stalls"] <= 300
+
+
+def test_rows_by_writer_and_service(tmp_path):
+    """The costliest first; all of them are in the JSON, ten in the report."""
+    capture = Capture()
+    for i in range(30):
+        dialog = Dialog(capture, client=f"192.0.2.{i + 10}", ports=(40000 + i, 80 + i % 2))
+        dialog.handshake(i)
+        for k in range(i + 1):
+            dialog.stall(i + 0.1 + k * 0.1)
+    found = judged(tmp_path, capture)
+    assert [writer["stalls"] for writer in found["writers"]] == list(range(30, 0, -1))
+    text = unstall("explain", tmp_path / "capture.pcap", check=True).stdout
+    assert "and 20 more" in text
+
+
+def test_more_writers_than_rows(tmp_path):
+    capture = Capture()
+    for i in range(700):
+        dialog = Dialog(capture, client=f"10.0.{i // 200}.{i % 200 + 1}")
+        dialog.handshake(i)
+        dialog.stall(i + 0.1)
+    found = judged(tmp_path, capture)
+    assert found["stalls"] == 700
+    assert len(found["writers"]) == 513
+    assert [w["stalls"] for w in found["writers"] if w["writer"] == "others"] == [188]
+
+
+def test_a_capture_on_standard_input(tmp_path):
+    path = tmp_path / "capture.pcap"
+    path.write_bytes(published().pcap())
+    with path.open("rb") as file:
+        done = unstall("explain", "-", stdin=file, check=True)
+    assert re.match(r"standard input: capture, 7 packets", done.stdout)
+
+
+def test_several_files(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes(published().pcap())
+    done = unstall("explain", "--json", tmp_path / "a", tmp_path / "missing", tmp_path / "b")
+    assert done.returncode == 125
+    assert [file["stalls"] for file in json.loads(done.stdout)] == [1, 1]
+    assert "missing: No such file or directory" in done.stderr

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""explain on what tcpdump and strace record of real programs, against what these programs know themselves.
+
+An exchange that took more than 30 ms has stalled; nothing else here takes so long but what is meant to.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import SOURCE_ROOT, bare_env, skip, unstall
+
+PYTHON = "/usr/bin/python3"
+PEERS = SOURCE_ROOT / "tests/cli/explain_peers.py"
+SLOW_MS = 30
+
+
+@contextlib.contextmanager
+def serving(behaviour):
+    """A server of explain_peers.py; gives its port and its process id."""
+    with subprocess.Popen([PYTHON, "-B", PEERS, "serve", behaviour], env=bare_env(),
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield int(process.stdout.readline()), process.pid
+        finally:
+            process.kill()
+
+
+def client(behaviour, port, count, before=()):
+    """What each exchange took, in ms."""
+    done = subprocess.run([*before, PYTHON, "-B", PEERS, behaviour, str(port), str(count)],
+                          env=bare_env(), check=True, stdout=subprocess.PIPE, timeout=60)
+    return json.loads(done.stdout)
+
+
+def stalled(times):
+    return [took for took in times if took > SLOW_MS]
+
+
+# ---- captures
+
+@contextlib.contextmanager
+def captured(path, port, interface="lo"):
+    """tcpdump on loopback while the body runs."""
+    words = ["tcpdump", "-i", interface, "--immediate-mode", "-U", "-s", "96", "-w", path, "tcp", "port",
+             str(port)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                if "listening on" in line:
+                    break
+            else:
+                skip("tcpdump may not capture here")
+            yield
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            process.wait(10)
+        finally:
+            process.kill()
+
+
+def explained(path):
+    done = unstall("explain", "--json", path, check=True)
+    (result,) = json.loads(done.stdout)
+    return result
+
+
+def run_captured(tmp_path, behaviour, server, count, **more):
+    path = tmp_path / "capture.pcap"
+    with serving(server) as (port, _), captured(path, port, **more):
+        times = client(behaviour, port, count)
+    return times, explained(path)
+
+
+def agrees(found, truth):
+    """Within 5 % of the number, and 10 % or a jiffy a stall of the time."""
+    assert abs(found["stalls"] - len(truth)) <= 0.05 * len(truth) + 0.5, (found, truth)
+    assert abs(found["total_ms"] - sum(truth)) <= max(0.1 * sum(truth), 4 * len(truth))
+
+
+@pytest.mark.parametrize("interface", ["lo", "any"])
+@pytest.mark.parametrize("behaviour, server, side", [
+    ("in-pieces", "fast", "client"), ("mixed", "fast", "client"), ("in-one", "answers-in-pieces", "server")])
+def test_captured_stalls_are_those_that_the_client_felt(tmp_path, behaviour, server, side, interface):
+    times, found = run_captured(tmp_path, behaviour, server, 30, interface=interface)
+    truth = stalled(times)
+    assert truth, "nothing has stalled: a quickack route?"
+    agrees(found, truth)
+    assert [writer["side"] for writer in found["writers"]] == [side]
+
+
+@pytest.mark.parametrize("behaviour, server, count", [
+    ("in-one", "fast", 300), ("nodelay", "fast", 300), ("in-one", "slow", 15), ("nodelay", "slow", 15),
+    ("in-one", "reads-late", 15), ("pausing", "fast", 15), ("bulk", "sink", 20), ("typing", "fast", 3)])
+def test_nothing_is_claimed_of_captures_without_a_stall(tmp_path, behaviour, server, count):
+    _, found = run_captured(tmp_path, behaviour, server, count)
+    assert found["segments"] > 20
+    assert (found["stalls"], found["writers"]) == (0, []), found
+
+
+def test_the_demo_client(tmp_path):
+    """The client of scripts/demo, unmodified, against Python's own HTTP server."""
+    server = ("import http.server as h\n"
+              "class P(h.BaseHTTPRequestHandler):\n"
+              "    protocol_version = 'HTTP/1.1'\n"
+              "    def do_POST(self):\n"
+              "        self.rfile.read(int(self.headers['Content-Length']))\n"
+              "        self.wfile.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')\n"
+              "    def log_message(self, *_): pass\n"
+              "s = h.ThreadingHTTPServer(('127.0.0.1', 0), P)\n"
+              "print(s.server_port, flush=True)\n"
+              "s.serve_forever()\n")
+    path = tmp_path / "demo.pcap"
+    with subprocess.Popen([PYTHON, "-c", server], env=bare_env(), stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            port = int(process.stdout.readline())
+            with captured(path, port):
+                done = subprocess.run([PYTHON, SOURCE_ROOT / "scripts/demo.d/client.py", str(port), "30"],
+                                      env=bare_env(), check=True, capture_output=True, text=True)
+        finally:
+            process.kill()
+    median = float(done.stdout.split()[0])
+    assert median > SLOW_MS
+    found = explained(path)
+    assert 27 <= found["stalls"] <= 30
+    assert abs(found["writers"][0]["median_ms"] - median) < 5
+
+
+# ---- logs of strace
+
+FORMS = {"-tt -T": ["-f", "-tt", "-T"], "-ttt -T": ["-f", "-ttt", "-T"], "-tt": ["-f", "-tt"],
+         "-r": ["-f", "-r"], "-tt -T -yy": ["-f", "-tt", "-T", "-yy"], "-tt -y": ["-f", "-tt", "-y"],
+         "one process": ["-tt", "-T"], "nanoseconds": ["-f", "--absolute-timestamps=format:unix,precision:ns",
+                                                      "--syscall-times=ns"],
+         "numbers and pointers": ["-f", "-tt", "-T", "-n", "-i"], "names": ["-f", "-tt", "-Y"]}
+
+
+def run_straced(tmp_path, behaviour, server, count, options=("-f", "-tt", "-T")):
+    path = tmp_path / "strace.log"
+    with serving(server) as (port, _):
+        times = client(behaviour, port, count, ["strace", *options, "-s", "64", "-o", path])
+    return times, explained(path), port
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_a_log_shows_the_stalls(tmp_path, form):
+    times, found, port = run_straced(tmp_path, "in-pieces", "fast", 20, FORMS[form])
+    truth = stalled(times)
+    assert truth
+    agrees(found, truth)
+    assert found["verdict"] == "likely"
+    (writer,) = found["writers"]
+    assert (writer["side"], writer["service"]) == ("client", f"127.0.0.1:{port}")
+
+
+def test_messages_in_one_piece_are_what_a_log_is_compared_with(tmp_path):
+    times, found, _ = run_straced(tmp_path, "mixed", "fast", 30)
+    agrees(found, stalled(times))
+    assert "those in one piece" in found["writers"][0]["evidence"]
+
+
+@pytest.mark.parametrize("behaviour, server", [
+    ("in-one", "fast"), ("nodelay", "fast"), ("in-one", "slow"), ("nodelay", "slow"),
+    ("in-one", "reads-late"), ("pausing", "fast"), ("typing", "fast")])
+def test_nothing_is_claimed_of_logs_without_a_stall(tmp_path, behaviour, server):
+    _, found, _ = run_straced(tmp_path, behaviour, server, 4 if behaviour == "typing" else 15)
+    assert (found["stalls"], found["writers"]) == (0, []), found
+    assert found["connections"] == 1
+
+
+@pytest.mark.parametrize("options", [["-f", "-tt", "-T"], ["-f", "-tt", "-T", "-yy"]],
+                         ids=["bare", "decorated"])
+def test_a_running_server_is_watched(tmp_path, options):
+    """strace -p: its connections' births are not in the log, its answers come in pieces."""
+    path = tmp_path / "server.log"
+    with serving("answers-in-pieces") as (port, pid):
+        words = ["strace", *options, "-o", path, "-p", str(pid)]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as strace:
+            try:
+                assert "attached" in strace.stderr.readline()
+                times = client("in-one", port, 20)
+                time.sleep(0.3)
+                strace.send_signal(signal.SIGINT)
+                strace.wait(10)
+            finally:
+                strace.kill()
+    found = explained(path)
+    (writer,) = found["writers"]
+    assert (writer["side"], writer["bound"]) == ("server", True)
+    assert abs(found["stalls"] - len(stalled(times))) <= 2
+
+
+def test_the_report_of_a_log_names_the_program_and_what_to_type(tmp_path):
+    path = tmp_path / "strace.log"
+    with serving("fast") as (port, _):
+        os.symlink(PEERS, tmp_path / "c.py")
+        words = ["strace", "-f", "-tt", "-T", "-o", path, "python3", "c.py", "in-pieces", str(port), "10"]
+        environment = {**bare_env(), "PATH": "/usr/bin:/bin"}
+        subprocess.run(words, env=environment, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    text = unstall("explain", path, check=True).stdout
+    assert "Likely 9 stalls" in text or "Likely 8 stalls" in text
+    assert f"    unstall run -- python3 c.py in-pieces {port} 10\n" in text
+    assert f"tcp port {port}" in text
+    assert max(map(len, text.splitlines()[1:])) <= 80
