@@ -117,11 +117,11 @@ static void table_row(FILE *out, const struct finding *r) {
     const char *to = r->verdict == VERDICT_ONE_WAY ? "(nobody answers)"
                      : r->by_server                ? "its clients"
                                                    : r->service;
-    if (strlen(r->writer) > 23 || strlen(to) > 22)
-        fprintf(out, "%s\n%-23s %-22s", r->writer, "", strlen(to) > 22 ? "" : to);
+    if (strlen(r->writer) > 22 || strlen(to) > 22)
+        fprintf(out, "%s\n%-22s %-22s", r->writer, "", strlen(to) > 22 ? "" : to);
     else
-        fprintf(out, "%-23s %-22s", r->writer, to);
-    fprintf(out, " %7u %8lu %8s %7s\n", r->waits.count, lu(r->messages),
+        fprintf(out, "%-22s %-22s", r->writer, to);
+    fprintf(out, " %7u %8lu %8s %8s\n", r->waits.count, lu(r->messages),
             duration_text(waits_quantile(&r->waits, 0.5), median),
             duration_text(r->waits.sum_ns, total));
     if (strlen(to) > 22)
@@ -129,7 +129,7 @@ static void table_row(FILE *out, const struct finding *r) {
 }
 
 static void table(FILE *out, const struct findings *f) {
-    fprintf(out, "%-23s %-22s %7s %8s %8s %7s\n", "writes in pieces", "to", "stalls", "messages",
+    fprintf(out, "%-22s %-22s %7s %8s %8s %8s\n", "writes in pieces", "to", "stalls", "messages",
             "median", "total");
     for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++)
         table_row(out, &f->rows[i]);
