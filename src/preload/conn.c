@@ -70,6 +70,8 @@ void conn_unlock_slow(struct conn *c) {
 }
 
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
+    if (c->deferred)
+        nested_forget(c);
     if (c->gather)
         gather_free(c);
     if (c->evidence) {
@@ -89,6 +91,7 @@ void conn_repair(struct conn *c) {
         STORE(&c->lingering, false);
         STORE(&c->refs, 0);
     }
+    STORE(&c->deferred, NULL); /* the parent's to send */
     STORE(&c->held, false);
     c->draining = false;
     c->ticking = false;

@@ -7,7 +7,7 @@
  * stale pointer is always readable; whoever follows one takes the lock and
  * checks that the descriptor still leads here.  `refs` counts the descriptors.
  *
- * Locking: everything but `next_ticking`, `lock` and `wanted` belongs to the
+ * Locking: everything but `next_ticking`, `lock` and `deferred` belongs to the
  * holder of `lock`.  A thread holds one connection's lock at a time and makes
  * no call under it that could block or is a cancellation point.  No lock is
  * shared between connections on the write path.
@@ -28,6 +28,7 @@
 
 struct evidence;
 struct gather;
+struct piece;
 
 /* Why held or gathered bytes were let go. */
 enum push_cause {
@@ -59,6 +60,7 @@ struct conn {
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
     struct conn *next_ticking; /* the ticker's own */
+    struct piece *deferred;    /* what handlers wrote while the lock was held (nested.h) */
     /* from here on all belongs to one connection and is cleared by conn_reset() */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
@@ -79,9 +81,11 @@ struct conn {
     uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */
     uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */
     uint64_t held_tick;  /* the ticker's count when the hold or gathering began */
-    const struct thread *turn_owner;
+    union {
+        const struct thread *turn_owner;
+        struct conn *next_free; /* in the pool */
+    };
     struct gather *gather;
-    struct conn *next_free;
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
     struct evidence *evidence; /* where statistics or observe are on, else NULL */
@@ -92,8 +96,11 @@ _Static_assert(sizeof(struct conn) == 256, "what few connections need is in evid
 /* The generation of this process among its forks. */
 extern uint32_t fork_generation;
 
-/* Deferred writes of a signal handler are made good (nested.h). */
-void nested_catch_up(void);
+/* What signal handlers wrote to c while its lock was held (nested.h): `take_in` puts it
+ * behind what is gathered, lock held; `catch_up` comes after the unlock; `forget` drops it. */
+void nested_take_in(struct conn *c);
+void nested_catch_up(struct conn *c);
+void nested_forget(struct conn *c);
 /* The blocking send of gathered bytes that this thread was in is left for good. */
 void nested_stop_draining(void);
 
@@ -124,6 +131,8 @@ static inline void conn_lock(struct conn *c) {
     if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         conn_lock_slow(c, expected);
+    if (UNLIKELY(LOAD(&c->deferred) != NULL))
+        nested_take_in(c);
 }
 
 /* Never waits: false when another thread has it. */
@@ -133,27 +142,31 @@ static inline bool conn_trylock(struct conn *c) {
     self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
-    if (LIKELY(__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
-                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
-        return true;
-    if (expected >> 18 != fork_generation) {
+    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
+                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) {
+        if (expected >> 18 == fork_generation) {
+            self.locked = outer;
+            self.depth--;
+            return false;
+        }
         conn_lock_slow(c, expected);
-        return true;
     }
-    self.locked = outer;
-    self.depth--;
-    return false;
+    if (UNLIKELY(LOAD(&c->deferred) != NULL))
+        nested_take_in(c);
+    return true;
 }
 
+/* The exchange and the load are one order with the handler's: it writes `deferred` and
+ * then tries the lock, we free the lock and then read `deferred`. */
 static inline void conn_unlock(struct conn *c) {
-    uint32_t before = __atomic_exchange_n(&c->lock, lock_free_word(), __ATOMIC_RELEASE);
+    uint32_t before = __atomic_exchange_n(&c->lock, lock_free_word(), __ATOMIC_SEQ_CST);
     if (UNLIKELY((before & 3) == 2))
         conn_unlock_slow(c);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.locked = NULL;
     self.depth--;
-    if (UNLIKELY(self.deferred != NULL))
-        nested_catch_up();
+    if (UNLIKELY(__atomic_load_n(&c->deferred, __ATOMIC_SEQ_CST) != NULL))
+        nested_catch_up(c);
 }
 
 /* Start afresh as the connection of a descriptor born now.  Lock held. */

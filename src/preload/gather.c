@@ -17,7 +17,15 @@ static struct gather *free_buffers;
 static uint32_t buffers_lock;
 static _Thread_local struct gather *spare __attribute__((tls_model("initial-exec")));
 
+static size_t size_of(uint32_t capacity) {
+    return (sizeof(struct gather) + capacity + 63) & ~(size_t)63;
+}
+
 static void give_back(struct gather *g) {
+    if (g->apart) {
+        raw2(SYS_munmap, g, size_of(g->capacity));
+        return;
+    }
     if (!spare) {
         spare = g;
         return;
@@ -29,7 +37,7 @@ static void give_back(struct gather *g) {
 }
 
 static struct gather *map_buffers(uint32_t capacity) {
-    size_t each = (sizeof(struct gather) + capacity + 63) & ~(size_t)63;
+    size_t each = size_of(capacity);
     long p = raw6(SYS_mmap, 0, (long)(each * BUFFERS_PER_MAP), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p < 0 && p > -4096)
@@ -80,6 +88,24 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
         g->tail += (uint32_t)iov[i].iov_len;
     }
     return true;
+}
+
+bool gather_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+    size_t waiting = gather_length(c);
+    if (gather_add(c, iov, count, bytes))
+        return true;
+    uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
+    long p = raw6(SYS_mmap, 0, (long)size_of(capacity), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p < 0 && p > -4096)
+        return false;
+    struct gather *wider = (struct gather *)p;
+    *wider = (struct gather){.capacity = capacity, .apart = true, .tail = (uint32_t)waiting};
+    if (waiting)
+        memcpy(wider->bytes, gather_front(c).iov_base, waiting);
+    gather_free(c);
+    STORE(&c->gather, wider);
+    return gather_add(c, iov, count, bytes);
 }
 
 void gather_free(struct conn *c) {

@@ -20,6 +20,7 @@ struct gather {
     uint32_t capacity;
     bool in_flight;  /* inside the sendmsg of gather_send() */
     bool exact;      /* `before` is the kernel's own count, not ours */
+    bool apart;      /* larger than those of the pool, in a mapping of its own */
     uint64_t before; /* bytes that the kernel had taken before it */
     struct gather *next;
     char bytes[];
@@ -32,6 +33,9 @@ static inline size_t gather_length(const struct conn *c) {
 
 /* Copy all of it, or nothing: false when there is no room or no memory. */
 bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);
+
+/* The same whatever the room: only no memory makes it false. */
+bool gather_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);
 
 /* Send what waits, followed by `iov` (not copied; may be none), in one sendmsg
  * through `fd`.  Returns how many bytes of `iov` left (>= 0), or -errno if none

@@ -1,116 +1,117 @@
 /* SPDX-License-Identifier: MIT */
 #include "nested.h"
 
-#include <poll.h>
-#include <string.h>
+#include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <string.h>
 
 #include "fds.h"
 #include "gather.h"
+#include "kernel.h"
 #include "raw.h"
+#include "ticker.h"
 
-enum { DEFERRED_SIZE = 16384, TRIES = 10000, WAIT_MS = 100, WAITS = 50 };
+enum { PIECE_MOST = 65536, KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
 
-/* A page of pieces, one after the other, each for the connection that it was written to. */
-struct deferred {
-    uint32_t used;
-    char pieces[];
-};
-
+/* What one write of a handler left: a mapping of its own, because a handler may call
+ * nothing that locks. */
 struct piece {
-    struct conn *conn;
-    int fd;
+    struct piece *next;
+    int fd; /* that it was written to */
     uint32_t bytes;
     char data[];
 };
 
-static struct deferred *deferred_page(void) {
-    if (self.deferred)
-        return self.deferred;
-    long p = raw6(SYS_mmap, 0, DEFERRED_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                  -1, 0);
-    if (p < 0 && p > -4096)
-        return NULL;
-    struct deferred *d = (struct deferred *)p;
-    d->used = offsetof(struct deferred, pieces);
-    self.deferred = d;
-    return d;
+static void unmap(struct piece *piece) {
+    raw2(SYS_munmap, piece, sizeof(*piece) + piece->bytes);
 }
 
-static uint32_t aligned(size_t bytes) {
-    return (uint32_t)((bytes + _Alignof(struct piece) - 1) & ~(_Alignof(struct piece) - 1));
-}
+/* ---- keeping aside ----------------------------------------------------- */
 
-/* Keep the bytes aside.  What does not fit is not accepted (a short write). */
+/* What does not fit is not accepted (a short write).  Where there is no memory the write
+ * fails: sent plainly it would overtake what stands before it. */
 static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p) {
-    struct deferred *d = deferred_page();
-    if (!d)
+    size_t room = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST;
+    if (room == 0)
         return shim_forward(o);
-    uint32_t start = aligned(d->used);
-    size_t room = DEFERRED_SIZE > start + sizeof(struct piece)
-                      ? DEFERRED_SIZE - start - sizeof(struct piece)
-                      : 0;
-    if (room == 0 || p->bytes == 0)
-        return shim_forward(o);
-    struct piece *piece = (struct piece *)((char *)d + start);
-    *piece = (struct piece){.conn = c, .fd = o->fd};
-    for (size_t i = 0; i < p->count && room; i++) {
-        size_t n = p->iov[i].iov_len < room ? p->iov[i].iov_len : room;
+    long at = raw6(SYS_mmap, 0, (long)(sizeof(struct piece) + room), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at < 0 && at > -4096)
+        return shim_fail(ENOBUFS, o->flags);
+    struct piece *piece = (struct piece *)at;
+    piece->fd = o->fd;
+    for (size_t i = 0; i < p->count && piece->bytes < room; i++) {
+        size_t left = room - piece->bytes;
+        size_t n = p->iov[i].iov_len < left ? p->iov[i].iov_len : left;
         memcpy(piece->data + piece->bytes, p->iov[i].iov_base, n);
         piece->bytes += (uint32_t)n;
-        room -= n;
     }
-    d->used = start + (uint32_t)sizeof(*piece) + piece->bytes;
-    return (ssize_t)piece->bytes;
+    piece->next = LOAD(&c->deferred);
+    while (!__atomic_compare_exchange_n(&c->deferred, &piece->next, piece, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED))
+        ;
+    if (!lock_is_mine(&c->lock))
+        nested_catch_up(c); /* its holder may just have gone */
+    return (ssize_t)room;
 }
 
-static void send_piece(const struct piece *piece) {
+/* ---- making good -------------------------------------------------------- */
+
+static void put_behind(struct conn *c, const struct piece *piece) {
     struct iovec part = {(void *)(uintptr_t)piece->data, piece->bytes};
-    for (int i = 0; i < WAITS && part.iov_len; i++) {
-        struct conn *c = fds_lock(piece->fd);
-        if (c != piece->conn) {
-            if (c)
-                conn_unlock(c);
-            return; /* closed since */
-        }
-        if (i == 0)
-            c->counts.bytes += part.iov_len;
-        ssize_t sent = gather_send(c, piece->fd, &part, 1, 0);
+    if (fds_conn(fds_word(piece->fd)) != c)
+        return; /* closed since */
+    c->counts.bytes += piece->bytes;
+    if (!gather_add_all(c, &part, 1, piece->bytes))
+        conn_keep_error(c, ENOBUFS);
+}
+
+void nested_take_in(struct conn *c) {
+    uint64_t all = ~UINT64_C(0), before;
+    if (c->draining)
+        return; /* comes behind it, when that is over */
+    /* a handler that jumped out of this would lose what is off the list */
+    raw4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, KERNEL_SIGSET);
+    struct piece *last = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST), *first = NULL;
+    while (last) { /* the latest is on top */
+        struct piece *earlier = last->next;
+        last->next = first;
+        first = last;
+        last = earlier;
+    }
+    while (first) {
+        struct piece *piece = first;
+        first = piece->next;
+        put_behind(c, piece);
+        unmap(piece);
+    }
+    if (!gather_flush(c, 0)) {
+        c->stuck = true;
+        policy_no_room(&c->policy);
+        ticker_watch(c);
+    }
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+}
+
+void nested_catch_up(struct conn *c) {
+    struct conn *outer = self.locked;
+    /* not to be had: its holder looks when he lets it go; being drained: who drains looks */
+    if (!LOAD(&c->draining) && conn_trylock(c))
         conn_unlock(c);
-        if (sent > 0) {
-            part.iov_base = (char *)part.iov_base + sent;
-            part.iov_len -= (size_t)sent;
-        } else {
-            struct pollfd wait = {.fd = piece->fd, .events = POLLOUT};
-            struct timespec most = {.tv_nsec = WAIT_MS * 1000000L};
-            raw5(SYS_ppoll, &wait, 1, &most, NULL, 0);
-        }
+    self.locked = outer;
+}
+
+void nested_forget(struct conn *c) {
+    struct piece *piece = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST);
+    while (piece) {
+        struct piece *next = piece->next;
+        unmap(piece);
+        piece = next;
     }
 }
 
-void nested_catch_up(void) {
-    struct deferred *d = self.deferred;
-    if (!d || self.depth || self.draining)
-        return; /* what is being sent beneath stands before it */
-    self.deferred = NULL;
-    for (uint32_t at = aligned(offsetof(struct deferred, pieces)); at < d->used;) {
-        const struct piece *piece = (const struct piece *)((char *)d + at);
-        send_piece(piece);
-        at = aligned(at + sizeof(*piece) + piece->bytes);
-    }
-    raw2(SYS_munmap, d, DEFERRED_SIZE);
-}
-
-static bool lock_soon(struct conn *c) {
-    for (int i = 0; i < TRIES; i++) {
-        if (conn_trylock(c))
-            return true;
-        if (i > TRIES / 2)
-            raw0(SYS_sched_yield);
-    }
-    return false;
-}
+/* ---- the call ------------------------------------------------------------ */
 
 ssize_t nested_write(const struct out *o) {
     bool ours_beneath = (self.depth || self.draining) && !self.vforked;
@@ -122,12 +123,21 @@ ssize_t nested_write(const struct out *o) {
     if (!p.valid)
         return shim_forward(o);
     struct conn *outer = self.locked;
-    if (outer == c || self.draining == c)
-        return defer(c, o, &p);
-    if (!LOAD(&c->gather) || !lock_soon(c))
-        return shim_forward(o);
-    c->counts.bytes += p.bytes;
-    ssize_t sent = shim_send_after_gathered(c, o, &p);
+    ssize_t sent;
+    if (lock_is_mine(&c->lock) || !conn_trylock(c)) {
+        sent = defer(c, o, &p);
+    } else if (c->draining) {
+        conn_unlock(c);
+        self.locked = outer;
+        sent = defer(c, o, &p);
+    } else if (gather_length(c)) {
+        c->counts.bytes += p.bytes;
+        sent = shim_send_after_gathered(c, o, &p);
+    } else {
+        conn_unlock(c);
+        self.locked = outer;
+        sent = shim_forward(o);
+    }
     self.locked = outer;
     return sent;
 }
@@ -166,7 +176,6 @@ void nested_abandon(void) {
         release(self.locked);
     self.locked = NULL;
     self.depth = 0;
-    nested_catch_up();
 }
 
 static void flush(struct conn *c, void *unused) {

@@ -5,9 +5,11 @@
  * coalesce, where bytes of the same connection may wait in the buffer, it must
  * not overtake them:
  *
- *   - the handler interrupted the lock of the connection that it writes to: its
- *     bytes are kept aside and written when the lock is released;
- *   - another connection: its lock is taken, if it can be had soon.
+ *   - the lock of the connection can be had: it is taken;
+ *   - it is held, by the thread that the handler interrupted or by another one, or
+ *     gathered bytes are being sent by a call that blocks: the handler's bytes are
+ *     kept aside with the connection, and put behind those before anything else is
+ *     written there, by whoever has the lock or takes it next.
  *
  * A handler that does not come back (longjmp, _exit, exec) leaves no lock behind
  * and loses no gathered byte.

@@ -47,7 +47,6 @@ static void fork_happened(void) {
     fork_generation = (fork_generation + 1) & 0x3fff;
     self.turn = NULL;
     self.draining = NULL;
-    self.deferred = NULL;
     ticker_forked(self.forks_whole && !LOAD(&threads_seen));
     stats_forked();
     segment_forked();

@@ -28,7 +28,7 @@ bool shim_bulk_begins(int fd, struct conn **found) {
     hold_join_turn(c);
     if (gather_length(c)) {
         /* the gathered header leaves in the same segments as what follows */
-        if (!gather_flush(c, MSG_MORE)) {
+        if (c->draining || !gather_flush(c, MSG_MORE)) {
             if (shim_non_blocking(&o)) {
                 conn_unlock(c);
                 errno = EAGAIN;

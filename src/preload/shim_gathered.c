@@ -71,6 +71,7 @@ bool shim_non_blocking(const struct out *o) {
 }
 
 bool shim_drain(struct conn *c, const struct out *o) {
+    struct conn *outer = self.draining; /* of a handler's write: beneath it another one may wait */
     while (gather_length(c)) {
         if (c->draining) { /* another thread is at it */
             struct timespec moment = {.tv_nsec = 1000000};
@@ -91,12 +92,14 @@ bool shim_drain(struct conn *c, const struct out *o) {
         int error = errno;
         conn_lock(c);
         c->draining = false;
-        self.draining = NULL;
+        self.draining = outer;
         if (c->gather)
             c->gather->in_flight = false;
         if (sent >= 0) {
             if (gather_length(c))
                 gather_sent(c, (size_t)sent);
+            if (LOAD(&c->deferred))
+                nested_take_in(c);
             continue;
         }
         if (error != EINTR && error != EAGAIN)

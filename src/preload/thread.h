@@ -13,7 +13,6 @@
 #include "base.h"
 
 struct conn;
-struct deferred;
 
 struct thread {
     struct conn *turn;         /* the connection of this thread's open turn, or NULL */
@@ -21,7 +20,6 @@ struct thread {
     struct conn *releasing;    /* a plain write that ends a hold is under way on it */
     struct conn *locked;       /* the connection whose lock this thread holds */
     uint32_t *spinning;        /* the short lock that it holds */
-    struct deferred *deferred; /* what a handler wrote meanwhile (nested.h) */
     uint32_t depth;            /* > 0: inside our own critical section */
     uint32_t tag;              /* tells the holder of a lock; 16 bits, 0: not given yet */
     bool vforked;              /* a vfork child runs on this thread's memory: touch nothing */

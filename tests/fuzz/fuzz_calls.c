@@ -67,7 +67,7 @@ static size_t gathered_for(const struct net_socket *s) {
 }
 
 static void check_streams(void) {
-    assert(self.depth == 0 && !self.locked && !self.deferred);
+    assert(self.depth == 0 && !self.locked);
     for (int i = 0; i < SOCKETS; i++) {
         const struct net_socket *s = &net.sockets[i];
         assert(s->taken <= s->written);
