@@ -10,6 +10,7 @@
 #include "gather.h"
 #include "kernel.h"
 #include "raw.h"
+#include "shim_parts.h"
 #include "ticker.h"
 
 enum { PIECE_MOST = 65536, KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };

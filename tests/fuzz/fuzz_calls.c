@@ -167,7 +167,7 @@ static void op_bulk(struct input *in) {
         s->written += (uint64_t)moved;
         s->app_more = more;
     }
-    shim_bulk_ended(c, fd, 1, moved, more);
+    shim_bulk_ended(c, fd, 1, moved, more, 0);
 }
 
 /* ---- reads and waits --------------------------------------------------- */
@@ -248,7 +248,8 @@ static void open_socket(int fd, uint8_t how) {
     if (how & 4) {
         shim_socket_made(fd, AF_INET, SOCK_STREAM, 0);
         struct conn *c = shim_connect_begins(fd);
-        shim_connect_ended(c, fd, how & 8 ? 0 : -1, EINPROGRESS);
+        struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = 80};
+        shim_connect_ended(c, fd, how & 8 ? 0 : -1, EINPROGRESS, (struct sockaddr *)&peer, sizeof(peer));
     } else {
         fds_forget(fd); /* received, or inherited: known by its first use */
     }
