@@ -163,12 +163,24 @@ def describe(name, units, totals, confidence, random):
         if any(unit.value(metric) is not None for unit in units):
             known = [at for at, unit in enumerate(units) if unit.value(metric) is not None]
             drawn = pooled([units[at] for at in known], metric, weights[:, known])
-            arm.numbers[metric] = _number(drawn, confidence)
+            arm.numbers[metric] = _number(drawn * _finer(metric, drawn[0], totals), confidence)
     for name_of_it, what in PER_MESSAGE.items():
         drawn = _per_message(units, what, weights)
         if drawn is not None:
             arm.numbers[name_of_it] = _number(drawn, confidence)
     return arm
+
+
+def _finer(metric, coarse, totals):
+    """A connection's own histogram is coarse, and the mean of those judged is not that of all: the
+    rows know better where the middle is, the connections how sure that is."""
+    if not totals or not coarse or not math.isfinite(coarse):
+        return 1.0
+    whole = Histogram()
+    for unit in totals:
+        whole.add(unit.histogram)
+    fine = whole.quantile(QUANTILES[metric]) if metric in QUANTILES else None
+    return fine / 1e6 / coarse if fine else 1.0
 
 
 def _number(drawn, confidence):

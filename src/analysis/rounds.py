@@ -122,14 +122,14 @@ class Rounds:
                                    "that, or let the server take another port")
         with processes.Program(options.server, env, options.show_output) as server:
             processes.wait_until_listening(server, options.ready, READY_S)
-            user, system = processes.cpu_of(server.pid)
+            before = processes.cpu_of(server.pid)
             used = self._run(options.command, processes.environment("bare", None))
-            user_after, system_after = processes.cpu_of(server.pid)
+            after = processes.cpu_of(server.pid)
             if server.ended(0):
                 raise processes.Failed(f"{server.argv[0]}: {server.usage.how or 'ended'} under "
                                        f"the load{server.complaint()}")
             unit.wall_s = used.wall_s
-            unit.user_s, unit.system_s = user_after - user, system_after - system
+            unit.user_s, unit.system_s = after - before, 0.0  # not told apart there
             server.stop()
 
     def _exchanges(self, unit, folder):

@@ -52,7 +52,8 @@ def report(command, target):
                           stdin=subprocess.DEVNULL, env=quiet_environment())
     if done.returncode != 0:
         raise BadFile(done.stderr.decode(errors="replace").strip() or f"{target}: no report")
-    return json.loads(done.stdout)["processes"]
+    value = json.loads(done.stdout)
+    return value.get("processes", [value])  # of a file: the process itself
 
 
 def quiet_environment():
@@ -112,9 +113,9 @@ def pid_segments(pid):
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
             for line in file:
-                path = line.split(None, 5)[5].strip() if line.count(" ") > 4 else ""
-                if path.endswith(".unstall") and path not in found:
-                    found.append(path)
+                words = line.rstrip("\n").split(None, 5)
+                if len(words) == 6 and words[5].endswith(".unstall") and words[5] not in found:
+                    found.append(words[5])
     except OSError as error:
         raise BadFile(f"{pid}: {error.strerror}; give the id of a running process of yours") from error
     return found
