@@ -108,28 +108,6 @@ bool launch_option(struct launch *l, struct args *a) {
     return false;
 }
 
-/* ---- the program ----------------------------------------------------- */
-
-/* As env(1) ends. */
-static int exit_code(int error) {
-    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
-}
-
-static int cannot_run(const struct program *p, int error) {
-    const char *name = p->file[0] ? p->file : p->name;
-    char lead[PATH_MAX + 64] = "";
-    if (p->script[0]) /* it is there, but what its first line names is not */
-        snprintf(lead, sizeof(lead), "%s: is a script for ", p->script);
-    if (exit_code(error) == EXIT_NOT_FOUND)
-        complain("%s%s: no such program; %s", lead, name,
-                 p->script[0]        ? "install it, or mend the first line"
-                 : strchr(name, '/') ? "look at the path"
-                                     : "give its path, or look at $PATH");
-    else
-        complain("%s%s: cannot be run: %s", lead, name, strerror(error));
-    return exit_code(error);
-}
-
 /* ---- LD_PRELOAD ------------------------------------------------------ */
 
 static bool is_ours(const char *entry, size_t length) {
@@ -189,7 +167,7 @@ int launch_prepare(struct launch *l) {
         return complain("no program given; try --help");
     int error = program_find(&l->program, l->argv[0]);
     if (error)
-        return cannot_run(&l->program, -error);
+        return program_complain(&l->program, -error);
     const char *library = launch_library(l);
     if (!library)
         return EXIT_OWN;
@@ -216,7 +194,7 @@ static int become(struct launch *l) {
 }
 
 int launch_exec(struct launch *l) {
-    return cannot_run(&l->program, become(l));
+    return program_complain(&l->program, become(l));
 }
 
 static volatile sig_atomic_t child_now;
@@ -245,7 +223,7 @@ pid_t launch_spawn(struct launch *l) {
     close(ends[0]);
     if (n == sizeof(error)) {
         waitpid(child, NULL, 0);
-        return -cannot_run(&l->program, error);
+        return -program_complain(&l->program, error);
     }
     child_now = child;
     struct sigaction go_on = {.sa_handler = pass_on, .sa_flags = SA_RESTART};

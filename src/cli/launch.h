@@ -75,4 +75,7 @@ int launch_wait(pid_t child);
  * a complaint. */
 const char *launch_library(const struct launch *l);
 
+/* The same without --library and without a word. */
+const char *library_installed(void);
+
 #endif

@@ -25,7 +25,7 @@ static char *usable(const char *self, const char *folder) {
     return realpath(path, NULL);
 }
 
-static char *found(void) {
+const char *library_installed(void) {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n > 0) {
@@ -43,7 +43,7 @@ static char *found(void) {
 }
 
 const char *launch_library(const struct launch *l) {
-    char *path = l->library ? realpath(l->library, NULL) : found();
+    const char *path = l->library ? realpath(l->library, NULL) : library_installed();
     if (!path && l->library) {
         complain("--library %s: %s; give the path of libunstall.so", l->library, strerror(errno));
     } else if (!path) {
@@ -54,7 +54,6 @@ const char *launch_library(const struct launch *l) {
         complain("%s: a space or colon in its path cannot be said in LD_PRELOAD; "
                  "name another copy: --library FILE",
                  path);
-        free(path);
         path = NULL;
     }
     return path;

@@ -78,7 +78,7 @@ static void no_libc(struct obstacles *o, const struct elf_facts *f) {
         INSTEAD(new, "Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it, or cure "
                      "the peer");
     }
-    if (f->elf && !f->linker[0] && !f->is_linker) {
+    if (f->elf && !f->linker[0] && !f->is_linker && !f->go) {
         struct obstacle *new = add(o, OBSTACLE_STATIC);
         REASON(new, "it is statically linked%s, so that nothing can be preloaded",
                f->position_independent ? " (static-pie)" : "");

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common.h"
+
 enum {
     HEAD_BYTES = 256, /* of a script are looked at by the kernel (BINPRM_BUF_SIZE) */
     DEPTH = 5,        /* scripts run by scripts, then ELOOP */
@@ -147,4 +149,24 @@ int program_find(struct program *p, const char *name) {
     for (int depth = 0; !error && again; depth++)
         error = depth > DEPTH ? -ELOOP : follow(p, &again);
     return error;
+}
+
+/* As env(1) ends. */
+static int exit_code(int error) {
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
+}
+
+int program_complain(const struct program *p, int error) {
+    const char *name = p->file[0] ? p->file : p->name;
+    char lead[PATH_MAX + 64] = "";
+    if (p->script[0]) /* it is there, but what its first line names is not */
+        snprintf(lead, sizeof(lead), "%s: is a script for ", p->script);
+    if (exit_code(error) == EXIT_NOT_FOUND)
+        complain("%s%s: no such program; %s", lead, name,
+                 p->script[0]        ? "install it, or mend the first line"
+                 : strchr(name, '/') ? "look at the path"
+                                     : "give its path, or look at $PATH");
+    else
+        complain("%s%s: cannot be run: %s", lead, name, strerror(error));
+    return exit_code(error);
 }

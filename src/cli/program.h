@@ -22,4 +22,7 @@ struct program {
  * not to be run (any other). */
 int program_find(struct program *p, const char *name);
 
+/* Says that it cannot be run; `error` as errno has it.  EXIT_NOT_FOUND or EXIT_NOT_RUN. */
+int program_complain(const struct program *p, int error);
+
 #endif

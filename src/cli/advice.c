@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <string.h>
+
+#include "diagnosis.h"
+
+__attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADVICE_ROOM],
+                                                      unsigned *count, const char *format, ...) {
+    va_list arguments;
+    if (*count == ADVICE_MOST)
+        return;
+    va_start(arguments, format);
+    vsnprintf(list[(*count)++], ADVICE_ROOM, format, arguments);
+    va_end(arguments);
+}
+
+#define REMARK(...) add(d->remarks, &d->remark_count, __VA_ARGS__)
+#define ADVISE(...) add(d->advice, &d->advice_count, __VA_ARGS__)
+
+const char *diagnosis_verdict(const struct diagnosis *d) {
+    if (d->live && d->process.library[0])
+        return d->works ? "the library is loaded" : "the library is loaded, and does nothing";
+    if (d->live)
+        return d->works ? "runs without the library; a preload works if it is started anew"
+                        : "a preload cannot work here";
+    return d->works ? "a preload works here" : "a preload cannot work here";
+}
+
+/* ---- remarks --------------------------------------------------------- */
+
+static void remarks_of_process(struct diagnosis *d) {
+    const struct process_facts *p = &d->process;
+    if (p->secure)
+        REMARK("it was started with more rights than its caller (AT_SECURE): ld.so ignores "
+               "LD_PRELOAD then, and the library its variables");
+    if (p->preload_asked && !p->library[0] && !p->secure)
+        REMARK("LD_PRELOAD named libunstall.so when it was started, but it is not loaded: ld.so "
+               "says why on its stderr%s",
+               p->other_files ? "; the file must be there inside its container" : "");
+    if (p->library_replaced)
+        REMARK("its libunstall.so has been replaced since it was started; it keeps the old one "
+               "until it is started anew");
+    if (p->seccomp == 2)
+        REMARK("a seccomp filter is in force: no matter if it was there from the start (a "
+               "container's, a service's); after one that the program installs itself the library "
+               "makes no call of its own any more");
+    if (p->seccomp == 1)
+        REMARK("seccomp's strict mode is in force: it can only read, write and end");
+    if (d->socket_count == SIZE_MAX)
+        REMARK("its descriptors cannot be looked at");
+}
+
+/* ---- what to do ------------------------------------------------------ */
+
+static void advise_loaded(struct diagnosis *d) {
+    int pid = (int)d->process.pid;
+    if (d->segment[0]) {
+        ADVISE("see what it does: unstall report %d, or live: unstall top %d", pid, pid);
+        ADVISE("turn it off: unstall set %d off; on again: unstall set %d started", pid, pid);
+    } else {
+        ADVISE("to see what it does, and to switch it while it runs, start it with --stats DIR "
+               "(UNSTALL_STATS)");
+    }
+}
+
+static void advise_start(struct diagnosis *d) {
+    const struct process_facts *p = &d->process;
+    const char *library = d->library ? d->library : "libunstall.so";
+    const char *name = d->live ? p->program : d->target;
+    if (d->live && p->other_files)
+        ADVISE("it runs in a container: mount the library there and set the variable, as in docker "
+               "run -v %s:%s:ro -e LD_PRELOAD=%s",
+               library, library, library);
+    else if (d->live && p->unit[0])
+        ADVISE("systemctl edit %s: [Service], and below it Environment=LD_PRELOAD=%s; then "
+               "systemctl restart %s",
+               p->unit, library, p->unit);
+    if (!d->live || (!p->unit[0] && !p->other_files)) {
+        ADVISE("look first: unstall observe -- %s", name);
+        ADVISE("cure: unstall run -- %s", name);
+    }
+    if (!d->live)
+        ADVISE("as a service: systemctl edit SERVICE: [Service], and below it "
+               "Environment=LD_PRELOAD=%s",
+               library);
+    if (!d->library)
+        ADVISE("first install libunstall.so: meson install");
+}
+
+/* Each tried: docs/kernel.md, "Beyond the preload" and "The stall". */
+static void advise_otherwise(struct diagnosis *d) {
+    for (unsigned i = 0; i < d->obstacles.count; i++)
+        if (!d->obstacles.list[i].remark)
+            ADVISE("%s", d->obstacles.list[i].instead);
+    if (d->process.secure)
+        ADVISE("start it as that user already: a service's User= and AmbientCapabilities=, "
+               "setpriv");
+    ADVISE("cure from the other side: unstall run --quickack auto -- PEER, where the peer can be "
+           "started anew; it then acknowledges at once");
+    ADVISE("on the receiving host, for all programs: ip route change ROUTE quickack 1 (as root; "
+           "ip route get ADDRESS shows the route); no sysctl does it");
+    ADVISE("where neither can be touched: a BPF program (sock_ops) on its cgroup that sets "
+           "TCP_NODELAY, or a seccomp supervisor that answers socket(2) with such a socket");
+}
+
+void diagnosis_advise(struct diagnosis *d) {
+    d->remark_count = d->advice_count = 0;
+    if (d->live)
+        remarks_of_process(d);
+    for (unsigned i = 0; i < d->obstacles.count; i++)
+        if (d->obstacles.list[i].remark)
+            REMARK("%s: %s", d->obstacles.list[i].reason, d->obstacles.list[i].instead);
+    if (!d->works)
+        advise_otherwise(d);
+    else if (d->live && d->process.library[0])
+        advise_loaded(d);
+    else
+        advise_start(d);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "process_facts.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME = 64 };
+
+static FILE *open_file(pid_t pid, const char *which) {
+    char name[NAME];
+    snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, which);
+    return fopen(name, "re");
+}
+
+/* ---- maps ------------------------------------------------------------ */
+
+static void look_at_mapping(char *line, struct process_facts *f) {
+    static const char deleted[] = " (deleted)";
+    char *path = strchr(line, '/');
+    line[strcspn(line, "\n")] = '\0';
+    if (!path || f->library[0])
+        return;
+    size_t n = strlen(path), tail = sizeof(deleted) - 1;
+    bool gone = n > tail && strcmp(path + n - tail, deleted) == 0;
+    if (gone)
+        path[n - tail] = '\0';
+    const char *name = strrchr(path, '/') + 1;
+    if (strncmp(name, "libunstall", 10) != 0 || strlen(path) >= sizeof(f->library))
+        return;
+    strcpy(f->library, path);
+    f->library_replaced = gone;
+}
+
+static int read_maps(struct process_facts *f) {
+    FILE *maps = open_file(f->pid, "maps");
+    char *line = NULL;
+    size_t size = 0;
+    if (!maps)
+        return errno == ENOENT ? -ESRCH : -errno;
+    errno = 0;
+    while (getline(&line, &size, maps) > 0)
+        look_at_mapping(line, f);
+    int error = ferror(maps) ? -errno : 0;
+    free(line);
+    fclose(maps);
+    return error;
+}
+
+/* ---- how it was started ---------------------------------------------- */
+
+static void read_environment(struct process_facts *f) {
+    FILE *file = open_file(f->pid, "environ");
+    char *entry = NULL;
+    size_t size = 0;
+    while (file && getdelim(&entry, &size, '\0', file) > 0) {
+        if (strncmp(entry, "LD_PRELOAD=", 11) == 0)
+            f->preload_asked = strstr(entry, "libunstall") != NULL;
+        else if (strncmp(entry, "UNSTALL_MODE=", 13) == 0)
+            snprintf(f->mode, sizeof(f->mode), "%.31s", entry + 13);
+    }
+    free(entry);
+    if (file)
+        fclose(file);
+}
+
+static void read_auxiliary(struct process_facts *f) {
+    FILE *file = open_file(f->pid, "auxv");
+    unsigned long pair[2];
+    while (file && fread(pair, sizeof(pair), 1, file) == 1 && pair[0] != AT_NULL)
+        if (pair[0] == AT_SECURE)
+            f->secure = pair[1] != 0;
+    if (file)
+        fclose(file);
+}
+
+static void read_status(struct process_facts *f) {
+    FILE *file = open_file(f->pid, "status");
+    char line[256];
+    unsigned value;
+    while (file && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "NoNewPrivs: %u", &value) == 1)
+            f->no_new_privs = value != 0;
+        else if (sscanf(line, "Seccomp: %u", &value) == 1)
+            f->seccomp = (int)value;
+        else if (sscanf(line, "Uid: %*u %u", &value) == 1)
+            f->user = value;
+    }
+    if (file)
+        fclose(file);
+}
+
+/* "0::/system.slice/nginx.service" */
+static void read_unit(struct process_facts *f) {
+    FILE *file = open_file(f->pid, "cgroup");
+    char line[PATH_MAX];
+    while (file && fgets(line, sizeof(line), file)) {
+        char *end = strstr(line, ".service");
+        if (!end)
+            continue;
+        end[sizeof(".service") - 1] = '\0';
+        const char *slash = strrchr(line, '/');
+        if (slash && strncmp(slash, "/user@", 6) != 0)
+            snprintf(f->unit, sizeof(f->unit), "%.255s", slash + 1);
+    }
+    if (file)
+        fclose(file);
+}
+
+/* ---- namespaces ------------------------------------------------------ */
+
+static bool differs(pid_t pid, const char *which) {
+    char theirs[NAME], ours[NAME];
+    struct stat a, b;
+    snprintf(theirs, sizeof(theirs), "/proc/%d/ns/%s", (int)pid, which);
+    snprintf(ours, sizeof(ours), "/proc/self/ns/%s", which);
+    return stat(theirs, &a) == 0 && stat(ours, &b) == 0 && a.st_ino != b.st_ino;
+}
+
+int process_facts(pid_t pid, struct process_facts *f) {
+    char name[NAME];
+    memset(f, 0, sizeof(*f));
+    f->pid = pid;
+    int error = read_maps(f);
+    if (error)
+        return error;
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(name, f->program, sizeof(f->program) - 1);
+    if (n < 0)
+        return errno == ENOENT ? -ESRCH : -errno; /* a thread of the kernel has none */
+    read_environment(f);
+    read_auxiliary(f);
+    read_status(f);
+    read_unit(f);
+    f->other_files = differs(pid, "mnt");
+    f->other_network = differs(pid, "net");
+    return 0;
+}

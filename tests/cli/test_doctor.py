@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: MIT
+"""unstall doctor: what a preload could do for a program or a process, and what else can be done."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+import specimens
+from specimens import script
+from talkers import started_talker, stats_folder
+
+from harness import COMMAND, LIB, bare_env, run, skip, unstall
+
+ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
+             "where neither can be touched: ")
+
+
+def told(word, code=0, **popen):
+    """What `unstall doctor --json WORD` says."""
+    done = unstall("doctor", "--json", word, **popen)
+    assert (done.returncode, done.stderr) == (code, "")
+    return json.loads(done.stdout)
+
+
+def kinds(said):
+    return [obstacle["kind"] for obstacle in said["obstacles"] if obstacle["forbids"]]
+
+
+# ---- programs --------------------------------------------------------------
+
+@pytest.mark.parametrize("specimen, libc", [(specimens.plain, "glibc"), (specimens.musl, "musl")])
+def test_a_program_that_a_preload_works_in(specimen, libc, tmp_path):
+    binary = specimen(tmp_path)
+    said = told(binary)
+    assert said["works"] is True and said["verdict"] == "a preload works here"
+    assert said["library"] == str(LIB)
+    assert said["obstacles"] == [] and said["remarks"] == []
+    assert said["file"]["path"] == str(binary) and said["file"]["libc"] == libc
+    assert f"cure: unstall run -- {binary}" in said["advice"]
+    assert any(f"Environment=LD_PRELOAD={LIB}" in way for way in said["advice"])
+
+
+FORBIDDEN = {
+    specimens.static: ["static"],
+    specimens.static_pie: ["static"],
+    specimens.go_by_note: ["go"],
+    specimens.go_by_section: ["go"],
+    specimens.other_machine: ["machine"],
+    specimens.of_32_bits: ["machine"],
+    specimens.of_another_libc: ["libc"],
+    specimens.without_its_linker: ["no-linker"],
+    specimens.setuid: ["privileges"],
+    specimens.setgid: ["privileges"],
+    specimens.sanitized: ["sanitizer"],
+}
+
+
+@pytest.mark.parametrize("specimen", FORBIDDEN, ids=lambda specimen: specimen.__name__)
+def test_a_program_that_a_preload_cannot_work_in(specimen, tmp_path):
+    said = told(specimen(tmp_path), code=1)
+    assert said["works"] is False and said["verdict"] == "a preload cannot work here"
+    if specimen is not specimens.of_32_bits:  # its linker may be there or not
+        assert kinds(said) == FORBIDDEN[specimen]
+    assert set(FORBIDDEN[specimen]) <= set(kinds(said))
+    for obstacle in said["obstacles"]:
+        assert obstacle["instead"] in said["advice"]
+    for begin in ELSEWHERE:
+        assert any(way.startswith(begin) for way in said["advice"])
+
+
+def test_a_script_is_judged_by_what_runs_it(tmp_path):
+    path = script(tmp_path, "tool", "#!/usr/bin/env perl\n")
+    said = told(path)
+    assert said["file"]["script"] == str(path)
+    assert Path(said["file"]["path"]).name == "perl"
+
+
+def test_what_may_not_be_read_is_a_remark(tmp_path):
+    specimens.as_root()
+    binary = specimens.copy(tmp_path, "secret")
+    binary.chmod(0o711)
+    room = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
+    room.chmod(0o755)
+    try:
+        for file in (COMMAND, LIB, binary):
+            shutil.copy2(file, room)
+        done = run([room / COMMAND.name, "doctor", "--json", room / "secret"], bare_env(), check=False, user=65534,
+                   group=65534, extra_groups=[])
+        said = json.loads(done.stdout)
+        assert said["works"] is True
+        assert said["remarks"] == ["it may be run but not read, so that nothing is known about it: "
+                                   "ask as a user who may read it"]
+    finally:
+        shutil.rmtree(room)
+
+
+@pytest.mark.parametrize("words, code, message", [
+    (["no-such-program"], 127, "no-such-program: no such program; give its path, or look at $PATH"),
+    (["/etc/passwd"], 126, "/etc/passwd: cannot be run: Permission denied"),
+    (["999999999"], 125, "999999999: no such process; give the id of a running one, or a program"),
+    ([], 125, "whom? Give a program or the id of a process; try --help"),
+    (["a", "b"], 125, "b: one program or process at a time; try --help"),
+])
+def test_what_is_not_there(words, code, message):
+    done = unstall("doctor", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"unstall doctor: {message}\n")
+
+
+def test_without_an_installed_library_it_says_what_to_do_first(tmp_path):
+    copy = shutil.copy(COMMAND, tmp_path / "unstall")
+    said = json.loads(run([copy, "doctor", "--json", "/bin/true"], bare_env()).stdout)
+    if said["library"] is None:
+        assert said["works"] is True
+        assert "first install libunstall.so: meson install" in said["advice"]
+
+
+# ---- processes -------------------------------------------------------------
+
+def test_a_process_with_the_library():
+    with started_talker("--mode", "cork") as talker:
+        talker.talk()
+        said = told(talker.pid)
+        process = said["process"]
+        assert said["works"] is True and said["verdict"] == "the library is loaded"
+        assert process["library"] == str(LIB) and process["mode"] == "cork"
+        assert process["segment"] is None
+        assert process["program"] == os.readlink(f"/proc/{talker.pid}/exe")
+        assert process["user"] == os.geteuid()
+        assert (process["secure"], process["own_files"]) == (False, False)
+
+
+def test_a_process_with_statistics_tells_the_mode_in_force():
+    with stats_folder() as folder, started_talker("--mode", "cork", "--stats", folder) as talker:
+        talker.talk()
+        unstall("set", talker.pid, "nodelay", "--wait", "0", check=True)
+        talker.talk()
+        said = told(talker.pid)
+        segment, = folder.glob("*.unstall")
+        assert (said["process"]["mode"], said["process"]["segment"]) == ("nodelay", str(segment))
+        assert f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started" in said["advice"]
+
+
+def test_a_process_without_the_library_and_its_sockets():
+    with started_talker(bare=True) as talker:
+        talker.talk()
+        said = told(talker.pid)
+        assert said["verdict"] == "runs without the library; a preload works if it is started anew"
+        assert said["process"]["library"] is None and said["process"]["mode"] is None
+        connection, = said["process"]["sockets"]
+        assert connection["state"] == "established"
+        assert connection["local"].startswith("127.0.0.1:") and connection["peer"].startswith("127.0.0.1:")
+        assert (connection["nodelay"], connection["cork"]) == (False, False)
+
+
+SOCKETS = """
+import socket, sys
+listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+client = socket.create_connection(listener.getsockname()[:2])
+server, _ = listener.accept()
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+server.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+other = socket.socket(socket.AF_UNIX)
+datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+print(listener.fileno(), client.fileno(), server.fileno(), listener.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def waiting(*words, **popen):
+    """A process that says one line and waits for the end of its input."""
+    popen.setdefault("env", bare_env())
+    child = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             **popen)
+    try:
+        yield child.pid, child.stdout.readline().split()
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+def test_sockets_of_each_kind():
+    with waiting("/usr/bin/python3", "-S", "-c", SOCKETS) as (pid, line):
+        listener, client, server, port = map(int, line)
+        sockets = {entry["fd"]: entry for entry in told(pid)["process"]["sockets"]}
+        assert set(sockets) == {listener, client, server}
+        assert sockets[listener]["state"] == "listening" and sockets[listener]["peer"] is None
+        assert sockets[listener]["local"] == f"[::1]:{port}"
+        assert sockets[client]["peer"] == f"[::1]:{port}"
+        assert (sockets[client]["nodelay"], sockets[server]["nodelay"]) == (True, False)
+        assert (sockets[client]["cork"], sockets[server]["cork"]) == (False, True)
+        text = unstall("doctor", pid, check=True).stdout
+        for number, word in ((listener, "-"), (client, "off"), (server, "corked")):
+            line, = [line for line in text.splitlines() if line.startswith("  ") and line.split()[0] == str(number)]
+            assert line.split()[-1] == word
+
+
+def test_looking_changes_nothing():
+    with started_talker(bare=True) as talker:
+        talker.talk()
+        before = sorted(os.listdir(f"/proc/{talker.pid}/fd"))
+        told(talker.pid)
+        assert sorted(os.listdir(f"/proc/{talker.pid}/fd")) == before
+        assert talker.talk() > 5
+
+
+CAT = ("/bin/sh", "-c", "echo there; cat")
+
+
+def test_a_library_that_was_asked_for_and_is_not_loaded():
+    with waiting(*CAT, env=bare_env(LD_PRELOAD="/nonexistent/libunstall.so"), stderr=subprocess.DEVNULL) as (pid, _):
+        said = told(pid)
+        assert said["process"]["library"] is None
+        assert said["remarks"] == ["LD_PRELOAD named libunstall.so when it was started, but it is not loaded: "
+                                   "ld.so says why on its stderr"]
+
+
+def test_a_library_that_was_replaced_since(tmp_path):
+    copy = shutil.copy(LIB, tmp_path / "libunstall.so")
+    with waiting(*CAT, env=bare_env(LD_PRELOAD=copy)) as (pid, _):
+        (tmp_path / "libunstall.so").unlink()
+        said = told(pid)
+        assert said["process"]["library_replaced"] is True
+        assert "has been replaced since it was started" in said["remarks"][0]
+
+
+def test_a_process_of_rights_gained(tmp_path):
+    specimens.as_root()
+    binary = tmp_path / "cat"
+    shutil.copy("/bin/cat", binary)
+    os.chown(binary, specimens.NOBODY, 0)
+    binary.chmod(0o4755)
+    with waiting("/bin/sh", "-c", f"echo there; exec {binary}", env=bare_env(LD_PRELOAD=LIB)) as (pid, _):
+        while os.readlink(f"/proc/{pid}/exe") != str(binary):
+            pass
+        said = told(pid, code=1)
+        assert said["process"]["secure"] is True
+        assert "AT_SECURE" in said["remarks"][0]
+        assert any("AmbientCapabilities=" in way for way in said["advice"])
+
+
+def test_rights_are_told():
+    with waiting("setpriv", "--no-new-privs", *CAT) as (pid, _):
+        assert told(pid)["process"]["no_new_privs"] is True
+    with waiting(*CAT) as (pid, _):
+        assert told(pid)["process"]["no_new_privs"] is False
+
+
+def test_a_container_is_told():
+    if run(["unshare", "--mount", "--net", "true"], bare_env(), check=False).returncode != 0:
+        skip("no namespaces can be made here")
+    with waiting("unshare", "--mount", "--net", *CAT) as (pid, _):
+        said = told(pid)
+        assert (said["process"]["own_files"], said["process"]["own_network"]) == (True, True)
+        assert any(f"docker run -v {LIB}:{LIB}:ro -e LD_PRELOAD={LIB}" in way for way in said["advice"])
+
+
+def test_sockets_in_another_network_are_found():
+    if run(["unshare", "--net", "true"], bare_env(), check=False).returncode != 0:
+        skip("no network namespace can be made here")
+    listen = "import socket, sys; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()"
+    with waiting("unshare", "--net", "/usr/bin/python3", "-S", "-c", listen) as (pid, line):
+        entry, = told(pid)["process"]["sockets"]
+        assert entry["local"] == f"0.0.0.0:{line[0]}"
+
+
+def test_a_process_of_somebody_else():
+    specimens.as_root()
+    room = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
+    room.chmod(0o755)
+    try:
+        copy = shutil.copy(COMMAND, room)
+        done = run([copy, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534, extra_groups=[])
+        assert done.returncode == 125
+        assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be looked at: Permission denied; "
+                               "be its user, or root\n")
+    finally:
+        shutil.rmtree(room)
+
+
+def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(30)]
+    try:
+        mine = [entry for entry in told(os.getpid())["process"]["sockets"]]
+        assert len(mine) >= 30
+        assert f"  ... and {len(mine) - 20} more (--json has all)" in unstall("doctor", os.getpid()).stdout
+    finally:
+        for sock in sockets:
+            sock.close()
+
+
+# ---- the text --------------------------------------------------------------
+
+def test_the_text_fits_eighty_columns(tmp_path):
+    # but for what cannot be folded: a path
+    for binary in (specimens.plain(tmp_path), specimens.static(tmp_path), specimens.setuid(tmp_path)):
+        text = unstall("doctor", binary).stdout
+        assert [line for line in text.splitlines()[1:] if len(line) > 80 and "/" not in line] == []
+        assert text.splitlines()[0].startswith(f"{binary}: a preload ")
