@@ -31,8 +31,10 @@ def describe():
     }
 
 
-def in_words(machine):
-    """One line."""
-    return (f"{machine['host']}: Linux {machine['kernel']}, {machine['processor']}, "
+def in_words(name, machine):
+    """One line; a segment does not say where it was written."""
+    if not machine:
+        return f"{name}: known by its segments alone"
+    return (f"{name}: Linux {machine['kernel']}, {machine['processor']}, "
             f"{machine['processors']} processor{'s' * (machine['processors'] != 1)}, "
             f"{machine['libc']}, load {machine['load']} at the start")

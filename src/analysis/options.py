@@ -200,10 +200,19 @@ def _complete(made, rest):
     if made.score and not made.metric:
         made.metric = "score"
     _complete_arms(made)
+    if made.html:
+        _can_draw()
     if made.rounds is None:
         made.rounds = 1000 if made.until_sure else 10 ** 6 if made.time else 20
     if made.seed is None:
         made.seed = random.SystemRandom().randrange(SEED_BELOW)
+
+
+def _can_draw():
+    """Said before the experiment, not after it."""
+    from importlib.util import find_spec
+    if find_spec("matplotlib") is None:
+        raise Refused("--html: needs matplotlib; apt-get install python3-matplotlib")
 
 
 def _complete_live(made, rest):

@@ -64,7 +64,7 @@ def heading(results):
     lines = [fit(f"{what}, base {asked['base']}, seed {asked['seed']}")]
     lines += [cut("  " + line) for line in what_was_run(results)]
     for stratum, facts in list(results.machines.items())[:6]:
-        lines.append(fit(machine.in_words(facts) if facts else f"{stratum}: a segment", "  "))
+        lines.append(fit(machine.in_words(stratum, facts), "  "))
     if len(results.machines) > 6:
         lines.append(f"  and {len(results.machines) - 6} hosts more")
     return lines

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""Results and segments of many hosts, into one report: histograms add up, hosts become strata.
+
+Nothing is compared across hosts: a round is one of a host's rounds, and a connection is compared
+with connections of the same host.  So a slow machine that happens to carry more of one arm cannot
+make that arm look slow.
+"""
+
+import os
+
+from results import BadFile, Results, load
+from segments import arm_names, key_of, report, sum_rows
+from histogram import Histogram
+from results import Unit
+
+
+def merge(options):
+    """`unstall ab --merge FILE...`; the exit code."""
+    from __main__ import DONE, finish
+    parts = []
+    for name in options.files:
+        host, equals, path = name.partition("=")
+        if not equals or os.path.exists(name):
+            host, path = None, name
+        parts.append(read(options, path, host))
+    whole = join(parts, options)
+
+    def keep(analysis=None):
+        if options.json:
+            from results import save
+            save(options.json, whole, analysis)
+    try:
+        return finish(whole, options, DONE, [], keep)
+    except OSError as error:
+        raise BadFile(f"--json {options.json}: {error.strerror}") from error
+
+
+def read(options, path, host):
+    """A file of results, or a segment (or folder of them): results of one host."""
+    if os.path.isdir(path) or path.endswith(".unstall"):
+        return from_segments(options, path, host)
+    part = load(path)
+    return renamed(part, host) if host else part
+
+
+def renamed(part, host):
+    """The same results under another host's name."""
+    if len(part.machines) > 1:
+        raise BadFile(f"{host}: the file is of {len(part.machines)} hosts already")
+    part.machines = {host: facts for facts in part.machines.values()}
+    for unit in part.units + part.totals:
+        unit.stratum = host
+    return part
+
+
+def from_segments(options, path, host):
+    """Segments of processes that ran with UNSTALL_ARMS."""
+    host = host or os.path.basename(os.path.dirname(os.path.abspath(path)) if
+                                    path.endswith(".unstall") else os.path.abspath(path))
+    units, totals, arms, control = {}, {}, [], None
+    for process in report(options.unstall, path):
+        names = arm_names(process)
+        control = control or process["control"]
+        for name in names:
+            if name not in arms:
+                arms.append(name)
+        for connection in process["connections"]:
+            if connection["arm"] is None or not connection["exchanges"] or \
+                    connection["arm"] >= len(names):
+                continue
+            key = key_of(connection, process, process["control"]["assignment"])
+            add_connection(units, key, names[connection["arm"]], host, connection)
+        for row in process["rows"]:
+            if row["arm"] is not None and row["arm"] < len(names):
+                totals.setdefault(names[row["arm"]], []).append(row)
+    if not arms:
+        raise BadFile(f"{path}: no experiment: its processes ran without UNSTALL_ARMS")
+    made = Results("live", {"arms": arms, "base": "off" if "off" in arms else arms[0],
+                            "seed": control["seed"] % 10 ** 9,
+                            "assignment": control["assignment"]}, {host: None},
+                   list(units.values()), began=None, ended=None, ending="complete")
+    made.totals = [sum_rows(rows, arm, host) for arm, rows in totals.items()]
+    return made
+
+
+def add_connection(units, key, arm, host, connection):
+    """One connection into its unit."""
+    unit = units.setdefault(key, Unit(arm, host, name=key, exchanges=0, exchange_ns=0, messages=0,
+                                      connections=0, stalls=0))
+    unit.exchanges += connection["exchanges"]
+    unit.exchange_ns += connection["exchange_ns"]
+    unit.messages += connection["messages"]
+    unit.stalls += connection["stalls_proved"]
+    unit.connections += 1
+    unit.histogram.add(Histogram.of_json(connection["exchange"]))
+
+
+def join(parts, options):
+    """Results of many hosts -> one; BadFile if they are not of one experiment."""
+    first = parts[0]
+    whole = Results(first.kind, dict(first.experiment), {}, ending="complete")
+    whole.experiment["until_sure"] = whole.experiment["stop_if"] = False
+    whole.experiment["aa"] = False
+    if options.seed is not None:
+        whole.experiment["seed"] = options.seed
+    for name in ("metric", "base"):
+        if getattr(options, name):
+            whole.experiment[name] = getattr(options, name)
+    whole.experiment["confidence"], whole.experiment["margin"] = options.confidence, options.margin
+    blocks, seen = {}, set()
+    for part in parts:
+        same = part.began, part.ended, part.experiment.get("seed"), *part.machines
+        if part.began and same in seen:
+            raise BadFile(f"{', '.join(part.machines)}: one file is given twice; it would count twice")
+        seen.add(same)
+        if part.paired != first.paired:
+            raise BadFile("rounds and live connections do not merge: they have other units")
+        if sorted(part.arms) != sorted(first.arms):
+            raise BadFile(f"different arms: {', '.join(first.arms)} and {', '.join(part.arms)}")
+        for stratum, facts in part.machines.items():
+            whole.machines.setdefault(stratum, facts)
+        for unit in part.units:
+            if part.paired:  # a host's second file has rounds of its own
+                unit.block = blocks.setdefault((id(part), unit.stratum, unit.block),
+                                               len(blocks) + 1)
+            whole.units.append(unit)
+        whole.totals += part.totals
+        whole.failures += part.failures
+        whole.events += part.events
+    whole.began = min(filter(None, (part.began for part in parts)), default=None)
+    whole.ended = max(filter(None, (part.ended for part in parts)), default=None)
+    if whole.experiment["base"] not in whole.arms:
+        raise BadFile(f"--base {whole.experiment['base']}: no such arm; there are "
+                      f"{', '.join(whole.arms)}")
+    return whole
