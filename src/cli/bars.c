@@ -76,7 +76,8 @@ void bars_print(FILE *out, const uint64_t *buckets, unsigned width, bool ascii) 
     }
     if (b.first == MOST_BINS)
         return;
-    const unsigned beside = 2 + 8 + 2 + 1 + 9;
+    const unsigned counts = (unsigned)columns_of(count_text(b.highest, text));
+    const unsigned beside = 2 + 8 + 2 + 1 + counts;
     unsigned room = width > beside + 10 ? width - beside : 10;
     for (unsigned i = b.first; i <= b.last; i++) {
         unsigned gap = gap_at(&b, i);
@@ -93,7 +94,7 @@ void bars_print(FILE *out, const uint64_t *buckets, unsigned width, bool ascii) 
         bar(out, b.count[i], b.highest, room, ascii);
         fputs(colour(out, PLAIN), out);
         fputc(' ', out);
-        print_right(out, b.count[i] ? count_text(b.count[i], text) : "", 9);
+        print_right(out, b.count[i] ? count_text(b.count[i], text) : "", counts);
         fputc('\n', out);
     }
 }

@@ -102,6 +102,22 @@ const char *count_text(uint64_t n, char text[NAME_ROOM]) {
     return text;
 }
 
+const char *short_count_text(uint64_t n, size_t columns, char text[NAME_ROOM]) {
+    static const char letters[] = " kMGTPE";
+    if (strlen(count_text(n, text)) < columns)
+        return text;
+    double value = (double)n;
+    size_t i = 0;
+    for (; value >= 999.5; i++)
+        value /= 1000;
+    snprintf(text, NAME_ROOM, "%.*f%c",
+             value >= 99.95   ? 0
+             : value >= 9.995 ? 1
+                              : 2,
+             value, letters[i]);
+    return text;
+}
+
 const char *date_text(uint64_t realtime_ns, char text[NAME_ROOM]) {
     time_t seconds = (time_t)(realtime_ns / 1000000000);
     struct tm t;

@@ -34,6 +34,9 @@ const char *time_text(uint64_t ns, bool ascii, char text[NAME_ROOM]);
 /* "96", "12 345": for people. */
 const char *count_text(uint64_t n, char text[NAME_ROOM]);
 
+/* The same in less than `columns`: "12.3M" where it would be longer. */
+const char *short_count_text(uint64_t n, size_t columns, char text[NAME_ROOM]);
+
 /* "2026-11-21T12:50:04.123Z" */
 const char *date_text(uint64_t realtime_ns, char text[NAME_ROOM]);
 

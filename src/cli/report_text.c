@@ -73,14 +73,14 @@ static void print_row(FILE *out, const struct reader_row *row, bool ascii) {
     const struct reader_tally *t = &row->tally;
     bool answered = t->counter[COUNT_EXCHANGES] > 0;
     print_endpoint(out, &row->id);
-    print_right(out, count_text(t->counter[COUNT_EXCHANGES], text), 10);
+    print_right(out, short_count_text(t->counter[COUNT_EXCHANGES], 10, text), 10);
     uint64_t median = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5);
     uint64_t most = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99);
     print_right(out, answered ? time_text(median, ascii, text) : "-", 9);
     print_right(out, answered ? time_text(most, ascii, text) : "-", 9);
-    print_right(out, count_text(t->counter[COUNT_STALLS_PROVED], text), 7);
-    print_right(out, count_text(t->counter[COUNT_STALLS_SUSPECTED], text), 6);
-    print_right(out, count_text(t->counter[COUNT_STALLS_CURED], text), 7);
+    print_right(out, short_count_text(t->counter[COUNT_STALLS_PROVED], 7, text), 7);
+    print_right(out, short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text), 6);
+    print_right(out, short_count_text(t->counter[COUNT_STALLS_CURED], 7, text), 7);
     uint64_t lost = lost_ns(t);
     snprintf(whole, sizeof(whole), "%s%s", t->counter[COUNT_STALLS_BOUND] ? ascii ? "<=" : "≤" : "",
              lost ? time_text(lost, ascii, text) : "-");
@@ -116,6 +116,7 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     const struct reader_row **rows = calloc(r->row_count + 1, sizeof(const struct reader_row *));
     size_t count = 0;
     uint64_t bounds = 0;
+    char text[NAME_ROOM];
     if (!rows)
         return;
     for (size_t i = 0; i < r->row_count; i++)
@@ -131,8 +132,8 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     if (count > ROWS_SHOWN)
         fprintf(out, "... and %zu more; unstall report --json has all\n", count - ROWS_SHOWN);
     if (bounds)
-        fprintf(out, "%s a bound: of %llu stalls only the next request was seen, not the release\n",
-                ascii ? "<=" : "≤", (unsigned long long)bounds);
+        fprintf(out, "%s a bound: of %s stalls the next request was seen, not the release\n",
+                ascii ? "<=" : "≤", count_text(bounds, text));
     free(rows);
 }
 
@@ -192,14 +193,34 @@ static bool is_in_path(const char *program) {
     return false;
 }
 
+/* The process whose program is to be started anew: the one that has lost, or done, most. */
+static const struct reader_segment *chief(const struct segments *s) {
+    const struct reader_segment *best = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t lost = 0, done = 0;
+        for (size_t k = 0; k < s->list[i]->row_count; k++) {
+            lost += lost_ns(&s->list[i]->rows[k].tally);
+            done += s->list[i]->rows[k].tally.counter[COUNT_MESSAGES];
+        }
+        uint64_t weight = lost ? lost + (UINT64_C(1) << 62) : done;
+        if (!best || weight > most) {
+            best = s->list[i];
+            most = weight;
+        }
+    }
+    return best;
+}
+
 static void add_program(struct prose *p, const struct report *r) {
     char name[64];
+    const struct reader_segment *process = chief(r->segments);
     prose_add(p, " --");
     if (r->argv) {
         for (size_t i = 0; r->argv[i]; i++)
             add_word(p, r->argv[i]);
-    } else if (r->segments->count != 1 || !add_running(p, r->segments->list[0])) {
-        const char *path = r->segments->list[0]->header.program;
+    } else if (!add_running(p, process)) {
+        const char *path = process->header.program;
         add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
         prose_add(p, " ...");
     }

@@ -12,7 +12,7 @@
 #include "report.h"
 #include "symbols.h"
 
-enum { SITES_SHOWN = 4 };
+enum { SITES_SHOWN = 4, PROCESSES_SHOWN = 3 };
 
 /* The two writes of one occurrence, named. */
 struct site {
@@ -27,6 +27,16 @@ static const struct segment_occurrence *occurrence_of(const struct segment_patte
     return NULL;
 }
 
+/* The trace must come by the return address that the library has noted: where it does
+ * not, a module has changed since, its way of keeping frames is not known, and what
+ * follows is chance. */
+static bool passes(const struct trace *t, uint64_t caller) {
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->frame[i].pc + 1 == caller)
+            return true;
+    return false;
+}
+
 static void name_site(struct symbols *s, const struct segment_pattern *p,
                       const struct segment_occurrence *o, struct site *site) {
     memset(site, 0, sizeof(*site));
@@ -35,7 +45,7 @@ static void name_site(struct symbols *s, const struct segment_pattern *p,
             symbols_trace(s, &o->write[k], &site->trace[k]);
             site->bytes[k] = o->write[k].bytes;
         }
-        if (!site->trace[k].count)
+        if (!passes(&site->trace[k], p->caller[k]))
             symbols_caller(s, p->caller[k], &site->trace[k]);
     }
 }
@@ -181,17 +191,37 @@ static void segment_sites(FILE *out, const struct reader_segment *r, unsigned wi
     symbols_end(s);
 }
 
-void sites_text(FILE *out, const struct segments *s, unsigned width) {
-    enum { PROCESSES_SHOWN = 3 };
-    size_t shown = 0;
-    bool ascii = !speaks_utf8();
-    for (size_t i = 0; i < s->count && shown < PROCESSES_SHOWN; i++) {
+static uint64_t lost_by(const struct reader_segment *r) {
+    uint64_t ns = 0;
+    for (size_t i = 0; i < r->pattern_count; i++)
+        ns += r->patterns[i].stall_ns;
+    return ns;
+}
+
+/* The one that has lost most of those that have call sites and were not shown. */
+static const struct reader_segment *worst(const struct segments *s,
+                                          const struct reader_segment *const *shown, size_t count) {
+    const struct reader_segment *best = NULL;
+    for (size_t i = 0; i < s->count; i++) {
         const struct reader_segment *r = s->list[i];
-        if (!r->pattern_count)
-            continue;
-        if (!shown++)
+        bool is_shown = false;
+        for (size_t k = 0; k < count; k++)
+            is_shown |= shown[k] == r;
+        if (r->pattern_count && !is_shown && (!best || lost_by(r) > lost_by(best)))
+            best = r;
+    }
+    return best;
+}
+
+void sites_text(FILE *out, const struct segments *s, unsigned width) {
+    const struct reader_segment *shown[PROCESSES_SHOWN], *next;
+    size_t count = 0;
+    bool ascii = !speaks_utf8();
+    while (count < PROCESSES_SHOWN && (next = worst(s, shown, count)) != NULL) {
+        if (!count)
             fprintf(out, "\n%sWho wrote the pieces%s\n", colour(out, BOLD), colour(out, PLAIN));
-        segment_sites(out, r, width, ascii, s->count > 1);
+        shown[count++] = next;
+        segment_sites(out, next, width, ascii, s->count > 1);
     }
 }
 

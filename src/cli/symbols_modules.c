@@ -15,11 +15,12 @@
 
 enum { PAGE = 4096 };
 
-/* A segment may name any path: nothing but a regular file is read, and nothing waited for. */
+/* A segment may name any path: nothing but a regular file is read, and nothing waited
+ * for.  Those of /proc are called regular too, and have no size. */
 static int open_file(const char *path) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)) {
         close(fd);
         fd = -1;
     }

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""unstall report, for people: one sentence that is right, in 80 columns, in any locale."""
+
+import os
+import pty
+
+import pytest
+
+from harness import COMMAND, bare_env, unstall
+from segments import STALLING, make_segment
+
+UTF8 = bare_env(LC_ALL="C.UTF-8")
+ASCII = bare_env(LC_ALL="C")
+
+SERVER = """
+row 1 1 255 1 6 ::1 8080
+exchange 1 72000000 50
+count 1 connections 1
+count 1 bursts 50
+count 1 bursts_of_3 50
+count 1 stalls_proved 49
+count 1 stalls_bound 49
+count 1 stall_bound_ns 2156000000
+"""
+PEER = """
+row 1 2 255 1 4 10.0.0.1 25
+exchange 1 44000000 20
+count 1 connections 1
+count 1 peer_stalls 19
+count 1 peer_stall_ns 836000000
+"""
+CURED = """
+header mode 5
+row 1 2 255 5 4 127.0.0.1 8080
+exchange 1 30000 100
+count 1 connections 1
+count 1 bursts 100
+count 1 stalls_cured 99
+"""
+TLS = """
+row 1 2 255 1 4 127.0.0.1 443
+exchange 1 300000 12
+count 1 connections 1
+count 1 first_writes 1
+count 1 first_write_ns 750000000
+"""
+SLOW_SERVER = """
+row 1 1 255 1 4 0.0.0.0 80
+exchange 1 300000 12
+count 1 connections 1
+answer 1 120000000 12
+"""
+WELL = """
+row 1 2 255 1 4 127.0.0.1 5432
+exchange 1 150000 1000
+count 1 connections 1
+"""
+SLOW_PEER = """
+row 1 2 255 1 4 127.0.0.1 5432
+exchange 1 150000000 1000
+count 1 connections 1
+"""
+OFF = """
+header mode 0
+row 1 2 255 0 4 127.0.0.1 8080
+exchange 1 44000000 100
+count 1 connections 1
+count 1 bursts 100
+"""
+SUSPECTED = """
+row 1 2 255 1 4 127.0.0.1 8080
+exchange 1 44000000 100
+count 1 connections 1
+count 1 stalls_suspected 99
+"""
+ONE_WAY = """
+row 1 2 255 1 4 127.0.0.1 514
+count 1 connections 1
+count 1 writes 500
+"""
+VERDICTS = [
+    (STALLING, "python3 (pid 4711) loses 43.8 ms in 96 of 100 exchanges with 127.0.0.1:8080: it sends each "
+               "message in two small writes and Nagle holds the second. 4.20 s lost."),
+    (SERVER, "python3 (pid 4711) loses up to 44.0 ms in 49 of 50 exchanges at [::1]:8080: it sends each answer "
+             "in three small writes and Nagle holds all but the first. At most 2.16 s lost."),
+    (PEER, "The peer stalls: from 10.0.0.1:25 the rest of 19 messages came a delayed acknowledgement late, "
+           "44.0 ms each, 836 ms lost: cure it there, or here by UNSTALL_QUICKACK=auto."),
+    (CURED, "Cured: 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median exchange "
+            "takes"),
+    (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),
+    (SLOW_SERVER, "Not the network: 120 ms in the application from a request at 0.0.0.0:80 to its answer."),
+    (WELL, "No stall: 1000 exchanges with 127.0.0.1:5432, median"),
+    (SLOW_PEER, "The answers of 127.0.0.1:5432 take"),
+    (OFF, "Not looked for: in mode off stalls are not proved; see unstall observe."),
+    (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing or MPTCP may be the cause."),
+    (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and nothing that was answered."),
+    ("", "Nothing seen: no TCP connection of python3 (pid 4711) has carried bytes."),
+]
+STALL_WORDS = ("loses", "Nagle")
+TABLES = [table for table, _ in VERDICTS]
+NAMES = ["stalls", "bound", "peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "suspected",
+         "one-way", "empty"]
+
+
+def told(path, env=None):
+    return unstall("report", path, env=env or UTF8, check=True).stdout
+
+
+@pytest.mark.parametrize("table, sentence", VERDICTS, ids=NAMES)
+def test_the_verdict_is_one_sentence(tmp_path, table, sentence):
+    text = told(make_segment(tmp_path / "x.unstall", table))
+    assert sentence in " ".join(text.split())
+
+
+@pytest.mark.parametrize("table", [PEER, CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF, ONE_WAY, ""],
+                         ids=["peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "one-way", "empty"])
+def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
+    text = told(make_segment(tmp_path / "x.unstall", table))
+    assert not any(word in text for word in STALL_WORDS)
+
+
+@pytest.mark.parametrize("table, line", [
+    (STALLING, "Next: unstall run --mode auto -- python3 ..."),
+    (PEER, "Next: unstall run --quickack auto -- python3 ..."),
+    (CURED, "To measure what that is worth: unstall ab -- python3 ..."),
+    (OFF, "Next: unstall observe -- python3 ..."),
+], ids=["stalls", "peer", "cured", "off"])
+def test_it_ends_with_what_to_type_next(tmp_path, table, line):
+    env = bare_env(LC_ALL="C", PATH="/usr/bin:/bin")
+    assert told(make_segment(tmp_path / "x.unstall", table), env).endswith(f"\n{line}\n")
+
+
+@pytest.mark.parametrize("env", [UTF8, ASCII], ids=["UTF-8", "C"])
+@pytest.mark.parametrize("table", TABLES, ids=NAMES)
+def test_no_line_is_longer_than_80_columns(tmp_path, table, env):
+    long_names = table + "row 9 2 3 1 6 2001:0db8:1111:2222:3333:4444:5555:6666 65535\n" \
+        "exchange 9 100000000000 999999999\ncount 9 stalls_bound 99999999\ncount 9 stall_bound_ns 999999999999999\n" \
+        "count 9 writes 1\nlibrary 9.9.9\n"
+    text = told(make_segment(tmp_path / "x.unstall", long_names), env)
+    assert max(map(len, text.splitlines())) <= 80, text
+
+
+def test_only_ascii_where_the_locale_has_no_more(tmp_path):
+    text = told(make_segment(tmp_path / "x.unstall", SERVER), ASCII)
+    assert text.isascii()
+    assert "####" in text and "<=2.16 s" in text
+    assert "█" in told(tmp_path / "x.unstall", UTF8)
+
+
+def test_a_bound_is_said_to_be_one(tmp_path):
+    text = told(make_segment(tmp_path / "x.unstall", SERVER))
+    assert "≤2.16 s" in text
+    assert "≤ a bound: of 49 stalls the next request was seen, not the release" in text
+    assert "bound" not in told(make_segment(tmp_path / "y.unstall", STALLING))
+
+
+def test_colours_are_for_terminals_only(tmp_path):
+    path = make_segment(tmp_path / "x.unstall", STALLING)
+    assert "\033" not in told(path, bare_env(TERM="xterm", LC_ALL="C.UTF-8"))
+
+
+@pytest.mark.parametrize("no_color, coloured", [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
+def test_no_color_is_heeded_on_a_terminal(tmp_path, no_color, coloured):
+    path = make_segment(tmp_path / "x.unstall", STALLING)
+    env = bare_env(TERM="xterm", LC_ALL="C.UTF-8", **no_color)
+    if not no_color:
+        env.pop("NO_COLOR", None)
+    text = on_terminal(["report", str(path)], env)
+    assert ("\033[" in text) is coloured
+    assert "loses" in text
+
+
+def on_terminal(words, env):
+    """What the command writes to a terminal of its own."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(COMMAND, ["unstall", *words], env)
+    text = b""
+    while True:
+        try:
+            piece = os.read(fd, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return text.decode()
+
+
+def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
+    table = STALLING + "program /tmp/evil\033[2Jname\n"
+    text = told(make_segment(tmp_path / "x.unstall", table))
+    assert "\033" not in text
+    assert "evil?[2Jname" in text
+
+
+def test_several_processes_are_added_up_and_listed(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    make_segment(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225601000000000\n")
+    text = " ".join(told(tmp_path).split())
+    assert "python3 (pid 4711), mode observe, ended" in text
+    assert "python3 (pid 4712), mode observe, ended" in text
+    assert "python3 (2 processes) loses 43.8 ms in 192 of 200 exchanges" in text
+    assert "8.40 s lost" in text
+
+
+def test_a_killed_process_is_said_to_be_one(tmp_path):
+    text = told(make_segment(tmp_path / "x.unstall", STALLING + "header ended 0\nheader pid 4194305\n"))
+    assert text.startswith("python3 (pid 4194305), mode observe, started 2026-01-01T00:00:00.123Z, killed\n")
+
+
+def test_losses_of_the_segment_are_told(tmp_path):
+    text = told(make_segment(tmp_path / "x.unstall",
+                             STALLING + "header lost_rows 7\nheader lost_connections 9\n"))
+    assert "7 endpoints more than there is room for: counted as other" in text
+    assert "9 connections have no record of their own" in text

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Who wrote the pieces: functions and lines of a real program, also when it is gone."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from harness import AnsweringPeer, bare_env, compile_c, preload_env, unstall
+from segments import PROGRAMS, STALLING, make_segment, stats_folder
+
+SOURCE = PROGRAMS / "two_authors.c"
+
+
+def line_of(mark):
+    """The line of two_authors.c that has this mark."""
+    lines = SOURCE.read_text(encoding="utf-8").splitlines()
+    return next(at for at, line in enumerate(lines, 1) if f"/* LINE {mark} */" in line)
+
+
+def told(path, env=None):
+    return " ".join(unstall("report", path, env=env, check=True).stdout.split())
+
+
+@pytest.fixture(name="folder")
+def made_folder():
+    with stats_folder() as folder:
+        yield folder
+
+
+def run_authors(binary, folder, *words, **variables):
+    with AnsweringPeer() as peer:
+        subprocess.run([binary, *peer.target, "10", *words], check=True, timeout=30, stdout=subprocess.DEVNULL,
+                       env=preload_env("observe", UNSTALL_STATS=folder, **variables))
+
+
+def test_the_report_names_the_two_functions_and_lines(folder):
+    run_authors(compile_c(SOURCE), folder)
+    name = compile_c(SOURCE).name
+    text = told(folder)
+    assert (f"the first piece (200 bytes) is written by send_header (two_authors.c:{line_of('header')}) in {name}; "
+            f"the second (100 bytes) by send_body (two_authors.c:{line_of('body')}) in {name}: join them.") in text
+    assert re.search(r"- 10 messages, [89] stalls, \d+ ms lost: ", text)
+
+
+def test_behind_a_common_wrapper_those_who_differ_are_named(folder):
+    run_authors(compile_c(SOURCE), folder, "wrapped")
+    text = told(folder)
+    assert f"wrapped_header (two_authors.c:{line_of('wrapped header')})" in text
+    assert f"wrapped_body (two_authors.c:{line_of('wrapped body')})" in text
+    assert text.count("through put") == 2
+
+
+def test_in_json_the_frames_are_whole(folder):
+    run_authors(compile_c(SOURCE), folder, "wrapped")
+    (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
+    (pattern,) = process["patterns"]
+    assert pattern["count"] == 10 and pattern["row"] == process["connections"][0]["row"]
+    first, second = pattern["occurrences"][0]
+    assert [frame["function"] for frame in first["frames"][:3]] == ["put", "wrapped_header", "main"]
+    assert [frame["function"] for frame in second["frames"][:3]] == ["put", "wrapped_body", "main"]
+    assert first["author"]["function"] == "wrapped_header"
+    assert (first["bytes"], second["bytes"]) == (200, 100)
+    assert {frame["kind"] for frame in first["frames"][:3]} == {"program"}
+
+
+def test_a_program_that_was_rebuilt_since_is_not_believed(folder, tmp_path):
+    binary = tmp_path / "talker"
+    shutil.copy(compile_c(SOURCE), binary)
+    run_authors(binary, folder)
+    assert "send_header" in told(folder)
+    shutil.copy(compile_c(SOURCE, "-DANOTHER=1", "-O0"), binary)
+    text = told(folder)
+    assert "in talker (the file has changed since)" in text
+    assert "send_header" not in text
+    os.unlink(binary)
+    assert "in talker (the file is not there any more)" in told(folder)
+
+
+def test_without_debug_symbols_the_functions_are_named(folder, tmp_path):
+    binary = tmp_path / "talker"
+    subprocess.run(["strip", "--strip-debug", "-o", binary, compile_c(SOURCE)], check=True)
+    run_authors(binary, folder)
+    text = told(folder)
+    assert "send_header in talker" in text and "send_body in talker" in text
+    assert "two_authors.c" not in text
+
+
+def test_stripped_code_is_named_by_its_place(folder, tmp_path):
+    binary = tmp_path / "talker"
+    subprocess.run(["strip", "-o", binary, compile_c(SOURCE)], check=True)
+    run_authors(binary, folder)
+    assert re.search(r"written by code at 0x[0-9a-f]+ in talker; the second \(100 bytes\) by code at 0x", told(folder))
+
+
+def test_stacks_can_be_forbidden(folder):
+    run_authors(compile_c(SOURCE), folder, UNSTALL_STACKS="0")
+    text = told(folder)
+    assert "loses" in text
+    assert "Who wrote" not in text
+
+
+def test_a_script_is_not_blamed_on_its_interpreter(folder):
+    program = r"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+for _ in range(5):
+    s.send(b"a" * 200)
+    s.send(b"b" * 100)
+    n = 0
+    while n < 200:
+        n += len(s.recv(200))
+"""
+    with AnsweringPeer() as peer:
+        subprocess.run(["/usr/bin/python3", "-c", program, *peer.target], check=True, timeout=30,
+                       env=preload_env("observe", UNSTALL_STATS=folder))
+    text = told(folder)
+    assert re.search(r"are written by what python3[.0-9]* interprets", text)
+    assert "look there for two writes in a row, and join them" in text
+
+
+def test_code_in_no_module_is_said_to_be_a_jits(tmp_path):
+    path = make_segment(tmp_path / "x.unstall", STALLING + "pattern 1 7f0000001000 7f0000002000 96 96 4200000000\n")
+    assert "JIT or interpreter code (at 0x7f0000000fff)" in told(path)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/proc/kmsg", "/no/such/file", "[vdso]", "...cut/lib.so"])
+def test_a_module_may_have_any_path(tmp_path, path):
+    table = STALLING + f"module 1000 9000 0 aabb {path}\npattern 1 2000 3000 96 96 4200000000\n"
+    assert "the file is not there any more" in told(make_segment(tmp_path / "x.unstall", table))
+
+
+def test_no_server_is_asked(folder):
+    """debuginfod would tell others what runs here."""
+    run_authors(compile_c(SOURCE), folder)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.2)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert "send_header" in told(folder, bare_env(DEBUGINFOD_URLS=url))
+        with pytest.raises(TimeoutError):
+            server.accept()
