@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""explain on damaged, foreign and very large files: one clear error, what was understood until there, and
+constant memory.
+
+UNSTALL_TEST_LARGE=1 reads a gigabyte instead of a hundred megabytes.
+"""
+
+import gzip
+import json
+import os
+import random
+import re
+import struct
+import subprocess
+
+import pytest
+from captures import Capture, Dialog
+
+from harness import COMMAND, bare_env, unstall
+
+MEGABYTES = 1000 if os.environ.get("UNSTALL_TEST_LARGE") == "1" else 100
+MOST_MEMORY_KB = 64 * 1024
+
+
+def stalling(count=20):
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    for i in range(count):
+        dialog.stall(1 + i * 0.1)
+    return capture
+
+
+GOOD = stalling().pcap()
+NOISE = random.Random(4).randbytes(20000)
+
+# the file, what the one line on stderr says
+REFUSED = {
+    "empty": (b"", "is empty"),
+    "one byte": (b"\xa1", "neither a capture"),
+    "noise": (NOISE, "neither a capture"),
+    "zeros": (bytes(100000), "neither a capture"),
+    "text": (b"Dear Sir or Madam,\n" * 100, "neither a capture"),
+    "a magic number alone": (GOOD[:4], "no capture that libpcap can read"),
+    "half a header": (GOOD[:15], "no capture that libpcap can read"),
+    "a version of the future": (GOOD[:4] + struct.pack("<HH", 9, 9) + GOOD[8:],
+                                "no capture that libpcap can read"),
+    "noise behind a magic number": (GOOD[:4] + NOISE, "no capture that libpcap can read"),
+    "an unknown link type": (GOOD[:20] + struct.pack("<I", 127) + GOOD[24:],
+                             "link type IEEE802_11_RADIO (127): not known here"),
+    "half a pcapng": (b"\x0a\x0d\x0d\x0a\x1c\0\0\0", "no capture that libpcap can read"),
+    "gzip": (gzip.compress(GOOD), "zcat"),
+}
+
+
+def one_error(done, name):
+    """The only line on stderr."""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"unstall explain: {name}: ")
+    assert done.returncode == 125
+    return line
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_capture_and_no_log_is_refused_in_one_line(tmp_path, name):
+    data, reason = REFUSED[name]
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    done = unstall("explain", path)
+    assert reason in one_error(done, path)
+    assert done.stdout == ""
+
+
+def test_what_cannot_be_opened_or_read(tmp_path):
+    assert "No such file or directory" in one_error(unstall("explain", tmp_path / "x"), tmp_path / "x")
+    assert "Is a directory" in one_error(unstall("explain", tmp_path), tmp_path)
+    assert "no file" in unstall("explain").stderr
+
+
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_a_truncated_capture_tells_what_came_before(tmp_path, form):
+    """A full disk, a killed tcpdump."""
+    capture = stalling()
+    data = capture.pcap() if form == "pcap" else capture.pcapng()
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(data[:-30])
+    done = unstall("explain", path)
+    packets = len(capture.packets) - 1
+    assert f"damaged after packet {packets}" in one_error(done, path)
+    assert "20 stalls" in done.stdout
+
+
+def test_any_truncation_and_any_damage_ends_well(tmp_path):
+    """No crash, no hang; an error where something is missing, and never more stalls than there are."""
+    dice = random.Random(6)
+    path = tmp_path / "file"
+    for _ in range(150):
+        data = bytearray(GOOD)
+        if dice.random() < 0.5:
+            del data[dice.randrange(len(data)):]
+        for _ in range(dice.randrange(6)):
+            if data:
+                data[dice.randrange(len(data))] = dice.randrange(256)
+        path.write_bytes(data)
+        done = unstall("explain", "--json", path)
+        assert done.returncode in (0, 125)
+        (found,) = json.loads(done.stdout)
+        assert found["stalls"] <= 20
+        assert bool(found["error"]) == (done.returncode == 125)
+
+
+def test_packets_of_nonsense(tmp_path):
+    """Headers of pcap, noise within."""
+    dice = random.Random(9)
+    data = [GOOD[:24]]
+    for _ in range(3000):
+        frame = bytearray(dice.randbytes(dice.randrange(120)))
+        if len(frame) > 24 and dice.random() < 0.9:
+            frame[12:15] = dice.choice([b"\x08\x00\x45", b"\x86\xdd\x60", b"\x81\x00\x00", b"\x88\x47\x00"])
+            frame[23] = 6
+        data.append(struct.pack("<IIII", dice.randrange(2**32), dice.randrange(2**32), len(frame),
+                                dice.choice([len(frame), 0, 1500, 2**31])) + frame)
+    path = tmp_path / "file"
+    path.write_bytes(b"".join(data))
+    done = unstall("explain", "--json", path, check=True)
+    assert json.loads(done.stdout)[0]["stalls"] == 0
+
+
+# ---- size
+
+def peak_of(feed, *words):
+    """Runs explain on a pipe that feed(file) fills; the JSON and the peak of its memory in kB."""
+    with subprocess.Popen([COMMAND, "explain", "--json", *words, "-"], env=bare_env(),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        feed(process.stdin)
+        process.stdin.flush()
+        # It is alive: its input has not ended yet, but all is read, but for what is in the pipe.
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
+            peak = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
+        process.stdin.close()
+        (found,) = json.loads(process.stdout.read())
+        assert process.wait(60) == 0
+    return found, peak
+
+
+def moved(records, client):
+    """The same packets of another client: its number takes the place of 192.0.2.1."""
+    address = struct.pack("!I", 0x0a000000 + client)
+    return b"".join(record.replace(b"\xc0\x00\x02\x01", address) for record in records)
+
+
+def records_of(capture):
+    data, at, records = capture.pcap(), 24, []
+    while at < len(data):
+        size = struct.unpack("<I", data[at + 8:at + 12])[0]
+        records.append(data[at:at + 16 + size])
+        at += 16 + size
+    return records
+
+
+def test_a_large_capture_in_constant_memory():
+    """Twenty stalls and bulk, again and again, each time from another client."""
+    capture = stalling()
+    dialog = Dialog(capture, ports=(41000, 81))
+    dialog.handshake(3)
+    for i in range(700):
+        dialog.data(4 + i * 0.001, "s", 1448)
+    records = records_of(capture)
+    rounds = MEGABYTES * 10**6 // sum(map(len, records))
+
+    def feed(file):
+        file.write(GOOD[:24])
+        for i in range(rounds):
+            file.write(moved(records, i))
+    found, peak = peak_of(feed)
+    assert (found["connections"], found["stalls"]) == (2 * rounds, 20 * rounds)
+    assert found["packets"] == rounds * len(records)
+    assert peak < MOST_MEMORY_KB
+
+
+def test_a_flood_of_connections_in_constant_memory():
+    """Each is another one, and stalls."""
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    dialog.stall(0.1)
+    records = records_of(capture)
+    flood = MEGABYTES * 1000
+
+    def feed(file):
+        file.write(GOOD[:24])
+        for i in range(flood):
+            file.write(moved(records, i))
+    found, peak = peak_of(feed)
+    assert (found["connections"], found["stalls"]) == (flood, flood)
+    assert peak < MOST_MEMORY_KB
+    assert any("connections at a time" in note for note in found["notes"])
+
+
+def test_a_large_log_in_constant_memory():
+    """Ever new processes with ever new connections, and lines of 100 kB."""
+    def feed(file):
+        written = i = 0
+        while written < MEGABYTES * 500_000:
+            pid = i + 2
+            lines = [f"1 12:00:{i % 60:02}.000000 clone(child_stack=NULL, flags=SIGCHLD) = {pid} <0.000010>"]
+            for fd in range(3, 40):
+                lines.append(f"{pid} 12:00:{i % 60:02}.000100 socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = {fd} "
+                             f"<0.000010>")
+            lines.append(f'{pid} 12:00:{i % 60:02}.000200 write(3, "{"x" * 100000}", 100000) = 100000')
+            data = ("\n".join(lines) + "\n").encode()
+            file.write(data)
+            written += len(data)
+            i += 1
+    found, peak = peak_of(feed)
+    assert found["stalls"] == 0
+    assert peak < MOST_MEMORY_KB

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: MIT
+"""explain on logs of strace written by hand: what a log can show, and what it must not be taken to show."""
+
+import json
+import random
+
+import pytest
+
+from harness import unstall
+
+
+class Log:
+    """Lines of a log; times in milliseconds since its beginning."""
+
+    def __init__(self, begin=12 * 3600_000, form="-o"):
+        self.lines, self.begin, self.form = [], begin, form
+
+    def line(self, time, text, *, pid=100, took=None):
+        ms = (self.begin + time) % (24 * 3600_000)
+        clock = f"{int(ms // 3600_000):02}:{int(ms // 60_000) % 60:02}:{ms / 1000 % 60:09.6f}"
+        front = {"-o": f"{pid} ", "-f": f"[pid {pid}] ", "one": ""}[self.form]
+        self.lines.append(f"{front}{clock} {text}" + (f" <{took / 1000:.6f}>" if took is not None else ""))
+
+    def connected(self, time=0, *, pid=100, fd=3, port=80, host="192.0.2.2"):
+        self.line(time, f"socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = {fd}", pid=pid, took=0.01)
+        self.line(time + 0.1, f'connect({fd}, {{sa_family=AF_INET, sin_port=htons({port}), '
+                  f'sin_addr=inet_addr("{host}")}}, 16) = 0', pid=pid, took=0.2)
+
+    def write(self, time, size=100, *, fd=3, pid=100):
+        self.line(time, f'write({fd}, "{"x" * 32}"..., {size}) = {size}', pid=pid, took=0.02)
+
+    def read(self, time, took, *, fd=3, pid=100):
+        self.line(time, f'read({fd}, "HTTP/1.1 200 OK"..., 4096) = 200', pid=pid, took=took)
+
+    def exchange(self, time, wait, *, sizes=(200, 100), **where):
+        for i, size in enumerate(sizes):
+            self.write(time + i * 0.1, size, **where)
+        self.read(time + 0.1 * len(sizes), wait, **where)
+
+    def text(self):
+        return "\n".join(self.lines) + "\n"
+
+
+def explained(tmp_path, text):
+    """The JSON object; text may be bytes."""
+    path = tmp_path / "strace.log"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    done = unstall("explain", "--json", path)
+    (result,) = json.loads(done.stdout)
+    assert done.returncode == (125 if result["error"] else 0)
+    return result
+
+
+def stalling(count=20, **form):
+    log = Log(**form)
+    log.connected()
+    log.exchange(1, 0.5)
+    for i in range(count):
+        log.exchange(100 + i * 100, 40 + i % 8)
+    return log
+
+
+@pytest.mark.parametrize("form", ["-o", "-f", "one"])
+def test_writes_a_read_and_the_wait(tmp_path, form):
+    found = explained(tmp_path, stalling(form=form).text())
+    assert (found["verdict"], found["stalls"], found["connections"]) == ("likely", 20, 1)
+    (writer,) = found["writers"]
+    assert writer["service"] == "192.0.2.2:80"
+    assert 40 <= writer["least_ms"] <= writer["median_ms"] <= writer["most_ms"] <= 48
+
+
+def test_midnight(tmp_path):
+    found = explained(tmp_path, stalling(begin=24 * 3600_000 - 1000).text())
+    assert found["stalls"] == 20
+    assert found["duration_ms"] < 10_000
+
+
+def test_a_call_that_others_interrupt(tmp_path):
+    """<unfinished ...> and resumed, with the lines of another thread in between; a reader of its own."""
+    log = Log()
+    log.connected()
+    log.line(0.5, "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 101", took=0.1)
+    for i in range(20):
+        at = 1 + i * 100
+        wait = 0.5 if i == 0 else 42
+        log.line(at, "recvfrom(3,  <unfinished ...>", pid=101)
+        log.line(at + 1, "write(3,  <unfinished ...>")
+        log.line(at + 1.05, "futex(0x7f, FUTEX_WAIT, 2, NULL <unfinished ...>", pid=102)
+        log.line(at + 1.1, '<... write resumed>"aaaa"..., 200) = 200', took=0.1)
+        log.line(at + 1.2, 'write(3, "bbbb"..., 100) = 100', took=0.1)
+        log.line(at + 1.3, "futex(0x7f, FUTEX_WAIT, 2, NULL <unfinished ...>")
+        log.line(at + 1.2 + wait, '<... recvfrom resumed>"ok"..., 4096, 0, NULL, NULL) = 200', pid=101,
+                 took=wait + 1.2)
+        log.line(at + 1.3 + wait, "<... futex resumed>) = 0", took=wait)
+    found = explained(tmp_path, log.text())
+    assert found["stalls"] == 19, found
+
+
+def test_poll_waits_and_the_read_does_not(tmp_path):
+    log = Log()
+    log.connected()
+    for i in range(20):
+        at = 1 + i * 100
+        log.write(at, 200)
+        log.write(at + 0.1, 100)
+        log.line(at + 0.2, "poll([{fd=3, events=POLLIN}], 1, 5000) = 1 ([{fd=3, revents=POLLIN}])",
+                 took=0.4 if i == 0 else 43)
+        log.read(at + (0.7 if i == 0 else 43.3), 0.01)
+    assert explained(tmp_path, log.text())["stalls"] == 19
+
+
+def test_a_dup_and_a_forked_child_are_the_same_connection(tmp_path):
+    log = Log()
+    log.connected()
+    log.line(0.4, "dup(3) = 4", took=0.01)
+    log.line(0.5, "clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD) = 200", took=0.1)
+    log.exchange(1, 0.5, pid=200)
+    for i in range(20):
+        at = 10 + i * 100
+        log.write(at, 200, fd=4, pid=200)
+        log.write(at + 0.1, 100, fd=3, pid=200)
+        log.read(at + 0.2, 43, fd=3, pid=200)
+    assert explained(tmp_path, log.text())["stalls"] == 20
+
+
+# ---- what is no stall
+
+def with_option(text):
+    """The option right after connect."""
+    def build(log):
+        log.connected()
+        log.line(0.5, f"setsockopt(3, {text}) = 0", took=0.01)
+        for i in range(20):
+            log.exchange(1 + i * 100, 43)
+    return build
+
+
+def in_one_write(log):
+    log.connected()
+    for i in range(20):
+        log.exchange(1 + i * 100, 43, sizes=(300,))
+
+
+def under_msg_more(log):
+    log.connected()
+    for i in range(20):
+        at = 1 + i * 100
+        log.line(at, 'sendto(3, "x"..., 200, MSG_MORE, NULL, 0) = 200', took=0.01)
+        log.line(at + 0.1, 'sendto(3, "x"..., 100, 0, NULL, 0) = 100', took=0.01)
+        log.read(at + 0.2, 43)
+
+
+def under_a_cork(log):
+    log.connected()
+    for i in range(20):
+        at = 1 + i * 100
+        log.line(at, "setsockopt(3, SOL_TCP, TCP_CORK, [1], 4) = 0", took=0.01)
+        log.write(at + 0.1, 200)
+        log.write(at + 0.2, 100)
+        log.line(at + 0.3, "setsockopt(3, SOL_TCP, TCP_CORK, [0], 4) = 0", took=0.01)
+        log.read(at + 0.4, 43)
+
+
+def large_body(log):
+    """A full segment behind the header makes the peer acknowledge at once."""
+    log.connected()
+    for i in range(20):
+        log.exchange(1 + i * 100, 43, sizes=(200, 3000))
+
+
+def slow_for_whole_messages_too(log):
+    log.connected()
+    for i in range(40):
+        log.exchange(1 + i * 100, 44, sizes=(200, 100) if i % 2 else (300,))
+
+
+def slow_from_the_first(log):
+    """One connection an exchange, each in pieces, each 44 ms: it cannot be told."""
+    for i in range(20):
+        log.connected(i * 100)
+        log.exchange(1 + i * 100, 44)
+        log.line(60 + i * 100, "close(3) = 0", took=0.01)
+
+
+def any_time(log):
+    dice = random.Random(3)
+    log.connected()
+    log.exchange(1, 0.5)
+    for i in range(300):
+        log.exchange(100 + i * 300, dice.uniform(2, 200))
+
+
+def computing(log):
+    """The program itself takes 43 ms before it reads what is there."""
+    log.connected()
+    for i in range(20):
+        at = 1 + i * 100
+        log.write(at, 200)
+        log.write(at + 0.1, 100)
+        log.line(at + 20, "getpid() = 100", took=0.001)
+        log.read(at + 43, 0.01)
+
+
+def sleeping(log):
+    log.connected()
+    for i in range(20):
+        at = 1 + i * 100
+        log.write(at, 200)
+        log.write(at + 0.1, 100)
+        log.line(at + 0.2, "nanosleep({tv_sec=0, tv_nsec=43000000}, NULL) = 0", took=43)
+        log.read(at + 43.5, 0.01)
+
+
+def on_a_pipe(log):
+    log.line(0, "pipe2([3, 4], O_CLOEXEC) = 0", took=0.01)
+    for i in range(20):
+        log.write(1 + i * 100, 200, fd=4)
+        log.write(1.1 + i * 100, 100, fd=4)
+        log.read(1.2 + i * 100, 43)
+
+
+def on_a_unix_socket(log):
+    log.line(0, "socket(AF_UNIX, SOCK_STREAM, 0) = 3", took=0.01)
+    log.line(0.1, 'connect(3, {sa_family=AF_UNIX, sun_path="/run/x"}, 110) = 0', took=0.01)
+    for i in range(20):
+        log.exchange(1 + i * 100, 43)
+
+
+def datagrams(log):
+    log.line(0, "socket(AF_INET, SOCK_DGRAM, IPPROTO_IP) = 3", took=0.01)
+    for i in range(20):
+        log.exchange(1 + i * 100, 43)
+
+
+def a_file_under_the_same_number(log):
+    log.connected()
+    log.line(0.5, "close(3) = 0", took=0.01)
+    log.line(0.6, 'openat(AT_FDCWD, "/dev/ttyS0", O_RDWR) = 3', took=0.01)
+    for i in range(20):
+        log.exchange(1 + i * 100, 43)
+
+
+def a_terminal(log):
+    log.lines.append("")
+    for i in range(20):
+        log.exchange(1 + i * 100, 43, fd=1)
+
+
+NO_STALL = [with_option("SOL_TCP, TCP_NODELAY, [1], 4"), with_option("IPPROTO_TCP, TCP_NODELAY, [1], 4"),
+            in_one_write, under_msg_more, under_a_cork, large_body, slow_for_whole_messages_too,
+            slow_from_the_first, any_time, computing, sleeping, on_a_pipe, on_a_unix_socket, datagrams,
+            a_file_under_the_same_number, a_terminal]
+
+
+@pytest.mark.parametrize("build", NO_STALL, ids=lambda build: build.__name__)
+def test_nothing_is_claimed_where_nothing_is(tmp_path, build):
+    log = Log()
+    build(log)
+    found = explained(tmp_path, log.text())
+    assert (found["stalls"], found["writers"], found["error"]) == (0, [], None), found
+
+
+def test_what_cannot_be_told_is_said(tmp_path):
+    log = Log()
+    slow_from_the_first(log)
+    found = explained(tmp_path, log.text())
+    assert any("slow by itself" in note and "capture can tell" in note for note in found["notes"]) or \
+        found["notes"] == []
+
+
+def test_nagle_switched_on_again_stalls(tmp_path):
+    """TCP_NODELAY=0 as the last word."""
+    log = Log()
+    log.connected()
+    log.line(0.5, "setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0", took=0.01)
+    log.line(0.6, "setsockopt(3, SOL_TCP, TCP_NODELAY, [0], 4) = 0", took=0.01)
+    log.exchange(1, 0.5)
+    for i in range(20):
+        log.exchange(100 + i * 100, 43)
+    assert explained(tmp_path, log.text())["stalls"] == 20
+
+
+def test_an_accepted_connection_has_its_listeners_option(tmp_path):
+    for nodelay, stalls in ((0, 20), (1, 0)):
+        log = Log()
+        log.line(0, "socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = 3", took=0.01)
+        log.line(0.1, f"setsockopt(3, SOL_TCP, TCP_NODELAY, [{nodelay}], 4) = 0", took=0.01)
+        log.line(0.2, 'bind(3, {sa_family=AF_INET, sin_port=htons(8080), sin_addr=inet_addr("0.0.0.0")}, 16)'
+                 ' = 0', took=0.01)
+        log.line(1, 'accept4(3, {sa_family=AF_INET, sin_port=htons(40000), '
+                 'sin_addr=inet_addr("192.0.2.9")}, [16], SOCK_CLOEXEC) = 5', took=1)
+        log.read(2, 0.01, fd=5)
+        log.exchange(3, 0.5, fd=5)
+        for i in range(20):
+            log.exchange(100 + i * 100, 44, fd=5)
+        found = explained(tmp_path, log.text())
+        assert found["stalls"] == stalls
+        if stalls:
+            (writer,) = found["writers"]
+            assert (writer["side"], writer["service"], writer["bound"]) == ("server", "0.0.0.0:8080", True)
+
+
+def test_decorated_descriptors_tell_of_connections_made_before(tmp_path):
+    log = Log()
+    for i in range(20):
+        at = 1 + i * 100
+        fd = "7<TCP:[10.0.0.1:5000->10.0.0.2:80]>"
+        log.write(at, 200, fd=fd)
+        log.write(at + 0.1, 100, fd=fd)
+        log.read(at + 0.2, 43, fd=fd)
+    found = explained(tmp_path, log.text())
+    (writer,) = found["writers"]
+    assert (writer["service"], writer["stalls"], writer["side"]) == ("10.0.0.2:80", 20, "client")
+    assert "nothing to compare with" in writer["evidence"]
+
+
+def test_data_that_looks_like_the_end_of_a_call(tmp_path):
+    log = Log()
+    log.connected()
+    log.exchange(1, 0.5)
+    for i in range(20):
+        at = 100 + i * 100
+        log.line(at, 'write(3, "x) = 9 <0.000001> = -1 E <unfinished ...>", 200) = 200', took=0.01)
+        log.line(at + 0.1, 'sendto(3, "MSG_MORE sa_family=", 100, 0, NULL, 0) = 100', took=0.01)
+        log.read(at + 0.2, 43)
+    assert explained(tmp_path, log.text())["stalls"] == 20
+
+
+def test_lines_without_end(tmp_path):
+    """strace -s 1000000: the head and the tail of a line are enough."""
+    log = Log()
+    log.connected()
+    log.exchange(1, 0.5)
+    for i in range(20):
+        at = 100 + i * 100
+        log.line(at, f'write(3, "{"x" * 200_000}", 200) = 200', took=0.01)
+        log.write(at + 0.1, 100)
+        log.read(at + 0.2, 43)
+    assert explained(tmp_path, log.text())["stalls"] == 20
+
+
+def test_noise_between_the_lines(tmp_path):
+    """Binary bytes, stack traces, signals, strace's own words: what can be understood counts."""
+    dice = random.Random(1)
+    noise = [bytes(dice.randrange(256) for _ in range(dice.randrange(200))).replace(b"\n", b"")
+             for _ in range(50)]
+    noise += [b" > /lib/x86_64-linux-gnu/libc.so.6(__write+0x14) [0xf7a90]", b"strace: Process 9 attached",
+              b"100 12:00:00.000100 --- SIGCHLD {si_signo=SIGCHLD} ---", b"100 12:00:00 = = = ("]
+    lines = []
+    for line in stalling().lines:
+        lines += [dice.choice(noise), line.encode()]
+    found = explained(tmp_path, b"\n".join(lines))
+    assert found["stalls"] == 20
+
+
+@pytest.mark.parametrize("strip, reason", [
+    (13, "without times"), (None, "with whole seconds only")])
+def test_a_log_without_usable_times_says_how_to_record_one(tmp_path, strip, reason):
+    lines = stalling().lines
+    if strip:
+        lines = [line[:4] + line[20:] for line in lines]
+    else:
+        lines = [line[:12] + line[19:] for line in lines]
+    found = explained(tmp_path, "\n".join(lines))
+    assert reason in found["error"]
+    assert "strace -f -tt -T -yy" in found["error"]
+
+
+def test_many_processes_and_descriptors_stay_in_bounds(tmp_path):
+    """More than the tables hold: the newest are known."""
+    log = Log()
+    for pid in range(1000, 4000):
+        log.line(pid, f"clone(child_stack=NULL, flags=SIGCHLD) = {pid}", took=0.01)
+        for fd in range(3, 7):
+            log.line(pid + 0.1, f"socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = {fd}", pid=pid, took=0.01)
+    log.begin += 5_000
+    log.lines += stalling(begin=log.begin).lines
+    assert explained(tmp_path, log.text())["stalls"] == 20
