@@ -44,6 +44,7 @@ static void look(struct conn *c, int fd) {
     if (kernel->segments(fd, &e->first_look) != 0)
         return;
     add(e, COUNT_SUSPECTS, 1);
+    e->bytes_at_look = c->counts.bytes;
     e->suspect = proof_held(&e->first_look);
     e->look_next = e->suspect ? e->look_at : 0;
 }
@@ -55,8 +56,9 @@ static void settle(struct conn *c, int fd) {
     e->times.looked = clock_now();
     if (config()->quiet || kernel->segments(fd, &now) != 0)
         return;
-    struct proof proof =
-        proof_of(&e->first_look, &now, &e->times, c->policy.message_bytes, c->mptcp);
+    struct proof_facts facts = {c->policy.message_bytes, c->counts.bytes - e->bytes_at_look,
+                                c->mptcp};
+    struct proof proof = proof_of(&e->first_look, &now, &e->times, &facts);
     switch (proof.kind) {
     case PROOF_NONE: return;
     case PROOF_SUSPECTED: add(e, COUNT_STALLS_SUSPECTED, 1); return;

@@ -53,6 +53,7 @@ struct evidence {
     uint64_t told_found[EVIDENCE_COUNTERS]; /* what of it is in the segment already (tally.c) */
     struct kernel_segments first_look;      /* at TCP_INFO, after the suspect write */
     struct proof_times times;
+    uint64_t bytes_at_look;
     bool suspect;         /* bytes were held when it was looked; the stall is not settled yet */
     bool looked;          /* TCP_INFO was asked in this message */
     bool cured;           /* this message was counted as cured */

@@ -23,12 +23,21 @@ static uint64_t paced_ns(const struct kernel_segments *a, const struct kernel_se
     return rate ? bytes * UINT64_C(1000000000) / rate : 0;
 }
 
+/* Bytes were written that we did not see: when, nobody knows. */
+static bool written_unseen(const struct kernel_segments *first,
+                           const struct kernel_segments *second, uint64_t written) {
+    uint64_t before = first->bytes_sent + first->bytes_queued;
+    return second->bytes_sent + second->bytes_queued != before + written;
+}
+
 struct proof proof_of(const struct kernel_segments *first, const struct kernel_segments *second,
-                      const struct proof_times *times, uint64_t bytes, bool doubted) {
+                      const struct proof_times *times, const struct proof_facts *facts) {
     uint32_t left = second->segments_out - first->segments_out;
     bool exact = left <= 1;
     if (left == 0 && second->bytes_queued == 0)
         return (struct proof){PROOF_NONE, 0}; /* gone with the connection */
+    if (!exact && written_unseen(first, second, facts->written))
+        return (struct proof){PROOF_NONE, 0};
     /* left == 0: still held, until now at least */
     uint64_t until = left == 0 ? times->looked : release(second, times);
     uint64_t longest = until - times->written;
@@ -36,8 +45,8 @@ struct proof proof_of(const struct kernel_segments *first, const struct kernel_s
     uint64_t held = exact ? longest : surely;
     if (held < PROOF_LEAST_NS + second->rtt_least_us * UINT64_C(1000))
         return (struct proof){PROOF_NONE, 0};
-    if (doubted || second->retransmissions != first->retransmissions ||
-        paced_ns(first, second, bytes) > held / PROOF_PACING_SHARE)
+    if (facts->mptcp || second->retransmissions != first->retransmissions ||
+        paced_ns(first, second, facts->bytes) > held / PROOF_PACING_SHARE)
         return (struct proof){PROOF_SUSPECTED, longest};
     return (struct proof){exact ? PROOF_PROVED : PROOF_BOUND, longest};
 }

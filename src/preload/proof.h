@@ -50,9 +50,14 @@ struct proof {
     uint64_t ns;
 };
 
-/* `bytes`: those of the message; `doubted`: what these numbers say is not about
- * one TCP connection (MPTCP). */
+/* What else is known of the message. */
+struct proof_facts {
+    uint64_t bytes;   /* of the message, up to the second look */
+    uint64_t written; /* of them those that we saw written between the two looks */
+    bool mptcp;       /* what the numbers say is not about one TCP connection */
+};
+
 struct proof proof_of(const struct kernel_segments *first, const struct kernel_segments *second,
-                      const struct proof_times *times, uint64_t bytes, bool doubted);
+                      const struct proof_times *times, const struct proof_facts *facts);
 
 #endif

@@ -40,6 +40,7 @@ bool shim_bulk_begins(int fd, struct conn **found) {
         STORE(&c->held, true);
         ticker_watch(c);
     }
+    evidence_writes(c);
     conn_unlock(c);
     *found = c;
     return true;

@@ -79,11 +79,11 @@ static const struct {
     uint32_t again; /* retransmissions since */
     uint64_t rate;
     uint32_t rtt_us;
-    bool doubted;
+    bool mptcp;
     enum proof_kind kind;
     uint64_t ms;
 } rows[] = {
-    /* name; waited, last, ago, segments, queued, again, rate, rtt, doubted; verdict */
+    /* name; waited, last, ago, segments, queued, again, rate, rtt, mptcp; verdict */
     {"a client, as recorded", 44, 0, 0, 1, 0, 0, FAST, 5, false, PROOF_PROVED, 44},
     {"the server thought for 24 ms", 68, 0, 24, 1, 0, 0, FAST, 5, false, PROOF_PROVED, 44},
     {"a server, the next request after 30 ms", 72, 0, 28, 1, 0, 0, FAST, 9, false, PROOF_PROVED,
@@ -123,12 +123,32 @@ Test(proof, second_look) {
         first.pacing_rate = row->rate;
         second.pacing_rate = FAST;
         second.segments_out += row->segments;
-        second.bytes_queued = row->queued;
         second.retransmissions = row->again;
         second.last_sent_ms = row->ago;
         second.rtt_least_us = row->rtt_us;
-        struct proof proof = proof_of(&first, &second, &times, 300, row->doubted);
+        uint64_t left = row->segments ? 100 : 0, later = row->last_written ? 200 : 0;
+        second.bytes_sent += left + later;
+        second.bytes_queued = row->queued;
+        struct proof_facts facts = {300, later, row->mptcp};
+        struct proof proof = proof_of(&first, &second, &times, &facts);
         EXPECT_INT(row->name, proof.kind, row->kind);
         EXPECT_INT(row->name, proof.ns, row->ms * MS);
     }
+}
+
+/* Something else writes there too: when it did is not known, so nothing is claimed, unless one
+ * segment is all that has left. */
+Test(proof, writes_that_were_not_seen) {
+    struct kernel_segments second = recorded_first;
+    struct proof_times times = {1000 * MS, 1000 * MS, 1060 * MS};
+    struct proof_facts facts = {300, 0, false};
+    second.bytes_queued = 0;
+    second.bytes_sent += 150;
+    second.segments_out += 2;
+    EXPECT_INT("two segments", proof_of(&recorded_first, &second, &times, &facts).kind, PROOF_NONE);
+    second.segments_out -= 1;
+    EXPECT_INT("one", proof_of(&recorded_first, &second, &times, &facts).kind, PROOF_PROVED);
+    facts.written = 50;
+    second.segments_out += 1;
+    EXPECT_INT("seen", proof_of(&recorded_first, &second, &times, &facts).kind, PROOF_BOUND);
 }

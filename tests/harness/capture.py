@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""What went over loopback, seen from outside: tcpdump, and the stalls in what it wrote."""
+
+import contextlib
+import os
+import re
+import signal
+import struct
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+from .library import skip
+
+_ETHERNET, _HEADER, _RECORD = 14, 24, 16
+
+
+@dataclass
+class Packet:
+    """One TCP segment over IPv4: when it was seen (ns), from and to which port, its payload's length."""
+    when: int
+    source: int
+    target: int
+    payload: int
+
+
+@dataclass
+class Capture:
+    """The packets of a capture, once it has ended."""
+    packets: list
+
+    def stalls(self, least_ms=20):
+        """The gaps (ns) in which one side's next data waited for the other's bare acknowledgement."""
+        found, last = [], {}
+        for packet in self.packets:
+            way, back = (packet.source, packet.target), (packet.target, packet.source)
+            if packet.payload == 0:
+                if back in last:
+                    last[back] = (last[back][0], packet.when)
+                continue
+            data, acknowledged = last.get(way, (None, None))
+            if data and acknowledged and packet.when - data >= least_ms * 1e6 \
+                    and acknowledged > data and packet.when - acknowledged < 5e6:
+                found.append(packet.when - data)
+            last[way] = (packet.when, None)
+            last.pop(back, None)  # the other side's next data begins a message of its own
+        return found
+
+
+def _packets(data):
+    magic, = struct.unpack("=I", data[:4])
+    assert magic in (0xA1B2C3D4, 0xA1B23C4D), hex(magic)
+    unit = 1 if magic == 0xA1B23C4D else 1000
+    at = _HEADER
+    while at + _RECORD <= len(data):
+        seconds, part, length, _ = struct.unpack("=IIII", data[at:at + _RECORD])
+        frame = data[at + _RECORD:at + _RECORD + length]
+        at += _RECORD + length
+        packet = frame[_ETHERNET:]
+        if len(packet) < 40 or packet[0] >> 4 != 4 or packet[9] != 6:
+            continue
+        header, total = (packet[0] & 15) * 4, struct.unpack(">H", packet[2:4])[0]
+        source, target = struct.unpack(">HH", packet[header:header + 4])
+        payload = total - header - (packet[header + 12] >> 4) * 4
+        yield Packet(seconds * 10**9 + part * unit, source, target, payload)
+
+
+@contextlib.contextmanager
+def captured(port):
+    """Capture loopback's traffic of `port`; gives a Capture that is filled when the context ends."""
+    if os.geteuid() != 0:
+        skip("only root may capture packets")
+    capture = Capture([])
+    with tempfile.NamedTemporaryFile(prefix="unstall-capture-") as file:
+        with subprocess.Popen(
+                ["tcpdump", "-i", "lo", "-Z", "root", "-B", "4096", "-s", "128", "--immediate-mode",
+                 "-U", "-w", file.name, f"tcp and port {port}"],
+                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as tcpdump:
+            try:
+                while not re.search("listening on", line := tcpdump.stderr.readline()):
+                    assert line, "tcpdump has ended"
+                yield capture
+            finally:
+                tcpdump.send_signal(signal.SIGINT)
+                tcpdump.communicate(timeout=20)
+        with open(file.name, "rb") as written:
+            capture.packets = list(_packets(written.read()))

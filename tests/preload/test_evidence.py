@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""Stalls that observe proves, against what tcpdump saw of the same run; and none where there is none."""
+
+import socket
+import time
+
+import pytest
+
+from harness import (AnsweringPeer, PAUSE, REQUEST, mode_env, preload_env, program, read_reports,
+                     report_pattern, request_all, run, run_client, run_strace, started_server)
+from harness.capture import captured
+
+COUNT = 30
+JIFFY_NS = 10_000_000  # HZ=100, the longest there is
+
+
+def report_of(folder):
+    """The one report of the program under test."""
+    (report,) = read_reports(folder)
+    return report
+
+
+def agrees(report, stalls, count="stalls_proved", time_lost="stall_ns"):
+    """The count within 5 %, the time within 10 % or a jiffy a stall."""
+    assert abs(report[count] - len(stalls)) <= 0.05 * len(stalls), (report, stalls)
+    assert abs(report[time_lost] - sum(stalls)) <= max(0.1 * sum(stalls), JIFFY_NS * len(stalls))
+
+
+# ---- the truth from outside ------------------------------------------------
+
+@pytest.mark.parametrize("name", ["put_write", "put_sendmsg", "many_small_writes", "reader_thread",
+                                  "body_sendfile", "between_poll", "app_nodelay_zero"])
+def test_a_clients_stalls_are_those_that_tcpdump_sees(name, tmp_path):
+    with AnsweringPeer() as peer:
+        with captured(peer.port) as capture:
+            run_client(program(name), "observe", *peer.target, COUNT, UNSTALL_REPORT=report_pattern(tmp_path))
+    stalls = capture.stalls()
+    assert len(stalls) >= COUNT - 6  # the first ones are acknowledged at once
+    agrees(report_of(tmp_path), stalls)
+
+
+def test_a_slow_answer_is_no_part_of_the_stall(tmp_path):
+    class Thinking(AnsweringPeer):
+        """Thinks for 25 ms before each answer: less than a delayed acknowledgement, or its own is sent before."""
+
+        def serve(self, connection):
+            while connection.take(self.request) is not None:
+                time.sleep(0.025)
+                connection.socket.sendall(self.reply)
+
+    with Thinking() as peer:
+        with captured(peer.port) as capture:
+            run_client(program("put_write"), "observe", *peer.target, COUNT,
+                       UNSTALL_REPORT=report_pattern(tmp_path))
+    stalls = capture.stalls()
+    assert len(stalls) >= COUNT - 6
+    agrees(report_of(tmp_path), stalls)
+    assert report_of(tmp_path)["stall_ns"] < 60e6 * len(stalls)  # 69 ms with the thinking
+
+
+@pytest.mark.parametrize("pause", [0, 0.03])
+def test_a_servers_stalls_are_known_at_the_next_request(pause, tmp_path):
+    """However long the peer thinks in between: when the last bytes left is when the held ones did."""
+    with started_server([program("server_accept")], "observe",
+                        UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
+        with captured(port) as capture:
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+                for _ in range(COUNT):
+                    sock.sendall(b"q" * REQUEST)
+                    got = 0
+                    while got < 300:
+                        got += len(sock.recv(300 - got))
+                    time.sleep(pause)
+    stalls = capture.stalls()
+    assert len(stalls) >= COUNT - 6
+    agrees(report_of(tmp_path), stalls)
+    assert report_of(tmp_path)["stalls_bound"] == 0
+
+
+def test_the_last_answer_before_a_close_counts_too(tmp_path):
+    """One answer a connection would not stall; the third one does, and nothing is read after it but the end."""
+    with started_server([program("server_accept")], "observe",
+                        UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
+        with captured(port) as capture:
+            request_all(port, 6)
+    agrees(report_of(tmp_path), capture.stalls())
+
+
+def test_nothing_is_claimed_where_something_else_writes_too(tmp_path):
+    """60 ms after the body, which was not held for long, more is written in a way that we do not see."""
+    class Quick(AnsweringPeer):
+        """Acknowledges at once."""
+
+        def serve(self, connection):
+            sock, got = connection.socket, 0
+            while True:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                piece = sock.recv(4096)
+                if not piece:
+                    return
+                got += len(piece)
+                if got % self.request == 0:
+                    sock.sendall(self.reply)
+
+    with Quick(request=350) as peer:
+        run_client(program("raw_third"), "observe", *peer.target, 20, UNSTALL_REPORT=report_pattern(tmp_path))
+    report = report_of(tmp_path)
+    assert report["suspects"] >= 15
+    assert (report["stalls_proved"], report["stalls_bound"]) == (0, 0)
+
+
+# ---- no false alarm --------------------------------------------------------
+
+MIXES = {  # exchanges; those that take long are few
+    "well-behaved": 2000, "bulk": 300, "bulk-with-tail": 300, "interactive": 2000, "slow-server": 20,
+    "nodelay": 1500, "more": 1500, "cork": 500, "acknowledged-at-once": 2000,
+    "acknowledged-at-once-slow-server": 20, "paced": 40, "paced-two-writes": 40, "cwnd-limited": 300,
+    "slow-reader": 15,
+}
+WITH_SUSPECTS = {"acknowledged-at-once", "acknowledged-at-once-slow-server", "paced-two-writes",
+                 "cwnd-limited", "slow-reader"}
+
+
+def test_there_are_ten_thousand_exchanges():
+    assert sum(MIXES.values()) >= 10000
+
+
+@pytest.mark.parametrize("mix, count", MIXES.items())
+def test_no_stall_is_claimed_where_there_is_none(mix, count, tmp_path):
+    run([program("no_stalls"), mix, count],
+        preload_env("observe", UNSTALL_REPORT=report_pattern(tmp_path)))
+    report = report_of(tmp_path)
+    assert report["messages"] >= 2 * count
+    assert (report["stalls_proved"], report["stalls_bound"], report["stall_ns"]) == (0, 0, 0)
+    assert (report["suspects"] > 0) is (mix in WITH_SUSPECTS)
+
+
+def test_under_pacing_a_stall_is_suspected_only(tmp_path):
+    """At 5000 B/s the 300 bytes take 60 ms by themselves."""
+    run([program("no_stalls"), "paced-stalling", 12],
+        preload_env("observe", UNSTALL_REPORT=report_pattern(tmp_path)))
+    report = report_of(tmp_path)
+    assert report["stalls_proved"] == 0 and report["stalls_suspected"] > 0
+
+
+# ---- what it costs ---------------------------------------------------------
+
+def infos(calls):
+    return [call for call in calls if call.has("TCP_INFO")]
+
+
+def test_a_suspect_message_costs_two_queries_and_nothing_else_costs_any():
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("put_write"), *peer.target, 12], preload_env("observe"))
+    for index in range(12):
+        calls = trace.after(index)
+        assert [call.name for call in calls if call.fd == 3 and not call.has("TCP_INFO")] == ["write", "write", "read"]
+        asked = [number for number, call in enumerate(calls) if call.has("TCP_INFO")]
+        assert len(asked) <= 2
+    stalled = trace.after(8)
+    assert [call.name for call in stalled if call.fd == 3] == ["write", "write", "getsockopt", "read", "getsockopt"]
+    # the program's own TCP_INFO (facts.segments) is made between exchanges, after PAUSE
+    assert all(not infos([call]) or call.name == "getsockopt" for call in trace.after(PAUSE))
+
+
+@pytest.mark.parametrize("name", ["one_write", "app_nodelay", "app_cork", "app_more"])
+def test_a_message_that_cannot_stall_costs_no_query(name):
+    with AnsweringPeer() as peer:
+        trace = run_strace([program(name), *peer.target, 12], preload_env("observe"))
+    for index in range(12):
+        assert infos(trace.after(index)) == []
+
+
+@pytest.mark.parametrize("mode", ["off", "nodelay", "cork", "coalesce", "auto"])
+def test_the_other_modes_ask_nothing(mode):
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("put_write"), *peer.target, 12],
+                           preload_env(mode, UNSTALL_WINDOW_US="100000"))
+    for index in (0, 3, 5, 6, 9, 10, 11):  # a push of the modes that hold may ask (dark connections)
+        assert len(infos(trace.after(index))) <= (mode in ("cork", "coalesce", "auto"))
+
+
+# ---- cured -----------------------------------------------------------------
+
+@pytest.mark.parametrize("mode, cured", [("off", 0), ("observe", 0), ("nodelay", COUNT), ("cork", COUNT),
+                                         ("coalesce", COUNT), ("auto", COUNT)])
+def test_messages_that_were_kept_from_stalling_are_counted(mode, cured, tmp_path):
+    with AnsweringPeer() as peer:
+        run_client(program("put_write"), mode, *peer.target, COUNT, UNSTALL_STATS="/dev/shm/none-such",
+                   UNSTALL_LOG=tmp_path / "log", UNSTALL_REPORT=report_pattern(tmp_path))
+    assert report_of(tmp_path)["stalls_cured"] == cured
+
+
+@pytest.mark.parametrize("name", ["one_write", "app_nodelay", "app_cork", "app_more"])
+def test_nothing_is_cured_where_nothing_was_ill(name, tmp_path):
+    with AnsweringPeer() as peer:
+        run_client(program(name), "auto", *peer.target, COUNT, UNSTALL_STATS="/dev/shm/none-such",
+                   UNSTALL_LOG=tmp_path / "log", UNSTALL_REPORT=report_pattern(tmp_path))
+    assert report_of(tmp_path)["stalls_cured"] == 0
+
+
+def test_bare_is_as_slow_as_observe(tmp_path):
+    """The stall that observe proves is there without us as well, and no longer than ours."""
+    with AnsweringPeer() as peer:
+        bare = run_client(program("put_write"), "bare", *peer.target, COUNT)
+        observed = run_client(program("put_write"), "observe", *peer.target, COUNT)
+    assert bare.median_ms > 5 and abs(observed.median_ms - bare.median_ms) < 20
+    assert mode_env("bare").get("LD_PRELOAD") is None
