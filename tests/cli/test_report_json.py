@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 
 import pytest
 
-from harness import AnsweringPeer, preload_env, unstall
+from harness import SOURCE_ROOT, AnsweringPeer, preload_env, unstall
 from segments import STALLING, make_segment, stats_folder
 
 TALKER = r"""
@@ -51,10 +52,22 @@ def test_a_table_comes_back(tmp_path):
     assert connection["exchange"]["steps"] == 4
 
 
+COUNTERS = re.findall(r'NAME\(\w+,\s*"(\w+)"', re.sub(r"\\\n", "", (
+    SOURCE_ROOT / "src/segment/segment.h").read_text(encoding="utf-8")))
+
+
 def test_every_counter_of_the_format_is_there(tmp_path):
+    assert len(COUNTERS) > 40
+    row = row_of(report(make_segment(tmp_path / "one.unstall", STALLING)), "destination")
+    assert [name for name in COUNTERS if not isinstance(row.get(name), int)] == []
+
+
+def test_the_manual_explains_every_counter_and_key(tmp_path):
+    manual = (SOURCE_ROOT / "docs/unstall.1.scd").read_text(encoding="utf-8").replace("\\_", "_")
+    assert [name for name in COUNTERS if f"*{name}*\n" not in manual] == []
     told = report(make_segment(tmp_path / "one.unstall", STALLING))
-    for name in ("connections", "held_writes", "pushes_application", "quickack_saved_ns", "first_write_ns"):
-        assert isinstance(row_of(told, "destination")[name], int)
+    assert [key for key in told if f"*{key}*" not in manual] == []
+    assert [key for key in told["control"] if f"*{key}*" not in manual] == []
 
 
 def test_the_processes_of_a_folder_add_up(tmp_path):

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""unstall observe: the program as it is, its exit code, and a report that nothing is left of."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, unstall
+from segments import PROGRAMS, stats_folder
+
+FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
+
+
+def left_behind():
+    return sorted(FOLDER.glob("observe-*")) if FOLDER.exists() else []
+
+
+@pytest.fixture(name="authors")
+def compiled():
+    return compile_c(PROGRAMS / "two_authors.c")
+
+
+@pytest.fixture(name="runtime")
+def runtime_folder():
+    """A XDG_RUNTIME_DIR of our own, so that what is left behind is seen."""
+    with stats_folder() as folder:
+        yield folder
+
+
+def test_a_program_is_run_and_told_about(authors, runtime):
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "--", authors, *peer.target, "10", env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    text = " ".join(done.stderr.split())
+    assert re.search(rf"{authors.name} \(pid \d+\) loses 4\d\.\d ms in [89] of 10 exchanges", text)
+    assert "send_header" in text and "send_body" in text
+    assert f"Next: unstall run --mode auto -- {authors} 127.0.0.1 {peer.port} 10" in text
+    assert list(runtime.iterdir()) == []
+
+
+def test_the_report_can_go_to_a_file(authors, runtime, tmp_path):
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "--json", "--report", tmp_path / "told", authors, *peer.target, "10",
+                       env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    told = json.loads((tmp_path / "told").read_text(encoding="utf-8"))
+    assert told["processes"][0]["mode"] == "observe"
+    row = next(row for row in told["rows"] if row["role"] == "destination")
+    assert row["exchanges"] == 10 and row["stalls_proved"] in (8, 9)
+
+
+@pytest.mark.parametrize("code", [0, 3, 125])
+def test_the_exit_code_is_the_programs(runtime, code):
+    done = unstall("observe", "sh", "-c", f"exit {code}", env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == code
+    assert done.stderr == "unstall observe: sh made no TCP connection, nor did a program that it started\n"
+    assert list(runtime.iterdir()) == []
+
+
+def test_of_a_program_that_is_not_there_nothing_is_left(runtime):
+    done = unstall("observe", "no-such-program", env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == 127
+    assert list(runtime.iterdir()) == []
+
+
+def test_several_processes_of_a_program_are_merged_and_listed(authors, runtime):
+    with AnsweringPeer() as peer:
+        words = f"{authors} {peer.address} {peer.port} 6 & {authors} {peer.address} {peer.port} 6; wait"
+        done = unstall("observe", "--", "sh", "-c", words, env=bare_env(XDG_RUNTIME_DIR=runtime), check=True)
+    text = " ".join(done.stderr.split())
+    assert len(re.findall(rf"{authors.name} \(pid \d+\), mode observe, ended", text)) == 2
+    assert re.search(rf"{authors.name} \(2 processes\) loses 4\d\.\d ms in \d+ of 12 exchanges", text)
+
+
+def test_after_the_time_the_program_is_asked_to_end(authors, runtime):
+    with AnsweringPeer() as peer:
+        words = f"{authors} {peer.address} {peer.port} 5; exec sleep 30"
+        done = unstall("observe", "--time", "2", "sh", "-c", words, env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == 128 + signal.SIGTERM
+    assert "loses" in done.stderr
+    assert list(runtime.iterdir()) == []
+
+
+def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, AnsweringPeer() as peer:
+        before = left_behind()
+        done = unstall("observe", authors, *peer.target, "5", env=bare_env(XDG_RUNTIME_DIR=folder), check=True)
+        assert "loses" in done.stderr
+        assert os.listdir(folder) == []
+        assert left_behind() == before
+
+
+TALKER = r"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print("ready", flush=True)
+while True:
+    s.send(b"a" * 200)
+    s.send(b"b" * 100)
+    n = 0
+    while n < 200:
+        n += len(s.recv(200))
+"""
+
+
+def test_a_running_process_is_watched_for_what_comes():
+    with AnsweringPeer() as peer, stats_folder() as folder:
+        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,
+                                   env=preload_env("observe", UNSTALL_STATS=folder), stdout=subprocess.PIPE)
+        try:
+            process.stdout.readline()
+            done = unstall("observe", str(process.pid), "--time", "2", "--json", check=True)
+            whole = json.loads(unstall("report", "--json", str(process.pid), check=True).stdout)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+    told = json.loads(done.stderr)
+
+    def seen(report, name):
+        return next(row for row in report["rows"] if row["role"] == "destination")[name]
+
+    assert 5 < seen(told, "exchanges") < seen(whole, "exchanges")
+    assert seen(told, "connections") == 0 and seen(whole, "connections") == 1
+    assert seen(told, "stalls_proved") <= seen(told, "exchanges") + 1
+    assert sum(count for _, count in next(row for row in told["rows"] if row["role"] == "destination")
+               ["exchange"]["buckets"]) == seen(told, "exchanges")
+
+
+def test_watching_ends_with_the_user_or_the_process():
+    with AnsweringPeer() as peer, stats_folder() as folder:
+        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,
+                                   env=preload_env("observe", UNSTALL_STATS=folder), stdout=subprocess.PIPE)
+        try:
+            process.stdout.readline()
+            for end in ("user", "process"):
+                watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
+                                           stderr=subprocess.PIPE)
+                assert watcher.stderr.readline().endswith("Ctrl-C ends it and tells\n")
+                time_for_some_exchanges()
+                if end == "user":
+                    watcher.send_signal(signal.SIGINT)
+                else:
+                    process.kill()
+                    process.wait()
+                _, told = watcher.communicate(timeout=20)
+                assert watcher.returncode == 0
+                assert "loses" in told
+                assert ("killed" if end == "process" else "running for") in told
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def time_for_some_exchanges():
+    time.sleep(0.6)
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--mode", "auto", "true"], "--mode auto: observe changes nothing; see unstall run --mode\n"),
+    (["--stats", "/x", "true"], "--stats /x: observe keeps its own statistics while it runs"),
+    (["--time", "0", "true"], "--time: '0' is no whole number from 1"),
+    ([], "no program or PID given; try --help\n"),
+    (["1", "2"], "2: one PID at a time; a program goes behind --\n"),
+    ([str(os.getpid())], "runs without the library, and it cannot be added to a running process; start the program "
+                         "with unstall observe -- PROGRAM\n"),
+])
+def test_what_cannot_be_is_refused(words, message):
+    done = unstall("observe", *words)
+    assert done.returncode == 125
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
