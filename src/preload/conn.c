@@ -104,6 +104,7 @@ void conn_repair(struct conn *c) {
     memset(&c->counts, 0, sizeof(c->counts));
     if (c->evidence)
         evidence_repair(c);
+    c->shared = true;
     c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
     c->stuck = false;
 }

@@ -133,8 +133,8 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         o.form = OUT_SENDMSG;
         o.message = (const struct msghdr *)b;
         o.flags = (int)c;
-        shim_descriptors_leave(o.message);
-        return written(&o);
+        o.raw = true;
+        return shim_write_message(&o);
     case SYS_read:
     case SYS_readv:
     case SYS_recvfrom:
@@ -155,7 +155,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_setns: process_wants_one_thread(); break;
     case SYS_execve:
     case SYS_execveat:
-        process_is_replaced();
+        process_is_replaced(NULL);
         return process_stays((int)REAL(syscall)(n, a, b, c, d, e, f));
     case SYS_prctl: return prctl((int)a, b, c, d, e);
     case SYS_io_uring_setup: {

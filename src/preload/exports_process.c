@@ -71,7 +71,7 @@ EXPORT int pclose(FILE *stream) {
 /* ---- new programs ---------------------------------------------------- */
 
 static int unstall_execve(const char *path, char *const argv[], char *const environment[]) {
-    process_is_replaced();
+    process_is_replaced(path);
     return process_stays(REAL(execve)(path, argv, environment));
 }
 
@@ -80,28 +80,28 @@ EXPORT int execve(const char *path, char *const argv[], char *const environment[
 }
 
 EXPORT int execv(const char *path, char *const argv[]) {
-    process_is_replaced();
+    process_is_replaced(path);
     return process_stays(REAL(execv)(path, argv));
 }
 
 EXPORT int execvp(const char *file, char *const argv[]) {
-    process_is_replaced();
+    process_is_replaced(NULL);
     return process_stays(REAL(execvp)(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const environment[]) {
-    process_is_replaced();
+    process_is_replaced(NULL);
     return process_stays(REAL(execvpe)(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const environment[]) {
-    process_is_replaced();
+    process_is_replaced(NULL);
     return process_stays(REAL(fexecve)(fd, argv, environment));
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[], char *const environment[],
                     int flags) {
-    process_is_replaced();
+    process_is_replaced(NULL);
     return process_stays(REAL(execveat)(directory, path, argv, environment, flags));
 }
 

@@ -48,24 +48,26 @@ WRITES ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flag
 }
 
 WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) {
-    shim_descriptors_leave(message);
     struct out o = {
         .fd = fd, .caller = CALLER, .form = OUT_SENDMSG, .message = message, .flags = flags};
-    return shim_write(&o);
+    return shim_write_message(&o);
 }
 
 WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     struct conn *c;
-    if (shim_passes(fd) && !LOAD(&hold_acted))
-        return REAL(sendmmsg)(fd, messages, count, flags);
-    for (unsigned i = 0; messages && i < count && LOAD(&hold_acted); i++)
+    bool acted = LOAD(&hold_acted);
+    for (unsigned i = 0; messages && i < count && acted; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
     if (!shim_bulk_begins(fd, &c))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
-    for (int i = 0; i < sent && c; i++)
-        moved += messages[i].msg_len;
+    for (int i = 0; i < sent; i++) {
+        if (!acted)
+            shim_descriptors_leave(&messages[i].msg_hdr);
+        if (c)
+            moved += messages[i].msg_len;
+    }
     shim_bulk_ended(c, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0, CALLER);
     return sent;
 }

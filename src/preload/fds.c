@@ -139,8 +139,10 @@ struct conn *fds_meet(int fd, bool *first) {
 void fds_share(struct conn *c, int fd) {
     if (fds_word(fd) == (uintptr_t)c)
         return; /* two threads met it together */
-    if (fds_set(fd, (uintptr_t)c))
-        STORE(&c->refs, c->refs + 1);
+    if (!fds_set(fd, (uintptr_t)c))
+        return;
+    STORE(&c->refs, c->refs + 1);
+    c->other_fd = fd;
 }
 
 void fds_leave(struct conn *c, int fd) {
@@ -148,11 +150,9 @@ void fds_leave(struct conn *c, int fd) {
     STORE(&c->refs, c->refs - 1);
     if (c->refs == 0 || c->fd != fd)
         return;
-    for (int other = 0, end = fds_high(); other < end; other++)
-        if (fds_word(other) == (uintptr_t)c) {
-            c->fd = other;
-            return;
-        }
+    c->fd = c->other_fd;
+    for (int end = fds_high(), n = 0; fds_word(c->fd) != (uintptr_t)c && n < end; n++)
+        c->fd = n;
 }
 
 void fds_release(struct conn *c) {

@@ -16,7 +16,6 @@
 #include "ticker.h"
 
 enum {
-    DOUBTS = 32,        /* late pushes made again after a fork before we trust again */
     FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
@@ -40,26 +39,23 @@ static void ask_options(struct conn *c) {
     p->unsure = false;
 }
 
-/* The number was closed behind our back and born again as another kind.  A
- * datagram that our MSG_MORE left open ends with an empty send (udp(7)). */
-static void not_tcp_after_all(struct conn *c, int fd) {
-    struct msghdr nothing = {0};
-    kernel->send(fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
-    c->policy.fallen = c->policy.dark = true;
-    c->policy.mode = MODE_OFF;
+/* The number was closed behind our back and born again as another kind. */
+static bool is_not_tcp(int error) {
+    return error == -ENOPROTOOPT || error == -EOPNOTSUPP;
 }
 
-void hold_set_nodelay(struct conn *c, int fd) {
+int hold_set_nodelay(struct conn *c, int fd) {
     struct policy *p = &c->policy;
     if (UNLIKELY(p->unsure))
         ask_options(c);
-    if (p->doubtful)
-        p->doubtful--;
     STORE(&hold_acted, true);
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (error == -ENOPROTOOPT || error == -EOPNOTSUPP)
-        not_tcp_after_all(c, fd);
+    if (is_not_tcp(error)) {
+        p->fallen = p->dark = true;
+        p->mode = MODE_OFF;
+    }
     p->nodelay = error == 0;
+    return error;
 }
 
 void hold_restore(struct conn *c) {
@@ -68,13 +64,12 @@ void hold_restore(struct conn *c) {
         return;
     kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, p->app_nodelay);
     p->nodelay = p->app_nodelay;
-    p->doubtful = 0;
 }
 
 void hold_doubt(struct conn *c) {
     c->doubt = LOAD(&doubt_epoch);
     if (c->policy.nodelay && !c->policy.app_nodelay)
-        c->policy.doubtful = DOUBTS;
+        c->policy.doubtful = true;
 }
 
 void hold_ask_facts(struct conn *c) {
@@ -114,7 +109,10 @@ void hold_push(struct conn *c, enum push_cause cause) {
         return;
     if (c->held) {
         STORE(&c->held, false);
-        hold_set_nodelay(c, c->fd);
+        if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
+            struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
+            kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
         policy_pushed(&c->policy);
         c->counts.pushes[cause]++;
         if (cause != PUSH_WINDOW && c->policy.mode == MODE_AUTO)

@@ -61,8 +61,8 @@ void hold_push_all(struct conn *c, enum push_cause cause);
 void hold_window_ends(struct conn *c);
 /* Everything of a lingering connection has left: close and release.  Unlocks. */
 void hold_linger_ends(struct conn *c);
-/* TCP_NODELAY=1 now (the late push). */
-void hold_set_nodelay(struct conn *c, int fd);
+/* TCP_NODELAY=1 now (the late push).  0 or -errno. */
+int hold_set_nodelay(struct conn *c, int fd);
 /* TCP_NODELAY as the application has it. */
 void hold_restore(struct conn *c);
 

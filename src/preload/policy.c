@@ -36,7 +36,7 @@ bool policy_may_hold(const struct policy *p, const struct policy_limits *limits)
 /* Nagle would keep a small unit back: as far as we know it is on, or another
  * process may have switched it on again. */
 static bool nagle_in_force(const struct policy *p) {
-    return !p->nodelay || p->doubtful > 0;
+    return !p->nodelay || p->doubtful;
 }
 
 /* The illness shows within a turn: what the turns looked like until now, cut at

@@ -54,7 +54,7 @@ struct policy {
     bool large : 1;         /* ... only because this message is larger than what is gathered */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
     uint16_t gather_limit;  /* most bytes gathered in a message; 0: not known yet */
-    uint8_t doubtful;       /* > 0: another process may have set TCP_NODELAY back: set it again */
+    bool doubtful;          /* another process has it and may set TCP_NODELAY back at any time */
     uint8_t window_ends;    /* holds that the window had to end, decaying */
     uint8_t goes_on;        /* messages in a row that went on after a wait that returned at once */
     bool kept_turn;         /* such a wait did not end this message's turn */

@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -187,9 +188,13 @@ static bool survives_exec(const struct conn *c) {
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-/* `here`: this image is replaced; else a child may get a copy of any descriptor. */
+/* `here`: this image is replaced; else a child may get a copy of any descriptor.  A dark
+ * connection that this program, or the parent, goes on using keeps its TCP_NODELAY: no
+ * write of it passes by us at which it could be set again. */
 static void hand_over(struct conn *c, void *here) {
     hold_push_all(c, PUSH_PROCESS);
+    if (c->policy.dark && (!*(bool *)here || c->shared))
+        return;
     if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet &&
         (!*(bool *)here || survives_exec(c)))
         hold_restore(c);
@@ -210,14 +215,16 @@ static void process_reports(bool replaced) {
     stats_process_ends(replaced);
 }
 
-void process_is_replaced(void) {
+void process_is_replaced(const char *path) {
     if (!ours()) {
         nested_process_ends();
         return;
     }
     STORE(&hold_refused, true);
     hand_all_over(true);
-    process_reports(true);
+    /* a search of PATH fails at most of its places: those are not the end */
+    if (!path || !config()->report || raw3(SYS_faccessat, AT_FDCWD, path, X_OK) == 0)
+        process_reports(true);
 }
 
 int process_stays(int result) {

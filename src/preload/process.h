@@ -20,7 +20,7 @@ void process_gets_threads(void);
  * the same call: what survives gets the application's own options back. */
 void process_runs_program(void);
 /* Before this image is replaced: also the report.  And when it was not. */
-void process_is_replaced(void);
+void process_is_replaced(const char *path);
 int process_stays(int result);
 /* Before the process ends without (or with) exit handlers. */
 void process_ends(void);

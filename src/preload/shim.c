@@ -284,26 +284,38 @@ static void leaves(int fd) {
         c->passed = true;
         __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
         STORE(&any_passed, true);
-        if (!c->cookie) /* it may come back to us under another number */
-            kernel->cookie(c->fd, &c->cookie);
     }
     conn_unlock(c);
 }
 
 void shim_descriptors_leave(const struct msghdr *message) {
-    /* where nothing was ever done there is nothing to give back, nor a reason to look
-     * into a message that the kernel may refuse (EFAULT) */
-    if (LIKELY(!LOAD(&hold_acted)))
-        return;
-    if (message && message->msg_control && message->msg_controllen && ours()) {
+    if (message && message->msg_control && message->msg_controllen && ours())
         each_passed(message, leaves);
-    }
+}
+
+ssize_t shim_write_message(const struct out *o) {
+    bool acted = LOAD(&hold_acted);
+    if (UNLIKELY(acted))
+        shim_descriptors_leave(o->message);
+    ssize_t sent = shim_write(o);
+    if (!acted && sent >= 0)
+        shim_descriptors_leave(o->message);
+    return sent;
+}
+
+/* What was passed may come back to us under another number: known by its cookie. */
+static void ask_cookie(struct conn *c, void *unused) {
+    (void)unused;
+    if (c->passed && !c->cookie)
+        kernel->cookie(c->fd, &c->cookie);
 }
 
 static void arrives(int fd) {
     fds_forget(fd);
     if (!LOAD(&any_passed))
         return;
+    if (!config()->quiet)
+        fds_each(ask_cookie, NULL);
     struct conn *c = shim_find(fd); /* while what left is still known here */
     if (c)
         conn_unlock(c);

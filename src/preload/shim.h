@@ -69,8 +69,12 @@ bool shim_bulk_begins(int fd, struct conn **c);
 void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 
-/* The descriptors that a message carries leave this process (SCM_RIGHTS). */
+/* The descriptors that a message carries leave this process (SCM_RIGHTS).  Before the
+ * send where something was ever done (there may be options to give back); else after
+ * it, for the kernel may refuse a message that we must not look into (EFAULT). */
 void shim_descriptors_leave(const struct msghdr *message);
+/* A write of the form OUT_SENDMSG, with what it may carry. */
+ssize_t shim_write_message(const struct out *o);
 void shim_descriptors_arrive(const struct msghdr *message);
 
 /* ---- reads ----------------------------------------------------------- */

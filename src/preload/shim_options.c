@@ -30,7 +30,6 @@ static void nodelay_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
     p->app_nodelay = on;
     p->nodelay = on;
-    p->doubtful = 0;
     /* TCP_NODELAY=0 is no wish for the stall (Erlang and Mono set it by default,
      * tornado toggles it): where it was cured before it stays cured */
     if (!on && mode_cures((enum mode)p->mode) &&

@@ -158,8 +158,8 @@ static bool gather_this(struct conn *c, const struct parts *p) {
         kernel->cookie(c->fd, &c->cookie);
     if (!gather_add(c, p->iov, p->count, p->bytes))
         return false;
-    if (first)
-        ticker_watch(c);
+    if (first && UNLIKELY(!ticker_watch(c)))
+        hold_push(c, PUSH_PROCESS);
     c->counts.gathered++;
     return true;
 }
@@ -183,9 +183,10 @@ static void correct(struct conn *c, int fd, const struct policy_action *action, 
             n->held -= action->how == WRITE_MORE;
             if (UNLIKELY(c->evidence != NULL))
                 tally_unsent(c, action);
-            if (held && !c->held)
-                ticker_watch(c);
+            bool again = held && !c->held; /* somebody pushed before this write failed */
             STORE(&c->held, held);
+            if (again && !ticker_watch(c))
+                hold_push(c, PUSH_PROCESS);
             policy_met(&c->policy, saved);
         }
     }
@@ -211,7 +212,8 @@ static void held_after_all(struct conn *c, int fd) {
     if (still == c) {
         STORE(&c->held, true);
         hold_resume_turn(c);
-        ticker_watch(c);
+        if (!ticker_watch(c))
+            hold_push(c, PUSH_PROCESS);
     }
     if (still)
         conn_unlock(still);
@@ -298,8 +300,8 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
     if (action.how == WRITE_MORE) {
         c->counts.held++;
-        if (!was_held)
-            ticker_watch(c);
+        if (!was_held && UNLIKELY(!ticker_watch(c)))
+            STORE(&c->held, false); /* held_after_all() lets it go */
     }
     bool known = c->policy.established, first = c->counts.late_pushes == 1;
     conn_unlock(c);

@@ -56,10 +56,10 @@ static void unpark(void) {
         raw3(SYS_futex, &parked, FUTEX_WAKE_PRIVATE, 1);
 }
 
-void ticker_watch(struct conn *c) {
+bool ticker_watch(struct conn *c) {
     STORE(&c->held_tick, LOAD(&tick_count));
     if (c->ticking)
-        return;
+        return true;
     c->ticking = true;
     struct conn *top = LOAD(&incoming);
     do
@@ -67,6 +67,7 @@ void ticker_watch(struct conn *c) {
     while (
         !__atomic_compare_exchange_n(&incoming, &top, c, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     unpark();
+    return __atomic_load_n(&ticker_now, __ATOMIC_SEQ_CST) == TICKER_RUNS;
 }
 
 /* ---- the thread ------------------------------------------------------ */
@@ -142,6 +143,17 @@ static struct conn *take_incoming(struct conn *list) {
     return list;
 }
 
+/* Nobody looks any more: what is held leaves now. */
+static void let_go(struct conn *list) {
+    for (struct conn *c = take_incoming(list), *next; c; c = next) {
+        next = c->next_ticking;
+        conn_lock(c);
+        hold_push(c, PUSH_PROCESS);
+        c->ticking = false;
+        conn_unlock(c);
+    }
+}
+
 static void park(void) {
     __atomic_store_n(&parked, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&parked, __ATOMIC_SEQ_CST)) {
@@ -184,13 +196,7 @@ static void *run(void *unused) {
         list = look_at_all(list, &tick);
         calm = tick.expired ? 0 : calm + 1;
     }
-    for (struct conn *c = take_incoming(list), *next; c; c = next) {
-        next = c->next_ticking;
-        conn_lock(c);
-        hold_push(c, PUSH_PROCESS);
-        c->ticking = false;
-        conn_unlock(c);
-    }
+    let_go(list);
     gather_thread_ends();
     return NULL;
 }
@@ -241,6 +247,8 @@ static void wait_until_gone(void) {
 void ticker_stop(bool forever) {
     spin_lock(&start_lock);
     if (ticker_state() == TICKER_RUNS) {
+        /* from now on nobody begins a hold; who was about to sees it in ticker_watch() */
+        __atomic_store_n(&ticker_now, TICKER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
         __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
         unpark();
         int cancel; /* joining is a cancellation point; unshare(2) and its like are none */
@@ -248,6 +256,7 @@ void ticker_stop(bool forever) {
         REAL(pthread_join)(thread, NULL);
         pthread_setcancelstate(cancel, NULL);
         wait_until_gone();
+        let_go(NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     }
     if (forever)

@@ -30,8 +30,9 @@ static inline enum ticker_state ticker_state(void) {
     return (enum ticker_state)LOAD_ACQUIRE(&ticker_now);
 }
 
-/* The connection has begun to hold.  Lock held; before the bytes are sent. */
-void ticker_watch(struct conn *c);
+/* The connection has begun to hold.  Lock held; before the bytes are sent.  False: the
+ * thread is being ended, or has been: nobody will look, the holder lets go itself. */
+bool ticker_watch(struct conn *c);
 
 /* End the thread and wait for its end; the next hold starts another.  With
  * `forever` none is started again: holds are then impossible. */

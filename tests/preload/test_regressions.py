@@ -458,3 +458,28 @@ def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
     with ResettingPeer() as peer:
         done = run_client(program("was_met_elsewhere"), mode, *peer.target, WARM_UP, 0, way)
     assert (done.facts["met"], done.facts["refused"]) == (errno.ECONNRESET, errno.EPIPE)
+
+
+@pytest.mark.parametrize("how", ["system", "fork"])
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_stdio_on_a_socket_stays_cured_when_another_program_was_run(mode, how):
+    """TCP_NODELAY was given back before it, and no write passed by at which it would have been set again."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_stdio_then_ran"), mode, *peer.target, 12, how)
+    assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
+    """After 32 late pushes the parent believed what it remembered: from then on it stalled for ever."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_forked_then_ran"), mode, *peer.target, 12, timeout=30)
+    assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_what_is_held_when_the_window_s_thread_is_ended_leaves(mode):
+    """A hold begun between the thread's last look and its end was forgotten: 200 ms, in coalesce for ever."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, timeout=60)
+    assert done.facts["late"] == 0

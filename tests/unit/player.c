@@ -17,8 +17,6 @@ static void say(struct player *player, const char *what) {
 }
 
 static void set_nodelay(struct player *player) {
-    if (player->policy.doubtful)
-        player->policy.doubtful--;
     player->policy.nodelay = true;
 }
 

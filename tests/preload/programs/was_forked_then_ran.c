@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A child has the connection too, and runs a program only after the parent has made more than a hundred
+ * exchanges: then the parent goes on.
+ */
+#include "client.h"
+
+enum { BETWEEN = 150 };
+
+static void exchange(int fd)
+{
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    read_reply(fd);
+}
+
+int main(int argc, char **argv)
+{
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client), go[2], status;
+    char byte;
+    CHECK(pipe(go) == 0);
+    run_exchanges(fd, client.count, exchange);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        close(go[1]);
+        if (read(go[0], &byte, 1) == 0) execl("/bin/true", "true", NULL);
+        _exit(127);
+    }
+    close(go[0]);
+    run_exchanges(fd, BETWEEN, exchange);
+    close(go[1]);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    run_exchanges(fd, client.count, exchange);
+    return report();
+}
