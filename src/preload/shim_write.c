@@ -333,7 +333,7 @@ static void nothing_left(struct conn *c) {
 /* Where nothing is to be done before the call, the call comes first: so a bad
  * vector or message is the kernel's to refuse (EFAULT), not ours to follow. */
 static ssize_t write_and_look(struct conn *c, const struct out *o) {
-    uint32_t reads = c->counts.reads;
+    uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
     evidence_writes(c);
     conn_unlock(c);
     ssize_t sent = shim_forward(o);
@@ -343,14 +343,21 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
         return sent;
     }
     conn_lock(c);
-    hold_join_turn(c);
+    bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
     struct policy_limits limits = shim_limits();
+    if (answered && open) { /* the last write of a message that is over */
+        shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
+                     (size_t)sent);
+        conn_unlock(c);
+        return sent;
+    }
+    hold_join_turn(c);
     struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
     struct policy_action action = shim_decide(c, &limits, &w);
     shim_account(c, &action, (size_t)sent);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, (uint64_t)sent, o->caller});
     policy_established(&c->policy);
-    if (UNLIKELY(c->counts.reads != reads)) /* another thread has read the answer already */
+    if (answered)
         policy_input(&c->policy, 1, 0);
     conn_unlock(c);
     return sent;

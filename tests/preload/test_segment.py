@@ -159,10 +159,10 @@ def test_readers_of_another_thread_do_not_blur_messages(directory):
     """In off the call comes first, and its answer may be read before it is accounted for: the exchange went
     on into the next message."""
     with AnsweringPeer() as peer:
-        run_client(program("reader_thread"), "off", *peer.target, 12, UNSTALL_STATS=directory)
+        run_client(program("reader_thread"), "off", *peer.target, 60, UNSTALL_STATS=directory)
     row = segment_in(directory).row(role=DESTINATION)
-    assert row["messages"] == row["exchanges"] and row["exchanges"] <= 12
-    assert row["exchange_ns"] < 12 * 120_000_000
+    assert row["messages"] == row["exchanges"] and row["exchanges"] == 60
+    assert row["exchange_ns"] < 60 * 120_000_000
 
 
 def test_a_one_way_stream_counts_while_it_runs(directory):
@@ -471,10 +471,11 @@ def test_a_quiet_process_makes_no_call(directory):
 
 @pytest.mark.parametrize("mode", ["off", "nodelay", "auto"])
 def test_only_the_documented_calls_are_added(directory, mode):
-    """Promise 6 with statistics: the making of the file, two names a connection, TCP_INFO at its end."""
+    """Promise 6 with statistics: the making of the file, two names a connection, TCP_INFO at its end.  (Stacks
+    are looked at for a while at each place that writes; that is their own affair.)"""
     with AnsweringPeer() as peer:
         shapes = []
-        for variables in ({}, {"UNSTALL_STATS": directory}):
+        for variables in ({}, {"UNSTALL_STATS": directory, "UNSTALL_STACKS": 0}):
             trace = run_strace([program("one_write"), *peer.target, 8], mode_env(mode, **variables))
             calls = program_shapes(trace)
             assert len(calls) == 1, "a thread was started"
