@@ -34,7 +34,7 @@ static struct evidence *take(void) {
 bool evidence_begin(struct conn *c) {
     if (c->evidence)
         return true;
-    if (c->listener || !evidence_wanted(config()))
+    if (c->listener || !evidence_wanted(config()) || config()->quiet)
         return false;
     struct evidence *e = take();
     if (!e)

@@ -178,7 +178,7 @@ void segment_forked(void) {
     rows_used = records_used = ended_first = ended_count = 0;
     closed = false;
     last_serial = 0;
-    if (parents)
+    if (parents && !config()->quiet)
         raw2(SYS_munmap, parents, SEGMENT_BYTES);
 }
 
@@ -186,7 +186,9 @@ void segment_forked(void) {
  * may end; we do not. */
 static struct segment *of_this_process(void) {
     struct segment *s = segment_now();
-    return s && s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
+    if (!s || config()->quiet)
+        return s;
+    return s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
 }
 
 /* Pages that nothing was written to go back to the system, so that what stays of

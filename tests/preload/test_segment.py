@@ -469,6 +469,15 @@ def test_a_quiet_process_makes_no_call(directory):
     assert segments_in(directory) == []
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_after_a_filter_counting_goes_on_without_a_call(directory, mode):
+    with AnsweringPeer() as peer:
+        run_client(program("segment_filtered"), mode, *peer.target, UNSTALL_STATS=directory)
+    segment = segment_in(directory)
+    assert segment.total("exchanges") == 6 + 6 + 1, "the third connection was made under the filter"
+    assert segment["ended_monotonic_ns"] > 0
+
+
 @pytest.mark.parametrize("mode", ["off", "nodelay", "auto"])
 def test_only_the_documented_calls_are_added(directory, mode):
     """Promise 6 with statistics: the making of the file, two names a connection, TCP_INFO at its end.  (Stacks
