@@ -153,6 +153,9 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_exit_group: process_ends(); break;
     case SYS_unshare:
     case SYS_setns: process_wants_one_thread(); break;
+    case SYS_setuid:
+    case SYS_setreuid:
+    case SYS_setresuid: process_changes_user(); break;
     case SYS_execve:
     case SYS_execveat:
         process_is_replaced(NULL);

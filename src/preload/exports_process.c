@@ -222,6 +222,28 @@ EXPORT int setns(int fd, int type) {
     return REAL(setns)(fd, type);
 }
 
+/* ---- after them the directory of the statistics may be another user's -- */
+
+EXPORT int setuid(uid_t user) {
+    process_changes_user();
+    return REAL(setuid)(user);
+}
+
+EXPORT int seteuid(uid_t user) {
+    process_changes_user();
+    return REAL(seteuid)(user);
+}
+
+EXPORT int setreuid(uid_t real, uid_t effective) {
+    process_changes_user();
+    return REAL(setreuid)(real, effective);
+}
+
+EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) {
+    process_changes_user();
+    return REAL(setresuid)(real, effective, saved);
+}
+
 EXPORT int prctl(int option, ...) {
     va_list list;
     unsigned long a[4];

@@ -67,6 +67,10 @@ static bool set_first(int fd, uintptr_t word) {
     return true;
 }
 
+bool fds_any(void) {
+    return LOAD(&pool_used) > 0;
+}
+
 int fds_high(void) {
     return LOAD(&high);
 }

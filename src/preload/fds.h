@@ -84,6 +84,9 @@ void fds_each(void (*visit)(struct conn *c, void *argument), void *argument);
 /* A connection in use that has this cookie, locked, or NULL. */
 struct conn *fds_by_cookie(uint64_t cookie);
 
+/* Was there ever a connection? */
+bool fds_any(void);
+
 /* One past the highest descriptor ever seen. */
 int fds_high(void);
 

@@ -89,6 +89,9 @@ syscall:
 	family	__NR_exit_group
 	family	__NR_unshare
 	family	__NR_setns
+	family	__NR_setuid
+	family	__NR_setreuid
+	family	__NR_setresuid
 	family	__NR_execve
 	family	__NR_execveat
 	family	__NR_prctl
@@ -171,6 +174,9 @@ syscall:
 	family	__NR_exit_group
 	family	__NR_unshare
 	family	__NR_setns
+	family	__NR_setuid
+	family	__NR_setreuid
+	family	__NR_setresuid
 	family	__NR_execve
 	family	__NR_execveat
 	family	__NR_prctl

@@ -276,6 +276,11 @@ void process_wants_one_thread(void) {
     ticker_stop(false);
 }
 
+void process_changes_user(void) {
+    if (ours() && segment_wanted() && (segment_in_family() || fds_any()))
+        segment_make();
+}
+
 void process_thread_ends(void) {
     if (ours())
         hold_thread_ends();

@@ -33,7 +33,8 @@ static uint64_t last_serial;                /* of the records */
 static uint32_t records_used;               /* ever handed out */
 static uint16_t ended[SEGMENT_CONNECTIONS]; /* a ring: records to be used again, oldest first */
 static uint32_t ended_first, ended_count;
-static bool closed; /* the process ends: none is handed out any more */
+static bool in_family; /* a process that this one comes from has made one */
+static bool closed;    /* the process ends: none is handed out any more */
 
 /* ---- making it ------------------------------------------------------- */
 
@@ -69,6 +70,7 @@ static void make(void) {
         STORE_RELEASE(&segment_state, LIFE_REFUSED);
         return;
     }
+    in_family = true;
     fill_header(s, started_ns);
     control_begins(s);
     s->row[0] = (struct segment_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
@@ -169,6 +171,10 @@ void segment_record_ended(uint32_t record) {
 }
 
 /* ---- forks and the end ----------------------------------------------- */
+
+bool segment_in_family(void) {
+    return in_family;
+}
 
 void segment_forked(void) {
     struct segment *parents = segment_mapped;

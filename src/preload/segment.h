@@ -71,6 +71,8 @@ static inline void segment_add(const struct evidence *e, enum segment_counter wh
         segment_add_at(s, e->row == EVIDENCE_NONE ? 0 : e->row, what, n);
 }
 
+/* Has this process, or one that it was forked from, ever had one? */
+bool segment_in_family(void);
 /* In the child of a fork. */
 void segment_forked(void);
 /* The process ends, or its image is replaced; and it was not. */

@@ -299,6 +299,40 @@ def test_children_that_run_programs_make_no_file(directory):
     assert segment_in(directory)["ended_monotonic_ns"] > 0
 
 
+DROPS = {
+    "setuid": "os.setuid(65534)", "seteuid": "os.seteuid(65534)", "setreuid": "os.setreuid(65534, 65534)",
+    "setresuid": "os.setresuid(65534, 65534, 65534)",
+    "syscall": "ctypes.CDLL(None).syscall(117, 65534, 65534, 65534)",  # SYS_setresuid of x86-64
+}
+
+
+@pytest.mark.parametrize("how", DROPS)
+def test_the_workers_of_a_server_of_root_count_too(directory, how):
+    """A worker becomes another user right after its fork, and could make no file in root's directory then."""
+    if os.geteuid() != 0:
+        skip("only root can become another user")
+    if how == "syscall" and os.uname().machine != "x86_64":
+        skip("the number of another processor's setresuid is not known here")
+    code = ("import ctypes, os, socket\n"
+            "l = socket.create_server(('127.0.0.1', 0))\n"
+            "if os.fork() == 0:\n"
+            f"    {DROPS[how]}; assert os.geteuid() == 65534\n"
+            "    c = socket.create_connection(l.getsockname()); a, _ = l.accept()\n"
+            "    c.send(b'x'); a.recv(1); a.send(b'y'); c.recv(1); os._exit(0)\n"
+            "assert os.wait()[1] == 0\n")
+    done = run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
+    assert done.stderr == ""
+    master, worker = segments_in(directory)
+    assert (master.total("writes"), worker.total("writes"), worker.total("exchanges")) == (0, 2, 1)
+
+
+def test_becoming_another_user_alone_makes_no_file(directory):
+    if os.geteuid() != 0:
+        skip("only root can become another user")
+    run(["/usr/bin/python3", "-c", "import os; os.setuid(65534)"], preload_env("auto", UNSTALL_STATS=directory))
+    assert segments_in(directory) == []
+
+
 def test_exec_ends_the_file_and_a_failed_one_does_not(directory):
     code = ("import os, socket\n"
             "l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen()\n"

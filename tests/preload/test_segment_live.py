@@ -127,7 +127,10 @@ def test_off_is_bare_at_once(directory, mode):
     for index in range(EXCHANGES):
         calls = [call for call in trace.after(index) if not call.has("TCP_INFO")]
         assert [(call.name, call.ret) for call in calls] == [("write", 200), ("write", 100), ("read", 200)]
-    assert json.loads(trace.stdout.splitlines()[-1])["nodelay"] == 0
+    facts = json.loads(trace.stdout.splitlines()[-1])
+    assert facts["nodelay"] == facts["idle_nodelay"] == 0
+    if mode == "nodelay":
+        assert facts["idle_before"] == 1
     segment = segment_in(directory)
     assert (segment["mode"], segment["control_seen"]) == (0, segment["control"]["sequence"])
 
@@ -334,6 +337,31 @@ def test_arms_by_the_control_block_take_new_connections_alone(directory):
     assert arms == [NO_ARM, 0, 0]
 
 
+def test_an_arm_is_given_however_a_connection_is_made(directory):
+    """An option before connect, or a connect that takes its time, must not leave it with the process's mode."""
+    code = ("import select, socket, sys, time\n"
+            "target = (sys.argv[1], int(sys.argv[2]))\n"
+            "early = socket.socket(); early.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)\n"
+            "early.connect(target)\n"
+            "slow = socket.socket(); slow.setblocking(False); slow.connect_ex(target)\n"
+            "slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)\n"
+            "select.select([], [slow], []); slow.setblocking(True)\n"
+            "for link in (early, slow):\n"
+            "    times = []\n"
+            "    for _ in range(9):\n"
+            "        began = time.monotonic(); link.send(b'h' * 200); link.send(b'b' * 100); link.recv(200)\n"
+            "        times.append(time.monotonic() - began)\n"
+            "    print(sorted(times)[4] * 1000)\n")
+    for assign in ("connection", "peer", "listener"):
+        with AnsweringPeer() as peer:
+            done = run(["/usr/bin/python3", "-c", code, *peer.target],
+                       preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="nodelay:1", UNSTALL_ASSIGN=assign))
+        assert [float(ms) < STALL_MS for ms in done.stdout.split()] == [True, True], assign
+        segment = segment_in(directory)
+        assert segment.row(arm=0)["connections"] == 2
+        segment.path.unlink()
+
+
 def test_arms_work_without_a_segment():
     """Live control alone needs UNSTALL_STATS."""
     with AnsweringPeer() as peer:
@@ -353,8 +381,7 @@ def test_bad_arms_are_said_and_ignored(value):
     assert done.stderr.count("unstall:") == 1
 
 
-def test_coalesce_as_an_arm_loses_nothing_by_fork(directory):
-    """Gathered bytes leave before a fork also where only an arm gathers."""
+def test_coalesce_as_an_arm(directory):
     with AnsweringPeer() as peer:
         done = run_client(program("child_writes_body"), "off", *peer.target, 12, UNSTALL_STATS=directory,
                           UNSTALL_ARMS="coalesce:1")

@@ -2,7 +2,7 @@
  *
  * Exchanges under the mode it was started in, then writes into the control block
  * of its own segment as a tool would do (mode argv[6], by number), and makes
- * marked exchanges.
+ * marked exchanges.  Another connection lies idle from then on.
  *
  * segment_control ADDRESS PORT COUNT PROTOCOL DIRECTORY MODE [killed]
  */
@@ -47,11 +47,13 @@ int main(int argc, char **argv)
 {
     CHECK(argc >= 7);
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), at = 0;
+    int fd = connect_to(client), idle = connect_to(client), at = 0;
     for (; at < 6; at++) {
         next_message(at);
         exchange(fd);
+        exchange(idle);
     }
+    ADD_FACT("\"idle_before\": %d", raw_option(idle, IPPROTO_TCP, TCP_NODELAY));
     set_mode(argv[5], (uint32_t)atoi(argv[6]), argc > 7);
     for (int i = 0; i < 2; i++, at++) {
         next_message(at);
@@ -66,6 +68,8 @@ int main(int argc, char **argv)
         facts.us[facts.exchanges++] = now_us() - begin;
     }
     ADD_FACT("\"nodelay\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
+    ADD_FACT("\"idle_nodelay\": %d", raw_option(idle, IPPROTO_TCP, TCP_NODELAY));
+    close(idle);
     close(fd);
     return report();
 }
