@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""The other side's stall: a peer that cannot be cured, seen and cured by UNSTALL_QUICKACK from the side that reads."""
+
+import socket
+import statistics
+import time
+
+import pytest
+
+from harness import (DESTINATION, LISTENER, AnsweringPeer, preload_env, program, read_reports, report_pattern,
+                     run_client, run_strace, segment_directory, segment_in, started_server)
+
+COUNT = 30
+
+
+def exchange(port, pieces, count=COUNT, pause=0):
+    """A bare client that sends each message in pieces; gives the time of each exchange in ms."""
+    times = []
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, pause > 0)  # only its own pauses, then
+        for _ in range(count):
+            begin = time.monotonic()
+            for piece in pieces:
+                sock.sendall(b"q" * piece)
+                time.sleep(pause)
+            got = 0
+            while got < 200:
+                data = sock.recv(200 - got)
+                assert data
+                got += len(data)
+            times.append((time.monotonic() - begin) * 1000)
+    return times
+
+
+def served(tmp_path, pieces, mode="auto", pause=0, count=COUNT, **variables):
+    """Times that a bare client sees of our preloaded server, and what that reports."""
+    with started_server([program("reading_server")], mode, UNSTALL_REPORT=report_pattern(tmp_path),
+                        **variables) as (_, port):
+        times = exchange(port, pieces, count, pause)
+    (report,) = read_reports(tmp_path)
+    return times, report
+
+
+@pytest.mark.parametrize("mode", ["observe", "nodelay", "cork", "coalesce", "auto"])
+def test_auto_cures_a_stalling_peer_after_two_stalls(mode, tmp_path):
+    times, report = served(tmp_path, [200, 100], mode, UNSTALL_QUICKACK="auto")
+    assert statistics.median(times) < 5
+    assert sum(t > 20 for t in times) <= 5  # two that show it, and what the machine takes
+    assert 2 <= report["peer_stalls"] <= 4
+    assert report["peer_stall_ns"] >= report["peer_stalls"] * 30e6
+    assert report["quickacks"] > 0
+    assert report["quickack_saved_ns"] > 15 * 30e6
+
+
+def test_without_it_the_stalls_are_there_and_counted(tmp_path):
+    times, report = served(tmp_path, [200, 100], "observe")
+    stalled = [t for t in times if t > 20]
+    assert statistics.median(times) > 30
+    assert abs(report["peer_stalls"] - len(stalled)) <= 2
+    assert abs(report["peer_stall_ns"] - sum(stalled) * 1e6) <= 0.1 * sum(stalled) * 1e6 + 2 * 60e6
+    assert report["quickacks"] == 0
+
+
+def test_always_acts_from_the_start(tmp_path):
+    times, report = served(tmp_path, [200, 100], UNSTALL_QUICKACK="always")
+    assert statistics.median(times) < 5 and report["quickacks"] >= COUNT
+    assert report["peer_stalls"] == 0 and report["quickack_saved_ns"] == 0  # no stall was ever seen here
+
+
+def test_off_is_off_in_mode_off(tmp_path):
+    times, report = served(tmp_path, [200, 100], "off", UNSTALL_QUICKACK="always")
+    assert statistics.median(times) > 30
+    assert report["quickacks"] == 0
+
+
+@pytest.mark.parametrize("pieces, pause", [([300], 0), ([300], 0.044), ([100, 100, 100], 0.015)])
+def test_a_healthy_or_merely_slow_peer_is_not_called_stalling(pieces, pause, tmp_path):
+    _, report = served(tmp_path, pieces, UNSTALL_QUICKACK="auto", pause=pause, count=15)
+    assert (report["peer_stalls"], report["quickacks"]) == (0, 0)
+
+
+def test_where_it_does_not_help_it_is_given_up(tmp_path):
+    """The peer itself waits for 45 ms between header and body: no acknowledgement can hurry it."""
+    with started_server([program("reading_server")], "auto", UNSTALL_REPORT=report_pattern(tmp_path),
+                        UNSTALL_QUICKACK="auto") as (_, port):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(20):
+                sock.sendall(b"q" * 200)
+                time.sleep(0.045)
+                sock.sendall(b"q" * 100)
+                got = 0
+                while got < 200:
+                    got += len(sock.recv(200 - got))
+    (report,) = read_reports(tmp_path)
+    assert report["quickacks"] <= 12 and report["quickack_saved_ns"] == 0
+
+
+def test_a_healthy_connection_gets_no_call_more():
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("put_write"), *peer.target, 12],
+                           preload_env("nodelay", UNSTALL_QUICKACK="auto"))
+    assert [call for call in trace.calls if call.has("TCP_QUICKACK")] == []
+
+
+class StallingPeer(AnsweringPeer):
+    """Answers in two small writes."""
+
+    def serve(self, connection):
+        while connection.take(self.request) is not None:
+            connection.socket.sendall(self.reply[:120])
+            connection.socket.sendall(self.reply[120:])
+
+
+def test_the_calls_of_a_cured_connection():
+    """Two stalls, each looked at once; from then on one TCP_QUICKACK for each part that comes."""
+    with StallingPeer() as peer:
+        trace = run_strace([program("one_write"), *peer.target, 12],
+                           preload_env("nodelay", UNSTALL_QUICKACK="auto"))
+    names = [["quickack" if call.has("TCP_QUICKACK") else "info" if call.has("TCP_INFO") else call.name
+              for call in trace.after(index) if call.fd == 3] for index in range(12)]
+    stalls = [index for index in range(12) if "info" in names[index]]
+    assert len(stalls) >= 2
+    for index in range(12):
+        assert names[index].count("quickack") <= (names[index].count("read") if index > stalls[1] else 0)
+    assert names[-1] == ["write", "read", "quickack", "read", "quickack"]
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_an_application_that_sets_it_itself_is_left_alone(value, tmp_path):
+    with AnsweringPeer() as peer:
+        run_client(program("app_quickack"), "nodelay", *peer.target, 12, value, UNSTALL_QUICKACK="always",
+                   UNSTALL_REPORT=report_pattern(tmp_path))
+    (report,) = read_reports(tmp_path)
+    assert report["quickacks"] == 0
+
+
+# ---- the application's own time ---------------------------------------------
+
+def test_what_the_application_spends_before_its_first_write_is_its_own():
+    """connect without waiting, 300 ms of work once it is connected: as a slow start of TLS looks like."""
+    with segment_directory() as directory:
+        with AnsweringPeer() as peer:
+            run_client(program("late_first_write"), "observe", *peer.target, 6, UNSTALL_STATS=directory)
+        row = segment_in(directory).row(role=DESTINATION)
+    assert row["first_writes"] == 1 and 290e6 <= row["first_write_ns"] <= 600e6
+    assert row["stalls_proved"] == 0 and row["exchange_ns"] < 200e6
+
+
+def test_what_a_peer_takes_for_its_message_is_not_the_applications():
+    """Input to the answer: from the last of the input, though the first part of it came 44 ms before."""
+    with segment_directory() as directory:
+        with started_server([program("reading_server")], "observe", UNSTALL_STATS=directory) as (_, port):
+            exchange(port, [200, 100])
+        row = segment_in(directory).row(role=LISTENER)
+    assert row["peer_stalls"] >= COUNT - 6 and row["peer_stall_ns"] >= 30e6 * row["peer_stalls"]
+    assert row["answers"] == COUNT and row["answer_ns"] < 5e6 * COUNT

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Who wrote the pieces: patterns, their stacks and the modules, in the statistics segment."""
+
+import json
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import (AnsweringPeer, SOURCE_ROOT, compile_c, preload_env, program, run, run_client, run_strace,
+                     segment_directory)
+
+COUNT = 12
+MOST = 16384
+SECRET = "no-business-of-anybody"
+
+
+def stacks_in(directory):
+    """What dump_stacks.c says of the one segment there."""
+    (path,) = Path(directory).iterdir()
+    tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c")
+    return json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
+
+
+def two_places(mode, *more, count=COUNT, **variables):
+    """Run two_places; gives its facts, and who wrote the pieces."""
+    with segment_directory() as directory, AnsweringPeer() as peer:
+        done = run_client(program("two_places"), mode, *peer.target, count, 0, *more,
+                          UNSTALL_STATS=directory, SECRET=SECRET, **variables)
+        return done.facts, stacks_in(directory)
+
+
+def words_of(write):
+    """The stack as words of eight bytes."""
+    data = bytes.fromhex(write["stack"])
+    return list(struct.unpack(f"={len(data) // 8}Q", data[:len(data) // 8 * 8]))
+
+
+def called_within(address, function):
+    return function < address < function + 256
+
+
+def module_of(found, address):
+    (module,) = [module for module in found["modules"] if module["start"] <= address < module["end"]]
+    return module
+
+
+@pytest.mark.parametrize("mode", ["observe", "nodelay", "cork", "coalesce", "auto"])
+def test_the_two_places_and_their_stacks_are_kept(mode):
+    facts, found = two_places(mode)
+    (pattern,) = found["patterns"]
+    assert pattern["count"] == COUNT
+    assert len(pattern["occurrences"]) == 4
+    for number, place in enumerate(("place0", "place1")):
+        function, called_from = facts[place]
+        assert called_within(pattern["caller"][number], function)
+        for occurrence in pattern["occurrences"]:
+            write = occurrence[number]
+            assert write["bytes"] == (200, 100)[number] and write["fd"] == 3
+            assert 0 < len(write["stack"]) / 2 <= MOST
+            words = words_of(write)
+            assert pattern["caller"][number] in words and called_from in words
+            # the frames of the library are the first ones, the program's follow
+            assert words.index(pattern["caller"][number]) < words.index(called_from)
+
+
+def test_the_stalls_are_counted_with_the_places_that_made_them():
+    _, found = two_places("observe", count=30)
+    (pattern,) = found["patterns"]
+    assert 24 <= pattern["stalls"] <= 30
+    assert pattern["stall_ns"] >= 30e6 * pattern["stalls"]
+
+
+def test_the_registers_are_those_of_a_function_of_the_library():
+    _, found = two_places("observe")
+    for occurrence in found["patterns"][0]["occurrences"]:
+        for write in occurrence:
+            registers = write["registers"]
+            if len(registers) == 17:  # x86-64: rsp is 7, rip is 16
+                sp, pc = registers[7], registers[16]
+            else:
+                sp, pc = registers[31], registers[32]
+            assert module_of(found, pc)["path"].endswith("libunstall.so")
+            assert sp % 8 == 0 and sp != 0
+
+
+def build_id_of(path):
+    text = subprocess.run(["readelf", "-n", path], check=True, capture_output=True, text=True).stdout
+    return re.search(r"Build ID: ([0-9a-f]+)", text)[1]
+
+
+def test_the_modules_are_the_mapped_files_with_their_build_ids():
+    facts, found = two_places("observe")
+    own = module_of(found, facts["place0"][0])
+    assert own["path"] == str(program("two_places"))
+    assert own["build_id"] == build_id_of(own["path"])
+    libc = [module for module in found["modules"] if re.search(r"/libc[.-]", module["path"])]
+    assert len(libc) == 1 and libc[0]["build_id"] == build_id_of(libc[0]["path"])
+    ours = [module for module in found["modules"] if module["path"].endswith("/libunstall.so")]
+    assert len(ours) == 1 and ours[0]["build_id"] == build_id_of(ours[0]["path"])
+    assert len({module["start"] for module in found["modules"]}) == len(found["modules"])
+    with_file = [module for module in found["modules"] if module["path"].startswith("/")]
+    assert all(module["build_id"] for module in with_file)
+
+
+@pytest.mark.parametrize("more", [[], ["thread"]])
+def test_a_stack_ends_where_the_threads_stack_ends(more):
+    """Neither the environment nor the thread's control block and what lies behind it are copied."""
+    _, found = two_places("observe", *more)
+    for occurrence in found["patterns"][0]["occurrences"]:
+        for write in occurrence:
+            stack = bytes.fromhex(write["stack"])
+            assert SECRET.encode() not in stack
+            assert 256 < len(stack) < MOST  # these programs' stacks are shallow
+            if more:
+                assert len(stack) < 8192
+
+
+def test_it_can_be_forbidden():
+    _, found = two_places("observe", UNSTALL_STACKS="0")
+    assert found["patterns"] == [] and found["modules"] == []
+
+
+def test_without_a_segment_nothing_is_kept():
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("two_places"), *peer.target, COUNT], preload_env("observe"))
+    assert [call for call in trace.calls if call.name == "process_vm_readv"] == []
+
+
+def test_a_program_that_writes_whole_messages_is_soon_left_alone():
+    with segment_directory() as directory, AnsweringPeer() as peer:
+        trace = run_strace([program("one_write"), *peer.target, 100],
+                           preload_env("auto", UNSTALL_STATS=directory))
+        found = stacks_in(directory)
+    assert found["patterns"] == []
+    assert sum(call.name == "process_vm_readv" for call in trace.calls) <= 16
+    assert [call.name for call in trace.after(60) if call.fd == 3] == ["write", "read"]
+    assert [call for call in trace.after(60) if call.name == "process_vm_readv"] == []
+
+
+def test_complete_patterns_cost_no_call():
+    with segment_directory() as directory, AnsweringPeer() as peer:
+        trace = run_strace([program("two_places"), *peer.target, 40],
+                           preload_env("auto", UNSTALL_STATS=directory))
+    assert 8 <= sum(call.name == "process_vm_readv" for call in trace.calls) <= 60
+    for index in range(20, 40):
+        assert [call for call in trace.after(index) if call.name == "process_vm_readv"] == []
+
+
+def test_descriptors_and_numbers_are_as_without():
+    """Looking for modules opens /proc/self/maps for a moment, and closes it."""
+    with segment_directory() as directory, AnsweringPeer() as peer:
+        trace = run_strace([program("two_places"), *peer.target, COUNT],
+                           preload_env("auto", UNSTALL_STATS=directory))
+    opened = [call for call in trace.calls if call.name == "openat" and call.has('"/proc/self/maps"')]
+    assert opened and all(call.has("O_CLOEXEC") for call in opened)
+    for call in opened:
+        at = trace.calls.index(call)
+        assert any(later.name == "close" and later.fd == call.ret for later in trace.calls[at:at + 200])
+
+
+def test_a_filter_that_ends_who_asks_too_much_ends_nobody():
+    """A seccomp filter from outside may know process_vm_readv as a reason to kill."""
+    with segment_directory() as directory, AnsweringPeer() as peer:
+        env = preload_env("observe", UNSTALL_STATS=directory, UNSTALL_PROGRAMS="!strict_exec")
+        run([program("strict_exec"), program("two_places"), *peer.target, COUNT], env)
+        found = stacks_in(directory)
+    (pattern,) = found["patterns"]
+    assert len(pattern["occurrences"]) == 4
+    assert all(pattern["caller"][0] in words_of(occurrence[0]) for occurrence in pattern["occurrences"])
+
+
+def test_a_child_keeps_its_own():
+    """Patterns begun before a fork belong to the parent's segment; the child's begin anew."""
+    with segment_directory() as directory, AnsweringPeer() as peer:
+        run_client(program("child_exchanges"), "observe", *peer.target, COUNT, UNSTALL_STATS=directory)
+        tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c")
+        found = [json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
+                 for path in Path(directory).iterdir()]
+    assert len(found) >= 1
+    assert all(len(one["patterns"]) <= 1 for one in found)
+    assert sum(len(one["patterns"]) for one in found) >= 1
