@@ -75,6 +75,9 @@ uint64_t findings_count(const struct findings *f, enum verdict verdict, int64_t 
 int explain_capture(FILE *in, const char *name, struct findings *out);
 int explain_strace(FILE *in, const char *name, struct findings *out);
 
+/* One of them, as the file's first bytes say.  Closes `in`. */
+int explain_open(FILE *in, const char *name, struct findings *out);
+
 void explain_report(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
 

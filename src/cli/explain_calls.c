@@ -10,7 +10,9 @@
 /* ---- waits and input -------------------------------------------------- */
 
 static void waited(struct thread *t, int64_t begin, int64_t end) {
-    t->waited_ns += end - begin;
+    int64_t most = (int64_t)10000 * MS; /* enough to know, and no sum of them overflows */
+    if (end > begin)
+        t->waited_ns += end - begin < most ? end - begin : most;
     t->wait_from = begin;
     t->wait_to = end;
 }

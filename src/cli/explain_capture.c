@@ -96,11 +96,20 @@ static void take(struct capture *c, const struct segment *s, int64_t now) {
     stall_feed(f, from, s, out->entries, now);
 }
 
+/* Damaged stamps stay between 1970 and 2096, so that no difference of two overflows. */
+static int64_t time_of(const struct pcap_pkthdr *header) {
+    int64_t seconds = (int64_t)header->ts.tv_sec,
+            ns = (int64_t)header->ts.tv_usec; /* as asked for */
+    if (seconds < 0 || seconds > 4000000000 || ns < 0 || ns >= 1000000000)
+        return 0;
+    return seconds * 1000000000 + ns;
+}
+
 static void packet(struct capture *c, int link, const struct pcap_pkthdr *header,
                    const u_char *data) {
     struct findings *out = c->out;
     struct segment s;
-    int64_t now = (int64_t)header->ts.tv_sec * 1000 * MS + header->ts.tv_usec; /* asked for ns */
+    int64_t now = time_of(header);
     if (out->entries++ == 0)
         out->from_ns = now;
     if (now < out->until_ns)

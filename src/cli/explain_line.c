@@ -152,7 +152,7 @@ static void read_took(const char *result, struct line *out) {
     if (*p != '.')
         return;
     p = fraction(p, &ns);
-    if (p[0] == '>' && p[1] == '\0')
+    if (p[0] == '>' && p[1] == '\0' && s < 1000000)
         out->took_ns = seconds_ns(s) + ns;
 }
 

@@ -7,6 +7,9 @@
 /* The usual path; a longer one is not in the log. */
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
 
+/* What is longer is told by nobody's timer. */
+static const int64_t LONG_NS = (int64_t)10000 * MS;
+
 static uint32_t mss_of(const struct link *link) {
     bool loopback = strncmp(link->peer, "127.", 4) == 0 || strncmp(link->peer, "[::1]", 5) == 0;
     return loopback ? MSS_LOOPBACK : MSS_USUAL;
@@ -77,7 +80,7 @@ static bool was_waiting(const struct thread *t, const struct piece *from, int64_
         int64_t begin = t->wait_from > from->at_ns ? t->wait_from : from->at_ns;
         waited = (t->wait_to < until_ns ? t->wait_to : until_ns) - begin;
     }
-    return wait < 20 * MS || waited >= wait * 6 / 10;
+    return wait < 20 * MS || waited >= wait / 10 * 6;
 }
 
 static int port_of(const char *endpoint) {
@@ -150,7 +153,8 @@ void message_input(struct links *l, const struct thread *t, struct link *link, u
                                 .bytes = {link->first.bytes, (uint32_t)link->rest_bytes}};
         snprintf(example.from, sizeof(example.from), "%d", link->descriptor);
         memcpy(example.to, h->service, sizeof(example.to));
-        habit_add(h, kind, at_ns - from->at_ns, &example);
+        int64_t wait = at_ns - from->at_ns;
+        habit_add(h, kind, wait < LONG_NS ? wait : LONG_NS, &example);
     }
     link->spoken = true;
     message_drop(link);

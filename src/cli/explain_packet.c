@@ -12,6 +12,9 @@ struct view {
     uint32_t left, wire;
 };
 
+/* ::ffff:0:0/96 */
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
 static uint16_t be16(const uint8_t *p) {
     return (uint16_t)(p[0] << 8 | p[1]);
 }
@@ -112,10 +115,9 @@ static enum packet_kind ip4(struct view v, struct segment *out) {
     if (be16(p + 6) & 0x3fff)
         return PACKET_FRAGMENT;
     out->ip_id = be16(p + 4);
-    static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-    memcpy(out->source.address, mapped, 12);
+    memcpy(out->source.address, mapped, sizeof(mapped));
     memcpy(out->source.address + 12, p + 12, 4);
-    memcpy(out->destination.address, mapped, 12);
+    memcpy(out->destination.address, mapped, sizeof(mapped));
     memcpy(out->destination.address + 12, p + 16, 4);
     return skip(&v, header) ? tcp(v, out) : PACKET_CUT;
 }
@@ -242,7 +244,7 @@ enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captur
 /* ---- names ----------------------------------------------------------- */
 
 static bool is_ip4(const struct endpoint *e) {
-    return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)e->address);
+    return memcmp(e->address, mapped, sizeof(mapped)) == 0;
 }
 
 const char *packet_endpoint_text(const struct endpoint *e, bool with_port,

@@ -9,6 +9,9 @@ enum { MSS_LEAST = 1220, MSS_ETHERNET = 1460, STAMP_BYTES = 12u };
 /* Copies of one packet lie microseconds apart; nothing is sent again that soon. */
 enum { COPY_NS = 5 * MS };
 
+/* No path is that long. */
+static const int64_t WAY_MOST_NS = (int64_t)10000 * MS;
+
 /* Data that comes this much later than the effect of an acknowledgement can be is "near". */
 enum { NEAR_NS = 10 * MS };
 
@@ -59,7 +62,7 @@ static int64_t at_once(const struct sender *a) {
 /* ns: from a packet to what this end answered.  Without a handshake to go by, only what cannot be a
  * delayed acknowledgement itself is believed. */
 static void reached(struct sender *a, int64_t ns, bool handshake) {
-    if (ns < 0 || (!handshake && !a->reached_known && ns >= LATE_LEAST_NS))
+    if (ns < 0 || ns > WAY_MOST_NS || (!handshake && !a->reached_known && ns >= LATE_LEAST_NS))
         return;
     if (!a->reached_known || ns < a->reached_ns)
         a->reached_ns = ns;

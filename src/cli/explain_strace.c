@@ -41,6 +41,15 @@ static void end_line(struct text *x) {
 
 /* ---- times ----------------------------------------------------------- */
 
+/* Beyond 2096, or of another form than the first one: damaged. */
+static const int64_t MOST_NS = (int64_t)4000000000 * 1000 * MS;
+
+static bool is_usable(const struct log *g, const struct line *in) {
+    if (in->time == TIME_NONE || in->time == TIME_COARSE || in->at_ns > MOST_NS)
+        return false;
+    return g->lines_timed == 0 || in->time == g->time;
+}
+
 static void advance(struct log *g, const struct line *in) {
     const int64_t day = (int64_t)24 * 3600 * 1000 * MS;
     if (g->lines_timed++ == 0) {
@@ -53,6 +62,8 @@ static void advance(struct log *g, const struct line *in) {
         int64_t step = in->at_ns - g->raw_ns;
         g->now_ns += in->time == TIME_OF_DAY && step < -day / 2 ? step + day : step;
     }
+    if (g->now_ns > MOST_NS)
+        g->now_ns = MOST_NS;
     g->raw_ns = in->at_ns;
     if (g->now_ns > g->out->until_ns)
         g->out->until_ns = g->now_ns;
@@ -103,7 +114,7 @@ static void take_line(struct log *g, const char *text) {
     g->out->entries++;
     if (in.kind != LINE_OTHER)
         g->out->understood++;
-    if (in.kind == LINE_OTHER || in.time == TIME_NONE || in.time == TIME_COARSE) {
+    if (in.kind == LINE_OTHER || !is_usable(g, &in)) {
         if (in.time == TIME_COARSE && g->time == TIME_NONE)
             g->time = TIME_COARSE;
         return;
