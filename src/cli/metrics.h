@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Segments as metrics, and who asks for them by HTTP.
+ */
+#ifndef UNSTALL_CLI_METRICS_H
+#define UNSTALL_CLI_METRICS_H
+
+#include <stdio.h>
+
+#include "segments.h"
+
+enum metrics_form {
+    METRICS_OPEN, /* OpenMetrics 1.0 */
+    METRICS_TEXT, /* the older text format of Prometheus, 0.0.4 */
+};
+
+/* False: no memory. */
+bool metrics_write(FILE *out, const struct segments *s, enum metrics_form form);
+
+/* Serve the metrics of `folder` at "[ADDR:]PORT" until SIGTERM or SIGINT.  0, or
+ * EXIT_OWN, complained. */
+int metrics_serve(const char *folder, const char *where);
+
+#endif

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""unstall metrics: what Prometheus makes of it, and a server that nobody can occupy."""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+
+from harness import COMMAND, AnsweringPeer, bare_env, preload_env, unstall
+from segments import STALLING, make_segment, stats_folder
+
+LABELS = 'pid="4711",program="python3",endpoint="127.0.0.1:8080",role="destination",arm="",mode="observe"'
+
+
+def samples(text):
+    """Name and labels -> value."""
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            series, value = line.rsplit(" ", 1)
+            assert series not in found, f"twice: {series}"
+            found[series] = float(value)
+    return found
+
+
+@contextlib.contextmanager
+def served(folder, where="0"):
+    """The server; gives (process, URL)."""
+    process = subprocess.Popen([COMMAND, "metrics", "--listen", where, folder], env=bare_env(), text=True,
+                               stderr=subprocess.PIPE)
+    try:
+        line = process.stderr.readline()
+        yield process, re.search(r"http://\S+", line).group()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def get(url, **headers):
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        return answer.headers, answer.read().decode()
+
+
+def test_the_form_is_openmetrics(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    text = unstall("metrics", tmp_path, check=True).stdout
+    assert text.endswith("\n# EOF\n") and text.count("# EOF") == 1
+    assert "# TYPE unstall_stall_seconds counter\n# UNIT unstall_stall_seconds seconds\n# HELP unstall_stall" in text
+    found = samples(text)
+    assert found[f"unstall_stalls_proved_total{{{LABELS}}}"] == 96
+    assert found[f"unstall_stall_seconds_total{{{LABELS}}}"] == 4.2
+    assert found[f"unstall_exchange_seconds_count{{{LABELS}}}"] == 100
+    assert found[f"unstall_exchange_seconds_sum{{{LABELS}}}"] == pytest.approx(96 * 0.044 + 4 * 60e-6)
+    state = 'unstall_process_info{pid="4711",program="python3",mode="observe",state="ended",library="0.1.0"}'
+    assert found[state] == 1
+
+
+def test_families_are_whole_and_named_once(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING + "row 2 1 2 5 6 ::1 80\nexchange 2 100 1\ncount 2 writes 1\n")
+    order, types = [], {}
+    for line in unstall("metrics", tmp_path, check=True).stdout.splitlines():
+        if line.startswith("# TYPE"):
+            _, _, name, kind = line.split()
+            assert name not in types
+            types[name] = kind
+        elif not line.startswith("#"):
+            sample = line.split("{")[0].split(" ")[0]
+            family = re.sub(r"_(total|bucket|sum|count|info)$", "", sample)
+            assert family in types, line
+            if not order or order[-1] != family:
+                order.append(family)
+    assert len(order) == len(set(order))
+
+
+def test_histograms_are_cumulative_and_tell_a_stall_from_none(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    found = samples(unstall("metrics", tmp_path, check=True).stdout)
+    buckets = [(float(re.search(r',le="([^"]+)"', name).group(1)), value) for name, value in found.items()
+               if name.startswith("unstall_exchange_seconds_bucket")]
+    assert buckets == sorted(buckets)
+    assert [value for _, value in buckets] == sorted(value for _, value in buckets)
+    assert max(value for bound, value in buckets if bound < 0.03) == 4
+    assert min(value for bound, value in buckets if bound > 0.05) == 100
+    assert buckets[-1] == (float("inf"), 100)
+
+
+def test_two_lives_of_one_id_are_one_series(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    make_segment(tmp_path / "2.unstall", STALLING + "header started 1767225700000000000\n")
+    found = samples(unstall("metrics", tmp_path, check=True).stdout)
+    assert found[f"unstall_stalls_proved_total{{{LABELS}}}"] == 192
+
+
+def test_labels_cannot_be_broken_out_of(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING + 'program /tmp/a"b\\c\nd"} 1\n'.replace("\nd", "\033d"))
+    text = unstall("metrics", tmp_path, check=True).stdout
+    assert 'program="a\\"b\\\\c?d\\"} 1"' in text
+
+
+def test_counters_grow_while_processes_come_and_go():
+    talker = r"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+for _ in range(12):
+    s.send(b"a" * 200)
+    s.send(b"b" * 100)
+    n = 0
+    while n < 200:
+        n += len(s.recv(200))
+"""
+    before, steps = {}, 0
+    with AnsweringPeer() as peer, stats_folder() as folder:
+        running = []
+        for turn in range(10):
+            if turn in (0, 2, 4):
+                running.append(subprocess.Popen(["/usr/bin/python3", "-c", talker, *peer.target],
+                                                env=preload_env("observe", UNSTALL_STATS=folder)))
+            if turn == 3:
+                running[0].kill()
+            now = samples(unstall("metrics", folder, check=True).stdout)
+            for series, value in before.items():
+                if re.match(r"unstall_\w+_(total|bucket|count|sum)", series):
+                    assert now[series] >= value, series
+                    steps += now[series] > value
+            before = now
+            time.sleep(0.1)
+        for process in running:
+            process.wait(20)
+        now = samples(unstall("metrics", folder, check=True).stdout)
+    done = [value for series, value in now.items() if series.startswith("unstall_exchange_seconds_count")]
+    assert done.count(12) >= 2  # the first one was killed, perhaps before it had begun
+    assert steps > 0
+
+
+def test_promtool_finds_nothing_to_say(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    with served(tmp_path) as (_, url):
+        headers, text = get(url)
+    assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@contextlib.contextmanager
+def prometheus(tmp_path, url):
+    """A real one that scrapes `url` each second; gives its own address."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    target = urllib.parse.urlsplit(url).netloc
+    (tmp_path / "prometheus.yml").write_text(
+        "global: {scrape_interval: 1s}\n"
+        f"scrape_configs: [{{job_name: unstall, static_configs: [{{targets: ['{target}']}}]}}]\n", encoding="utf-8")
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        process = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml",
+                                    f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address={address}"],
+                                   stdout=log, stderr=log)
+        try:
+            yield f"http://{address}"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def test_a_real_prometheus_scrapes_it_and_answers(tmp_path):
+    (tmp_path / "stats").mkdir()
+    make_segment(tmp_path / "stats/1.unstall", STALLING)
+    with served(tmp_path / "stats") as (_, url), prometheus(tmp_path, url) as api:
+        def ask(query):
+            words = urllib.parse.urlencode({"query": query})
+            try:
+                return json.loads(get(f"{api}/api/v1/query?{words}")[1])["data"]["result"]
+            except OSError:
+                return []
+
+        for _ in range(60):
+            if ask("unstall_stalls_proved_total"):
+                break
+            time.sleep(0.5)
+        (stalls,) = ask("unstall_stalls_proved_total")
+        assert stalls["value"][1] == "96"
+        assert stalls["metric"]["endpoint"] == "127.0.0.1:8080"
+        (up,) = ask('up{job="unstall"}')
+        assert up["value"][1] == "1"
+        (median,) = ask("histogram_quantile(0.5, unstall_exchange_seconds_bucket)")
+        assert 0.040 < float(median["value"][1]) < 0.050
+        metadata = json.loads(get(f"{api}/api/v1/metadata?metric=unstall_stall_seconds")[1])["data"]
+        assert metadata["unstall_stall_seconds"][0]["unit"] == "seconds"  # so it was OpenMetrics that it took
+
+
+def test_what_is_asked_for_decides_the_form(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    with served(tmp_path) as (_, url):
+        headers, text = get(url, Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+        assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        assert text.endswith("# EOF\n")
+        assert text == unstall("metrics", tmp_path, check=True).stdout
+
+
+@pytest.mark.parametrize("request_line, status", [
+    ("GET / HTTP/1.1", "200"), ("HEAD /metrics HTTP/1.0", "200"), ("GET /metrics?x=1 HTTP/1.1", "200"),
+    ("GET /etc/passwd HTTP/1.1", "404"), ("GET /metricsandmore HTTP/1.1", "404"), ("POST /metrics HTTP/1.1", "405"),
+    ("nonsense", "405"), ("GET /" + "x" * 9000, "431"),
+])
+def test_requests(tmp_path, request_line, status):
+    with served(tmp_path) as (_, url), socket.create_connection(split(url), timeout=20) as sock:
+        sock.sendall(f"{request_line}\r\n\r\n".encode())
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while piece := sock.recv(65536):
+                answer += piece
+        assert answer.split()[1].decode() == status
+        if request_line.startswith("HEAD"):
+            assert answer.endswith(b"\r\n\r\n")
+
+
+def split(url):
+    parts = urllib.parse.urlsplit(url)
+    return parts.hostname, parts.port
+
+
+def test_idlers_shut_nobody_out(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    with served(tmp_path) as (_, url), contextlib.ExitStack() as stack:
+        for _ in range(40):
+            sock = stack.enter_context(socket.create_connection(split(url), timeout=20))
+            sock.sendall(b"GET /met")
+        assert "unstall_stalls_proved" in get(url)[1]
+
+
+def test_a_reader_that_stops_does_not_stop_the_others(tmp_path):
+    for n in range(30):
+        make_segment(tmp_path / f"{n}.unstall", STALLING + f"header pid {n + 1}\n")
+    with served(tmp_path) as (_, url):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(split(url))
+        with sock:
+            sock.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert "# TYPE" in get(url)[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_cleanly(tmp_path, number):
+    with served(tmp_path) as (process, url):
+        get(url)
+        process.send_signal(number)
+        assert process.wait(10) == 0
+
+
+def test_it_listens_on_loopback_unless_told(tmp_path):
+    with served(tmp_path) as (_, url):
+        assert split(url)[0] == "127.0.0.1"
+    with served(tmp_path, "0.0.0.0:0") as (_, url):
+        assert split(url)[0] == "0.0.0.0"
+    with served(tmp_path, "[::1]:0") as (_, url):
+        assert split(url)[0] == "::1"
+        assert "unstall_unreadable_segments 0" in get(url)[1]
+
+
+@pytest.mark.parametrize("where", ["x", "70000", "localhost:80", "1.2.3.4.5:80", "::1:80", "127.0.0.1:", ":80", "[::1]"])
+def test_a_bad_address_is_refused(tmp_path, where):
+    done = unstall("metrics", "--listen", where, tmp_path)
+    assert done.returncode == 125
+    assert "expected PORT, ADDRESS:PORT or [ADDRESS]:PORT, as in 127.0.0.1:9105" in done.stderr
+
+
+def test_a_taken_port_is_said(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        done = unstall("metrics", "--listen", str(server.getsockname()[1]), tmp_path)
+    assert done.returncode == 125
+    assert "Address already in use" in done.stderr
