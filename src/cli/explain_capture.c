@@ -55,7 +55,7 @@ static void add_stalls(struct capture *c, const struct flow *f, int from, enum v
         show(&e->examples[i], &row->examples[row->waits.count + i]);
     row->connections++;
     row->messages += a->messages;
-    waits_merge(&row->waits, &e->waits);
+    stall_waits(f, from, &row->waits);
 }
 
 static void add_sender(struct capture *c, const struct flow *f, int from) {

@@ -32,7 +32,7 @@ struct spread {
 
 /* What speaks for stalls of one sender, and against.  Made when first needed. */
 struct evidence {
-    uint32_t near; /* the rest came after the late acknowledgement, too late to be its effect */
+    struct waits near; /* the rest came after the late acknowledgement, too late to be its effect */
     struct spread gap, interval; /* acknowledgement to rest; beginning to rest */
     struct waits waits;
     struct example examples[EXAMPLES];

@@ -139,7 +139,7 @@ static void resume(struct flow *f, int from, const struct segment *s, uint64_t n
     /* Seen from the far end, the effect takes a whole way there and back: what comes sooner is chance. */
     bool too_soon = a->reached_known && a->reached_ns > 4 * MS && gap < a->reached_ns / 2;
     if (gap > limit || too_soon)
-        a->evidence->near++;
+        waits_add(&a->evidence->near, now - a->data_at);
     else
         record(f, from, s, number, now);
 }
@@ -339,12 +339,20 @@ static bool keeps_to_the_acknowledgement(const struct evidence *e) {
     return n < 8 || gap < 100 || interval >= gap / 2;
 }
 
+void stall_waits(const struct flow *f, int sender, struct waits *into) {
+    const struct sender *a = &f->sender[sender];
+    const struct evidence *e = a->evidence;
+    waits_merge(into, &e->waits);
+    if (e->waits.count >= 2 * (e->near.count + a->overlaps))
+        waits_merge(into, &e->near);
+}
+
 enum verdict stall_verdict(const struct flow *f, int sender) {
     const struct sender *a = &f->sender[sender];
     const struct evidence *e = a->evidence;
     if (!e)
         return VERDICT_NONE;
-    if (e->waits.count <= e->near + a->overlaps || !keeps_to_the_acknowledgement(e))
+    if (e->waits.count <= e->near.count + a->overlaps || !keeps_to_the_acknowledgement(e))
         return VERDICT_CHANCE;
     bool answered = f->sender[!sender].messages > 0;
     return answered || e->waits.count < 8 ? VERDICT_STALLS : VERDICT_ONE_WAY;

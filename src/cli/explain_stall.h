@@ -37,4 +37,8 @@ enum verdict {
 /* What all packets of this direction say together. */
 enum verdict stall_verdict(const struct flow *f, int sender);
 
+/* Adds the waits of a sender that stalls.  Where nearly every rest keeps to the acknowledgement, one that is a
+ * few milliseconds behind is the same on a busy machine. */
+void stall_waits(const struct flow *f, int sender, struct waits *into);
+
 #endif

@@ -288,6 +288,13 @@ def test_delays_of_other_systems(tmp_path, late):
     assert found["total_ms"] == pytest.approx(late + 0.05)
 
 
+def test_a_busy_machine_is_late_now_and_then(tmp_path):
+    """Its rest comes milliseconds behind the acknowledgement every fifth time: the same stall."""
+    def build(dialog, time, i):
+        dialog.stall(time, gap=5 * MS if i % 5 == 0 else 60e-6)
+    assert judged(tmp_path, exchanges(build, 100))["stalls"] == 100
+
+
 @pytest.mark.parametrize("side, name", [("c", "192.0.2.1"), ("s", "192.0.2.2:80")])
 def test_which_side_writes_in_pieces(tmp_path, side, name):
     def build(dialog, time, _):
