@@ -367,18 +367,23 @@ void config_load(char **environment, const char *program) {
     STORE_RELEASE(&config_now, c);
 }
 
-void config_publish(const struct config *next) {
+bool config_publish(const struct config *seen, const struct config *next) {
     uint32_t epoch = __atomic_add_fetch(&last_epoch, 1, __ATOMIC_RELAXED);
     struct config *c = &snapshots[epoch % CONFIG_SNAPSHOTS];
     *c = *next;
     c->gathers = next->gathers || may_gather(next);
     c->epoch = epoch;
-    STORE_RELEASE(&config_now, c);
+    return __atomic_compare_exchange_n(&config_now, &seen, c, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
 }
 
 void config_switch(enum mode mode, bool quiet) {
-    struct config next = *config();
-    next.mode = mode;
-    next.quiet = quiet;
-    config_publish(&next);
+    const struct config *seen;
+    struct config next;
+    do {
+        seen = config();
+        next = *seen;
+        next.mode = mode;
+        next.quiet = quiet;
+    } while (!config_publish(seen, &next));
 }

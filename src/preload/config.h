@@ -91,9 +91,9 @@ void config_load(char **environment, const char *program);
 
 /* Publish a copy of the present configuration with another mode. */
 void config_switch(enum mode mode, bool quiet);
-/* Publish a copy of `next`, which differs from the present configuration only in
- * mode, quiet, window_us, killed and arms. */
-void config_publish(const struct config *next);
+/* Publish a copy of `next`, which differs from `seen` only in mode, quiet, window_us,
+ * killed and arms.  False: another thread was first; look again. */
+bool config_publish(const struct config *seen, const struct config *next);
 
 /* Do the filters include a connection?  `service_port` is the port of the
  * server's side; peer_family 0 means unknown.  Pure. */

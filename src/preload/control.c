@@ -73,8 +73,10 @@ static void look_at_unfinished(uint32_t sequence) {
     }
 }
 
-static void publish(const struct segment_control *c) {
-    struct config next = *config();
+/* False: a filter was installed meanwhile, or another thread was first. */
+static bool publish(const struct segment_control *c) {
+    const struct config *seen = config();
+    struct config next = *seen;
     struct arms arms = {c->arm_count, c->assignment, c->seed, {0}, {0}};
     memcpy(arms.mode, c->arm_mode, sizeof(arms.mode));
     memcpy(arms.weight, c->arm_weight, sizeof(arms.weight));
@@ -85,7 +87,7 @@ static void publish(const struct segment_control *c) {
         next.arms = arms;
         next.experiment++;
     }
-    config_publish(&next);
+    return !seen->quiet && config_publish(seen, &next);
 }
 
 /* True: another configuration is in force. */
@@ -102,7 +104,9 @@ static bool adopt(struct segment *s) {
         return false;
     }
     in_force = c;
-    publish(&c);
+    while (!publish(&c))
+        if (config()->quiet)
+            return false;
     return true;
 }
 

@@ -18,7 +18,7 @@
 #include "log.h"
 #include "raw.h"
 
-enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
+enum { OTHERS_WRITE = S_IWGRP | S_IWOTH, LONGEST_PATH = 1024 };
 
 /* One line for a whole family of processes: a fork inherits that it was said. */
 static void warn(const char *directory, const char *what, int error) {
@@ -115,8 +115,10 @@ static void name_of(struct text *name, uint64_t started_ns) {
 }
 
 struct segment *segment_file(const char *path, uint64_t started_ns) {
-    TEXT(directory, 4096);
+    TEXT(directory, LONGEST_PATH); /* threads and handlers have small stacks */
     text_add(&directory, path);
+    if (path[directory.used])
+        return warn(path, "expected a shorter path, of less than 1024 bytes", 0), NULL;
     while (directory.used > 1 && directory.at[directory.used - 1] == '/')
         directory.at[--directory.used] = '\0'; /* "link/" would follow the link */
     int at = open_directory(directory.at);

@@ -403,6 +403,10 @@ def test_a_directory_that_is_not_there(directory):
     refused(directory / "gone", "no such directory")
 
 
+def test_a_path_of_great_length(directory):
+    refused(f"{directory}/{'x/' * 600}", "less than 1024 bytes")
+
+
 def test_a_file_in_place_of_the_directory(directory):
     (directory / "file").write_text("")
     refused(directory / "file", "expected a directory")
