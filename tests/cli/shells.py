@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Completes words in bash, zsh and fish as they are installed: what the shell offers for a line that is being typed."""
+
+import os
+import pty
+import re
+import select
+import shutil
+import struct
+import subprocess
+import tempfile
+import termios
+import fcntl
+import time
+
+from harness import COMMAND, SOURCE_ROOT, bare_env, skip
+
+FOLDER = SOURCE_ROOT / "data/completions"
+LIMIT_S = 30
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>()][0-9A-Z]?|\r|\x07")
+
+
+def _environment(home):
+    return bare_env(PATH=f"{COMMAND.parent}:/usr/bin:/bin", HOME=home, TERM="xterm", LC_ALL="C.UTF-8")
+
+
+def _needed(shell):
+    if not shutil.which(shell):
+        skip(f"{shell} is not installed")
+    return shutil.which(shell)
+
+
+class _Terminal:
+    """A shell in a terminal of its own."""
+
+    def __init__(self, argv, home):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(SOURCE_ROOT)
+            os.execve(argv[0], argv, _environment(home))
+        self.shown = ""
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("4H", 300, 120, 0, 0))
+
+    def say(self, text):
+        os.write(self.fd, text.encode())
+
+    def until(self, mark):
+        """All that is shown until `mark` is."""
+        due = time.monotonic() + LIMIT_S
+        while mark not in self.shown:
+            ready, _, _ = select.select([self.fd], [], [], max(0, due - time.monotonic()))
+            assert ready, f"{mark} does not come:\n{self.shown}"
+            self.shown += ESCAPES.sub("", os.read(self.fd, 65536).decode(errors="replace"))
+        seen, self.shown = self.shown.split(mark, 1)
+        return seen + mark
+
+    def end(self):
+        os.close(self.fd)
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+
+
+def _typed(shell, options, setup, line):
+    """(what the line became, what was listed) after TAB TAB."""
+    path = _needed(shell)
+    with tempfile.TemporaryDirectory() as home:
+        terminal = _Terminal([path, *options], home)
+        try:
+            terminal.say(f"{setup}\necho RE''ADY\n")
+            terminal.until("READY\n")
+            terminal.until("PROMPT> ")
+            # a key of our own says when the completion is over, and what the line is then
+            terminal.say(f"{line}\t\t\x18\x04")
+            seen = terminal.until("}END")
+            became = re.search(r"LINE\{(.*?)\}END", seen, re.DOTALL)[1]
+            return became, seen.split("LINE{")[0]
+        finally:
+            terminal.end()
+
+
+def bash_typed(line):
+    return _typed("bash", ["--norc", "--noprofile", "-i"],
+                  "PS1='PR''OMPT> '; set +o history; bind 'set enable-bracketed-paste off'; bind 'set page-completions off'; "
+                  "bind 'set completion-query-items 0'; "
+                  f"source {FOLDER}/unstall.bash; bind -x '\"\\C-x\\C-d\": echo \"LINE{{$READLINE_LINE}}END\"'", line)
+
+
+def zsh_typed(line):
+    return _typed("zsh", ["-f", "-i"],
+                  f"PS1='PR''OMPT> '; fpath=({FOLDER} $fpath); autoload -Uz compinit; compinit -u -D; LISTMAX=0; "
+                  "unset zle_bracketed_paste; "
+                  "show() {{ print -r -- \"LINE{{$BUFFER}}END\" }}; zle -N show; bindkey '^X^D' show"
+                  .replace("{{", "{").replace("}}", "}"), line)
+
+
+def bash(line):
+    """The candidates that bash's function gives; the cursor is at the end of `line`."""
+    words = line.split(" ")
+    text = (f"source {FOLDER}/unstall.bash; COMP_WORDS=({' '.join(repr(word) for word in words)}); "
+            f"COMP_CWORD={len(words) - 1}; _unstall; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    return _said([_needed("bash"), "--norc", "-c", text])
+
+
+def fish(line):
+    text = f"source {FOLDER}/unstall.fish; complete -C '{line}'"
+    return [candidate.split("\t")[0] for candidate in _said([_needed("fish"), "-c", text])]
+
+
+def _said(argv):
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(argv, env=_environment(home), cwd=SOURCE_ROOT, check=True, capture_output=True, text=True,
+                              timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+    assert "rror" not in done.stderr
+    return [line for line in done.stdout.splitlines() if line]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""meson install: the command finds its library, its manual and completions lie where they are looked for."""
+
+import json
+import shutil
+import statistics
+import subprocess
+
+import pytest
+import shells
+
+from harness import BUILD_ROOT, WARM, AnsweringPeer, bare_env, program, run
+
+
+@pytest.fixture(scope="module", name="root")
+def a_root(tmp_path_factory):
+    """A DESTDIR with the build installed into it."""
+    folder = tmp_path_factory.mktemp("destdir")
+    subprocess.run(["meson", "install", "-C", BUILD_ROOT, "--no-rebuild", "--destdir", folder],
+                   check=True, capture_output=True, text=True, env=bare_env())
+    return folder
+
+
+def only(root, name):
+    (path,) = [path for path in root.rglob(name) if path.is_file()]
+    return path
+
+
+def preloaded(command):
+    return run([command, "run", "/bin/sh", "-c", 'echo "$LD_PRELOAD"'], bare_env()).stdout.strip()
+
+
+def test_the_installed_command_takes_the_installed_library(root):
+    command, = root.rglob("bin/unstall")
+    assert preloaded(command) == str(only(root, "libunstall.so"))
+
+
+def test_also_where_the_whole_tree_was_moved(root, tmp_path):
+    moved = shutil.copytree(root, tmp_path / "elsewhere", symlinks=True)
+    command, = moved.rglob("bin/unstall")
+    assert preloaded(command) == str(only(moved, "libunstall.so"))
+
+
+def test_also_through_a_symbolic_link(root, tmp_path):
+    command, = root.rglob("bin/unstall")
+    (tmp_path / "unstall").symlink_to(command)
+    assert preloaded(tmp_path / "unstall") == str(only(root, "libunstall.so"))
+
+
+def test_the_installed_command_cures(root):
+    command, = root.rglob("bin/unstall")
+    with AnsweringPeer() as peer:
+        done = run([command, "run", program("put_write"), *peer.target, 12], bare_env())
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert facts["loaded"] and statistics.median(facts["us"][WARM:]) < 5000
+
+
+def test_the_command_needs_nothing_that_it_was_not_built_with(root):
+    command, = root.rglob("bin/unstall")
+    listed = subprocess.run(["objdump", "-p", command], check=True, capture_output=True, text=True).stdout
+    needed = {line.split()[1].split(".so")[0] for line in listed.splitlines() if "NEEDED" in line}
+    assert needed <= {"libc", "libm", "libelf", "libdw", "libpcap", "libncursesw", "libtinfo", "ld-linux-x86-64",
+                      "ld-linux-aarch64"}
+    assert "RUNPATH" not in listed and "RPATH" not in listed
+
+
+def test_the_manual_is_installed(root):
+    path = only(root, "unstall.1*")
+    assert path.parent.name == "man1"
+    assert '.TH "unstall" "1"' in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("place", ["bash-completion/completions/unstall", "zsh/site-functions/_unstall",
+                                   "fish/vendor_completions.d/unstall.fish"])
+def test_completions_are_installed_where_the_shells_look(root, place):
+    path, = root.rglob(place)
+    assert path.read_bytes() == (shells.FOLDER / {"unstall": "unstall.bash"}.get(path.name, path.name)).read_bytes()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""unstall(1) and --help name the same verbs and options, both ways."""
+
+import re
+import subprocess
+
+import pytest
+from test_command import VERBS
+
+from harness import SOURCE_ROOT, unstall
+
+MANUAL = (SOURCE_ROOT / "docs/unstall.1.scd").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## unstall (\w+)\n(.*?)(?=^## |^# )", MANUAL, re.MULTILINE | re.DOTALL))
+
+# verbs that start a program take the options of run, which are explained there
+LAUNCHING = {"observe", "ab"}
+
+
+def help_of(verb):
+    return unstall(verb, "--help").stdout
+
+
+def options_in_help(verb):
+    return set(re.findall(r"^  (--[a-z-]+)", help_of(verb), re.MULTILINE)) - {"--help"}
+
+
+def options_in_manual(verb):
+    """The terms of a section: "*--mode* _mode_" lines."""
+    terms = re.findall(r"^\*-.*$", SECTIONS.get(verb, ""), re.MULTILINE)
+    return set(re.findall(r"\*(--[a-z-]+)\*", "\n".join(terms)))
+
+
+def test_the_manual_has_a_section_for_each_verb_and_no_other():
+    assert set(SECTIONS) == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_manual_explains_each_option_of_help(verb):
+    explained = options_in_manual(verb) | (options_in_manual("run") if verb in LAUNCHING else set())
+    assert options_in_help(verb) - explained == set()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_lists_each_option_of_the_manual(verb):
+    assert options_in_manual(verb) - options_in_help(verb) == set()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_manual_gives_the_usage(verb):
+    assert f"*unstall {verb}*" in SECTIONS[verb] or f"*unstall* *{verb}*" in SECTIONS[verb]
+
+
+def test_the_manual_becomes_a_page_without_complaint():
+    page = subprocess.run(["scdoc"], input=MANUAL.replace("@VERSION@", "1.2.3"), check=True, capture_output=True,
+                          text=True)
+    assert page.stderr == ""
+    assert not re.search(r"@[A-Z]+@", page.stdout)
