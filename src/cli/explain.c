@@ -66,7 +66,7 @@ static int explain(int argc, char **argv) {
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "find the stalls in a packet capture or a log of strace",
+    .summary = "Find the stalls in a packet capture or a log of strace",
     .usage = "[--json] FILE...",
     .help = "Reads what you already have (\"-\": standard input); the content tells its kind:\n"
             "  a packet capture (pcap, pcapng), as of\n"

@@ -224,7 +224,7 @@ const struct verb verb_observe = {
     .name = "observe",
     .summary = "Run a program, or watch a running one, and tell what stalls in it",
     .usage = "[OPTION]... PID | [--] PROGRAM [ARGUMENT]...",
-    .help = "  --time SECONDS    end the program by SIGTERM then; of a PID: watch it that long\n"
+    .help = "  --time SECONDS    end the program by SIGTERM then; watch a PID that long\n"
             "  --report FILE     the report goes there and not to stderr\n"
             "  --json            the report for programs, as of unstall report --json\n"
             "\n"
