@@ -162,9 +162,9 @@ static bool set_assignment(struct config *c, const char *value) {
 
 static bool set_quickack(struct config *c, const char *value) {
     static const char *const names[] = {"off", "auto", "always"}; /* enum quickack_use */
-    for (uint8_t i = 0; i < ARRAY_SIZE(names); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(value, names[i]) == 0) {
-            c->quickack = i;
+            c->quickack = (uint8_t)i;
             return true;
         }
     return false;

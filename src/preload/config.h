@@ -44,11 +44,6 @@ struct peer_range {
 struct config {
     uint32_t epoch;
     enum mode mode;
-    bool quiet;          /* a seccomp filter is installed: make no call of our own */
-    bool always_nodelay; /* UNSTALL_NODELAY=always */
-    bool override;
-    bool children; /* children run with us */
-    uint8_t verbose;
     uint32_t window_us;
     uint32_t small;
     uint32_t port_count, peer_count;
@@ -58,13 +53,18 @@ struct config {
     const char *report;
     const char *log;
     const char *stats; /* the directory of the segment, or NULL */
-    uint8_t quickack;  /* enum quickack_use */
-    bool stacks;       /* who wrote the pieces may be kept (UNSTALL_STACKS) */
-    bool killed;       /* by the control block: all connections go by `off` */
-    bool gathers;      /* some connection may be, or has been, in mode coalesce */
-    bool seed_given;   /* UNSTALL_SEED */
     struct arms arms;
     uint32_t experiment; /* grows when the arms change: who was born before takes no part */
+    bool quiet;          /* a seccomp filter is installed: make no call of our own */
+    bool always_nodelay; /* UNSTALL_NODELAY=always */
+    bool override;
+    bool children;    /* children run with us */
+    bool stacks;      /* who wrote the pieces may be kept (UNSTALL_STACKS) */
+    bool killed;      /* by the control block: all connections go by `off` */
+    bool gathers;     /* some connection may be, or has been, in mode coalesce */
+    bool seed_given;  /* UNSTALL_SEED */
+    uint8_t quickack; /* enum quickack_use */
+    uint8_t verbose;
 };
 
 /* The configuration in force. */

@@ -62,7 +62,7 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
-    for (int i = 0; i < sent; i++) {
+    for (int i = 0; messages && i < sent; i++) {
         if (!acted)
             shim_descriptors_leave(&messages[i].msg_hdr);
         if (c)

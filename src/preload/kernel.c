@@ -61,7 +61,7 @@ static int status_flags(int fd) {
 }
 
 static int is_file(int fd) {
-    struct stat st;
+    struct stat st = {0};
 #ifdef SYS_newfstatat
     int error = (int)raw4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
 #else

@@ -42,8 +42,8 @@ static void warn(const char *directory, const char *what, int error) {
 
 /* What is wrong with the directory, or NULL. */
 static const char *refused(int fd) {
-    struct stat st;
-    struct statfs fs;
+    struct stat st = {0};
+    struct statfs fs = {0};
 #ifdef SYS_newfstatat
     long error = raw4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
 #else
@@ -83,7 +83,7 @@ static int open_directory(const char *directory) {
 
 /* Beyond this limit fallocate(2) would raise SIGXFSZ in the host. */
 static bool limit_allows(void) {
-    struct rlimit limit;
+    struct rlimit limit = {0};
     return raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
            limit.rlim_cur >= (rlim_t)SEGMENT_BYTES;
 }

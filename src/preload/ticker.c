@@ -210,7 +210,7 @@ static int create(void) {
     int error = pthread_attr_init(&attributes);
     if (error)
         return error;
-    error = pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setstacksize(&attributes, STACK); /* or the usual one */
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
     error = REAL(pthread_create)(&thread, &attributes, run, NULL);
     if (error == EINVAL) /* a program with much static thread-local storage */
