@@ -50,9 +50,10 @@ int64_t waits_quantile(const struct waits *w, double share) {
     for (int i = 0; i < WAITS_BUCKETS; i++) {
         double here = w->bucket[i];
         if (here > 0 && before + here >= wanted) {
-            /* As if they lay evenly in the bucket. */
-            int64_t ns = (int64_t)(waits_bound(i) + (waits_bound(i + 1) - waits_bound(i)) *
-                                                        (wanted - before) / here);
+            /* As if they lay evenly in the bucket; the last one has no end. */
+            double low = waits_bound(i);
+            double high = i < WAITS_BUCKETS - 1 ? waits_bound(i + 1) : (double)w->max_ns;
+            int64_t ns = (int64_t)(low + (high - low) * (wanted - before) / here);
             return ns < w->min_ns ? w->min_ns : ns > w->max_ns ? w->max_ns : ns;
         }
         before += here;
