@@ -81,7 +81,7 @@ static int ab(int argc, char **argv) {
 
 const struct verb verb_ab = {
     .name = "ab",
-    .summary = "Prove by experiment whether it helps here, how much, and in which mode",
+    .summary = "Prove by experiment whether it helps here, how much, and how best",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
     .help = "Runs PROGRAM again and again, in rounds: each has every arm once, in random\n"
             "order. Compares exchange, wall and processor time, segments; says who wins, by\n"

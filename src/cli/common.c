@@ -12,11 +12,17 @@ const struct verb *verb_now;
 
 /* ---- saying ---------------------------------------------------------- */
 
+/* On one line, and nothing that a terminal would obey: names come from anywhere. */
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list arguments) {
+    char *text = NULL;
     fflush(stdout); /* what was said before comes before */
-    fprintf(stderr, verb_now ? "unstall %s: " : "unstall: ", verb_now ? verb_now->name : "");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    if (vasprintf(&text, format, arguments) < 0)
+        return;
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    fprintf(stderr, "unstall%s%s: %s\n", verb_now ? " " : "", verb_now ? verb_now->name : "", text);
+    free(text);
 }
 
 int complain(const char *format, ...) {

@@ -51,6 +51,8 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     int error = process_facts(pid, p);
     if (error == -ESRCH)
         return complain("%d: no such process; give the id of a running one, or a program", pid);
+    if (error == -ENOEXEC)
+        return complain("%d: runs no program; it is a thread of the kernel, or has ended", pid);
     if (error)
         return complain("%d: cannot be looked at: %s; be its user, or root", pid, strerror(-error));
     d->live = true;
@@ -111,7 +113,7 @@ static int run(int argc, char **argv) {
 
 const struct verb verb_doctor = {
     .name = "doctor",
-    .summary = "Tell what a preload could do for a program, and what else where it cannot",
+    .summary = "Tell what a preload could do for a program, and what else helps",
     .usage = "[--json] PROGRAM|PID",
     .help = "  --json  all of it, for programs; the form is in the manual\n"
             "\n"

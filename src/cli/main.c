@@ -26,9 +26,8 @@ enum { VERBS = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_overview(FILE *out) {
     fputs("Usage: unstall VERB [OPTION]... [ARGUMENT]...\n"
-          "Takes the 40 ms of Nagle's algorithm against delayed acknowledgements away from "
-          "programs,\n"
-          "shows what it found, and proves what that is worth.\n\n",
+          "Takes the 40 ms of Nagle's algorithm against delayed acknowledgements away\n"
+          "from programs, shows what it found, and proves what that is worth.\n\n",
           out);
     for (int i = 0; i < VERBS; i++)
         if (verbs[i])

@@ -132,7 +132,7 @@ int process_facts(pid_t pid, struct process_facts *f) {
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
     ssize_t n = readlink(name, f->program, sizeof(f->program) - 1);
     if (n < 0)
-        return errno == ENOENT ? -ESRCH : -errno; /* a thread of the kernel has none */
+        return errno == ENOENT ? -ENOEXEC : -errno;
     read_environment(f);
     read_auxiliary(f);
     read_status(f);

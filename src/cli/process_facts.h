@@ -25,7 +25,8 @@ struct process_facts {
     bool other_network;
 };
 
-/* 0, or -errno: -ESRCH no such process, -EACCES not ours to look at. */
+/* 0, or -errno: -ESRCH no such process, -EACCES not ours to look at, -ENOEXEC it has no
+ * program: a thread of the kernel, or a process that has ended and was not waited for. */
 int process_facts(pid_t pid, struct process_facts *f);
 
 #endif

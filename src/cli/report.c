@@ -77,7 +77,7 @@ static int run(int argc, char **argv) {
 
 const struct verb verb_report = {
     .name = "report",
-    .summary = "Tell what a program's statistics say: stalls, their cost, who wrote the pieces",
+    .summary = "Tell what a program's statistics say, and who wrote the pieces",
     .usage = "[--json] PID|FILE|DIR",
     .help = "  --json  everything, for programs; the form is in the manual\n"
             "\n"

@@ -22,6 +22,10 @@ def test_help_lists_verbs():
     assert "run" in VERBS
 
 
+def test_the_overview_fits_a_terminal():
+    assert [line for line in unstall("--help").stdout.splitlines() if len(line) > 80] == []
+
+
 def test_version():
     assert re.fullmatch(r"unstall \d+\.\d+\.\d+\n", unstall("--version", check=True).stdout)
 

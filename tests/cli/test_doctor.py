@@ -286,6 +286,17 @@ def test_a_process_of_somebody_else():
         shutil.rmtree(room)
 
 
+def test_a_process_that_has_ended_and_was_not_waited_for():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    done = unstall("doctor", child)
+    os.waitpid(child, 0)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr == f"unstall doctor: {child}: runs no program; it is a thread of the kernel, or has ended\n"
+
+
 def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(30)]
     try:

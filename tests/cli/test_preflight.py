@@ -241,6 +241,14 @@ def test_a_script_whose_interpreter_is_missing(line, name, tmp_path):
                            "install it, or mend the first line\n")
 
 
+def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
+    """A script with the line ends of another system, and worse."""
+    path = script(tmp_path, "tool", "#!/bin/sh\r\n")
+    assert "is a script for /bin/sh?: no such program" in unstall("run", path).stderr
+    done = unstall("run", "\x1b[31m\n")
+    assert done.stderr == "unstall run: ?[31m?: no such program; give its path, or look at $PATH\n"
+
+
 def test_scripts_that_run_each_other_for_ever(tmp_path):
     path = script(tmp_path, "tool", f"#!{tmp_path}/tool\n")
     done = unstall("run", path)
