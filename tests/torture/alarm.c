@@ -4,7 +4,6 @@
  * interrupted.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,16 +27,13 @@ static void put_little(size_t bytes) {
 }
 
 static void on_alarm(int number) {
-    int saved = errno, cancel;
+    int saved = errno;
     (void)number;
-    /* send is a cancellation point: a thread that is being cancelled would end in here and stay busy */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (!__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) {
         for (int pieces = 1 + (int)below(&own_actor, 3); pieces > 0; pieces--)
             put_little(1 + below(&own_actor, 60));
         __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
     }
-    pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
@@ -56,6 +52,14 @@ void alarm_begins(struct actor *a, bool restart) {
     sigaction(SIGALRM, &action, NULL);
     alarms = true;
     set_timer(a, true);
+}
+
+/* send is a cancellation point: a thread cancelled inside the handler would stay busy for ever. */
+void alarm_not_here(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 void alarm_ends(struct actor *a) {

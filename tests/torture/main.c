@@ -22,6 +22,7 @@ enum { SLOTS = 6, THREADS = 4, PIPE_BYTES = 256 * 1024 };
 
 struct shared *shared;
 bool alarms;
+bool commands;
 int streams_file;
 enum fault fault;
 int fast_port, slow_port;

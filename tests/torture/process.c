@@ -137,6 +137,7 @@ void op_run_program(struct actor *a, struct link *link) {
     uint32_t how = below(a, 3);
     note(a, link, "run %u", how);
     if (how == 2) {
+        __atomic_store_n(&commands, true, __ATOMIC_RELEASE);
         int status = system("true");
         if (status != 0 && !(alarms && status == -1 && errno == EINTR))
             violation(a, link, "system: %x %s", (unsigned)status, strerror(errno));

@@ -52,6 +52,8 @@ static void start(struct helper *h, struct actor *a, struct link *link, void *(*
 static void *write_and_end(void *argument) {
     struct helper *h = argument;
     struct timespec forever = {.tv_sec = 1000};
+    if (h->how == 2)
+        alarm_not_here();
     op_put_small(&h->actor, h->link);
     word_set(&h->word, 1);
     switch (h->how) {
@@ -137,6 +139,7 @@ static void *wait_for_ever(void *argument) {
     struct timespec forever = {.tv_sec = 1000};
     fd_set set;
     char byte;
+    alarm_not_here();
     word_set(&h->word, 1);
     for (;;)
         switch (h->how) {
@@ -191,6 +194,7 @@ void op_cancel(struct actor *a, struct link *link) {
 
 static void *write_much(void *argument) {
     struct helper *h = argument;
+    alarm_not_here();
     word_set(&h->word, 1);
     ssize_t n = write(h->link->fd, stream_at(h->link->number, h->link->sent), LARGEST);
     return (void *)(intptr_t)n;

@@ -26,6 +26,9 @@ struct actor {
 extern struct shared *shared;
 extern int streams_file; /* the table of all streams, for sendfile: its pages leave by reference */
 extern bool alarms; /* SIGALRM comes at random moments: EINTR is to be expected */
+/* Some thread has called system(3), which blocks SIGCHLD: the kernel then wakes another thread for it, and the blocking
+ * write that this one was in returns what was written so far.  Bare programs see that, too (211 of 227 writes). */
+extern bool commands;
 
 /* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
 enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN };
@@ -131,5 +134,7 @@ bool op_cancel_write(struct actor *a, struct link *link);
 
 void alarm_begins(struct actor *a, bool restart);
 void alarm_ends(struct actor *a);
+/* In a thread that will be cancelled. */
+void alarm_not_here(void);
 
 #endif
