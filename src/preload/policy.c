@@ -48,12 +48,14 @@ static void becomes_ill(struct policy *p) {
     p->model = (struct turn_model){0};
 }
 
-/* Count a unit of `bytes` that leaves now and say what it needs. */
+/* Count a unit of `bytes` that leaves now and say what it needs.  Nagle keeps a small unit
+ * while a small segment is on its way (Minshall's test in tcp_output.c of the kernel), and
+ * the tail of a large unit is one too. */
 static struct policy_action unit_ends(struct policy *p, const struct policy_limits *limits,
                                       size_t bytes) {
     struct policy_action action = {.how = WRITE_PLAIN, .ends_unit = true};
     bool second = p->units > 0;
-    bool maybe_small = bytes < SURELY_LARGE && p->first_unit < SURELY_LARGE;
+    bool maybe_small = bytes < SURELY_LARGE;
     bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
     if (second && maybe_small && p->mode != MODE_OFF &&
         (p->unsure || (p->mss == 0 && !surely_small))) {
@@ -63,11 +65,11 @@ static struct policy_action unit_ends(struct policy *p, const struct policy_limi
     size_t mss = p->mss ? p->mss : SURELY_SMALL;
     if (!second)
         p->first_unit = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
-    else if (p->units == 1 && p->first_unit < mss)
+    else if (p->units == 1 && p->first_unit % mss != 0)
         p->smalls = 1; /* the first one, judged now that the MSS may be known */
     count16(&p->units);
     bool small = bytes < mss;
-    action.small_unit = small && second;
+    action.small_unit = second && bytes % mss != 0;
     action.unanswered = small && !p->input_ever && p->unanswered < UINT16_MAX;
     p->smalls += action.small_unit;
     p->unanswered = (uint16_t)(p->unanswered + action.unanswered);

@@ -7,8 +7,9 @@
  * Words (docs/design.md): a unit is a run of bytes that ends a segment by the
  * application's own doing: one plain write, or a run of writes that the
  * application itself corked (MSG_MORE, TCP_CORK) with the one that ends it, or
- * what we held or gathered and then let go.  Two small units in one message
- * with Nagle in force are the illness.
+ * what we held or gathered and then let go.  A small unit after one that left a small
+ * segment (a small one, or a large one with a small tail), in one message and with
+ * Nagle in force, is the illness.
  */
 #ifndef UNSTALL_POLICY_H
 #define UNSTALL_POLICY_H
@@ -65,7 +66,7 @@ struct policy {
     uint16_t unanswered;    /* small writes since birth, while there was no input at all */
     uint32_t mss;           /* 0: not asked yet */
     uint32_t first_unit;    /* bytes of the first unit of this message */
-    uint32_t smalls;        /* small units in this message */
+    uint32_t smalls;        /* units of this message that left, or leave, a small segment */
     uint32_t message_bytes;
     uint32_t pending; /* bytes held by the application or by us: the beginning of a unit */
     struct turn_model model;

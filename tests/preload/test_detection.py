@@ -59,6 +59,14 @@ def test_client_is_cured(name, mode):
     assert done.median_ms < 5
 
 
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+def test_a_small_write_behind_a_large_one(mode):
+    """The tail of the large one is a small segment too: bare, most exchanges stall."""
+    with AnsweringPeer(request=66100) as peer:
+        done = run_client(program("large_then_small"), mode, *peer.target, EXCHANGES)
+    assert (done.median_ms > 5) is (mode == "bare")
+
+
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name != "child_writes_body"])
 def test_client_is_detected(name, tmp_path):
     """observe counts a burst for each message, though it changes nothing."""

@@ -49,7 +49,7 @@ static const struct {
     {"its cork with a large message needs the MSS", MODE_NODELAY, false, false, "200 c 800 u r",
      "plain [ plain mss+push+] ."},
     {"small corks behind a large write are judged by their own size", MODE_NODELAY, false, false,
-     "100000 c 200 u c 200 u r", "plain [ plain ] [ plain push+] ."},
+     "146000 c 200 u c 200 u r", "plain [ plain mss+] [ plain push+] ."},
     {"its cork stays, its TCP_NODELAY overridden", MODE_CORK, true, true, "c 200 100 u r",
      "[ plain plain ] ."},
 

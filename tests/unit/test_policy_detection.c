@@ -29,9 +29,13 @@ static const struct {
     {"nothing is no write", MODE_NODELAY, 0, "200 0 100 r", "plain plain push+plain ."},
 
     {"two large writes", MODE_NODELAY, 0, "100000 100000 r", "plain plain ."},
-    {"a large one and a small one", MODE_NODELAY, 0, "100000 200 r", "plain plain ."},
+    {"a large one with a small tail and a small one", MODE_NODELAY, 0, "100000 200 r",
+     "plain mss+push+plain ."},
+    {"a large one of whole segments and a small one", MODE_NODELAY, 0, "146000 200 r",
+     "plain mss+plain ."},
+    {"... and one more", MODE_NODELAY, 0, "146000 200 200 r", "plain mss+plain push+plain ."},
     {"a small one and a large one", MODE_NODELAY, 0, "200 100000 r", "plain plain ."},
-    {"large, small, small", MODE_NODELAY, 0, "100000 200 100 r", "plain plain push+plain ."},
+    {"large, small, small", MODE_NODELAY, 0, "100000 200 100 r", "plain mss+push+plain plain ."},
     {"small, large, small", MODE_NODELAY, 0, "200 100000 100 r", "plain plain push+plain ."},
 
     {"below 536 bytes nobody asks for the MSS", MODE_NODELAY, 0, "535 535 r", "plain push+plain ."},
@@ -56,7 +60,7 @@ static const struct {
     {"... of a second one: pushed before, not again", MODE_NODELAY, 0, "200 100e 100 r",
      "plain push+plain plain ."},
     {"... nor does it turn one small write after a large one into two", MODE_NODELAY, 0,
-     "100000 200e 200 r", "plain plain plain ."},
+     "146000 200e 200 r", "plain mss+plain plain ."},
     {"... however often", MODE_NODELAY, 0, "200e 200e 200e 200e 200 r",
      "plain plain plain plain plain ."},
 };
@@ -191,9 +195,9 @@ static const struct {
     {"a conversation from the first is no stream", MODE_AUTO,
      "90 r 90 w 90 w 90 w 90 w 90 w 90 w 90 w 90 w 90",
      "plain . plain | push+plain | plain | plain | plain | plain | plain | plain | plain"},
-    {"large writes are no stream of small ones", MODE_AUTO,
+    {"large writes are no stream of small ones, but leave a small tail", MODE_AUTO,
      "9000 9000 9000 9000 9000 9000 9000 9000 90 90",
-     "plain mss+plain plain plain plain plain plain plain plain push+plain"},
+     "plain mss+plain plain plain plain plain plain plain push+plain plain"},
     {"nodelay keeps it", MODE_NODELAY, "90 90 90 90 90 90 90 90 90 90",
      "plain push+plain plain plain plain plain plain plain plain plain"},
 };
