@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""unstall top, looked at in a real terminal of 80 columns (tmux)."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+
+import pytest
+
+from harness import COMMAND, AnsweringPeer, bare_env, preload_env, unstall
+from segments import STALLING, make_segment, stats_folder
+
+TALKER = r"""
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print("ready", flush=True)
+while True:
+    s.send(b"a" * 200)
+    s.send(b"b" * 100)
+    n = 0
+    while n < 200:
+        n += len(s.recv(200))
+"""
+
+
+@contextlib.contextmanager
+def talker(folder, peer, mode="observe"):
+    """A Python client that stalls for ever."""
+    process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,
+                               env=preload_env(mode, UNSTALL_STATS=folder), stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+class Terminal:
+    """A terminal that tests can look at and type into."""
+
+    def __init__(self, *words, columns=80, lines=24, env=""):
+        self.name = f"unstall-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        command = " ".join(map(str, words))
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines),
+                   f"env {env} {command}; echo \"ended with $?\"; exec sleep 60")
+
+    def _tmux(self, *words):
+        return subprocess.run(["tmux", "-L", self.name, *words], env=bare_env(LC_ALL="C.UTF-8"), check=True, text=True,
+                              capture_output=True, timeout=20).stdout
+
+    def type(self, keys):
+        self._tmux("send-keys", keys)
+
+    def resize(self, columns, lines):
+        self._tmux("resize-window", "-x", str(columns), "-y", str(lines))
+
+    def see(self, *flags):
+        return self._tmux("capture-pane", "-p", *flags)
+
+    def wait_for(self, pattern, seconds=15):
+        """The screen, once it shows `pattern`."""
+        until = time.monotonic() + seconds
+        while not re.search(pattern, self.see(), re.MULTILINE):
+            assert time.monotonic() < until, f"no {pattern!r} in:\n{self.see()}"
+            time.sleep(0.1)
+        return self.see()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._tmux("kill-server")
+
+
+def test_one_line_for_each_endpoint_of_each_process():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process:
+        text = unstall("top", "--once", folder, check=True).stdout
+        assert max(map(len, text.splitlines())) <= 80
+        summary, heading, line = text.splitlines()
+        assert re.match(r"1 running, 0 ended; \d+ exchanges/s, [\d.]+ stalls/s, \d+ ms lost in 1\.\d s$", summary)
+        assert heading.split() == ["PID", "PROGRAM", "ENDPOINT", "MODE", "EXCH/S", "MEDIAN", "P99", "STALL/S", "CURED"]
+        assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe +\d+ +4\d\.\d ms ", line)
+
+
+def test_ended_processes_are_counted_and_not_shown(tmp_path):
+    make_segment(tmp_path / "1.unstall", STALLING)
+    text = unstall("top", "--once", "--interval", "0.1", tmp_path, check=True).stdout
+    assert text.startswith("0 running, 1 ended; ")
+    assert len(text.splitlines()) == 2
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_screen_shows_what_happens(columns):
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
+        screen = terminal.wait_for(rf"^ *{process.pid} python3.* observe +\d+ +4\d\.\d ms")
+        assert "by stalls, every 0.5 s   q quit  ? help  m mode" in screen
+        assert max(map(len, screen.splitlines())) <= columns
+        terminal.type("q")
+        terminal.wait_for("^ended with 0")
+
+
+def test_the_mode_is_switched_from_the_screen():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+        terminal.wait_for(rf"^ *{process.pid} .* observe .* 4\d\.\d ms")
+        terminal.type("m")
+        terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {process.pid}\), now observe:")
+        terminal.type("n")
+        terminal.wait_for(rf"^{process.pid}: nodelay, from its next message on")
+        terminal.wait_for(rf"^ *{process.pid} .* nodelay +\S+ +\d+(\.\d+)? µs")
+        assert '"mode": "nodelay"' in unstall("report", "--json", str(process.pid), check=True).stdout
+
+
+def test_sorting_selecting_and_help():
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, talker(folder, peer) as one, \
+            talker(folder, other, "auto") as two, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+        def order():
+            return [int(word) for word in re.findall(r"^ *(\d+) python", terminal.see(), re.MULTILINE)]
+
+        def wait_for_order(*pids):
+            until = time.monotonic() + 15
+            while order() != list(pids):
+                assert time.monotonic() < until, terminal.see()
+                time.sleep(0.1)
+
+        terminal.wait_for(rf"^ *{two.pid} .* auto +\S+ +\d")
+        wait_for_order(one.pid, two.pid)
+        terminal.type("e")
+        terminal.wait_for("^by exchanges,")
+        wait_for_order(two.pid, one.pid)
+        terminal.type("r")
+        terminal.wait_for("^by exchanges, reversed,")
+        wait_for_order(one.pid, two.pid)
+        terminal.type("p")
+        wait_for_order(*sorted([one.pid, two.pid]))
+        terminal.type("?")
+        assert "any key" not in terminal.wait_for("^q +quit")
+        terminal.type("x")
+        terminal.type("Down")
+        terminal.type("m")
+        terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {max(one.pid, two.pid)}\)")
+
+
+def test_it_follows_the_size_of_the_terminal():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+        terminal.wait_for(rf"^ *{process.pid} ")
+        for columns, lines in ((120, 30), (40, 5), (80, 24)):
+            terminal.resize(columns, lines)
+            terminal.wait_for(rf"^ *{process.pid} python")
+            time.sleep(0.6)
+            screen = terminal.wait_for(rf"^ *{process.pid} python")
+            assert max(map(len, screen.splitlines())) <= columns
+
+
+def test_processes_come_and_go():
+    with AnsweringPeer() as peer, stats_folder() as folder, \
+            Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
+        terminal.wait_for("^Nobody here: start a program")
+        with talker(folder, peer) as process:
+            terminal.wait_for(rf"^ *{process.pid} python")
+        terminal.wait_for("^0 running, 1 ended")
+        assert "python3" not in terminal.see()
+
+
+def test_colours_only_where_they_are_wanted():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process:
+        for env, coloured in (("NO_COLOR=1", False), ("-u NO_COLOR", True)):
+            with Terminal(COMMAND, "top", "--interval", "0.3", folder, env=env) as terminal:
+                terminal.wait_for(rf"^ *{process.pid} .* 4\d\.\d ms")
+                assert bool(re.search("\033\\[[\\d;]*31m", terminal.see("-e"))) is coloured
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_in_order(number):
+    with stats_folder() as folder, Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
+        terminal.wait_for("^Nobody here")
+        os.kill(int((folder / "pid").read_text(encoding="utf-8")), number)
+        screen = terminal.wait_for("^ended with 0")
+        assert "Nobody" not in screen
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
+    (["--interval", "0", "/"], "--interval: '0' is no number of seconds from 0.1 to 3600\n"),
+    (["--interval", "x", "/"], "--interval: 'x' is no number"),
+    (["a", "b"], "b: one DIR at a time; try --help\n"),
+    (["/tmp"], "stdin and stdout must be a terminal; --once needs none\n"),
+])
+def test_what_cannot_be_is_refused(words, message):
+    done = unstall("top", *words)
+    assert done.returncode == 125
+    assert message in done.stderr
+
+
+def test_an_unknown_terminal_is_said():
+    with stats_folder() as folder, Terminal(COMMAND, "top", folder, env="TERM=nonsense") as terminal:
+        terminal.wait_for("TERM=nonsense: no such kind of terminal; --once needs none")
+        terminal.wait_for("^ended with 125")
