@@ -2,6 +2,7 @@
 """The helper of `unstall ab`: src/cli/ab.c runs this folder with /usr/bin/python3."""
 
 import datetime
+import os
 import sys
 
 import machine
@@ -128,14 +129,15 @@ def finish(results, options, code, hints, keep, experiment=None):
     try:
         sys.stdout.write(report(results, analysis, verdict))
         sys.stdout.flush()
-    except BrokenPipeError:
-        sys.stderr.close()
     except OSError as error:
-        say(f"standard output: {error.strerror}")
-        unwritten = True
+        # Nothing more goes there; else Python would try again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # `| head` has seen enough
+            say(f"standard output: {error.strerror}")
+            unwritten = True
     if code == DONE and unwritten:
         return UNWRITTEN
-    if code == DONE and verdict.kind not in (WINNER, SAME):
+    if code == DONE and verdict.kind not in (WINNER, SAME) and not options.aa:
         return OPEN
     return code
 

@@ -33,6 +33,7 @@ class Rounds:
         self.dice = random.Random(options.seed)
         self.began = time.monotonic()
         self.hints = []
+        self._score = None
 
     def go(self):
         """All of it: warm-up, rounds, until an end is reached; sets results.ending."""
@@ -99,6 +100,8 @@ class Rounds:
                 self._server(unit, env)
             else:
                 self._command(unit, env)
+            if self.options.score is not None:
+                unit.score = self._score
             if mode != "bare":
                 self._exchanges(unit, folder)
             return unit
@@ -133,8 +136,6 @@ class Rounds:
             server.stop()
 
     def _exchanges(self, unit, folder):
-        if self.options.score is not None:
-            unit.score = self._score
         found = segments.rows_of(segments.report(self.options.unstall, folder.path)) \
             if folder.files() else []
         if not found:

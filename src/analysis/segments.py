@@ -13,6 +13,19 @@ from histogram import Histogram
 from results import BadFile, Unit
 
 TMPFS = ("/dev/shm", "/run/shm")
+PREFIX = "unstall-ab."
+
+
+def forget_the_dead():
+    """What a killed `unstall ab` of this user has left behind."""
+    for place in TMPFS:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(place):
+                pid = name.removeprefix(PREFIX).partition(".")[0]
+                path = os.path.join(place, name)
+                if name.startswith(PREFIX) and pid.isdigit() and not os.path.exists(f"/proc/{pid}") \
+                        and os.lstat(path).st_uid == os.geteuid():
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 class Folder:
@@ -22,10 +35,11 @@ class Folder:
         self.path = None
 
     def __enter__(self):
+        forget_the_dead()
         places = [os.environ.get("XDG_RUNTIME_DIR"), *TMPFS]
         for place in filter(None, places[1:] + places[:1]):
             with contextlib.suppress(OSError):
-                self.path = tempfile.mkdtemp(prefix="unstall-ab.", dir=place)
+                self.path = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}.", dir=place)
                 return self
         raise BadFile("no folder on tmpfs for statistics can be made (/dev/shm)")
 

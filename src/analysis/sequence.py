@@ -50,7 +50,7 @@ def anytime(differences, alpha):
     middle = (values[(n - 1) // 2] + values[n // 2]) / 2
     cut = _cut(n, alpha)
     low, high = INFINITE if cut < 0 else (values[cut], values[n - 1 - cut])
-    signs = [(d > 0) - (d < 0) for d in differences]
+    signs = [int(d > 0) - int(d < 0) for d in differences]
     return Contrast(middle, low, high, _p(signs), sum(signs) / n, n)
 
 

@@ -10,8 +10,14 @@ import machine
 WIDTH = 80
 
 
+def clean(text):
+    """What a terminal would act on becomes a question mark."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def fit(text, indent=""):
     """Lines of at most 80 columns."""
+    text = clean(text)
     return "\n".join(textwrap.wrap(text, WIDTH, initial_indent=indent,
                                    subsequent_indent=indent or "  ", break_on_hyphens=False,
                                    break_long_words=True)) or indent
@@ -19,7 +25,7 @@ def fit(text, indent=""):
 
 def cut(text, length=WIDTH - 2):
     """One line; what is too long loses its end."""
-    text = "".join(c if c.isprintable() else "?" for c in text)
+    text = clean(text)
     return text if len(text) <= length else text[:length - 3] + "..."
 
 

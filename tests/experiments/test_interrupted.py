@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Interrupted, crashed, no room: what was measured is kept and reported, nothing runs on, the exit code says so."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from trial import ab, alive, answering, client, free_port, measured, server_command
+
+from harness import COMMAND, bare_env
+
+
+def rounds_in(path):
+    """How many rounds the file has by now."""
+    return len(measured(path)["units"]) // 2 if path.exists() else 0
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
+    path, marker = tmp_path / "r.json", f"4{free_port()}"
+    with answering() as port:
+        command = ["sh", "-c", f"sleep 0.1{marker} & exec " + " ".join(client(port, 4))]
+        child = subprocess.Popen([COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--json", path, "--",
+                                  *command], env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 40
+        while rounds_in(path) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        child.send_signal(number)
+        out, err = child.communicate(timeout=30)
+    assert child.returncode == code, err
+    assert "Interrupted: what was measured until then." in out
+    value = measured(path)
+    assert value["ending"] == "interrupted" and len(value["units"]) >= 4 and value["analysis"]
+    assert alive(f"0.1{marker}") == [] and alive(str(port)) == []
+    assert "Traceback" not in err
+
+
+def test_a_second_signal_does_not_break_the_report():
+    with answering() as port:
+        child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1000", "--", *client(port, 2, "one")],
+                                 env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(2)
+        for _ in range(3):
+            child.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+        out, err = child.communicate(timeout=30)
+    assert child.returncode == 130, err
+    assert "Interrupted" in out and "Traceback" not in err
+
+
+def test_a_crash_of_the_program_ends_it_with_what_was_measured(tmp_path):
+    """The ninth run is ended by a signal."""
+    count = tmp_path / "count"
+    crash = f'echo x >> {count}; [ $(wc -l < {count}) -lt 9 ] || kill -SEGV $$'
+    done = ab("--arms", "bare,off", "--rounds", 20, "--warmup", 0, "--json", tmp_path / "r.json", "--", "sh", "-c", crash)
+    assert done.returncode == 3
+    assert "was ended by SIGSEGV" in done.stdout and "4 rounds of 2 arms" in done.stdout
+    value = measured(tmp_path / "r.json")
+    assert value["ending"] == "failed" and len(value["units"]) == 8
+
+
+def test_a_failing_program_is_quoted():
+    done = ab("--arms", "bare,off", "--", "sh", "-c", "echo 'no such host' >&2; exit 7")
+    assert done.returncode == 3
+    assert "ended with exit code 7" in done.stderr and "| no such host" in done.stderr
+
+
+def test_failures_can_be_ignored(tmp_path):
+    """A round with a failed run has no pair; the others count."""
+    count = tmp_path / "count"
+    fail = f'echo x >> {count}; [ $(wc -l < {count}) -ne 5 ]'
+    done = ab("--arms", "bare,off", "--rounds", 6, "--warmup", 0, "--ignore-failure", "--json", tmp_path / "r.json",
+              "--", "sh", "-c", fail)
+    assert done.returncode in (0, 2), done.stderr
+    value = measured(tmp_path / "r.json")
+    assert len(value["failures"]) == 1 and len(value["units"]) == 11
+    assert "5 rounds of 2 arms" in done.stdout
+
+
+def test_a_run_that_does_not_end_is_stopped():
+    marker = f"5{free_port()}"
+    done = ab("--arms", "bare,off", "--timeout", 1, "--", "sleep", marker)
+    assert done.returncode == 3 and "not ended after 1 s" in done.stderr
+    assert alive(marker) == []
+
+
+@pytest.mark.parametrize("words, code", [(["nosuchprogram"], 127), (["/etc/passwd"], 126)])
+def test_what_cannot_be_run(words, code):
+    done = ab(*words)
+    assert done.returncode == code
+    assert done.stderr.startswith(f"unstall ab: {words[0]}: ")
+
+
+def test_a_full_disk_ends_nothing_and_is_told():
+    done = ab("--arms", "bare,off", "--rounds", 8, "--json", "/dev/full", "--", "true")
+    assert done.returncode in (4, 2)
+    assert "--json /dev/full: No space left on device" in done.stderr
+    assert "8 rounds of 2 arms" in done.stdout
+
+
+def test_a_full_disk_at_the_last_moment_is_told_too():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        child = subprocess.run([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1", "--html", "/dev/full", "true"],
+                               env=bare_env(), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert "--html /dev/full: No space left on device" in child.stderr
+    assert "standard output: No space left on device" in child.stderr
+    assert child.returncode == 4 and "Traceback" not in child.stderr
+
+
+def test_the_reader_of_the_report_may_go_away():
+    child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1", "true"], env=bare_env(),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.close()
+    assert "Traceback" not in child.stderr.read()
+    child.wait(30)
+    child.stderr.close()
+
+
+def test_a_server_that_does_not_start_is_quoted():
+    port = free_port()
+    done = ab("--server", "sh -c 'echo cannot >&2; exit 4'", "--ready", port, "--", "true")
+    assert done.returncode == 3
+    assert f"ended with exit code 4 before it listened on port {port}" in done.stderr and "cannot" in done.stderr
+
+
+def test_a_port_that_is_taken_is_told():
+    with answering() as port:
+        done = ab("--server", " ".join(server_command(port)), "--ready", port, "--", "true")
+    assert done.returncode == 3 and f"port {port}: somebody listens there already" in done.stderr
+
+
+def test_the_load_fails_and_the_server_is_stopped():
+    port = free_port()
+    done = ab("--server", " ".join(server_command(port)), "--ready", port, "--arms", "bare,off", "--", "false")
+    assert done.returncode == 3 and "false: ended with exit code 1" in done.stderr
+    assert alive(str(port)) == []
+
+
+def test_killed_outright_its_programs_die_with_it():
+    """SIGKILL of ours: the program's parent-death signal."""
+    marker = f"6{free_port()}"
+    child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--", "sleep", marker], env=bare_env(),
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 20
+    while not [pid for pid in alive(marker) if pid != child.pid] and time.monotonic() < end:
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    end = time.monotonic() + 10
+    while alive(marker) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert alive(marker) == []

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""A live server as the experiment: who stalls, who decides, the guard and the kill switch."""
+
+import contextlib
+import json
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+from trial import PROGRAMS, ab, alive, client, free_port, measured, server_command, wait_until_it_listens
+
+from harness import COMMAND, LIB, bare_env, compile_c, run, unstall
+
+EXCHANGES = 10
+
+
+@contextlib.contextmanager
+def load_on(port, connections, exchanges=EXCHANGES):
+    """Connections to a server that is about to listen, in the background."""
+    def send():
+        with contextlib.suppress(AssertionError):
+            wait_until_it_listens(port)
+            subprocess.run(client(port, exchanges, "one", connections), env=bare_env(), check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.join()
+
+
+@contextlib.contextmanager
+def running_server(pieces=2):
+    """A server under the library with a segment: (pid, port, folder)."""
+    folder = tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm")
+    port = free_port()
+    child = subprocess.Popen([COMMAND, "run", "--stats", folder, "--mode", "off", "--",
+                              *server_command(port, 0, pieces)], env=bare_env())
+    try:
+        wait_until_it_listens(port)
+        yield child.pid, port, folder
+    finally:
+        child.kill()
+        child.wait()
+        shutil.rmtree(folder)
+
+
+def control_of(folder):
+    """The control block of the one process there."""
+    return json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"][0]["control"]
+
+
+def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
+    port = free_port()
+    with load_on(port, 40):
+        done = ab("--live", "--time", 7, "--seed", 1, "--json", tmp_path / "r.json", "--",
+                  *server_command(port, 0, 2))
+    assert done.returncode == 0, done.stderr
+    assert "auto wins" in done.stdout
+    value = measured(tmp_path / "r.json")
+    means = {arm: [unit["exchange_ns"] / unit["exchanges"] / 1e6 for unit in value["units"] if unit["arm"] == arm]
+             for arm in ("off", "auto")}
+    assert 8 <= len(means["off"]) <= 32 and 8 <= len(means["auto"]) <= 32
+    assert min(means["off"]) > 25 > 15 > sorted(means["auto"])[-2]
+    totals = {unit["arm"]: unit for unit in value["totals"]}
+    assert sum(unit["connections"] for unit in totals.values()) >= 40
+    assert value["analysis"]["arms"]["off"]["slow"] > 50
+    assert value["analysis"]["arms"]["auto"]["slow"] <= 2
+    assert alive(str(port)) == []
+
+
+def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(tmp_path):
+    """Only connections born after the change count; --until-sure ends it; the process lives on."""
+    with running_server() as (pid, port, folder):
+        run(client(port, 5, "one", 4), bare_env(), timeout=30)  # before: is in no arm
+        with load_on(port, 60):
+            done = ab("--live", pid, "--until-sure", "--time", 60, "--json", tmp_path / "r.json")
+        assert done.returncode == 0, done.stderr
+        assert "Ended early" in done.stdout and "auto wins" in done.stdout
+        assert control_of(folder)["arms"] == [] and not control_of(folder)["killed"]
+        value = measured(tmp_path / "r.json")
+        assert value["ending"] == "sure"
+        assert sum(unit["exchanges"] for unit in value["totals"]) <= 60 * EXCHANGES
+        run(client(port, 2, "one"), bare_env(), timeout=30)
+
+
+def test_the_guard_turns_a_harmful_arm_off(tmp_path):
+    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; what comes after is as fast as off."""
+    harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
+    port = free_port()
+    with load_on(port, 60):
+        done = ab("--live", "--time", 14, "--stop-if", "worse", "--min-exchanges", 4, "--json",
+                  tmp_path / "r.json", "--", "env", f"LD_PRELOAD={LIB}:{harm}", *server_command(port, 0, 2))
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "auto is surely worse than off: all connections go by off" in " ".join(done.stderr.split())
+    assert "The guard has put all connections on off." in done.stdout
+    value = measured(tmp_path / "r.json")
+    assert value["ending"] == "guard" and value["events"][0]["at_s"] < 13
+    assert alive(str(port)) == []
+
+
+def test_the_guard_leaves_a_running_process_killed_and_alive():
+    harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
+    folder = tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm")
+    port = free_port()
+    child = subprocess.Popen(server_command(port, 0, 2), env=bare_env(
+        LD_PRELOAD=f"{LIB}:{harm}", UNSTALL_STATS=folder, UNSTALL_MODE="off"))
+    try:
+        with load_on(port, 60):
+            wait_until_it_listens(port)
+            done = ab("--live", child.pid, "--stop-if", "worse", "--min-exchanges", 4, "--time", 25)
+        assert done.returncode == 5, done.stdout + done.stderr
+        assert control_of(folder)["killed"]
+        assert child.poll() is None
+        assert f"unstall set {child.pid} --unkill" in " ".join(done.stdout.split())
+    finally:
+        child.kill()
+        child.wait()
+        shutil.rmtree(folder)
+
+
+def test_the_guard_leaves_a_harmless_arm_alone():
+    port = free_port()
+    with load_on(port, 40):
+        done = ab("--live", "--time", 5, "--stop-if", "worse", "--", *server_command(port, 0, 2))
+    assert done.returncode == 0, done.stderr
+    assert "guard" not in done.stdout and "auto wins" in done.stdout
+
+
+def test_the_kill_switch():
+    with running_server() as (pid, port, folder):
+        done = ab("--live", pid, "--kill")
+        assert done.returncode == 0 and f"unstall set {pid} --unkill" in done.stdout
+        assert control_of(folder)["killed"]
+
+
+def test_an_assignment_is_repeated_by_its_seed(tmp_path):
+    """The same seed gives the k-th connection the same arm."""
+    found = []
+    for seed in (7, 7, 8):
+        port, path = free_port(), tmp_path / "r.json"
+        with load_on(port, 24, 2):
+            ab("--live", "--time", 3, "--seed", seed, "--min-exchanges", 1, "--json", path, "--",
+               *server_command(port))
+        units = measured(path)["units"]
+        found.append({unit["name"].rpartition("-")[2]: unit["arm"] for unit in units})
+    common = found[0].keys() & found[1].keys()
+    assert len(common) > 15 and all(found[0][key] == found[1][key] for key in common)
+    assert any(found[0][key] != found[2][key] for key in common & found[2].keys())
+
+
+def test_by_peer_all_connections_of_an_address_are_one_unit(tmp_path):
+    port = free_port()
+    with load_on(port, 12, 3):
+        done = ab("--live", "--time", 3, "--assign", "peer", "--json", tmp_path / "r.json", "--",
+                  *server_command(port))
+    units = measured(tmp_path / "r.json")["units"]
+    assert [unit["name"] for unit in units] == ["127.0.0.1"]
+    assert units[0]["connections"] >= 12
+    assert done.returncode == 2 and "Nothing to compare" in done.stdout
+
+
+def test_segments_of_processes_merge(tmp_path):
+    """Two servers that ran with UNSTALL_ARMS, as on two hosts; histograms add up."""
+    folders = [tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm") for _ in range(2)]
+    try:
+        for seed, folder in enumerate(folders):
+            port = free_port()
+            child = subprocess.Popen(server_command(port, 0, 2), env=bare_env(
+                LD_PRELOAD=LIB, UNSTALL_STATS=folder, UNSTALL_ARMS="off:50,auto:50", UNSTALL_SEED=seed))
+            with load_on(port, 20):
+                pass
+            child.send_signal(signal.SIGTERM)
+            child.wait()
+        done = ab("--merge", f"web1={folders[0]}", f"web2={folders[1]}", "--json", tmp_path / "r.json")
+        assert done.returncode == 0, done.stderr
+        assert "auto wins" in done.stdout and "web2: auto" in done.stdout
+        totals = measured(tmp_path / "r.json")["totals"]
+        assert sum(unit["exchanges"] for unit in totals) >= 2 * 20 * (EXCHANGES - 1)
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder)
+
+
+def test_a_server_that_dies_is_told():
+    port = free_port()
+    done = ab("--live", "--time", 5, "--", "sh", "-c", "echo broken >&2; exit 3")
+    assert done.returncode == 3
+    assert "ended with exit code 3" in done.stderr and "broken" in done.stderr
+    assert alive(str(port)) == []
+
+
+@pytest.mark.parametrize("with_time, code", [(True, 130), (False, 0)])
+def test_an_interrupt_ends_what_has_no_other_end(with_time, code):
+    port = free_port()
+    words = ["--time", "60"] if with_time else []
+    child = subprocess.Popen([COMMAND, "ab", "--live", *words, "--", *server_command(port, 0, 2)], env=bare_env(),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with load_on(port, 40) as load:
+        load.join()
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert child.returncode == code, err
+    assert "auto wins" in out
+    assert alive(str(port)) == []

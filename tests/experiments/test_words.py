@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""What is asked for, what is answered in words, and the file of results."""
+
+import json
+import re
+
+import pytest
+from trial import HERE, ab, made_up
+
+from harness import unstall
+
+import merge
+import options
+import results
+import text
+from analysis import analyse
+from histogram import Histogram
+from verdict import judge
+
+pytestmark = pytest.mark.no_library
+
+
+def verdict_of(made):
+    """The sentences, as one."""
+    return judge(analyse(made), made)
+
+
+# ---- verdicts ----
+
+def test_a_winner_is_named_with_its_interval_and_the_line_that_deploys_it():
+    said = verdict_of(made_up(20, 0.7))
+    assert (said.kind, said.winner, said.against) == ("winner", "auto", "off")
+    low, high = said.ratio[1:]
+    assert low < 0.7 < high < 1
+    assert re.search(r"auto wins: .* ms -> .* ms\. It takes (2[5-9]|3\d) % less time \(95 % interval: ", said.sentences[0])
+    assert said.deploy == "unstall run --mode auto -- prog 'a b'"
+
+
+def test_a_great_ratio_is_told_as_how_many_times():
+    assert re.search(r"It is 9\d\d times as fast|It is 10\d\d times as fast",
+                     verdict_of(made_up(20, 0.001)).sentences[0])
+
+
+def test_the_base_wins_where_the_arm_is_slower():
+    said = verdict_of(made_up(20, 1.5))
+    assert (said.kind, said.winner) == ("winner", "off")
+    assert said.sentences[0].startswith("off wins: auto takes ")
+    assert said.deploy == "prog 'a b'"
+
+
+def test_no_difference_is_told_with_its_largest_size():
+    said = verdict_of(made_up(60, 1.0, noise=0.03))
+    assert said.kind == "no difference" and 1 < said.largest < 1.1
+    assert re.match(r"No difference larger than [\d.]+ % between off and auto", said.sentences[0])
+
+
+def test_not_enough_data_says_how_much_is_missing():
+    said = verdict_of(made_up(4, 0.5))
+    assert said.kind == "not enough data" and 1 <= said.more <= 10
+    assert "4 rounds compared, about" in said.sentences[0]
+    few = verdict_of(made_up(10, 1.0, noise=0.3))
+    assert few.kind == "not enough data" and few.more > 10
+
+
+def test_among_those_that_are_not_told_apart_the_mildest_is_recommended():
+    made = made_up(20, 1.0, seed=2, arms=("off", "coalesce", "nodelay", "auto"))
+    for unit in made.units:
+        if unit.arm != "off":
+            unit.exchange_ns //= 100
+    said = verdict_of(made)
+    assert said.winner == "auto"
+    assert "Not told apart from it: " in " ".join(said.sentences)
+    assert "coalesce" in " ".join(said.sentences)
+
+
+def test_an_arm_without_exchange_times_is_left_out_and_named():
+    made = made_up(20, 0.5, arms=("off", "bare", "auto"))
+    for unit in made.units:
+        if unit.arm == "bare":
+            unit.exchanges = unit.exchange_ns = None
+            unit.histogram = Histogram()
+    said = verdict_of(made)
+    assert said.winner == "auto"
+    assert said.sentences[-1] == "Not compared in this, for it is not known there: bare."
+
+
+def test_nothing_to_compare_is_said():
+    made = made_up(5)
+    made.units = [unit for unit in made.units if unit.arm == "off"]
+    assert verdict_of(made).kind == "nothing measured"
+
+
+# ---- the report ----
+
+@pytest.mark.parametrize("made", [made_up(20, 0.001), made_up(3), made_up(20, 1e6),
+                                  made_up(8, arms=("off", "observe", "nodelay", "cork", "coalesce", "auto"))],
+                         ids=["winner", "open", "slow", "six arms"])
+def test_the_report_fits_80_columns(made):
+    made.experiment["command"] = ["/a/very/long/path" * 8, "--option", "x" * 90, "line\nbreak\x1b[31m"]
+    made.failures.append({"round": 3, "arm": "auto", "what": "prog: ended with exit code 1\n  | " + "y" * 200})
+    found = analyse(made)
+    lines = text.report(made, found, judge(found, made)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("\x1b" in line for line in lines)
+
+
+# ---- the file ----
+
+def test_results_survive_their_file(tmp_path):
+    made = made_up(6)
+    results.save(tmp_path / "r.json", made)
+    again = results.load(tmp_path / "r.json")
+    assert again.json() == made.json()
+
+
+@pytest.mark.parametrize("content, complaint", [
+    ("", "Expecting value"), ("{}", "not a file of results"), ("[1]", "not a file of results"),
+    ('{"format": "unstall-ab", "version": 99}', "version 99"),
+    ('{"format": "unstall-ab", "version": 1}', "was it cut short?"), ("\xff", "decode"),
+])
+def test_what_is_no_file_of_results_is_refused(tmp_path, content, complaint):
+    path = tmp_path / "r.json"
+    path.write_bytes(content.encode("latin-1"))
+    done = ab("--merge", path)
+    assert done.returncode == 125
+    assert done.stderr.startswith(f"unstall ab: {path}: ") and complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_cannot_be_written_leaves_the_last_one_whole(tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text("the last one")
+    with pytest.raises(OSError):
+        results.write_whole(tmp_path / "no" / "r.json", "x")
+    with pytest.raises(UnicodeEncodeError):
+        results.write_whole(path, "half" + "\ud800")
+    assert path.read_text() == "the last one"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# ---- merging ----
+
+def saved(folder, name, made):
+    """A file of results of another host."""
+    made.machines = {name: {**made.machines["here"], "host": name}}
+    for unit in made.units:
+        unit.stratum = name
+    results.save(folder / f"{name}.json", made)
+    return folder / f"{name}.json"
+
+
+def test_hosts_merge_as_strata(tmp_path):
+    """Each alone has too few rounds; together they have enough, and exchanges add up."""
+    paths = [saved(tmp_path, f"host{n}", made_up(4, 0.7, seed=n)) for n in range(5)]
+    assert "Not enough data" in ab("--merge", paths[0]).stdout
+    done = ab("--merge", *paths, "--json", tmp_path / "all.json")
+    assert done.returncode == 0, done.stderr
+    assert "auto wins" in done.stdout and "20 rounds of 2 arms" in done.stdout and "host by host" in done.stdout
+    whole = json.loads((tmp_path / "all.json").read_text())
+    assert whole["analysis"]["arms"]["off"]["exchanges"] == 5 * 4 * 30
+    assert len({unit["block"] for unit in whole["units"]}) == 20
+    # what was merged merges again
+    again = saved(tmp_path, "host9", made_up(4, 0.7, seed=9))
+    assert "24 rounds" in ab("--merge", tmp_path / "all.json", again).stdout
+
+
+def test_a_file_may_be_named_another_host(tmp_path):
+    path = saved(tmp_path, "vm", made_up(4, 0.7))
+    other = saved(tmp_path, "vm2", made_up(4, 0.7, seed=2))
+    assert "web1: auto" in ab("--merge", f"web1={path}", f"web2={other}").stdout
+
+
+@pytest.mark.parametrize("change, complaint", [
+    (lambda made: made, "one file is given twice"),
+    (lambda made: made_up(4, arms=("off", "cork"), seed=2), "different arms: off, auto and off, cork"),
+])
+def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
+    first, second = made_up(4), change(made_up(4))
+    path = tmp_path / "second.json"
+    second.ended = first.ended if second.arms == first.arms else "2026-01-02T00:00:00+00:00"
+    results.save(path, second)
+    with pytest.raises(results.BadFile, match=complaint):
+        merge.join([first, results.load(path)], options.parse(["--merge", "x"]))
+
+
+# ---- the command line ----
+
+@pytest.mark.parametrize("words, complaint", [
+    ([], "no program given; try --help"),
+    (["--arms", "off", "true"], "--arms off: expected two or more"),
+    (["--arms", "off,fast", "true"], "--arms off,fast: expected bare, off, observe, nodelay, cork, coalesce or auto"),
+    (["--arms", "off,off", "true"], "off stands there twice"),
+    (["--arms", "off:50,auto:50", "true"], "weights are for --live"),
+    (["--live", "--arms", "bare,auto", "--", "true"], "--arms bare: a running server has the library or has it not"),
+    (["--live", "--arms", "off:0,auto:1", "1"], "--arms 0: expected a whole number from 1 to 1000"),
+    (["--live"], "--live: expected a process id, or -- and the server's command"),
+    (["--live", "one"], "--live: expected a process id"),
+    (["--base", "cork", "--arms", "off,auto", "true"], "--base cork: no such arm; there are off, auto"),
+    (["--rounds", "0", "true"], "--rounds 0: expected a whole number from 1 to"),
+    (["--rounds"], "--rounds: a value is missing"),
+    (["--until-sure=yes", "true"], "--until-sure: takes no value"),
+    (["--confidence", "5", "true"], "--confidence 5: expected a number from 50 to 99.99"),
+    (["--server", "x", "--", "true"], "--server and --ready: one needs the other"),
+    (["--stop-if", "worse", "true"], "--stop-if: for --live alone"),
+    (["--stop-if", "slow", "--live", "1"], "--stop-if slow: expected worse"),
+    (["--metric", "score", "true"], "--metric score: needs --score REGEX"),
+    (["--aa", "--arms", "off,auto", "true"], "--aa: has arms of its own"),
+    (["--merge"], "--merge: expected files of results or segments"),
+    (["--live", "999999999"], "999999999: No such file or directory"),
+])
+def test_what_is_asked_wrongly_is_refused_before_anything_runs(words, complaint):
+    done = ab(*words)
+    assert done.returncode == 125
+    assert done.stderr.startswith("unstall ab: ") and complaint in done.stderr
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+
+
+def test_help_names_each_option_and_no_other():
+    told = set(re.findall(r"^ +(--[a-z-]+)", unstall("ab", "--help").stdout, re.MULTILINE))
+    assert told == set(options.TABLE)
+
+
+def test_each_module_is_installed():
+    source = HERE.parents[1] / "src/analysis"
+    installed = set(re.findall(r"'(\w+\.py)'", (source / "meson.build").read_text()))
+    assert installed == {path.name for path in source.glob("*.py")}
