@@ -31,9 +31,11 @@ bool hold_acted;
 /* Nothing of ours has been set yet: what the kernel has is the application's. */
 static void ask_options(struct conn *c) {
     struct policy *p = &c->policy;
-    int nodelay = 0, cork = 0;
+    int nodelay = 0, cork = 0, ulp = 0; /* ulp: the first bytes of a name, "tls" */
     kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &nodelay);
     kernel->get_option(c->fd, IPPROTO_TCP, TCP_CORK, &cork);
+    kernel->get_option(c->fd, IPPROTO_TCP, TCP_ULP, &ulp);
+    p->no_more |= ulp != 0; /* there MSG_MORE leaves a record open */
     p->app_nodelay = p->nodelay = nodelay != 0;
     p->app_cork = cork != 0;
     p->unsure = false;

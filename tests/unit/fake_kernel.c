@@ -36,12 +36,15 @@ static int get_option(int fd, int level, int name, int *value) {
                        : name == TCP_MAXSEG  ? "mss"
                        : name == TCP_NODELAY ? "nodelay?"
                        : name == TCP_CORK    ? "cork?"
+                       : name == TCP_ULP     ? "ulp?"
                                              : "get";
     note(what, fd, NULL, 0);
     if (level == IPPROTO_TCP && name == TCP_NODELAY)
         *value = fake.nodelay;
     else if (level == IPPROTO_TCP && name == TCP_CORK)
         *value = fake.cork;
+    else if (level == IPPROTO_TCP && name == TCP_ULP)
+        memcpy(value, fake.ulp, sizeof(*value));
     else if (level == IPPROTO_TCP && name == TCP_MAXSEG && fake.mss)
         *value = fake.mss;
     else

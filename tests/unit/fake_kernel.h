@@ -16,6 +16,7 @@ struct fake_kernel {
     struct text wire;  /* the bytes that left */
     int set_error;     /* what setsockopt answers: 0 or -errno */
     int nodelay, cork; /* what is found, once asked */
+    char ulp[4];       /* of TCP_ULP */
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
     uint64_t cookie;   /* 0: -ENOTSOCK */
     struct kernel_segments segments;

@@ -342,7 +342,7 @@ Test(hold, asks_a_stranger_for_its_options_once) {
         fake.nodelay = row->nodelay;
         fake.cork = row->cork;
         hold_ask_facts(c);
-        EXPECT_TEXT(row->name, fake_log(), "nodelay?(5) cork?(5)");
+        EXPECT_TEXT(row->name, fake_log(), "nodelay?(5) cork?(5) ulp?(5)");
         EXPECT_INT(row->name, c->policy.app_nodelay, row->nodelay);
         EXPECT_INT(row->name, c->policy.nodelay, row->nodelay);
         EXPECT_INT(row->name, c->policy.app_cork, row->cork);
@@ -351,11 +351,18 @@ Test(hold, asks_a_stranger_for_its_options_once) {
     }
 }
 
+Test(hold, a_stranger_with_kernel_tls_is_never_held) {
+    c->policy.unsure = true;
+    memcpy(fake.ulp, "tls", sizeof("tls"));
+    hold_ask_facts(c);
+    EXPECT(c->policy.no_more);
+}
+
 Test(hold, asks_before_it_sets) {
     c->policy.unsure = true;
     fake.nodelay = 1;
     hold_set_nodelay(c, 5);
-    EXPECT_TEXT("log", fake_log(), "nodelay?(5) cork?(5) nodelay(5,1)");
+    EXPECT_TEXT("log", fake_log(), "nodelay?(5) cork?(5) ulp?(5) nodelay(5,1)");
     EXPECT(c->policy.app_nodelay);
 }
 
