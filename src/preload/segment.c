@@ -24,6 +24,8 @@ enum { MACHINE = EM_AARCH64 };
 
 enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10000 };
 
+typedef uint64_t __attribute__((may_alias)) aliased;
+
 struct segment *segment_mapped;
 uint32_t segment_state;
 
@@ -76,8 +78,9 @@ static void make(void) {
     s->row[0] = (struct segment_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
     segment_valid(&s->row[0].state);
     rows_used = 1;
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(s->header.magic, SEGMENT_MAGIC, sizeof(s->header.magic)); /* last: now it can be read */
+    uint64_t magic; /* last: now it can be read */
+    memcpy(&magic, SEGMENT_MAGIC, sizeof(magic));
+    __atomic_store_n((aliased *)s->header.magic, magic, __ATOMIC_RELEASE);
     STORE_RELEASE(&segment_mapped, s);
     STORE_RELEASE(&segment_state, LIFE_THERE);
 }
@@ -156,8 +159,7 @@ uint32_t segment_record(void) {
     if (i == EVIDENCE_NONE)
         return i;
     struct segment_connection *r = &s->connection[i];
-    STORE(&r->state, (uint32_t)SEGMENT_BEING_WRITTEN);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_exchange_n(&r->state, (uint32_t)SEGMENT_BEING_WRITTEN, __ATOMIC_ACQ_REL);
     memset((char *)r + sizeof(r->state), 0, sizeof(*r) - sizeof(r->state));
     r->serial = serial;
     return i;

@@ -11,8 +11,10 @@ int segment_control_read(const struct segment_control *block, struct segment_con
         uint32_t before = __atomic_load_n(&block->sequence, __ATOMIC_ACQUIRE);
         if (before & 1)
             continue;
-        *copy = *(const volatile struct segment_control *)block;
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        /* acquire, so that the second look at the sequence comes after them all */
+        for (int w = 0; w < CONTROL_WORDS; w++)
+            ((control_word *)copy)[w] =
+                __atomic_load_n((const control_word *)block + w, __ATOMIC_ACQUIRE);
         if (__atomic_load_n(&block->sequence, __ATOMIC_RELAXED) == before) {
             copy->sequence = before;
             return 0;

@@ -22,6 +22,11 @@ enum {
     CONTROL_WINDOW_MAX_US = 100000,
 };
 
+/* A block is copied word by word, each by an atomic access of its own. */
+typedef uint64_t __attribute__((may_alias)) control_word;
+
+enum { CONTROL_WORDS = sizeof(struct segment_control) / sizeof(control_word) };
+
 /* One consistent copy.  0, or -EAGAIN: somebody is writing (or died at it). */
 int segment_control_read(const struct segment_control *block, struct segment_control *copy);
 

@@ -28,11 +28,14 @@ static int lock(int fd) {
 /* A sequence lock's writer.  One who died at it has left the sequence odd. */
 static uint32_t write_block(struct segment_control *block, const struct segment_control *c) {
     uint32_t odd = __atomic_load_n(&block->sequence, __ATOMIC_RELAXED) | 1;
-    __atomic_store_n(&block->sequence, odd, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
     struct segment_control next = *c;
+    next.version = CONTROL_VERSION;
     next.sequence = odd;
-    memcpy(block, &next, sizeof(next));
+    __atomic_store_n(&block->sequence, odd, __ATOMIC_RELAXED);
+    /* release, so that nobody sees one of them and the sequence still even */
+    for (int w = 0; w < CONTROL_WORDS; w++)
+        __atomic_store_n((control_word *)block + w, ((const control_word *)&next)[w],
+                         __ATOMIC_RELEASE);
     uint32_t even = odd + 1 ? odd + 1 : 2; /* 0: never written */
     __atomic_store_n(&block->sequence, even, __ATOMIC_RELEASE);
     return even;
