@@ -12,9 +12,14 @@
 /* 8192 connections at a time take 6 MiB, and 15 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
 
+/* What is worth a note. Connections made in advance wait for longer than any start takes. */
+static const int64_t OWN_LEAST_NS = (int64_t)100 * MS, OWN_MOST_NS = (int64_t)10000 * MS;
+
 struct capture {
     struct findings *out;
     struct flows *flows;
+    struct waits own;               /* from connected to the first data: the client's own time */
+    char own_client[ENDPOINT_TEXT]; /* where it was longest */
     uint64_t fragments, cut, one_sided, by_chance, given_up;
     uint64_t round_trips;
     int64_t round_trips_ns;
@@ -75,9 +80,19 @@ static void add_sender(struct capture *c, const struct flow *f, int from) {
         c->one_sided++;
 }
 
+/* A slow start is no stall (initialising TLS takes some clients most of a second), and is often taken for one. */
+static void note_own_time(struct capture *c, const struct flow *f) {
+    if (f->own_ns < OWN_LEAST_NS || f->own_ns > OWN_MOST_NS)
+        return;
+    if (f->own_ns > c->own.max_ns)
+        packet_endpoint_text(&f->end[f->client], true, c->own_client);
+    waits_add(&c->own, f->own_ns);
+}
+
 static void finished(void *context, struct flow *f) {
     struct capture *c = context;
     c->out->connections++;
+    note_own_time(c, f);
     add_sender(c, f, 0);
     add_sender(c, f, 1);
 }
@@ -129,6 +144,13 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
 static void notes(struct capture *c) {
     struct findings *out = c->out;
     char text[24];
+    if (c->own.count)
+        findings_note(
+            out,
+            "Not the network: %lu time%s the client was connected and silent for %s%s before its "
+            "first data (%s): its own time, such as for initialising TLS.",
+            (unsigned long)c->own.count, c->own.count == 1 ? "" : "s",
+            c->own.count == 1 ? "" : "up to ", duration_text(c->own.max_ns, text), c->own_client);
     if (c->round_trips >= 3)
         findings_note(
             out,

@@ -89,6 +89,7 @@ static void clear(struct flow *f) {
     memset(f->sender, 0, sizeof(f->sender));
     f->sender[0].scale = f->sender[1].scale = -1;
     f->client = f->last_speaker = -1;
+    f->own_ns = -1;
 }
 
 static struct flow *take_room(struct flows *t) {

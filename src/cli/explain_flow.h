@@ -85,7 +85,8 @@ struct flow {
     struct sender sender[2];
     int client;       /* 0 or 1; -1: not known */
     int last_speaker; /* whose data came last; -1: nobody's */
-    bool doubled;     /* each packet was captured more than once (-i any) */
+    int64_t own_ns; /* from connected to the client's first data, the server silent; -1: not seen */
+    bool doubled;   /* each packet was captured more than once (-i any) */
     struct flow *chain, *older, *newer;
 };
 

@@ -251,6 +251,8 @@ static void new_data(struct flow *f, int from, const struct segment *s, uint64_t
     a->data_bytes = s->payload;
     a->data_ip_id = s->ip_id;
     a->data_stamp = s->stamp;
+    if (f->last_speaker < 0 && f->client == from && b->syn_seen)
+        f->own_ns = now - b->syn_at;
     if (f->last_speaker != from)
         a->messages++;
     f->last_speaker = from;

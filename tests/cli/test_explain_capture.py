@@ -384,6 +384,20 @@ def test_segments_that_the_card_cuts_have_no_length(tmp_path):
     assert judged(tmp_path, exchanges(build))["stalls"] == 20
 
 
+def test_a_slow_start_is_the_applications_own(tmp_path):
+    """Initialising TLS takes 750 ms between connect and the first data: no stall, and said to be none."""
+    capture = Capture()
+    for i in range(3):
+        dialog = Dialog(capture, ports=(40000 + i, 443))
+        dialog.handshake(i)
+        dialog.whole(i + (0.75 if i == 1 else 0.01))
+    found = judged(tmp_path, capture)
+    assert found["stalls"] == 0
+    (note,) = found["notes"]
+    assert "Not the network: 1 time the client was connected and silent for 749.9 ms" in note
+    assert "192.0.2.1:40001" in note
+
+
 def test_a_stream_that_nobody_answers_is_told_apart(tmp_path):
     def build(dialog, time, _):
         dialog.stall(time, answer=None)
