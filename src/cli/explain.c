@@ -5,9 +5,23 @@
 #include "explain.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common.h"
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+}
+
+/* `tcpdump -w - … | unstall explain -`, ended by Ctrl-C, ends tcpdump and with it our input: the report is
+ * still to come.  A second Ctrl-C ends us, too. */
+static void outlive_one_interrupt(void) {
+    struct sigaction once = {.sa_handler = on_interrupt,
+                             .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
+    sigaction(SIGINT, &once, NULL);
+}
 
 /* ---- one file -------------------------------------------------------- */
 
@@ -16,6 +30,10 @@ static int explain_one(const char *name, struct json *json) {
     FILE *in = standard ? stdin : fopen(name, "re");
     if (!in)
         return complain("%s: %s", name, strerror(errno));
+    if (standard && isatty(STDIN_FILENO))
+        return complain("-: standard input is a terminal; give a file, or pipe one in");
+    if (standard)
+        outlive_one_interrupt();
     struct findings f;
     if (!findings_make(&f, SOURCE_CAPTURE))
         return complain("%s: %s", name, strerror(ENOMEM));

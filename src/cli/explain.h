@@ -72,11 +72,16 @@ uint64_t findings_count(const struct findings *f, enum verdict verdict, int64_t 
 
 /* The analyses.  Each reads until the end, or until `stopped` says why not.  Returns 0, or -errno
  * where nothing at all could be read (`stopped` says why). */
-int explain_capture(FILE *in, const char *name, struct findings *out);
-int explain_strace(FILE *in, const char *name, struct findings *out);
+int explain_capture(FILE *in, struct findings *out);
+int explain_strace(FILE *in, struct findings *out);
 
 /* One of them, as the file's first bytes say.  Closes `in`. */
 int explain_open(FILE *in, const char *name, struct findings *out);
+
+/* On a terminal's stderr, for what takes more than a second: a step is a packet or a line. */
+void progress_begin(FILE *in, const char *name);
+void progress_step(uint64_t entries);
+void progress_end(void);
 
 void explain_report(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);

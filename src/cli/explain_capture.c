@@ -194,11 +194,18 @@ static int read_packets(pcap_t *pcap, struct capture *c) {
     struct pcap_pkthdr *header;
     const u_char *data;
     int link = pcap_datalink(pcap), result;
-    while ((result = pcap_next_ex(pcap, &header, &data)) == 1)
+    while ((result = pcap_next_ex(pcap, &header, &data)) == 1) {
         packet(c, link, header, data);
-    if (result == PCAP_ERROR)
-        snprintf(c->out->stopped, NOTE_TEXT, "damaged after packet %lu: %s",
-                 (unsigned long)c->out->entries, pcap_geterr(pcap));
+        progress_step(c->out->entries);
+    }
+    if (result == PCAP_ERROR) {
+        /* libpcap reads one kind of link in a file; Wireshark's may have several. */
+        bool several = strstr(pcap_geterr(pcap), "different from the type of the first") != NULL;
+        snprintf(c->out->stopped, NOTE_TEXT, "%s after packet %lu: %s%s",
+                 several ? "not understood" : "damaged", (unsigned long)c->out->entries,
+                 pcap_geterr(pcap),
+                 several ? "; leave one kind: tshark -r FILE -Y frame.interface_id==0 -w NEW" : "");
+    }
     return c->out->entries == 0 && result == PCAP_ERROR ? -EBADMSG : 0;
 }
 
@@ -212,8 +219,7 @@ static int refuse_link(struct findings *out, int link) {
     return -ENOTSUP;
 }
 
-int explain_capture(FILE *in, const char *name, struct findings *out) {
-    (void)name;
+int explain_capture(FILE *in, struct findings *out) {
     char error[PCAP_ERRBUF_SIZE] = "";
     pcap_t *pcap = pcap_fopen_offline_with_tstamp_precision(in, PCAP_TSTAMP_PRECISION_NANO, error);
     if (!pcap) {

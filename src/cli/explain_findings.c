@@ -18,7 +18,8 @@ void findings_free(struct findings *f) {
 
 static bool same_row(const struct finding *a, const struct finding *b) {
     return a->verdict == b->verdict && a->by_server == b->by_server &&
-           strcmp(a->writer, b->writer) == 0 && strcmp(a->service, b->service) == 0;
+           strcmp(a->writer, b->writer) == 0 && strcmp(a->command, b->command) == 0 &&
+           strcmp(a->service, b->service) == 0;
 }
 
 struct finding *findings_row(struct findings *f, const struct finding *like) {

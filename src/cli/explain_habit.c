@@ -100,8 +100,7 @@ void habit_judge(const struct habit *h, struct findings *out) {
             .verdict = VERDICT_STALLS, .by_server = h->by_server, .bound = true, .port = h->port};
         memcpy(like.writer, h->program, sizeof(like.writer));
         memcpy(like.service, h->service, sizeof(like.service));
-        if (h->typed)
-            memcpy(like.command, h->program, sizeof(like.command));
+        memcpy(like.command, h->command, sizeof(like.command));
         explain_why(h, timer, like.evidence, sizeof(like.evidence));
         struct finding *row = findings_row(out, &like);
         memcpy(row->examples, h->examples[timer], sizeof(row->examples));

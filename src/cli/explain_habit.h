@@ -25,8 +25,8 @@ enum message_kind {
 
 /* How one program talks to one service. */
 struct habit {
-    char program[NAME_TEXT]; /* as typed, or "process 12" */
-    bool typed;
+    char program[NAME_TEXT]; /* its name, or "process 12" */
+    char command[NAME_TEXT]; /* as typed; empty where it is not known whole */
     char service[ENDPOINT_TEXT];
     bool by_server, exact; /* exact: ends of calls are known (-T, or resumed) */
     uint16_t port;

@@ -13,7 +13,8 @@ struct log {
     enum line_time time;    /* of its first line that has one */
     int64_t now_ns, raw_ns; /* since what the log counts from; as the last line had it */
     uint64_t lines_timed;
-    bool exact; /* some calls tell how long they took */
+    bool tcpdump; /* has lines that tcpdump prints */
+    bool exact;   /* some calls tell how long they took */
 };
 
 /* One call with its end, or without (end_ns < 0). */

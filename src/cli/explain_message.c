@@ -104,10 +104,8 @@ static void name_habit(struct habit *h, const struct thread *t, const struct lin
         memcpy(h->service, service, sizeof(h->service));
     else
         snprintf(h->service, sizeof(h->service), "descriptor %d", link->descriptor);
-    h->typed = t->command[0] != '\0';
-    if (h->typed)
-        memcpy(h->program, t->command, sizeof(h->program));
-    else if (t->program[0])
+    memcpy(h->command, t->command, sizeof(h->command));
+    if (t->program[0])
         snprintf(h->program, sizeof(h->program), "%s", t->program);
     else if (t->process)
         snprintf(h->program, sizeof(h->program), "process %d", t->process);
@@ -128,7 +126,8 @@ static struct habit *habit_of(struct links *l, const struct thread *t, struct li
     static struct habit like; /* of 5 KiB */
     memset(&like, 0, sizeof(like));
     name_habit(&like, t, link);
-    uint64_t key = hash(hash(like.by_server ? 2 : 1, like.program), like.service) | 1;
+    uint64_t key =
+        hash(hash(hash(like.by_server ? 2 : 1, like.program), like.command), like.service) | 1;
     item = table_find(&l->habits, key);
     if (!item) {
         item = table_add(&l->habits, key);

@@ -7,7 +7,7 @@
 
 #include "explain.h"
 
-enum kind { KIND_CAPTURE, KIND_PACKED, KIND_TEXT, KIND_EMPTY, KIND_UNREADABLE };
+enum kind { KIND_CAPTURE, KIND_FOREIGN, KIND_PACKED, KIND_TEXT, KIND_EMPTY, KIND_UNREADABLE };
 
 static enum kind kind_of_magic(const unsigned char m[4]) {
     static const struct {
@@ -22,6 +22,8 @@ static enum kind kind_of_magic(const unsigned char m[4]) {
         {{0xa1, 0xb2, 0xcd, 0x34}, 4, KIND_CAPTURE},
         {{0x34, 0xcd, 0xb2, 0xa1}, 4, KIND_CAPTURE},
         {{0x0a, 0x0d, 0x0d, 0x0a}, 4, KIND_CAPTURE}, /* pcapng */
+        {{'s', 'n', 'o', 'o'}, 4, KIND_FOREIGN},     /* snoop of Solaris */
+        {{'G', 'M', 'B', 'U'}, 4, KIND_FOREIGN},     /* Microsoft's Network Monitor */
         {{0x1f, 0x8b}, 2, KIND_PACKED},              /* gzip */
         {{0x28, 0xb5, 0x2f, 0xfd}, 4, KIND_PACKED},  /* zstd */
         {{0xfd, '7', 'z', 'X'}, 4, KIND_PACKED},     /* xz */
@@ -45,19 +47,34 @@ static enum kind kind_of(FILE *in) {
     return kind;
 }
 
-int explain_open(FILE *in, const char *name, struct findings *f) {
-    errno = 0;
-    switch (kind_of(in)) {
-    case KIND_CAPTURE: f->source = SOURCE_CAPTURE; return explain_capture(in, name, f);
-    case KIND_TEXT: f->source = SOURCE_STRACE; return explain_strace(in, name, f);
-    case KIND_PACKED:
-        snprintf(f->stopped, NOTE_TEXT,
-                 "is compressed; unpack it on the way: zcat, zstdcat, xzcat or bzcat FILE | "
-                 "unstall explain -");
-        break;
-    case KIND_EMPTY: snprintf(f->stopped, NOTE_TEXT, "is empty"); break;
-    case KIND_UNREADABLE: snprintf(f->stopped, NOTE_TEXT, "%s", strerror(errno)); break;
-    }
+static int refuse(FILE *in, struct findings *f, const char *reason) {
+    snprintf(f->stopped, NOTE_TEXT, "%s", reason);
     fclose(in);
     return -EINVAL;
+}
+
+int explain_open(FILE *in, const char *name, struct findings *f) {
+    int result;
+    errno = 0;
+    progress_begin(in, name);
+    switch (kind_of(in)) {
+    case KIND_CAPTURE:
+        f->source = SOURCE_CAPTURE;
+        result = explain_capture(in, f);
+        break;
+    case KIND_TEXT:
+        f->source = SOURCE_STRACE;
+        result = explain_strace(in, f);
+        break;
+    case KIND_FOREIGN:
+        return refuse(in, f, "is a capture of another kind; convert it: editcap -F pcap FILE NEW");
+    case KIND_PACKED:
+        return refuse(in, f,
+                      "is compressed; unpack it on the way: zcat, zstdcat, xzcat or bzcat FILE | "
+                      "unstall explain -");
+    case KIND_EMPTY: return refuse(in, f, "is empty");
+    default: return refuse(in, f, strerror(errno));
+    }
+    progress_end();
+    return result;
 }

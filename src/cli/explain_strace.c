@@ -108,10 +108,16 @@ static void whole_call(struct log *g, struct thread *t, const struct line *in) {
     log_act(g, t, &c);
 }
 
+/* "12:00:00.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [P.], …" */
+static bool is_tcpdumps_text(const char *line) {
+    return strstr(line, ": Flags [") && (strstr(line, "IP ") || strstr(line, "IP6 "));
+}
+
 static void take_line(struct log *g, const char *text) {
     struct line in;
     line_read(text, &in);
     g->out->entries++;
+    g->tcpdump |= in.kind == LINE_OTHER && is_tcpdumps_text(text);
     if (in.kind != LINE_OTHER)
         g->out->understood++;
     if (in.kind == LINE_OTHER || !is_usable(g, &in)) {
@@ -157,6 +163,7 @@ static void read_lines(struct log *g, FILE *in) {
             }
             end_line(&x);
             take_line(g, x.line);
+            progress_step(g->out->entries);
         }
     }
     if (x.length > 0) {
@@ -170,7 +177,10 @@ static void read_lines(struct log *g, FILE *in) {
 
 static int verdict_on_the_file(struct log *g) {
     struct findings *out = g->out;
-    if (out->understood == 0)
+    if (out->understood == 0 && g->tcpdump)
+        snprintf(out->stopped, NOTE_TEXT,
+                 "what tcpdump prints is not enough; give the file of tcpdump -w FILE");
+    else if (out->understood == 0)
         snprintf(out->stopped, NOTE_TEXT, "neither a capture (pcap, pcapng) nor a log of strace");
     else if (g->lines_timed == 0)
         snprintf(out->stopped, NOTE_TEXT, "a log of strace %s; record it with strace -f -tt -T -yy",
@@ -181,8 +191,7 @@ static int verdict_on_the_file(struct log *g) {
     return -EINVAL;
 }
 
-int explain_strace(FILE *in, const char *name, struct findings *out) {
-    (void)name;
+int explain_strace(FILE *in, struct findings *out) {
     struct log g = {.out = out};
     int result = -ENOMEM;
     if (links_make(&g.links, out)) {

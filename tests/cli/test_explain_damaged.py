@@ -8,10 +8,13 @@ UNSTALL_TEST_LARGE=1 reads a gigabyte instead of a hundred megabytes.
 import gzip
 import json
 import os
+import pty
 import random
 import re
+import signal
 import struct
 import subprocess
+import time
 
 import pytest
 from captures import Capture, Dialog
@@ -49,6 +52,9 @@ REFUSED = {
     "an unknown link type": (GOOD[:20] + struct.pack("<I", 127) + GOOD[24:],
                              "link type IEEE802_11_RADIO (127): not known here"),
     "half a pcapng": (b"\x0a\x0d\x0d\x0a\x1c\0\0\0", "no capture that libpcap can read"),
+    "what tcpdump prints": (b"12:00:00.000001 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [P.], seq 1:2, ack 1, "
+                            b"win 64, length 1\n" * 9, "give the file of tcpdump -w"),
+    "snoop": (b"snoop\0\0\0" + NOISE, "editcap -F pcap"),
     "gzip": (gzip.compress(GOOD), "zcat"),
 }
 
@@ -90,6 +96,17 @@ def test_a_truncated_capture_tells_what_came_before(tmp_path, form):
     assert "20 stalls" in done.stdout
 
 
+def test_interfaces_of_two_kinds_in_one_file(tmp_path):
+    """libpcap reads one kind: what came before the second counts, and the way out is named."""
+    one, other = stalling(2), Capture("raw")
+    first, second = one.pcapng(), other.pcapng()
+    path = tmp_path / "two.pcapng"
+    path.write_bytes(first + second[28:] + first[48:])  # the second's section header left out
+    done = unstall("explain", path)
+    assert "frame.interface_id==0" in one_error(done, path)
+    assert "2 stalls" in done.stdout
+
+
 def test_any_truncation_and_any_damage_ends_well(tmp_path):
     """No crash, no hang; an error where something is missing, and never more stalls than there are."""
     dice = random.Random(6)
@@ -124,6 +141,50 @@ def test_packets_of_nonsense(tmp_path):
     path.write_bytes(b"".join(data))
     done = unstall("explain", "--json", path, check=True)
     assert json.loads(done.stdout)[0]["stalls"] == 0
+
+
+# ---- on a pipe
+
+def test_an_interrupt_ends_the_pipe_not_the_report():
+    """`tcpdump -w - | unstall explain -` and Ctrl-C: both get it, the report is still to come."""
+    with subprocess.Popen([COMMAND, "explain", "-"], env=bare_env(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=False) as process:
+        process.stdin.write(GOOD)
+        process.stdin.flush()
+        until_read(process)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        process.stdin.close()
+        assert b"20 stalls" in process.stdout.read()
+        assert process.wait(10) == 0
+
+
+def until_read(process):
+    """Until it waits for more: what was written is read."""
+    for _ in range(500):
+        with open(f"/proc/{process.pid}/wchan", encoding="utf-8") as waits_in:
+            if "pipe" in waits_in.read():
+                return
+        time.sleep(0.01)
+
+
+def test_progress_is_shown_on_a_terminal_only():
+    controller, terminal = pty.openpty()
+    with subprocess.Popen([COMMAND, "explain", "-"], env=bare_env(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=terminal) as process:
+        os.close(terminal)
+        process.stdin.write(GOOD)
+        process.stdin.flush()
+        time.sleep(2.1)
+        for _ in range(300):
+            process.stdin.write(GOOD[24:])
+        process.stdin.close()
+        assert b"20 stalls" in process.stdout.read()
+        assert process.wait(10) == 0
+    shown = os.read(controller, 4096).decode()
+    os.close(controller)
+    assert re.match(r"\rstandard input: \d+ read\x1b\[K", shown)
+    assert shown.endswith("\r\x1b[K")
 
 
 # ---- size
