@@ -4,7 +4,7 @@
 import json
 import statistics
 
-from harness import run
+from harness import COMMAND, run, unstall
 from runner import BARE, Nginx, TREATMENTS, Well
 from runner.qnam import post, program, servers
 
@@ -41,6 +41,18 @@ def first_request(scratch, mode="auto"):
     return {name: statistics.median(found) for name, found in times.items()}, reports
 
 
+def explained(scratch):
+    """What `unstall explain` says of the program's own calls: a slow start, and no stall.  Returns complaints."""
+    log = scratch / "strace.log"
+    with Nginx(servers(scratch, tls=True), scratch) as nginx:
+        run(["strace", "-f", "-tt", "-T", "-yy", "-o", log, program(6), f"https://127.0.0.1:{nginx.port}/soap", POSTS],
+            BARE.env(QT_LOGGING_RULES="*=false"))
+    (found,) = json.loads(unstall("explain", "--json", log, check=True).stdout)
+    if found["connections"] < 1:
+        return ["explain has not seen the connection"]
+    return [found["sentence"]] if found["stalls"] else []
+
+
 def also(scratch):
     """What else must be so: nothing slower, no stall claimed, no push, no hold.  Returns complaints and facts."""
     medians, reports = first_request(scratch)
@@ -50,6 +62,8 @@ def also(scratch):
     wrong += [f"{report[key]} {key}" for report in reports for key in ("held_writes", "gathered_writes", "late_pushes")
               if report[key]]
     wrong += [f"{sum(report['pushes'].values())} pushes" for report in reports if any(report["pushes"].values())]
+    if COMMAND.exists():
+        wrong += explained(scratch)
     return wrong, f"first answer {medians['bare']:.1f} ms bare, {medians['auto']:.1f} ms in auto"
 
 
