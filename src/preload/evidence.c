@@ -56,8 +56,7 @@ static void settle(struct conn *c, int fd) {
     e->times.looked = clock_now();
     if (config()->quiet || kernel->segments(fd, &now) != 0)
         return;
-    struct proof_facts facts = {c->policy.message_bytes, c->counts.bytes - e->bytes_at_look,
-                                c->mptcp};
+    struct proof_facts facts = {c->counts.bytes - e->bytes_at_look, c->mptcp};
     struct proof proof = proof_of(&e->first_look, &now, &e->times, &facts);
     switch (proof.kind) {
     case PROOF_NONE: return;
@@ -122,29 +121,43 @@ void evidence_writes_slow(struct conn *c) {
         e->times.last_written = now;
 }
 
+/* A run of writes begins: what may stall as one. */
+static void begin_run(struct evidence *e, const struct evidence_write *w) {
+    if (e->suspicion) {
+        e->look_at = e->look_next;
+        e->look_next = 0;
+    }
+    e->suspect = e->looked = e->cured = false;
+    e->suspicion = 0;
+    e->pattern = EVIDENCE_NONE;
+    e->caller = w->caller;
+    stacks_first_write(e, w);
+}
+
+/* In a stream of events, to which no input comes, a pause begins the next one. */
+static bool after_a_pause(struct evidence *e) {
+    uint64_t before = e->wrote_at;
+    e->wrote_at = clock_now();
+    return e->wrote_at - before >= PROOF_LEAST_NS;
+}
+
 void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
                          const struct evidence_write *w) {
     struct evidence *e = c->evidence;
-    if (action->new_message) {
+    bool observes = c->policy.mode == MODE_OBSERVE;
+    bool first = (observes && after_a_pause(e)) || action->new_message;
+    if (action->new_message)
         peer_is_answered(e);
-        if (e->suspicion) {
-            e->look_at = e->look_next;
-            e->look_next = 0;
-        }
-        e->suspect = e->looked = e->cured = false;
-        e->suspicion = 0;
-        e->pattern = EVIDENCE_NONE;
-        e->caller = w->caller;
-        stacks_first_write(e, w);
-    }
+    if (first)
+        begin_run(e, w);
     bool cured = cures(c, action);
     if (cured && !e->cured) {
         e->cured = true;
         add(e, COUNT_STALLS_CURED, 1);
     }
-    if ((cured || action->suspected) && e->pattern == EVIDENCE_NONE && !action->new_message)
+    if ((cured || action->suspected) && e->pattern == EVIDENCE_NONE && !first)
         stacks_second_write(e, w);
-    if (action->suspected && c->policy.mode == MODE_OBSERVE)
+    if (action->suspected && observes)
         look(c, w->fd);
 }
 

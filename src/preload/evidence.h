@@ -52,6 +52,7 @@ struct evidence {
     uint64_t found[EVIDENCE_COUNTERS];
     uint64_t told_found[EVIDENCE_COUNTERS]; /* what of it is in the segment already (tally.c) */
     struct kernel_segments first_look;      /* at TCP_INFO, after the suspect write */
+    uint64_t wrote_at;                      /* the last write, in observe */
     struct proof_times times;
     uint64_t bytes_at_look;
     bool suspect;         /* bytes were held when it was looked; the stall is not settled yet */

@@ -66,5 +66,9 @@ void evidence_repair(struct conn *c) {
     e->small_writes = e->small_told = 0;
     e->told = (struct conn_counts){0};
     e->exchange_longest = 0;
+    memset(e->found, 0, sizeof(e->found));
+    memset(e->told_found, 0, sizeof(e->told_found));
+    e->suspect = false; /* the parent settles it */
+    e->pattern = e->first_write = EVIDENCE_NONE;
     e->wrote = e->dark_told = e->ended = false;
 }

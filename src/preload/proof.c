@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "proof.h"
 
+static uint64_t flying(const struct kernel_segments *now) {
+    return now->bytes_sent > now->bytes_acked ? now->bytes_sent - now->bytes_acked : 0;
+}
+
 bool proof_held(const struct kernel_segments *now) {
-    uint64_t flying = now->bytes_sent > now->bytes_acked ? now->bytes_sent - now->bytes_acked : 0;
     /* + 1: on the side that connected the SYN counts as an acknowledged byte */
     return now->bytes_queued > 0 && now->bytes_queued < now->mss && now->unacked > 0 &&
-           now->unacked < now->cwnd && flying + 1 + now->bytes_queued <= now->window;
+           now->unacked < now->cwnd && flying(now) + 1 + now->bytes_queued <= now->window;
 }
 
 /* When the last bytes left, as the second look has it. */
@@ -16,11 +19,12 @@ static uint64_t release(const struct kernel_segments *second, const struct proof
     return times->looked - ago;
 }
 
-/* How long pacing keeps a message of `bytes` back at the slower of two rates. */
-static uint64_t paced_ns(const struct kernel_segments *a, const struct kernel_segments *b,
-                         uint64_t bytes) {
-    uint64_t rate = a->pacing_rate < b->pacing_rate ? a->pacing_rate : b->pacing_rate;
-    return rate ? bytes * UINT64_C(1000000000) / rate : 0;
+/* How long pacing at the slower of two rates keeps back what waits behind what has just left. */
+static uint64_t paced_ns(const struct kernel_segments *first,
+                         const struct kernel_segments *second) {
+    uint64_t rate =
+        first->pacing_rate < second->pacing_rate ? first->pacing_rate : second->pacing_rate;
+    return rate ? (flying(first) + first->bytes_queued) * UINT64_C(1000000000) / rate : 0;
 }
 
 /* Bytes were written that we did not see: when, nobody knows. */
@@ -46,7 +50,7 @@ struct proof proof_of(const struct kernel_segments *first, const struct kernel_s
     if (held < PROOF_LEAST_NS + second->rtt_least_us * UINT64_C(1000))
         return (struct proof){PROOF_NONE, 0};
     if (facts->mptcp || second->retransmissions != first->retransmissions ||
-        paced_ns(first, second, facts->bytes) > held / PROOF_PACING_SHARE)
+        paced_ns(first, second) > held / PROOF_PACING_SHARE)
         return (struct proof){PROOF_SUSPECTED, longest};
     return (struct proof){exact ? PROOF_PROVED : PROOF_BOUND, longest};
 }

@@ -52,8 +52,7 @@ struct proof {
 
 /* What else is known of the message. */
 struct proof_facts {
-    uint64_t bytes;   /* of the message, up to the second look */
-    uint64_t written; /* of them those that we saw written between the two looks */
+    uint64_t written; /* bytes that we saw written between the two looks */
     bool mptcp;       /* what the numbers say is not about one TCP connection */
 };
 

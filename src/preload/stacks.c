@@ -64,6 +64,7 @@ static bool make_room(void) {
 }
 
 void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
+    e->first_write = EVIDENCE_NONE;
     if (!w->caller || !allowed())
         return;
     struct caller *k = caller_of(w->caller);
@@ -115,7 +116,8 @@ static void keep_occurrence(struct segment *s, struct evidence *e, uint32_t patt
     uint8_t n = occurrences[pattern];
     if (k && k->address == e->caller)
         k->idle = n < SEGMENT_OCCURRENCES ? 0 : IDLE_MOST;
-    if (n >= SEGMENT_OCCURRENCES || !firsts || firsts[e->first_write].owner != e)
+    if (n >= SEGMENT_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
+        firsts[e->first_write].owner != e)
         return; /* complete; or not kept: its caller is promising again */
     struct segment_occurrence *o = &s->pattern[pattern].occurrence[n];
     o->state = SEGMENT_BEING_WRITTEN;

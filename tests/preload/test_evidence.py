@@ -21,9 +21,9 @@ def report_of(folder):
 
 
 def agrees(report, stalls, count="stalls_proved", time_lost="stall_ns"):
-    """The count within 5 %, the time within 10 % or a jiffy a stall."""
-    assert abs(report[count] - len(stalls)) <= 0.05 * len(stalls), (report, stalls)
-    assert abs(report[time_lost] - sum(stalls)) <= max(0.1 * sum(stalls), JIFFY_NS * len(stalls))
+    """The count within 5 % (or one of a few), the time within 10 % or a jiffy a stall."""
+    assert abs(report[count] - len(stalls)) <= max(1, 0.05 * len(stalls)), (report, stalls)
+    assert abs(report[time_lost] - sum(stalls)) <= max(0.1 * sum(stalls), JIFFY_NS * len(stalls), 50e6)
 
 
 # ---- the truth from outside ------------------------------------------------
@@ -109,6 +109,26 @@ def test_nothing_is_claimed_where_something_else_writes_too(tmp_path):
     assert (report["stalls_proved"], report["stalls_bound"]) == (0, 0)
 
 
+def test_a_stream_of_events_is_looked_at_event_by_event(tmp_path):
+    """After a few exchanges no input comes: one message without end, in which a pause begins the next event.
+    (Linux acknowledges at once where it only reads, so few of them stall.)"""
+    class Subscribed(AnsweringPeer):
+        """Answers four times and then only reads."""
+
+        def serve(self, connection):
+            for _ in range(4):
+                connection.take(self.request)
+                connection.socket.sendall(self.reply)
+            connection.drain()
+
+    with Subscribed() as peer:
+        with captured(peer.port) as capture:
+            run_client(program("events"), "observe", *peer.target, 16, UNSTALL_REPORT=report_pattern(tmp_path))
+    report = report_of(tmp_path)
+    assert 14 <= report["suspects"] <= 16
+    agrees(report, capture.stalls())
+
+
 # ---- no false alarm --------------------------------------------------------
 
 MIXES = {  # exchanges; those that take long are few
@@ -117,7 +137,7 @@ MIXES = {  # exchanges; those that take long are few
     "acknowledged-at-once-slow-server": 20, "paced": 40, "paced-two-writes": 40, "cwnd-limited": 300,
     "slow-reader": 15,
 }
-WITH_SUSPECTS = {"acknowledged-at-once", "acknowledged-at-once-slow-server", "paced-two-writes",
+WITH_SUSPECTS = {"bulk-with-tail", "acknowledged-at-once", "acknowledged-at-once-slow-server", "paced-two-writes",
                  "cwnd-limited", "slow-reader"}
 
 

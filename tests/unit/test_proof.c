@@ -129,7 +129,7 @@ Test(proof, second_look) {
         uint64_t left = row->segments ? 100 : 0, later = row->last_written ? 200 : 0;
         second.bytes_sent += left + later;
         second.bytes_queued = row->queued;
-        struct proof_facts facts = {300, later, row->mptcp};
+        struct proof_facts facts = {later, row->mptcp};
         struct proof proof = proof_of(&first, &second, &times, &facts);
         EXPECT_INT(row->name, proof.kind, row->kind);
         EXPECT_INT(row->name, proof.ns, row->ms * MS);
@@ -141,7 +141,7 @@ Test(proof, second_look) {
 Test(proof, writes_that_were_not_seen) {
     struct kernel_segments second = recorded_first;
     struct proof_times times = {1000 * MS, 1000 * MS, 1060 * MS};
-    struct proof_facts facts = {300, 0, false};
+    struct proof_facts facts = {0, false};
     second.bytes_queued = 0;
     second.bytes_sent += 150;
     second.segments_out += 2;
