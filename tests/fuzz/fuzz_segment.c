@@ -43,7 +43,7 @@ static const char *const lines[] = {
     "count 3 stalls_cured 9",
     "connection 1 1 255 1 2000000000 0 127.0.0.1 8080 127.0.0.1 40000 100 44000000",
     "connection 5 2 0 5 2000000000 9 127.0.0.1 8080 127.0.0.1 40000 100 44000000",
-    "module 400000 500000 0 aabbcc /usr/bin/true",
+    "module 400000 500000 0 aabbcc /usr/bin/false",
     "module 7f0000000000 7f0000100000 1000 aabbcc /lib/libunstall.so",
     "pattern 1 400123 400456 96 96 4200000000",
 };
