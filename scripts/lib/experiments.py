@@ -62,7 +62,7 @@ def ab(build, *words, env=None, check=(0, 2)):
                               capture_output=True, text=True, env={**os.environ, **(env or {})},
                               check=False)
         if done.returncode not in check:
-            sys.exit(f"unstall ab {' '.join(map(str, words))}: {done.returncode}\n{done.stderr}")
+            sys.exit(f"unstall ab {' '.join(map(str, words))}: {done.returncode}\n{done.stderr}{done.stdout}")
         return done.stdout, json.loads(path.read_text())
 
 

@@ -61,7 +61,7 @@ def distribution(analysis):
     axis.set_ylabel("share that took less")
     axis.set_ylim(0, 1.02)
     axis.grid(True, which="major", linewidth=0.4, color="#cccccc")
-    axis.legend(loc="lower right", frameon=True)
+    axis.legend(loc="best", frameon=True)
     text = "Cumulative distribution of exchange times. " + " ".join(
         f"{arm.name}: half below {arm.number('median').value:.3g} ms, 99 of 100 below "
         f"{arm.number('p99').value:.3g} ms." for arm in shown if arm.number("median").value)

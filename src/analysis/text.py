@@ -36,7 +36,7 @@ def number(value, digits=3):
     if value == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(places, digits)}f}"
+    return f"{value:.{min(places, digits if abs(value) >= 0.001 else 6)}f}"
 
 
 def p_value(p):
@@ -121,7 +121,7 @@ def cost_table(analysis, score=False):
              "".join(f"{title:>13}" for _, title in shown_singles)]
     for arm in arms:
         lines.append(f"{arm.name:<10}" + "".join(
-            f"{_with_interval(arm.number(key), scale):>22}" for key, _, scale in shown) +
+            f" {_with_interval(arm.number(key), scale):>21}" for key, _, scale in shown) +
             "".join(f"{number(arm.number(key).value):>13}" for key, _ in shown_singles))
     return lines
 
