@@ -58,7 +58,7 @@ _unstall_program_at() {
             return
         elif [[ ${COMP_WORDS[i + 1]-} == = ]]; then
             i=$((i + 2))
-        elif grep -qE "^$word [^ ]+  " <<<"$options"; then
+        elif [[ $'\n'$options == *$'\n'"$word "[!\ ]* ]]; then
             i=$((i + 1))
         fi
     done
@@ -98,7 +98,7 @@ _unstall() {
     elif [[ $prev == = ]]; then
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
-    if [[ $prev == --* && $prev != -- ]] && line=$(grep -E -- "^$prev [^ ]+  " <<<"$options"); then
+    if [[ $prev == --* && $prev != -- ]] && line=$(grep -F -- "$prev " <<<"$options" | grep -m 1 -E '^--[a-z-]+ [^ ]'); then
         _unstall_values "$line" "$cur"
     elif [[ $cur == -* && -z $at ]]; then
         mapfile -t COMPREPLY < <(compgen -W "--help $(sed -nE 's/^(--[a-z-]+).*/\1/p' <<<"$options")" -- "$cur")

@@ -31,12 +31,18 @@ const char *diagnosis_verdict(const struct diagnosis *d) {
 static void remarks_of_process(struct diagnosis *d) {
     const struct process_facts *p = &d->process;
     if (p->secure)
-        REMARK("it was started with more rights than its caller (AT_SECURE): ld.so ignores "
-               "LD_PRELOAD then, and the library its variables");
+        REMARK("it was started with more rights than its caller, or into another profile "
+               "(AT_SECURE): ld.so ignores LD_PRELOAD then, and the library its variables");
     if (p->preload_asked && !p->library[0] && !p->secure)
         REMARK("LD_PRELOAD named libunstall.so when it was started, but it is not loaded: ld.so "
                "says why on its stderr%s",
                p->other_files ? "; the file must be there inside its container" : "");
+    if (d->library && !p->library[0] && !process_sees(p->pid, d->library))
+        REMARK("it does not see %s (%s): the library must lie where it does", d->library,
+               p->other_files ? "a container" : "ProtectHome= or its like");
+    if (p->profile[0])
+        REMARK("it is confined by the profile %s, which must allow it to read and map the library",
+               p->profile);
     if (p->library_replaced)
         REMARK("its libunstall.so has been replaced since it was started; it keeps the old one "
                "until it is started anew");

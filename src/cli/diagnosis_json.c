@@ -79,6 +79,7 @@ static void process(struct json *j, const struct diagnosis *d) {
     json_bool(j, "secure", p->secure);
     json_bool(j, "no_new_privs", p->no_new_privs);
     json_signed(j, "seccomp", p->seccomp);
+    json_string(j, "profile", or_null(p->profile));
     json_bool(j, "own_files", p->other_files);
     json_bool(j, "own_network", p->other_network);
     sockets(j, d);

@@ -134,7 +134,7 @@ static int preload(const char *library) {
         }
         own += length + (own[length] != '\0');
     }
-    strcpy(list + used, library);
+    memcpy(list + used, library, strlen(library) + 1);
     launch_set("LD_PRELOAD", list);
     free(list);
     return 0;

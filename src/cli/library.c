@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "launch.h"
@@ -42,6 +43,11 @@ const char *library_installed(void) {
     return usable(CLI_LIBDIR, ".");
 }
 
+static bool without_exec(const char *path) {
+    struct statvfs mount;
+    return statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOEXEC);
+}
+
 const char *launch_library(const struct launch *l) {
     const char *path = l->library ? realpath(l->library, NULL) : library_installed();
     if (!path && l->library) {
@@ -49,6 +55,14 @@ const char *launch_library(const struct launch *l) {
     } else if (!path) {
         complain(NAME ": neither beside the command nor in " CLI_LIBDIR
                       "; install it (meson install), or name it: --library FILE");
+    } else if (access(path, R_OK) != 0) {
+        complain("%s: %s", path, strerror(errno));
+        path = NULL;
+    } else if (without_exec(path)) {
+        complain("%s: lies on a mount without exec, from where ld.so loads nothing; name another "
+                 "copy: --library FILE",
+                 path);
+        path = NULL;
     } else if (strpbrk(path, " :")) {
         /* ld.so(8): either separates the libraries of LD_PRELOAD, and nothing quotes them */
         complain("%s: a space or colon in its path cannot be said in LD_PRELOAD; "

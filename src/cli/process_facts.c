@@ -33,7 +33,7 @@ static void look_at_mapping(char *line, struct process_facts *f) {
     const char *name = strrchr(path, '/') + 1;
     if (strncmp(name, "libunstall", 10) != 0 || strlen(path) >= sizeof(f->library))
         return;
-    strcpy(f->library, path);
+    memcpy(f->library, path, strlen(path) + 1);
     f->library_replaced = gone;
 }
 
@@ -114,12 +114,36 @@ static void read_unit(struct process_facts *f) {
 
 /* ---- namespaces ------------------------------------------------------ */
 
-static bool differs(pid_t pid, const char *which) {
-    char theirs[NAME], ours[NAME];
+static bool differ(const char *theirs, const char *ours) {
     struct stat a, b;
-    snprintf(theirs, sizeof(theirs), "/proc/%d/ns/%s", (int)pid, which);
-    snprintf(ours, sizeof(ours), "/proc/self/ns/%s", which);
-    return stat(theirs, &a) == 0 && stat(ours, &b) == 0 && a.st_ino != b.st_ino;
+    return stat(theirs, &a) == 0 && stat(ours, &b) == 0 &&
+           (a.st_ino != b.st_ino || a.st_dev != b.st_dev);
+}
+
+/* A mount namespace of its own says little: most services have one (PrivateTmp=). */
+static void read_namespaces(struct process_facts *f) {
+    char name[NAME];
+    snprintf(name, sizeof(name), "/proc/%d/root/", (int)f->pid);
+    f->other_files = differ(name, "/");
+    snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)f->pid);
+    f->other_network = differ(name, "/proc/self/ns/net");
+}
+
+/* "/usr/bin/man (enforce)": of AppArmor or SELinux. */
+static void read_profile(struct process_facts *f) {
+    FILE *file = open_file(f->pid, "attr/current");
+    if (file && fgets(f->profile, sizeof(f->profile), file))
+        f->profile[strcspn(f->profile, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    if (strncmp(f->profile, "unconfined", 10) == 0 || strstr(f->profile, "(complain)"))
+        f->profile[0] = '\0';
+}
+
+bool process_sees(pid_t pid, const char *path) {
+    char name[PATH_MAX + NAME];
+    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, path);
+    return access(name, F_OK) == 0;
 }
 
 int process_facts(pid_t pid, struct process_facts *f) {
@@ -137,7 +161,7 @@ int process_facts(pid_t pid, struct process_facts *f) {
     read_auxiliary(f);
     read_status(f);
     read_unit(f);
-    f->other_files = differs(pid, "mnt");
-    f->other_network = differs(pid, "net");
+    read_namespaces(f);
+    read_profile(f);
     return 0;
 }

@@ -11,7 +11,7 @@
 
 struct process_facts {
     pid_t pid;
-    char program[PATH_MAX]; /* /proc/PID/exe, as the process itself would name it */
+    char program[PATH_MAX]; /* /proc/PID/exe, as seen from here */
     char library[PATH_MAX]; /* the libunstall.so that it has mapped, or "" */
     bool library_replaced;  /* ... whose file is another one by now */
     bool preload_asked;     /* LD_PRELOAD named a libunstall.so when it was started */
@@ -21,12 +21,16 @@ struct process_facts {
     bool no_new_privs;
     int seccomp;      /* 0 none, 1 strict, 2 a filter */
     uid_t user;       /* effective */
-    bool other_files; /* another mount namespace than ours: a container */
+    bool other_files; /* another root than ours: a container */
     bool other_network;
+    char profile[256]; /* of AppArmor or SELinux, in force; or \"\" */
 };
 
 /* 0, or -errno: -ESRCH no such process, -EACCES not ours to look at, -ENOEXEC it has no
  * program: a thread of the kernel, or a process that has ended and was not waited for. */
 int process_facts(pid_t pid, struct process_facts *f);
+
+/* Is there such a file for it too? */
+bool process_sees(pid_t pid, const char *path);
 
 #endif

@@ -87,6 +87,8 @@ static bool parse_address(const char *text, struct segment_address *a) {
 }
 
 static void fill_in(const struct tcp_socket *found, struct list *l) {
+    if (l->count == 0)
+        return;
     struct tcp_socket *s = bsearch(found, l->sockets, l->count, sizeof(*l->sockets), by_inode);
     if (!s)
         return;

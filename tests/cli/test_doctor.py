@@ -2,12 +2,15 @@
 """unstall doctor: what a preload could do for a program or a process, and what else can be done."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
+import termios
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,7 @@ import specimens
 from specimens import script
 from talkers import started_talker, stats_folder
 
-from harness import COMMAND, LIB, bare_env, run, skip, unstall
+from harness import COMMAND, LIB, bare_env, compile_c, run, skip, unstall
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
              "where neither can be touched: ")
@@ -212,6 +215,7 @@ def test_looking_changes_nothing():
         assert talker.talk() > 5
 
 
+WAITS = Path(__file__).parent / "programs/waits.c"
 CAT = ("/bin/sh", "-c", "echo there; cat")
 
 
@@ -254,13 +258,37 @@ def test_rights_are_told():
         assert told(pid)["process"]["no_new_privs"] is False
 
 
-def test_a_container_is_told():
+def test_a_container_is_told(tmp_path):
     if run(["unshare", "--mount", "--net", "true"], bare_env(), check=False).returncode != 0:
         skip("no namespaces can be made here")
-    with waiting("unshare", "--mount", "--net", *CAT) as (pid, _):
-        said = told(pid)
+    shutil.copy(compile_c(WAITS, "-static"), tmp_path / "waits")
+    with waiting("unshare", "--mount", "--net", f"--root={tmp_path}", "/waits") as (pid, _):
+        said = told(pid, code=1)  # it is static
         assert (said["process"]["own_files"], said["process"]["own_network"]) == (True, True)
-        assert any(f"docker run -v {LIB}:{LIB}:ro -e LD_PRELOAD={LIB}" in way for way in said["advice"])
+        assert said["process"]["program"].endswith("/waits")
+        assert said["remarks"] == [f"it does not see {LIB} (a container): the library must lie where it does"]
+
+
+def test_a_container_that_a_preload_works_in(tmp_path):
+    if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
+        skip("no namespaces can be made here")
+    linker = [word for word in run(["ldd", compile_c(WAITS)], bare_env()).stdout.split() if word.startswith("/")]
+    for file in linker:
+        (tmp_path / file[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, tmp_path / file[1:])
+    shutil.copy(compile_c(WAITS), tmp_path / "waits")
+    with waiting("unshare", "--mount", f"--root={tmp_path}", "/waits") as (pid, _):
+        assert any(f"docker run -v {LIB}:{LIB}:ro -e LD_PRELOAD={LIB}" in way for way in told(pid)["advice"])
+
+
+def test_a_mount_namespace_alone_is_no_container():
+    """Most services have one (PrivateTmp=)."""
+    if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
+        skip("no namespaces can be made here")
+    with waiting("unshare", "--mount", *CAT) as (pid, _):
+        said = told(pid)
+        assert said["process"]["own_files"] is False
+        assert said["remarks"] == [] and not any("docker" in way for way in said["advice"])
 
 
 def test_sockets_in_another_network_are_found():
@@ -309,6 +337,54 @@ def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
 
 
 # ---- the text --------------------------------------------------------------
+
+def in_terminal(env, columns, *words):
+    """What the command shows on a terminal of so many columns."""
+    main, other = os.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
+    done = subprocess.run([COMMAND, *words], env=env, stdin=subprocess.DEVNULL, stdout=other, check=False)
+    os.close(other)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while piece := os.read(main, 65536):
+            shown += piece
+    os.close(main)
+    assert done.returncode in (0, 1)
+    return shown.decode()
+
+
+@pytest.mark.parametrize("variables, coloured", [
+    ({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": ""}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+    ({"TERM": "dumb"}, False)])
+def test_colours_only_on_a_terminal_that_wants_them(variables, coloured):
+    env = {name: value for name, value in bare_env().items() if name != "NO_COLOR"} | variables
+    assert ("\x1b[" in in_terminal(env, 80, "doctor", "/bin/true")) is coloured
+    assert "\x1b" not in unstall("doctor", "/bin/true", env=env).stdout
+
+
+def test_the_text_is_as_wide_as_the_terminal(tmp_path):
+    env = bare_env(TERM="dumb")
+    binary = specimens.static(tmp_path)
+    for columns in (50, 80, 120):
+        widths = [len(line) for line in in_terminal(env, columns, "doctor", binary).splitlines()[1:] if "/" not in line]
+        assert columns - 20 < max(widths) <= columns
+
+
+def test_names_of_any_kind_make_valid_json(tmp_path):
+    for name in (b"quo\"te\\", b"tab\there", b"\xff\xfe", "Grüße €".encode(), b"\x1b[31m\n"):
+        path = os.path.join(os.fsencode(tmp_path), name)
+        shutil.copy("/bin/true", path)
+        done = subprocess.run([COMMAND, "doctor", "--json", path], env=bare_env(), capture_output=True, check=True)
+        said = json.loads(done.stdout.decode("utf-8"))
+        assert said["target"] == path.decode("utf-8", errors="replace")
+
+
+def test_a_full_disk_is_told():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([COMMAND, "doctor", "/bin/true"], env=bare_env(), stdout=full, stderr=subprocess.PIPE,
+                              text=True, check=False)
+    assert (done.returncode, done.stderr) == (125, "unstall doctor: standard output: No space left on device\n")
+
 
 def test_the_text_fits_eighty_columns(tmp_path):
     # but for what cannot be folded: a path

@@ -113,6 +113,16 @@ def test_a_library_that_cannot_be_preloaded_is_refused(name, message, tmp_path):
     assert (done.returncode, done.stderr) == (125, f"unstall run: {message.format(folder=tmp_path)}\n")
 
 
+def test_a_library_on_a_mount_without_exec_is_refused():
+    with stats_folder() as folder:
+        copy = shutil.copy(LIB, folder)
+        mounted = os.statvfs(folder).f_flag & os.ST_NOEXEC
+        done = unstall("run", "--library", copy, "true")
+    if mounted:  # /dev/shm is so in many places, not in all
+        assert "lies on a mount without exec" in done.stderr
+    assert done.returncode == (125 if mounted else 0)
+
+
 def test_without_the_library_it_says_so(tmp_path):
     copy = shutil.copy(COMMAND, tmp_path / "unstall")
     done = run([copy, "run", "true"], bare_env(), check=False)
