@@ -100,12 +100,18 @@ def _with_interval(value, scale=1.0):
     return f"{number(value.value * scale)} ({number(low)}-{number(high)})"
 
 
+def _in_its_unit(arms, key, title):
+    """Seconds, or ms where no arm takes one."""
+    most = max((arm.number(key).value or 0 for arm in arms), default=0)
+    return (key, f"{title}, s", 1e-3) if most >= 1000 else (key, f"{title}, ms", 1)
+
+
 def cost_table(analysis, score=False):
     """Wall and processor time, segments and system calls."""
     arms = analysis.arms.values()
     if not any(arm.numbers for arm in arms):
         return []
-    names = [("wall", "wall, s", 1e-3), ("cpu", "CPU, s", 1e-3)]
+    names = [_in_its_unit(arms, "wall", "wall"), _in_its_unit(arms, "cpu", "CPU")]
     if any(arm.number("system_calls").value for arm in arms):
         names[1:] = [("system_calls", "calls/exch.", 1)]
     if any(arm.number("score").value is not None for arm in arms):
