@@ -8,6 +8,7 @@
 
 #include "names.h"
 #include "report.h"
+#include "verdict.h"
 
 #define COUNTER_NAME(constant, name, what) [COUNT_##constant] = name,
 const char *const counter_names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(COUNTER_NAME)};
@@ -171,10 +172,27 @@ static void json_segment(struct json *j, const struct reader_segment *r) {
     lost(j, r);
 }
 
+static void json_verdict(struct json *j, const struct report *r) {
+    static struct verdict v;
+    char who[WHO_ROOM], text[ENDPOINT_ROOM];
+    verdict_find(&v, who_text(r->segments, who), r->rows, r->row_count, false);
+    json_object(j, "verdict");
+    json_string(j, "kind", verdict_name(v.kind));
+    json_string(j, "sentence", v.sentence.text);
+    json_array(j, "notes");
+    for (unsigned i = 0; i < v.note_count; i++)
+        json_string(j, NULL, v.note[i].text);
+    json_array_end(j);
+    json_string(j, "role", v.row ? role_name(&v.row->id) : NULL);
+    json_string(j, "endpoint", v.row ? row_text(&v.row->id, text) : NULL);
+    json_object_end(j);
+}
+
 void report_json(FILE *out, const struct report *r) {
     struct json j = json_begin(out);
     json_object(&j, NULL);
     json_string(&j, "unstall", UNSTALL_VERSION);
+    json_verdict(&j, r);
     if (!r->segments->folder) {
         json_segment(&j, r->segments->list[0]);
     } else {

@@ -78,7 +78,7 @@ static void print_row(FILE *out, const struct reader_row *row, bool ascii) {
     uint64_t most = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99);
     print_right(out, answered ? time_text(median, ascii, text) : "-", 9);
     print_right(out, answered ? time_text(most, ascii, text) : "-", 9);
-    print_right(out, short_count_text(t->counter[COUNT_STALLS_PROVED], 7, text), 7);
+    print_right(out, short_count_text(proved_stalls(t), 7, text), 7);
     print_right(out, short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text), 6);
     print_right(out, short_count_text(t->counter[COUNT_STALLS_CURED], 7, text), 7);
     uint64_t lost = lost_ns(t);
@@ -232,6 +232,7 @@ static void print_next(FILE *out, const struct report *r, const struct verdict *
         [VERDICT_PEER_STALLS] = "unstall run --quickack auto",
         [VERDICT_CURED] = "unstall ab",
         [VERDICT_SUSPECTED] = "unstall ab",
+        [VERDICT_UNSEEN] = NULL,
         [VERDICT_APPLICATION] = NULL,
         [VERDICT_NO_STALL] = NULL,
         [VERDICT_NOT_LOOKED] = "unstall observe",
@@ -253,9 +254,11 @@ static void print_next(FILE *out, const struct report *r, const struct verdict *
 
 static void print_verdict(FILE *out, const struct verdict *v, unsigned width) {
     static const enum colour colours[] = {
-        [VERDICT_STALLS] = RED,        [VERDICT_PEER_STALLS] = YELLOW, [VERDICT_CURED] = GREEN,
-        [VERDICT_SUSPECTED] = YELLOW,  [VERDICT_APPLICATION] = YELLOW, [VERDICT_NO_STALL] = GREEN,
-        [VERDICT_NOT_LOOKED] = YELLOW, [VERDICT_NOTHING] = PLAIN,
+        [VERDICT_STALLS] = RED,     [VERDICT_PEER_STALLS] = YELLOW,
+        [VERDICT_CURED] = GREEN,    [VERDICT_SUSPECTED] = YELLOW,
+        [VERDICT_UNSEEN] = YELLOW,  [VERDICT_APPLICATION] = YELLOW,
+        [VERDICT_NO_STALL] = GREEN, [VERDICT_NOT_LOOKED] = YELLOW,
+        [VERDICT_NOTHING] = PLAIN,
     };
     fprintf(out, "%s%s", colour(out, BOLD), colour(out, colours[v->kind]));
     prose_print(out, &v->sentence, 0, width);

@@ -17,6 +17,20 @@ uint64_t lost_ns(const struct reader_tally *t) {
     return t->counter[COUNT_STALL_NS] + t->counter[COUNT_STALL_BOUND_NS];
 }
 
+uint64_t proved_stalls(const struct reader_tally *t) {
+    return t->counter[COUNT_STALLS_PROVED] + t->counter[COUNT_STALLS_BOUND];
+}
+
+const char *verdict_name(enum verdict_kind kind) {
+    static const char *const names[] = {
+        [VERDICT_STALLS] = "stalls",     [VERDICT_PEER_STALLS] = "peer-stalls",
+        [VERDICT_CURED] = "cured",       [VERDICT_SUSPECTED] = "suspected",
+        [VERDICT_UNSEEN] = "unseen",     [VERDICT_APPLICATION] = "application",
+        [VERDICT_NO_STALL] = "no-stall", [VERDICT_NOT_LOOKED] = "not-looked",
+        [VERDICT_NOTHING] = "nothing"};
+    return names[kind];
+}
+
 static const char *with(const struct segment_row *row) {
     return row->role == ROLE_LISTENER ? "at" : "with";
 }
@@ -30,7 +44,7 @@ static uint64_t mean(uint64_t sum, uint64_t count) {
 typedef uint64_t weight_fn(const struct reader_tally *t);
 
 static uint64_t stall_weight(const struct reader_tally *t) {
-    return t->counter[COUNT_STALLS_PROVED] ? lost_ns(t) + t->counter[COUNT_STALLS_PROVED] : 0;
+    return proved_stalls(t) ? lost_ns(t) + proved_stalls(t) : 0;
 }
 
 static uint64_t peer_weight(const struct reader_tally *t) {
@@ -47,9 +61,18 @@ static uint64_t suspected_weight(const struct reader_tally *t) {
     return t->counter[COUNT_STALLS_SUSPECTED];
 }
 
+/* Where most of the bytes came from elsewhere, what was seen says little. */
+static uint64_t unseen_weight(const struct reader_tally *t) {
+    const uint64_t *c = t->counter;
+    if (c[COUNT_UNSEEN_BYTES] ? c[COUNT_UNSEEN_BYTES] <= c[COUNT_BYTES] : c[COUNT_WRITES] > 0)
+        return 0;
+    return c[COUNT_UNSEEN_BYTES] + c[COUNT_DARK];
+}
+
 static uint64_t use_weight(const struct reader_tally *t) {
-    return t->counter[COUNT_EXCHANGES] ? t->counter[COUNT_EXCHANGES] + (UINT64_C(1) << 62)
-                                       : t->counter[COUNT_WRITES] + t->counter[COUNT_READS];
+    return t->counter[COUNT_EXCHANGES]
+               ? t->counter[COUNT_EXCHANGES] + (UINT64_C(1) << 62)
+               : t->counter[COUNT_WRITES] + t->counter[COUNT_READS] + unseen_weight(t);
 }
 
 static const struct reader_row *heaviest(const struct reader_row *rows, size_t count,
@@ -85,7 +108,7 @@ static const char *pieces(const struct reader_tally *t) {
 static void stalls(struct prose *p, const char *name, const struct reader_row *row, bool ascii) {
     struct texts t;
     const uint64_t *c = row->tally.counter;
-    uint64_t proved = c[COUNT_STALLS_PROVED], bound = c[COUNT_STALLS_BOUND];
+    uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
     uint64_t exchanges = c[COUNT_EXCHANGES];
     bool listener = row->id.role == ROLE_LISTENER;
     prose_add(p, "%s loses %s%s", name, bound * 2 > proved ? "up to " : "",
@@ -102,15 +125,15 @@ static void stalls(struct prose *p, const char *name, const struct reader_row *r
 static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     size_t places = 0;
-    uint64_t lost = 0;
+    uint64_t lost = 0, stalls = 0;
     for (size_t i = 0; i < count; i++) {
-        places += rows[i].tally.counter[COUNT_STALLS_PROVED] != 0;
+        places += proved_stalls(&rows[i].tally) != 0;
         lost += lost_ns(&rows[i].tally);
+        stalls += proved_stalls(&rows[i].tally);
     }
     if (places > 1)
         prose_add(&v->note[v->note_count++], "In all %s lost in %s stalls, at %zu endpoints.",
-                  time_text(lost, ascii, t.a),
-                  count_text(sum(rows, count, COUNT_STALLS_PROVED), t.b), places);
+                  time_text(lost, ascii, t.a), count_text(stalls, t.b), places);
 }
 
 static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
@@ -146,6 +169,21 @@ static void suspected(struct prose *p, const struct reader_row *row) {
               row_text(&row->id, t.endpoint));
 }
 
+/* What the program did elsewhere than in sight, and what that means. */
+static void unseen(struct prose *p, const struct reader_row *row) {
+    struct texts t;
+    const uint64_t *c = row->tally.counter;
+    if (c[COUNT_UNSEEN_BYTES])
+        prose_add(p, "Writes pass unseen: %s %s, %s bytes more left than were seen written",
+                  with(&row->id), row_text(&row->id, t.endpoint),
+                  count_text(c[COUNT_UNSEEN_BYTES], t.a));
+    else
+        prose_add(p, "Writes pass unseen on %s connection%s %s %s", count_text(c[COUNT_DARK], t.a),
+                  c[COUNT_DARK] == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint));
+    prose_add(p, " (by stdio, io_uring or raw system calls), so that stalls cannot be proved here: "
+                 "a capture shows them, by unstall explain.");
+}
+
 static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
     const struct reader_tally *y = &row->tally;
@@ -171,10 +209,11 @@ static uint64_t first_write_weight(const struct reader_tally *t) {
     return each >= SLOW_NS ? t->counter[COUNT_FIRST_WRITE_NS] : 0;
 }
 
-/* What a peer's stall has added to the time until the answer is not the application's. */
-static uint64_t answer_weight(const struct reader_tally *t) {
-    uint64_t own = t->counter[COUNT_ANSWER_NS];
-    own -= own < t->counter[COUNT_PEER_STALL_NS] ? own : t->counter[COUNT_PEER_STALL_NS];
+/* What a peer's stall has added to the time until the answer is not the application's,
+ * nor what it may have `waited` for others that it asked meanwhile, as a relay does. */
+static uint64_t answer_weight(const struct reader_tally *t, uint64_t waited) {
+    uint64_t own = t->counter[COUNT_ANSWER_NS], others = t->counter[COUNT_PEER_STALL_NS] + waited;
+    own -= own < others ? own : others;
     return mean(own, t->counter[COUNT_ANSWERS]) >= SLOW_NS ? own : 0;
 }
 
@@ -183,13 +222,17 @@ static uint64_t answer_weight(const struct reader_tally *t) {
 static bool application(struct prose *p, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     const struct reader_row *first = NULL, *answer = NULL;
+    uint64_t waited = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].id.role == ROLE_DESTINATION)
+            waited += rows[i].tally.counter[COUNT_EXCHANGE_NS];
     for (size_t i = 0; i < count; i++) {
         const struct reader_row *row = &rows[i];
         if (row->id.role == ROLE_DESTINATION && first_write_weight(&row->tally) &&
             (!first || first_write_weight(&row->tally) > first_write_weight(&first->tally)))
             first = row;
-        if (row->id.role == ROLE_LISTENER && answer_weight(&row->tally) &&
-            (!answer || answer_weight(&row->tally) > answer_weight(&answer->tally)))
+        if (row->id.role == ROLE_LISTENER && answer_weight(&row->tally, waited) &&
+            (!answer || answer_weight(&row->tally, waited) > answer_weight(&answer->tally, waited)))
             answer = row;
     }
     if (first) {
@@ -201,12 +244,12 @@ static bool application(struct prose *p, const struct reader_row *rows, size_t c
             prose_add(p, " (the mean of %s connections)", count_text(c[COUNT_FIRST_WRITES], t.b));
     }
     if (answer)
-        prose_add(
-            p, "%s %s in the application from a request at %s to its answer",
-            first ? ", and" : "Not the network:",
-            time_text(mean(answer_weight(&answer->tally), answer->tally.counter[COUNT_ANSWERS]),
-                      ascii, t.a),
-            row_text(&answer->id, t.endpoint));
+        prose_add(p, "%s %s in the application from a request at %s to its answer",
+                  first ? ", and" : "Not the network:",
+                  time_text(mean(answer_weight(&answer->tally, waited),
+                                 answer->tally.counter[COUNT_ANSWERS]),
+                            ascii, t.a),
+                  row_text(&answer->id, t.endpoint));
     if (first || answer)
         prose_add(p, ".");
     return first || answer;
@@ -265,6 +308,8 @@ void verdict_find(struct verdict *v, const char *name, const struct reader_row *
         cured(say(v, VERDICT_CURED, row), row, ascii);
     if ((row = heaviest(rows, count, suspected_weight)) != NULL)
         suspected(say(v, VERDICT_SUSPECTED, row), row);
+    if ((row = heaviest(rows, count, unseen_weight)) != NULL)
+        unseen(say(v, VERDICT_UNSEEN, row), row);
     struct prose own = {.used = 0};
     bool is_own = application(&own, rows, count, ascii);
     if (!v->row && !looked(rows, count)) {

@@ -16,6 +16,7 @@ enum verdict_kind {
     VERDICT_PEER_STALLS,
     VERDICT_CURED,
     VERDICT_SUSPECTED,
+    VERDICT_UNSEEN,      /* most of what was sent was not seen written */
     VERDICT_APPLICATION, /* not the network */
     VERDICT_NO_STALL,
     VERDICT_NOT_LOOKED, /* the mode does not look for stalls */
@@ -36,7 +37,11 @@ struct verdict {
 void verdict_find(struct verdict *v, const char *name, const struct reader_row *rows, size_t count,
                   bool ascii);
 
-/* Time lost in stalls, bounds included. */
+/* The kind as JSON has it. */
+const char *verdict_name(enum verdict_kind kind);
+
+/* Proved stalls, and the time lost in them: those included of which only a bound is known. */
+uint64_t proved_stalls(const struct reader_tally *t);
 uint64_t lost_ns(const struct reader_tally *t);
 
 #endif

@@ -75,7 +75,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->gather)
         gather_free(c);
     if (c->evidence) {
-        tally_ends(c, 0); /* if nobody has seen its end */
+        tally_ends(c, NULL); /* if nobody has seen its end */
         evidence_free(c);
     }
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));

@@ -37,6 +37,7 @@ struct evidence {
     uint32_t experiment;  /* the config's, in which the arm was given */
     uint8_t arm;          /* NO_ARM: takes no part */
     bool arm_known;       /* ... or it was decided that it takes no part */
+    uint8_t role;         /* enum segment_role; a forked child's is its parent's */
     bool wrote;           /* it has written at all */
     bool dark_told;
     bool ended;
@@ -47,6 +48,8 @@ struct evidence {
     uint32_t small_told;                /* ... of them those that are in the segment */
     struct conn_counts told;            /* of c->counts, what is in the segment already */
     uint64_t exchange_longest;          /* ns */
+    uint64_t before_us;                 /* bytes sent when it was first seen, of a foreign one */
+    uint32_t alone_since;               /* the doubt epoch: another one means that it was shared */
     /* ---- written by evidence.c ---- */
     /* Since the connection began, in the order of the segment: found[COUNT_x - COUNT_SUSPECTS]. */
     uint64_t found[EVIDENCE_COUNTERS];

@@ -43,6 +43,9 @@ bool evidence_begin(struct conn *c) {
     e->born = clock_now();
     e->row = e->record = EVIDENCE_NONE;
     e->arm = NO_ARM;
+    e->role = c->origin == ORIGIN_ACCEPTED ? ROLE_LISTENER
+              : c->origin == ORIGIN_SOCKET ? ROLE_DESTINATION
+                                           : ROLE_UNKNOWN;
     c->evidence = e;
     return true;
 }

@@ -42,20 +42,21 @@ const char *stats_program_name(void) {
     return program;
 }
 
-/* Data segments sent, asked where somebody wants to know. */
-static uint32_t segments_of(const struct conn *c, int fd) {
-    struct kernel_segments segments;
-    if ((!config()->report && !c->evidence) || config()->quiet || c->listener ||
-        c->counts.writes + c->counts.reads == 0 || kernel->segments(fd, &segments) != 0)
-        return 0;
-    return segments.segments_out;
+/* What was sent, asked where somebody wants to know; or NULL. */
+static const struct kernel_segments *segments_of(const struct conn *c, int fd,
+                                                 struct kernel_segments *room) {
+    bool used = c->counts.writes + c->counts.reads > 0;
+    bool wanted = c->evidence || (config()->report && used);
+    if (!wanted || config()->quiet || c->listener || kernel->segments(fd, room) != 0)
+        return NULL;
+    return room;
 }
 
-static void add(struct totals *t, const struct conn *c, uint32_t segments) {
+static void add(struct totals *t, const struct conn *c, const struct kernel_segments *now) {
     const struct conn_counts *n = &c->counts;
     if (c->listener || n->writes + n->reads == 0)
         return;
-    t->segments += segments;
+    t->segments += now ? now->segments_out : 0;
     t->connections++;
     t->dark += c->policy.dark;
     t->counts64.bytes += n->bytes;
@@ -76,24 +77,27 @@ static void add(struct totals *t, const struct conn *c, uint32_t segments) {
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
-    uint32_t segments = segments_of(c, fd);
+    struct kernel_segments room;
+    const struct kernel_segments *now = segments_of(c, fd, &room);
     evidence_ends(c, fd);
     if (c->evidence)
-        tally_ends(c, segments);
+        tally_ends(c, now);
     spin_lock(&totals_lock);
-    add(&ended, c, segments);
+    add(&ended, c, now);
     spin_unlock(&totals_lock);
 }
 
 static void add_living(struct conn *c, void *totals) {
-    add(totals, c, segments_of(c, c->fd));
+    struct kernel_segments room;
+    add(totals, c, segments_of(c, c->fd, &room));
 }
 
 static void end_living(struct conn *c, void *unused) {
     (void)unused;
     evidence_ends(c, c->fd); /* what is still held leaves now */
+    struct kernel_segments room;
     if (c->evidence && !c->listener)
-        tally_ends(c, segments_of(c, c->fd));
+        tally_ends(c, segments_of(c, c->fd, &room));
 }
 
 static void move_living(struct conn *c, void *unused) {

@@ -6,6 +6,7 @@
 #include "address.h"
 #include "clock.h"
 #include "control.h"
+#include "hold.h"
 #include "kernel.h"
 #include "segment.h"
 
@@ -13,8 +14,17 @@ enum { MOVE_AFTER = 64 };
 
 /* ---- birth, and its place in the segment ------------------------------ */
 
+static bool begin(struct conn *c) {
+    bool known = c->evidence;
+    if (!evidence_begin(c))
+        return false;
+    if (!known)
+        c->evidence->alone_since = LOAD(&doubt_epoch);
+    return true;
+}
+
 void tally_born(struct conn *c) {
-    if (evidence_begin(c))
+    if (begin(c))
         c->epoch = 0; /* its arm, and with it its mode, is to be settled */
 }
 
@@ -32,22 +42,19 @@ static bool know_ends(struct conn *c, struct evidence *e) {
     return true;
 }
 
+/* What left before our time was not written unseen. */
 void tally_first_sight(struct conn *c) {
     struct sockaddr_storage peer;
-    if (!config()->quiet && kernel->name(c->fd, true, &peer) == 0)
-        evidence_begin(c);
-}
-
-static enum segment_role role_of(const struct conn *c) {
-    return c->origin == ORIGIN_ACCEPTED ? ROLE_LISTENER
-           : c->origin == ORIGIN_SOCKET ? ROLE_DESTINATION
-                                        : ROLE_UNKNOWN;
+    struct kernel_segments now;
+    if (!config()->quiet && kernel->name(c->fd, true, &peer) == 0 && begin(c) &&
+        kernel->segments(c->fd, &now) == 0)
+        c->evidence->before_us = now.bytes_sent + now.bytes_queued;
 }
 
 /* Where nobody knows who called whom, the lower port is the service's. */
-static const struct segment_address *endpoint_of(const struct conn *c, const struct evidence *e) {
-    bool local = c->origin == ORIGIN_ACCEPTED ||
-                 (c->origin == ORIGIN_FOREIGN && e->local.port < e->peer.port);
+static const struct segment_address *endpoint_of(const struct evidence *e) {
+    bool local =
+        e->role == ROLE_LISTENER || (e->role == ROLE_UNKNOWN && e->local.port < e->peer.port);
     return local ? &e->local : &e->peer;
 }
 
@@ -73,12 +80,12 @@ static void take_place(struct conn *c, struct evidence *e) {
         return;
     bool known = know_ends(c, e);
     struct segment_row row = {
-        .role = (uint8_t)role_of(c),
+        .role = e->role,
         .arm = e->experiment == config()->experiment ? e->arm : NO_ARM,
         .mode = c->policy.mode,
     };
     if (known)
-        row.endpoint = *endpoint_of(c, e);
+        row.endpoint = *endpoint_of(e);
     e->row = segment_row(&row);
     begin_record(c, e, &row);
     segment_add(e, COUNT_CONNECTIONS, 1);
@@ -297,12 +304,12 @@ void tally_unsent(struct conn *c, const struct policy_action *action) {
 
 void tally_input(struct conn *c) {
     struct evidence *e = c->evidence;
+    if (UNLIKELY(e->row == EVIDENCE_NONE))
+        take_place(c, e);
     if (e->message_began == 0 && e->input_at) { /* more of the same input */
         move_sometimes(c, e);
         return;
     }
-    if (UNLIKELY(e->row == EVIDENCE_NONE))
-        take_place(c, e);
     uint64_t now = clock_now();
     if (e->message_began) {
         count_exchange(e, now - e->message_began);
@@ -322,22 +329,37 @@ void tally_moves(struct conn *c) {
     move_counts(c, c->evidence);
 }
 
-void tally_ends(struct conn *c, uint32_t segments) {
+/* What left, beside what was seen written.  Of a connection that another process has
+ * as well, that may be the other's. */
+static uint64_t unseen_of(const struct conn *c, const struct kernel_segments *now) {
+    uint64_t seen = c->evidence->before_us + c->counts.bytes;
+    bool shared = c->shared || c->evidence->alone_since != LOAD(&doubt_epoch);
+    if (!now || c->mptcp || (shared && !c->policy.dark))
+        return 0;
+    uint64_t sent = now->bytes_sent + now->bytes_queued;
+    return sent > seen ? sent - seen : 0;
+}
+
+void tally_ends(struct conn *c, const struct kernel_segments *now) {
     struct evidence *e = c->evidence;
     struct segment *s = segment_now();
-    if (!s || e->ended || c->counts.writes + c->counts.reads == 0)
+    if (!s || e->ended)
+        return;
+    uint64_t unseen = unseen_of(c, now);
+    if (c->counts.writes + c->counts.reads + unseen == 0)
         return;
     if (e->row == EVIDENCE_NONE)
         take_place(c, e);
     e->ended = true;
     move_counts(c, e);
     count_burst(e, c->policy.small_writes);
-    segment_add(e, COUNT_SEGMENTS, segments);
+    segment_add(e, COUNT_SEGMENTS, now ? now->segments_out : 0);
+    segment_add(e, COUNT_UNSEEN_BYTES, unseen);
     segment_add(e, COUNT_CONNECTIONS_ENDED, 1);
     if (e->record == EVIDENCE_NONE)
         return;
     struct segment_connection *r = &s->connection[e->record];
-    STORE(&r->segments, (uint64_t)segments);
+    STORE(&r->segments, now ? (uint64_t)now->segments_out : 0);
     STORE(&r->ended_ns, clock_now());
     segment_record_ended(e->record);
 }
@@ -352,7 +374,7 @@ static bool settle_arm(struct conn *c, struct evidence *e, const struct config *
     if (now->arms.count) {
         if (!know_ends(c, e))
             return false;
-        key.listener = endpoint_of(c, e);
+        key.listener = endpoint_of(e);
         key.serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
         e->arm = (uint8_t)arms_choose(&now->arms, &key);
     }

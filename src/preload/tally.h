@@ -44,8 +44,8 @@ void tally_input(struct conn *c);
 /* What has been counted until now goes to the segment. */
 void tally_moves(struct conn *c);
 
-/* The connection ends; `segments` is what TCP_INFO says, or 0. */
-void tally_ends(struct conn *c, uint32_t segments);
+/* The connection ends; `now` is what TCP_INFO says, or NULL. */
+void tally_ends(struct conn *c, const struct kernel_segments *now);
 
 /* The mode that c goes by in this configuration.  False: it takes part in an
  * experiment, but its arm cannot be told before it is connected. */

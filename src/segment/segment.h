@@ -113,7 +113,7 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
          "looked like one; pacing or MPTCP may be the cause")                                      \
     NAME(STALLS_CURED, "stalls_cured", "bursts with Nagle in force that did not stall, by us")     \
     NAME(STALL_NS, "stall_ns", "time lost in proved stalls whose release was seen, ns")            \
-    NAME(STALLS_BOUND, "stalls_bound", "proved stalls of which only a bound of the time is known") \
+    NAME(STALLS_BOUND, "stalls_bound", "proved stalls beside them: only a bound of time is known") \
     NAME(STALL_BOUND_NS, "stall_bound_ns", "... the sum of these bounds, ns")                      \
     NAME(PEER_STALLS, "peer_stalls", "the rest of a message came a delayed acknowledgement late")  \
     NAME(PEER_STALL_NS, "peer_stall_ns", "time lost by them, ns")                                  \
@@ -124,7 +124,9 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     NAME(ANSWERS, "answers", "inputs that a message answered")                                     \
     NAME(ANSWER_NS, "answer_ns", "input to the first write after it: the application's own, ns")   \
     NAME(FIRST_WRITES, "first_writes", "connections that wrote at all")                            \
-    NAME(FIRST_WRITE_NS, "first_write_ns", "connect or accept to the first write, ns")
+    NAME(FIRST_WRITE_NS, "first_write_ns", "connect or accept to the first write, ns")             \
+    NAME(UNSEEN_BYTES, "unseen_bytes",                                                             \
+         "bytes sent beside those seen written, known at a connection's end")
 
 enum segment_counter {
 #define NAME(constant, name, what) COUNT_##constant,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall report, for people: one sentence that is right, in 80 columns, in any locale."""
 
+import json
 import os
 import pty
 
@@ -18,7 +19,6 @@ exchange 1 72000000 50
 count 1 connections 1
 count 1 bursts 50
 count 1 bursts_of_3 50
-count 1 stalls_proved 49
 count 1 stalls_bound 49
 count 1 stall_bound_ns 2156000000
 """
@@ -49,6 +49,39 @@ row 1 1 255 1 4 0.0.0.0 80
 exchange 1 300000 12
 count 1 connections 1
 answer 1 120000000 12
+"""
+STDIO = """
+row 1 2 255 1 4 127.0.0.1 8080
+count 1 connections 1
+count 1 dark 1
+count 1 unseen_bytes 1035
+"""
+KILLED_STDIO = """
+row 1 1 255 1 4 127.0.0.1 8080
+count 1 connections 2
+count 1 dark 2
+count 1 reads 321
+"""
+PARTLY_UNSEEN = """
+row 1 2 255 1 4 127.0.0.1 5432
+exchange 1 150000 1000
+count 1 connections 1
+count 1 writes 1000
+count 1 bytes 100000
+count 1 unseen_bytes 500
+"""
+RELAY = """
+row 1 1 255 1 4 127.0.0.1 80
+exchange 1 300000 50
+count 1 connections 1
+answer 1 45000000 50
+row 2 2 255 1 4 127.0.0.1 8080
+exchange 2 44000000 50
+count 2 connections 1
+count 2 bursts 50
+count 2 bursts_of_2 50
+count 2 stalls_proved 50
+count 2 stall_ns 2200000000
 """
 WELL = """
 row 1 2 255 1 4 127.0.0.1 5432
@@ -94,12 +127,20 @@ VERDICTS = [
     (OFF, "Not looked for: in mode off stalls are not proved; see unstall observe."),
     (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing or MPTCP may be the cause."),
     (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and nothing that was answered."),
+    (STDIO, "Writes pass unseen: with 127.0.0.1:8080, 1035 bytes more left than were seen written (by stdio, io_uring "
+     "or raw system calls), so that stalls cannot be proved here: a capture shows them, by unstall explain."),
+    (KILLED_STDIO, "Writes pass unseen on 2 connections at 127.0.0.1:8080 (by stdio,"),
+    (PARTLY_UNSEEN, "No stall: 1000 exchanges with 127.0.0.1:5432"),
+    (RELAY, "python3 (pid 4711) loses 44.0 ms in 50 of 50 exchanges with 127.0.0.1:8080: it sends each message in two "
+     "small writes and Nagle holds the second. 2.20 s lost. endpoint"),
     ("", "Nothing seen: no TCP connection of python3 (pid 4711) has carried bytes."),
 ]
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
 NAMES = ["stalls", "bound", "peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "suspected",
-         "one-way", "empty"]
+         "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
+KINDS = ["stalls", "stalls", "peer-stalls", "cured", "application", "application", "no-stall", "no-stall", "not-looked",
+         "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]
 
 
 def told(path, env=None):
@@ -110,6 +151,15 @@ def told(path, env=None):
 def test_the_verdict_is_one_sentence(tmp_path, table, sentence):
     text = told(make_segment(tmp_path / "x.unstall", table))
     assert sentence in " ".join(text.split())
+
+
+@pytest.mark.parametrize("table, kind", zip(TABLES, KINDS), ids=NAMES)
+def test_programs_are_told_the_same(tmp_path, table, kind):
+    path = make_segment(tmp_path / "x.unstall", table)
+    verdict = json.loads(unstall("report", "--json", path, env=UTF8, check=True).stdout)["verdict"]
+    assert verdict["kind"] == kind
+    assert verdict["sentence"] in " ".join(told(path).split())
+    assert (verdict["endpoint"] is None) == (kind == "nothing")
 
 
 @pytest.mark.parametrize("table", [PEER, CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF, ONE_WAY, ""],

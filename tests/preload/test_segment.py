@@ -45,7 +45,7 @@ def test_totals_are_what_the_program_did(directory, mode):
         "writes": 120, "small_writes": 120, "bytes": 60 * (HEADER + BODY),
         "messages": 60, "exchanges": 60, "bursts": 60, "bursts_of_2": 60,
         "bursts_of_3": 0, "bursts_of_4_to_7": 0, "bursts_of_8_or_more": 0,
-        "answers": 57, "segments": done.facts["segments"],
+        "answers": 57, "segments": done.facts["segments"], "unseen_bytes": 0,
     }
     assert {name: row[name] for name in expected} == expected
     assert row["reads"] >= 60 and row["turns"] == 60
@@ -72,6 +72,25 @@ def test_the_report_at_exit_still_says_the_same(directory, tmp_path, mode):
         assert segment.total(name) == report[name], name
     for cause, n in report["pushes"].items():
         assert segment.total(f"pushes_{cause}") == n, cause
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name, seen", [("stdio_two_files", 0), ("stdio_on_socket", 0), ("stdio_write_dprintf", None)])
+def test_bytes_that_nobody_saw_written_are_counted(directory, name, seen, mode):
+    with AnsweringPeer(reply=b"r" * 199 + b"\n") as peer:
+        run_client(program(name), mode, *peer.target, 12, UNSTALL_STATS=directory)
+    row = segment_in(directory).row(role=DESTINATION)
+    assert row["bytes"] + row["unseen_bytes"] == 12 * (HEADER + BODY) and row["unseen_bytes"] > 0
+    assert row["bytes"] == seen or seen is None
+    assert row["connections"] == 1
+
+
+@pytest.mark.parametrize("name", ["child_writes_body", "child_exchanges"])
+def test_what_a_child_or_parent_wrote_is_not_unseen(directory, name):
+    with AnsweringPeer() as peer:
+        run_client(program(name), "observe", *peer.target, 12, UNSTALL_STATS=directory)
+    found = segments_in(directory)
+    assert found and not [segment for segment in found if segment.total("unseen_bytes")]
 
 
 def test_times_add_up(directory):
