@@ -31,6 +31,11 @@ static inline size_t gather_length(const struct conn *c) {
     return c->gather ? c->gather->tail - c->gather->head : 0;
 }
 
+/* Bytes that gather_add() can still take, where there is a buffer. */
+static inline size_t gather_room(const struct conn *c) {
+    return c->gather->capacity - c->gather->tail;
+}
+
 /* Copy all of it, or nothing: false when there is no room or no memory. */
 bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);
 

@@ -141,6 +141,18 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
     return action;
 }
 
+bool policy_gathers_on(struct policy *p, const struct policy_limits *limits, size_t bytes) {
+    if (bytes == 0 || bytes > limits->small || !limits->may_hold || p->mode != MODE_COALESCE ||
+        p->crowded || !p->established || p->message_bytes == 0 ||
+        p->message_bytes + bytes > p->gather_limit)
+        return false;
+    p->message_bytes += (uint32_t)bytes;
+    if (bytes < (p->mss ? p->mss : limits->small + 1))
+        count16(&p->small_writes);
+    count16(&p->position);
+    return true;
+}
+
 void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes) {
     if (action->ends_unit && p->units > 0)
         p->units--;

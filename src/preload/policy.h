@@ -109,6 +109,11 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w);
 
+/* The short way of a write behind gathered ones of its turn: it is counted, and true
+ * means that it is to be gathered too.  What else could forbid that (an option, darkness,
+ * a mode) has let the gathered ones go first.  False: nothing is counted. */
+bool policy_gathers_on(struct policy *p, const struct policy_limits *limits, size_t bytes);
+
 /* The write of which policy_write() said `action` failed: nothing of it counts. */
 void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes);
 

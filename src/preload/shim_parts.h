@@ -28,6 +28,10 @@ struct conn *shim_tally(struct conn *c, int fd);
 
 /* ---- behind gathered bytes (shim_gathered.c) -------------------------- */
 
+/* One more small piece behind gathered ones of the same turn, the plainest case: true
+ * when it was gathered too.  Nothing is done otherwise. */
+bool shim_gathers_on(struct conn *c, const struct out *o);
+
 /* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE.
  * No lock. */
 ssize_t shim_fail(int error, int flags);

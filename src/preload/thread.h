@@ -15,16 +15,16 @@
 struct conn;
 
 struct thread {
-    struct conn *turn;         /* the connection of this thread's open turn, or NULL */
-    struct conn *draining;     /* a blocking send of gathered bytes is under way on it */
-    struct conn *releasing;    /* a plain write that ends a hold is under way on it */
-    struct conn *locked;       /* the connection whose lock this thread holds */
-    uint32_t *spinning;        /* the short lock that it holds */
-    uint32_t depth;            /* > 0: inside our own critical section */
-    uint32_t tag;              /* tells the holder of a lock; 16 bits, 0: not given yet */
-    bool vforked;              /* a vfork child runs on this thread's memory: touch nothing */
-    bool forks_whole;          /* inside libc's fork(), not a raw clone or _Fork */
-    bool ends_watched;         /* the destructor for this thread's end is armed */
+    struct conn *turn;      /* the connection of this thread's open turn, or NULL */
+    struct conn *draining;  /* a blocking send of gathered bytes is under way on it */
+    struct conn *releasing; /* a plain write that ends a hold is under way on it */
+    struct conn *locked;    /* the connection whose lock this thread holds */
+    uint32_t *spinning;     /* the short lock that it holds */
+    uint32_t depth;         /* > 0: inside our own critical section */
+    uint32_t tag;           /* tells the holder of a lock; 16 bits, 0: not given yet */
+    bool vforked;           /* a vfork child runs on this thread's memory: touch nothing */
+    bool forks_whole;       /* inside libc's fork(), not a raw clone or _Fork */
+    bool ends_watched;      /* the destructor for this thread's end is armed */
 };
 
 extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));

@@ -2,6 +2,8 @@
  *
  * Holding by turn: which writes wait in the kernel (more) or with us (gather).
  */
+#include <string.h>
+
 #include "player.h"
 #include "unit.h"
 
@@ -194,4 +196,52 @@ Test(policy_holding, release) {
     p.nodelay = false;
     action = policy_release(&p, &limits, 300);
     cr_expect(!action.late_push, "input: the first unit of a new message");
+}
+
+/* ---- the short way behind gathered bytes ---------------------------------- */
+
+static const struct {
+    const char *name;
+    uint32_t bytes;
+} followers[] = {
+    {"a small one", 100},     {"a byte", 1},  {"the most that is gathered", 4096},
+    {"more than that", 4097}, {"nothing", 0},
+};
+
+/* Whatever the short way takes the long one would have gathered, and both leave the same behind. */
+Test(policy_holding, the_short_way_is_the_long_way) {
+    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    EACH_ROW(row, followers) {
+        struct policy p = {.mode = MODE_COALESCE, .established = true, .gather_limit = 16384};
+        struct policy_write first = {.bytes = 200}, next = {.bytes = row->bytes};
+        p.position = 1;
+        ASSERT(policy_write(&p, &limits, &first).how == WRITE_GATHER);
+        struct policy brief = p;
+        p.position = 2; /* as joining the turn does */
+        struct policy_action action = policy_write(&p, &limits, &next);
+        bool taken = policy_gathers_on(&brief, &limits, row->bytes);
+        EXPECT_INT(row->name, taken, action.how == WRITE_GATHER);
+        if (taken)
+            EXPECT_INT(row->name, memcmp(&p, &brief, sizeof(p)), 0);
+    }
+}
+
+Test(policy_holding, the_short_way_is_not_taken) {
+    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    const struct policy good = {
+        .mode = MODE_COALESCE, .established = true, .gather_limit = 16384, .message_bytes = 200};
+    struct policy p = good;
+    EXPECT(policy_gathers_on(&p, &limits, 100));
+    p = good, p.crowded = true;
+    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    p = good, p.established = false;
+    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    p = good, p.message_bytes = 0; /* input has come: a message of its own */
+    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    p = good, p.message_bytes = 16300;
+    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    p = good, p.mode = MODE_AUTO;
+    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    p = good;
+    EXPECT(!policy_gathers_on(&p, &(struct policy_limits){.small = 4096}, 100));
 }
