@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness import (AnsweringPeer, PAUSE, REQUEST, mode_env, preload_env, program, read_reports,
-                     report_pattern, request_all, run, run_client, run_strace, started_server)
+                     report_pattern, request_all, run, run_client, run_strace, skip, started_server)
 from harness.capture import captured
 
 COUNT = 30
@@ -161,6 +161,20 @@ def test_under_pacing_a_stall_is_suspected_only(tmp_path):
         preload_env("observe", UNSTALL_REPORT=report_pattern(tmp_path)))
     report = report_of(tmp_path)
     assert report["stalls_proved"] == 0 and report["stalls_suspected"] > 0
+
+
+def test_on_mptcp_a_stall_is_suspected_only(tmp_path):
+    """What TCP_INFO says there is about one of several connections."""
+    mptcp = getattr(socket, "IPPROTO_MPTCP", 262)
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp).close()
+    except OSError as error:
+        skip(f"no MPTCP in this kernel: {error}")
+    with AnsweringPeer(protocol=mptcp) as peer:
+        run_client(program("put_write"), "observe", *peer.target, COUNT, mptcp,
+                   UNSTALL_REPORT=report_pattern(tmp_path))
+    report = report_of(tmp_path)
+    assert report["stalls_proved"] == 0 and report["stalls_suspected"] >= COUNT - 6
 
 
 # ---- what it costs ---------------------------------------------------------
