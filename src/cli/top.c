@@ -90,7 +90,7 @@ static int run(int argc, char **argv) {
 
 const struct verb verb_top = {
     .name = "top",
-    .summary = "Show live what all programs with statistics do, a line for each endpoint",
+    .summary = "Show live what programs with statistics do, by endpoint",
     .usage = "[--once] [--interval SECONDS] [DIR]",
     .help = "  --once              one frame to stdout, without keys and colours\n"
             "  --interval SECONDS  time between looks (1)\n"
