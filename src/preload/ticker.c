@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "clock.h"
 #include "config.h"
 #include "control.h"
 #include "fds.h"
@@ -166,9 +167,16 @@ static void park(void) {
     }
 }
 
-static void sleep_us(uint32_t us) {
-    struct __kernel_timespec tick = {.tv_nsec = (long long)us * 1000};
-    raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &tick, NULL);
+/* One tick after the last one, `due`.  A window of many ticks must not add up what each
+ * woke too late; where more than a tick was lost they begin anew. */
+static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
+    uint64_t now = clock_now(), ns = (uint64_t)us * 1000;
+    *due += ns;
+    if (!adds_up || *due + ns < now)
+        *due = now + ns;
+    struct __kernel_timespec until = {.tv_sec = (long long)(*due / 1000000000),
+                                      .tv_nsec = (long long)(*due % 1000000000)};
+    raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
 static void *run(void *unused) {
@@ -179,6 +187,7 @@ static void *run(void *unused) {
     struct conn *list = NULL;
     struct tick tick = {0};
     uint32_t calm = 0;
+    uint64_t due = 0;
     while (!__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
         list = take_incoming(list);
         if (!list) {
@@ -189,7 +198,8 @@ static void *run(void *unused) {
         /* Where turns end by themselves a look every 8 ms is enough to find one that does
          * not; what is seen waiting is looked at again one window later. */
         bool long_window = config()->window_us > LONGEST_TICK_US;
-        sleep_us(calm >= CALM_AFTER && !tick.waits && !long_window ? CALM_TICK_US : tick_us());
+        bool often = calm < CALM_AFTER || tick.waits || long_window;
+        sleep_us(often ? tick_us() : CALM_TICK_US, long_window, &due);
         tick = (struct tick){.number = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED)};
         if (control_changed())
             control_look();

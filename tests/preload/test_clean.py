@@ -84,11 +84,12 @@ def files_in(folder):
 
 def test_true_leaves_nothing(rooms):
     folder, places = rooms
-    before, shared = files_in(folder), sorted(os.listdir("/dev/shm"))
+    before = files_in(folder)
     done = run(["/bin/true"], preload_env(**places), cwd=folder / "work")
     assert (done.stdout, done.stderr) == ("", "")
     assert files_in(folder) == before
-    assert sorted(os.listdir("/dev/shm")) == shared
+    # /dev/shm is everybody's: tests beside this one have folders of their own there, never a bare segment
+    assert not [name for name in os.listdir("/dev/shm") if name.endswith(".unstall")]
 
 
 @pytest.mark.parametrize("argv", [

@@ -255,7 +255,8 @@ def end(how, mode, **variables):
 @pytest.mark.parametrize("how", ENDS)
 @pytest.mark.parametrize("mode", ["off", "observe", *CURING_MODES])
 def test_report_at_every_end(how, mode, tmp_path):
-    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path))
+    # a long window: one that ends within a turn, because the machine is busy, would count
+    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path), UNSTALL_WINDOW_US="100000")
     (report,) = read_reports(tmp_path)
     assert set(report) == KEYS and set(report["pushes"]) == CAUSES
     assert report["program"] == program("ends").name

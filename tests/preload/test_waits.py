@@ -109,7 +109,8 @@ def test_unseen_waits_are_ended_by_the_window(act, window_us, mode):
 
     def attempt():
         late = perform(act, mode, window_us=window_us, bursts=bursts).late_ms
-        assert late is not None and late <= window_ms + PROMPT_MS
+        # Beyond the window the kernel itself lets go after 200 ms; a busy machine wakes late.
+        assert late is not None and late <= window_ms + 3 * PROMPT_MS
         # It was held at all: what this file shows is not that nothing ever is.
         assert window_us < WINDOW_US or late >= window_ms / 4
 
