@@ -18,6 +18,7 @@ enum { SITES_SHOWN = 4, PROCESSES_SHOWN = 3 };
 struct site {
     struct trace trace[2];
     uint64_t bytes[2]; /* 0: not known */
+    char program[64];
 };
 
 static const struct segment_occurrence *occurrence_of(const struct segment_pattern *p) {
@@ -37,9 +38,11 @@ static bool passes(const struct trace *t, uint64_t caller) {
     return false;
 }
 
-static void name_site(struct symbols *s, const struct segment_pattern *p,
-                      const struct segment_occurrence *o, struct site *site) {
+static void name_site(struct symbols *s, const struct reader_segment *r,
+                      const struct segment_pattern *p, const struct segment_occurrence *o,
+                      struct site *site) {
     memset(site, 0, sizeof(*site));
+    base_text(r->header.program, site->program, sizeof(site->program));
     for (unsigned k = 0; k < 2; k++) {
         if (o) {
             symbols_trace(s, &o->write[k], &site->trace[k]);
@@ -63,24 +66,23 @@ static int author_of(const struct site *site) {
 
 /* ---- for people ------------------------------------------------------ */
 
-static void add_frame(struct prose *p, const struct frame *f) {
+static void add_frame(struct prose *p, const struct frame *f, const char *program) {
     if (f->kind == FRAME_NO_MODULE) {
         prose_add(p, "JIT or interpreter code (at 0x%" PRIx64 ")", f->pc);
         return;
     }
     if (f->kind == FRAME_INTERPRETER) {
-        prose_add(p, "what %s interprets", f->module);
-        if (f->function[0])
-            prose_add(p, " (by %s)", f->function);
+        prose_add(p, "what %s interprets", is_interpreter(program) ? program : f->module);
         return;
     }
     if (f->function[0])
         prose_add(p, "%s", f->function);
     else
-        prose_add(p, "code at 0x%" PRIx64, f->pc);
+        prose_add(p, "code at %s+0x%" PRIx64, f->module, f->offset);
     if (f->source[0])
         prose_add(p, " (%s:%d)", f->source, f->line);
-    prose_add(p, " in %s", f->module);
+    if (f->function[0])
+        prose_add(p, " in %s", f->module);
     if (f->file == FILE_CHANGED)
         prose_add(p, " (the file has changed since)");
     else if (f->file == FILE_MISSING)
@@ -97,19 +99,39 @@ static const struct frame *caller_in_program(const struct trace *t, unsigned aut
     return NULL;
 }
 
-static void add_author(struct prose *p, const struct trace *t, unsigned author) {
+/* Nameless code is known by its neighbours: what it calls, and what calls it. */
+static const char *name_near(const struct trace *t, unsigned author, bool inward) {
+    for (unsigned i = 1; i < t->count; i++) {
+        if (inward ? i > author : author + i >= t->count)
+            return NULL;
+        const struct frame *f = &t->frame[inward ? author - i : author + i];
+        if (f->function[0])
+            return f->function;
+    }
+    return NULL;
+}
+
+static void add_author(struct prose *p, const struct site *site, unsigned which, unsigned author) {
+    const struct trace *t = &site->trace[which];
     if (author >= t->count) {
         prose_add(p, "code that cannot be named");
         return;
     }
-    add_frame(p, &t->frame[author]);
+    const struct frame *f = &t->frame[author];
+    add_frame(p, f, site->program);
+    if (f->kind != FRAME_PROGRAM && f->kind != FRAME_LIBRARY)
+        return;
+    const char *through = name_near(t, author, true);
+    if (through)
+        prose_add(p, ", through %s", through);
     const struct frame *program = caller_in_program(t, author);
-    if (program) {
+    const char *under = f->function[0] ? NULL : name_near(t, author, false);
+    if (program && program->function[0]) {
         prose_add(p, ", called from ");
-        add_frame(p, program);
+        add_frame(p, program, site->program);
+    } else if (under) {
+        prose_add(p, ", under %s", under);
     }
-    if (author > 0 && t->frame[0].function[0])
-        prose_add(p, ", through %s", t->frame[0].function);
 }
 
 static void add_bytes(struct prose *p, uint64_t bytes) {
@@ -128,7 +150,7 @@ static void add_same(struct prose *p, const struct site *site) {
     if (site->bytes[0])
         prose_add(p, " and %s bytes)", count_text(site->bytes[1], text));
     prose_add(p, script ? " are written by " : " are written by one call in a loop, ");
-    add_author(p, &site->trace[0], 0);
+    add_author(p, site, 0, 0);
     prose_add(p, script ? ": look there for two writes in a row, and join them."
                         : ": collect them there, and write once.");
 }
@@ -151,11 +173,11 @@ static void add_site(struct prose *p, const struct segment_pattern *pattern,
     prose_add(p, ": the first piece");
     add_bytes(p, site->bytes[0]);
     prose_add(p, " is written by ");
-    add_author(p, a, at);
+    add_author(p, site, 0, at);
     prose_add(p, "; the second");
     add_bytes(p, site->bytes[1]);
     prose_add(p, " by ");
-    add_author(p, b, at);
+    add_author(p, site, 1, at);
     prose_add(p, ": join them.");
 }
 
@@ -183,7 +205,7 @@ static void segment_sites(FILE *out, const struct reader_segment *r, unsigned wi
                 r->header.pid);
     for (size_t i = 0; s && site && i < r->pattern_count && i < SITES_SHOWN; i++) {
         struct prose p = {.used = 0};
-        name_site(s, sorted[i], occurrence_of(sorted[i]), site);
+        name_site(s, r, sorted[i], occurrence_of(sorted[i]), site);
         add_site(&p, sorted[i], site, ascii);
         prose_print(out, &p, 2, width);
     }
@@ -247,6 +269,10 @@ static void json_frame(struct json *j, const char *key, const struct frame *f) {
     else
         json_null(j, "line");
     json_string(j, "module", known ? f->module : NULL);
+    if (known)
+        hexadecimal(j, "offset", f->offset);
+    else
+        json_null(j, "offset");
     json_string(j, "file", known ? files[f->file] : NULL);
     json_object_end(j);
 }
@@ -271,9 +297,10 @@ static void json_write(struct json *j, const struct segment_write *w, const stru
     json_object_end(j);
 }
 
-static void json_occurrence(struct json *j, struct symbols *s, const struct segment_pattern *p,
-                            const struct segment_occurrence *o, struct site *site) {
-    name_site(s, p, o, site);
+static void json_occurrence(struct json *j, struct symbols *s, const struct reader_segment *r,
+                            const struct segment_pattern *p, const struct segment_occurrence *o,
+                            struct site *site) {
+    name_site(s, r, p, o, site);
     int author = author_of(site);
     json_array(j, NULL);
     for (unsigned k = 0; k < 2; k++)
@@ -281,8 +308,8 @@ static void json_occurrence(struct json *j, struct symbols *s, const struct segm
     json_array_end(j);
 }
 
-static void json_pattern(struct json *j, struct symbols *s, const struct segment_pattern *p,
-                         struct site *site) {
+static void json_pattern(struct json *j, struct symbols *s, const struct reader_segment *r,
+                         const struct segment_pattern *p, struct site *site) {
     json_object(j, NULL);
     json_unsigned(j, "row", p->row);
     json_unsigned(j, "count", p->count);
@@ -295,9 +322,9 @@ static void json_pattern(struct json *j, struct symbols *s, const struct segment
     json_array(j, "occurrences");
     for (unsigned i = 0; i < SEGMENT_OCCURRENCES; i++)
         if (p->occurrence[i].state == SEGMENT_VALID)
-            json_occurrence(j, s, p, &p->occurrence[i], site);
+            json_occurrence(j, s, r, p, &p->occurrence[i], site);
     if (!occurrence_of(p))
-        json_occurrence(j, s, p, NULL, site);
+        json_occurrence(j, s, r, p, NULL, site);
     json_array_end(j);
     json_object_end(j);
 }
@@ -307,7 +334,7 @@ void json_patterns(struct json *j, const struct reader_segment *r) {
     struct site *site = malloc(sizeof(*site));
     json_array(j, "patterns");
     for (size_t i = 0; s && site && i < r->pattern_count; i++)
-        json_pattern(j, s, &r->patterns[i], site);
+        json_pattern(j, s, r, &r->patterns[i], site);
     json_array_end(j);
     free(site);
     symbols_end(s);

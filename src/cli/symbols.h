@@ -31,6 +31,7 @@ enum file_state {
 
 struct frame {
     uint64_t pc;
+    uint64_t offset; /* in the module, as addr2line(1) takes it */
     enum frame_kind kind;
     enum file_state file;
     char function[FRAME_NAME]; /* "" where it has no name */
@@ -46,6 +47,9 @@ struct trace {
 };
 
 struct symbols;
+
+/* Is it the name of an interpreter's executable, or of a library of one? */
+bool is_interpreter(const char *name);
 
 /* NULL: no memory.  `r` must stay. */
 struct symbols *symbols_begin(const struct reader_segment *r);

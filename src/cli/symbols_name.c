@@ -27,7 +27,7 @@ static bool is_libc(const char *name) {
     return begins(name, names, sizeof(names) / sizeof(names[0]));
 }
 
-static bool is_interpreter(const struct segment_module *m, const char *name) {
+bool is_interpreter(const char *name) {
     static const char *const names[] = {
         "python",  "libpython", "perl",    "libperl",    "ruby",
         "libruby", "java",      "libjvm",  "libjava",    "libnet.so",
@@ -36,9 +36,13 @@ static bool is_interpreter(const struct segment_module *m, const char *name) {
         "beam",    "mono",      "dotnet",  "libcoreclr", "libSystem.Native",
         "Rscript", "libR.so",   "guile",   "libguile",   "escript",
         "ocamlrun"};
-    return begins(name, names, sizeof(names) / sizeof(names[0])) ||
-           strstr(m->path, "/lib-dynload/") || strstr(name, ".cpython-") ||
-           strstr(m->path, "/perl-base/") || strstr(m->path, "/perl/") || strstr(m->path, "/ruby/");
+    return begins(name, names, sizeof(names) / sizeof(names[0]));
+}
+
+/* What scripts load is written in C and works for a script. */
+static bool is_extension(const char *path) {
+    return strstr(path, "/lib-dynload/") || strstr(path, ".cpython-") ||
+           strstr(path, "/perl-base/") || strstr(path, "/perl/") || strstr(path, "/ruby/");
 }
 
 static enum frame_kind kind_of(const struct symbols_module *m, const char *name) {
@@ -46,7 +50,7 @@ static enum frame_kind kind_of(const struct symbols_module *m, const char *name)
         return FRAME_OURS;
     if (is_libc(name))
         return FRAME_LIBC;
-    if (is_interpreter(m->segment, name))
+    if (is_interpreter(name) || is_extension(m->segment->path))
         return FRAME_INTERPRETER;
     return m->program ? FRAME_PROGRAM : FRAME_LIBRARY;
 }
@@ -129,7 +133,11 @@ void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
     base_text(m->segment->path, f->module, sizeof(f->module));
     f->kind = kind_of(m, f->module);
     f->file = m->file;
+    f->offset = pc - m->segment->start + m->segment->offset;
     Dwfl_Module *module = m->file == FILE_SAME ? dwfl_addrmodule(s->dwfl, pc) : NULL;
+    GElf_Addr bias;
+    if (module && dwfl_module_getelf(module, &bias))
+        f->offset = pc - bias;
     if (!module || f->kind == FRAME_OURS || f->kind == FRAME_LIBC)
         return;
     if (!name_by_dwarf(module, pc, f))

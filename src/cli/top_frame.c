@@ -9,6 +9,7 @@
 #include "names.h"
 #include "prose.h"
 #include "report.h"
+#include "verdict.h"
 
 /* ---- looking ---------------------------------------------------------- */
 
@@ -108,7 +109,7 @@ static int by_name(const struct top_line *a, const struct top_line *b) {
 
 static int by_order(const struct top_line *a, const struct top_line *b, enum top_order order) {
     switch (order) {
-    case TOP_BY_STALLS: return counters(a, b, COUNT_STALLS_PROVED);
+    case TOP_BY_STALLS: return number(proved_stalls(&a->since), proved_stalls(&b->since));
     case TOP_BY_EXCHANGES: return counters(a, b, COUNT_EXCHANGES);
     case TOP_BY_MEDIAN: return number(a->median, b->median);
     case TOP_BY_P99: return number(a->p99, b->p99);
@@ -245,7 +246,7 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
         rate(out, t, line->since.counter[COUNT_EXCHANGES], RATE);
         time_column(out, line, line->median, ascii);
         time_column(out, line, line->p99, ascii);
-        rate(out, t, line->since.counter[COUNT_STALLS_PROVED], STALLS);
+        rate(out, t, proved_stalls(&line->since), STALLS);
         rate(out, t, line->since.counter[COUNT_STALLS_CURED], CURED);
     }
     close_line(out, text, width);
@@ -257,8 +258,8 @@ void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_
     for (size_t i = 0; i < t->count; i++) {
         const uint64_t *c = t->lines[i].since.counter;
         exchanges += c[COUNT_EXCHANGES];
-        stalls += c[COUNT_STALLS_PROVED];
-        lost_time += c[COUNT_STALL_NS] + c[COUNT_STALL_BOUND_NS];
+        stalls += proved_stalls(&t->lines[i].since);
+        lost_time += lost_ns(&t->lines[i].since);
     }
     FILE *out = open_line(text);
     if (out) {

@@ -13,6 +13,7 @@
 #include "names.h"
 #include "steer.h"
 #include "top_screen.h"
+#include "verdict.h"
 
 enum { FIRST_LINE = 3, STALL_PAIR = 1, CURED_PAIR };
 
@@ -66,7 +67,7 @@ static void put(int line, const char *text) {
 static unsigned line_attributes(const struct screen *s, size_t n) {
     const struct top_line *line = &s->top->lines[n];
     unsigned attributes = n == s->selected ? A_REVERSE : 0;
-    if (s->colours && line->since.counter[COUNT_STALLS_PROVED])
+    if (s->colours && proved_stalls(&line->since))
         attributes |= COLOR_PAIR(STALL_PAIR);
     else if (s->colours && line->since.counter[COUNT_STALLS_CURED])
         attributes |= COLOR_PAIR(CURED_PAIR);

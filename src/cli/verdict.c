@@ -274,6 +274,14 @@ static struct prose *next_note(struct verdict *v) {
     return &v->note[v->note_count < VERDICT_NOTES ? v->note_count++ : VERDICT_NOTES - 1];
 }
 
+static void saved(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
+    struct texts t;
+    uint64_t ns = sum(rows, count, COUNT_QUICKACK_SAVED_NS);
+    if (ns)
+        prose_add(next_note(v), "UNSTALL_QUICKACK has saved about %s of the peers' stalls.",
+                  time_text(ns, ascii, t.a));
+}
+
 static bool looked(const struct reader_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (rows[i].tally.counter[COUNT_BURSTS] && rows[i].id.mode != SEGMENT_MODE_OFF)
@@ -310,6 +318,7 @@ void verdict_find(struct verdict *v, const char *name, const struct reader_row *
         suspected(say(v, VERDICT_SUSPECTED, row), row);
     if ((row = heaviest(rows, count, unseen_weight)) != NULL)
         unseen(say(v, VERDICT_UNSEEN, row), row);
+    saved(v, rows, count, ascii);
     struct prose own = {.used = 0};
     bool is_own = application(&own, rows, count, ascii);
     if (!v->row && !looked(rows, count)) {

@@ -23,7 +23,7 @@ enum verdict_kind {
     VERDICT_NOTHING,    /* no bytes seen */
 };
 
-enum { VERDICT_NOTES = 4 };
+enum { VERDICT_NOTES = 8 };
 
 struct verdict {
     enum verdict_kind kind;

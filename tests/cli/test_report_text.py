@@ -261,6 +261,14 @@ def test_a_killed_process_is_said_to_be_one(tmp_path):
     assert text.startswith("python3 (pid 4194305), mode observe, started 2026-01-01T00:00:00.123Z, killed\n")
 
 
+@pytest.mark.parametrize("counter, note", [
+    ("quickack_saved_ns 4200000000", "UNSTALL_QUICKACK has saved about 4.20 s of the peers' stalls."),
+])
+def test_what_was_done_is_noted(tmp_path, counter, note):
+    text = told(make_segment(tmp_path / "x.unstall", WELL + f"count 1 {counter}\n"))
+    assert note in " ".join(text.split())
+
+
 def test_losses_of_the_segment_are_told(tmp_path):
     text = told(make_segment(tmp_path / "x.unstall",
                              STALLING + "header lost_rows 7\nheader lost_connections 9\n"))
