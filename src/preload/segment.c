@@ -59,6 +59,7 @@ static void fill_header(struct segment *s, uint64_t started_ns) {
     h->mode = now->killed ? MODE_OFF : now->mode;
     h->window_us = now->window_us;
     h->machine = MACHINE;
+    h->stacks_off = !now->stacks;
     long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
     if (n <= 0)
         strncpy(h->program, stats_program_name(), sizeof(h->program) - 1);

@@ -51,7 +51,7 @@ def module_of(found, address):
 def test_the_two_places_and_their_stacks_are_kept(mode):
     facts, found = two_places(mode)
     (pattern,) = found["patterns"]
-    assert pattern["count"] == COUNT
+    assert found["stacks_off"] == 0 and pattern["count"] == COUNT
     assert len(pattern["occurrences"]) == 4
     for number, place in enumerate(("place0", "place1")):
         function, called_from = facts[place]
@@ -120,7 +120,7 @@ def test_a_stack_ends_where_the_threads_stack_ends(more):
 
 def test_it_can_be_forbidden():
     _, found = two_places("observe", UNSTALL_STACKS="0")
-    assert found["patterns"] == [] and found["modules"] == []
+    assert found["patterns"] == [] and found["modules"] == [] and found["stacks_off"] == 1
 
 
 def test_without_a_segment_nothing_is_kept():
