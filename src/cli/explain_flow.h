@@ -25,15 +25,15 @@ struct example {
     uint32_t bytes[2]; /* of the beginning, of the rest's first segment */
 };
 
-/* Sums for a mean and a variance, in microseconds. */
-struct spread {
-    double sum, squares;
+/* Sums for means, variances and a covariance, in microseconds. */
+struct pairs {
+    double x, y, xx, yy, xy;
 };
 
 /* What speaks for stalls of one sender, and against.  Made when first needed. */
 struct evidence {
     struct waits near; /* the rest came after the late acknowledgement, too late to be its effect */
-    struct spread gap, interval; /* acknowledgement to rest; beginning to rest */
+    struct pairs late_gap; /* x: beginning to acknowledgement, y: acknowledgement to rest */
     struct waits waits;
     struct example examples[EXAMPLES];
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain_stall.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Least segment size of IPv6 (1280 - 60): what is smaller is small on any path. */
@@ -83,10 +84,13 @@ static void note_answer(struct flow *f, int from, const struct segment *s, int64
 
 /* ---- a stall --------------------------------------------------------- */
 
-static void note(struct spread *s, int64_t ns) {
-    double us = (double)ns / 1000;
-    s->sum += us;
-    s->squares += us * us;
+static void note(struct pairs *p, int64_t x_ns, int64_t y_ns) {
+    double x = (double)x_ns / 1000, y = (double)y_ns / 1000;
+    p->x += x;
+    p->y += y;
+    p->xx += x * x;
+    p->yy += y * y;
+    p->xy += x * y;
 }
 
 static void record(struct flow *f, int from, const struct segment *s, uint64_t number,
@@ -101,8 +105,7 @@ static void record(struct flow *f, int from, const struct segment *s, uint64_t n
             .at_ns = {a->data_at, a->ack_at, now},
             .bytes = {a->data_bytes, s->payload},
         };
-    note(&e->gap, now - a->ack_at);
-    note(&e->interval, now - a->data_at);
+    note(&e->late_gap, a->ack_at - a->data_at, now - a->ack_at);
     waits_add(&e->waits, now - a->data_at);
 }
 
@@ -137,7 +140,7 @@ static void resume(struct flow *f, int from, const struct segment *s, uint64_t n
     if (!a->evidence)
         return;
     /* Seen from the far end, the effect takes a whole way there and back: what comes sooner is chance. */
-    bool too_soon = a->reached_known && a->reached_ns > 4 * MS && gap < a->reached_ns / 2;
+    bool too_soon = a->reached_known && a->reached_ns > 4 * MS && gap < a->reached_ns / 10 * 8;
     if (gap > limit || too_soon)
         waits_add(&a->evidence->near, now - a->data_at);
     else
@@ -188,7 +191,7 @@ static void acknowledge(struct flow *f, int from, const struct segment *s, uint6
         bool all = a->begun && s->ack == a->next;
         if (a->state == SMALL_SENT && all) {
             a->room = room_left(a, scale);
-            if (bare && !a->recovering)
+            if (bare)
                 late_or_not(f, from, number, now);
             else
                 a->state = NOTHING_SMALL;
@@ -323,22 +326,24 @@ void stall_feed(struct flow *f, int from, const struct segment *s, uint64_t numb
 
 /* ---- the whole ------------------------------------------------------- */
 
-static double variance(const struct spread *s, double n) {
-    double mean = s->sum / n, v = s->squares / n - mean * mean;
-    return v > 0 ? v : 0;
-}
-
-/* An effect keeps to its cause: the time from acknowledgement to rest varies little, and the time
- * from beginning to rest varies with the peer's timer.  An application with a clock of its own has it
- * the other way round. */
+/* An effect keeps to its cause: the time from acknowledgement to rest varies little, and not with the time
+ * that the peer's timer took.  An application with a clock of its own has a gap that is the
+ * smaller the later the acknowledgement came. */
 static bool keeps_to_the_acknowledgement(const struct evidence *e) {
+    const struct pairs *p = &e->late_gap;
     double n = e->waits.count;
     if (n < 4)
         return true;
-    double gap = variance(&e->gap, n), interval = variance(&e->interval, n), mean = e->gap.sum / n;
-    if (gap > 1e6 && gap > 0.35 * 0.35 * mean * mean)
+    double late = p->x / n, gap = p->y / n;
+    double late_var = p->xx / n - late * late, gap_var = p->yy / n - gap * gap;
+    double covariance = p->xy / n - late * gap;
+    if (gap_var > 1e6 && gap_var > 0.3 * 0.3 * gap * gap)
         return false; /* anywhere within what was allowed */
-    return n < 8 || gap < 100 || interval >= gap / 2;
+    if (n < 8 || gap_var < 100 || late_var < 100)
+        return true; /* 10 us: too little to tell anything */
+    double correlation = covariance / sqrt(late_var * gap_var);
+    return correlation >
+           -0.25 - 1.4 / sqrt(n); /* a chance of one in a hundred to lose a true one */
 }
 
 void stall_waits(const struct flow *f, int sender, struct waits *into) {
