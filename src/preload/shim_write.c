@@ -270,15 +270,16 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     }
     struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
     hold_join_turn(c);
+    struct policy_limits limits = shim_limits();
+    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit) &&
+        !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
+        look_for_room(c, o->fd);
     c = with_ticker(c, o, &w);
     if (UNLIKELY(!c))
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->gather))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
-    struct policy_limits limits = shim_limits();
-    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit) &&
-        !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
-        look_for_room(c, o->fd);
+    limits = shim_limits();
     struct policy_action action = shim_decide(c, &limits, &w);
     bool was_held = c->held;
     shim_account(c, &action, p.bytes);
