@@ -2,10 +2,12 @@
  *
  * unstall: finds the verb and hands over.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common.h"
+#include "program.h"
 
 /* A verb whose file is not there yet is left out of the table. */
 #pragma weak verb_observe
@@ -46,6 +48,49 @@ static const struct verb *find(const char *name) {
     return NULL;
 }
 
+/* How many letters one must take away, add or change to come from a to b. */
+static unsigned distance(const char *a, const char *b) {
+    unsigned row[32];
+    size_t length = strlen(b);
+    if (length >= sizeof(row) / sizeof(row[0]))
+        return UINT_MAX;
+    for (unsigned i = 0; i <= length; i++)
+        row[i] = i;
+    for (unsigned n = 1; *a; a++, n++) {
+        unsigned left_above = row[0];
+        row[0] = n;
+        for (size_t i = 0; i < length; i++) {
+            unsigned change = left_above + (*a != b[i]);
+            unsigned step = (row[i] < row[i + 1] ? row[i] : row[i + 1]) + 1;
+            left_above = row[i + 1];
+            row[i + 1] = change < step ? change : step;
+        }
+    }
+    return row[length];
+}
+
+/* Somebody has mistyped a verb, or forgotten it. */
+static int no_such_verb(const char *word) {
+    struct program p;
+    const struct verb *nearest = NULL;
+    unsigned least = 3;
+    if (word[0] == '-' && strcmp(word, "--") != 0)
+        return complain("%s: no such option; try --help", word);
+    for (int i = 0; i < VERBS; i++)
+        if (verbs[i] && distance(word, verbs[i]->name) < least) {
+            nearest = verbs[i];
+            least = distance(word, nearest->name);
+        }
+    if (nearest && strlen(word) > 2)
+        return complain("%s: no such verb; did you mean %s? (--help lists all)", word,
+                        nearest->name);
+    if (strcmp(word, "--") == 0)
+        return complain("a verb is missing; to run a program: unstall run -- PROGRAM");
+    if (program_find(&p, word) == 0)
+        return complain("%s: no such verb; to run a program: unstall run -- %s", word, word);
+    return complain("%s: no such verb; try --help", word);
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) {
         print_overview(stderr);
@@ -55,7 +100,7 @@ int main(int argc, char **argv) {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         verb_now = argc > 2 ? find(argv[2]) : NULL;
         if (argc > 2 && !verb_now)
-            return complain("%s: no such verb; try --help", argv[2]);
+            return no_such_verb(argv[2]);
         if (verb_now)
             print_help(stdout, verb_now);
         else
@@ -68,6 +113,6 @@ int main(int argc, char **argv) {
     }
     verb_now = find(word);
     if (!verb_now)
-        return complain("%s: no such %s; try --help", word, word[0] == '-' ? "option" : "verb");
+        return no_such_verb(word);
     return verb_now->run(argc - 1, argv + 1);
 }

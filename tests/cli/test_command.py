@@ -56,6 +56,13 @@ def test_an_unknown_option_is_refused(verb):
     (["--fast"], "unstall: --fast: no such option; try --help\n"),
     (["walk"], "unstall: walk: no such verb; try --help\n"),
     (["help", "walk"], "unstall: walk: no such verb; try --help\n"),
+    (["obsrve"], "unstall: obsrve: no such verb; did you mean observe? (--help lists all)\n"),
+    (["help", "docter"], "unstall: docter: no such verb; did you mean doctor? (--help lists all)\n"),
+    (["x" * 1000], "unstall: " + "x" * 1000 + ": no such verb; try --help\n"),
+    ([""], "unstall: : no such verb; try --help\n"),
+    (["env"], "unstall: env: no such verb; to run a program: unstall run -- env\n"),
+    (["/usr/bin/env", "x"], "unstall: /usr/bin/env: no such verb; to run a program: unstall run -- /usr/bin/env\n"),
+    (["--", "env"], "unstall: a verb is missing; to run a program: unstall run -- PROGRAM\n"),
 ])
 def test_what_is_unknown_is_named(words, message):
     done = unstall(*words)
