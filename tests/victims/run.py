@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Measures real programs, bare and treated, and prints a table: median, p90, data segments an exchange.
 
-Columns: bare, the modes, and what two simple preloads would have done.  Behind them the programs that are well,
+Columns: bare, the modes, and what two simple preloads would have done; then what `unstall report` says of the run in
+observe (stalls proved, of exchanges).  Behind them the programs that are well,
 whose system calls may not change.
 """
 
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 # pylint: disable=wrong-import-position
 from harness import LIB  # noqa: E402
-from runner import SIMPLE, TREATMENTS, complaints, load, simple, victims  # noqa: E402
+from runner import SIMPLE, TREATMENTS, complaints, load, simple, victims, wrong_of_well  # noqa: E402
 from runner.document import update  # noqa: E402
 from runner.table import Table  # noqa: E402
 from runner.wells import load_well, wells  # noqa: E402
@@ -59,6 +60,11 @@ def measure(victim, columns, table):
     return done, found
 
 
+def verdict_of(done):
+    """What the report said in mode observe, for a table; nothing, if that was not measured."""
+    return done["observe"].observed.short() if "observe" in done else ""
+
+
 def run_victims(names, columns):
     """Returns (name -> column -> Measurement, what is wrong)."""
     table, results, found = Table(columns), {}, []
@@ -72,7 +78,7 @@ def run_victims(names, columns):
             continue
         results[name], wrong = measure(victim, columns, table)
         found += wrong
-        table.end()
+        table.end(verdict_of(results[name]))
     return results, found
 
 
@@ -86,9 +92,11 @@ def run_wells(names):
             continue
         verdicts = well.verdicts()
         wrong, facts = well.facts()
-        results[name] = {**verdicts, "facts": facts}
+        told = well.observed()
+        wrong += wrong_of_well(told, well.stalls)
+        results[name] = {**verdicts, "verdict": told.short(), "facts": facts}
         print(f"{name:18}  " + "  ".join(f"{mode}: {verdict}" for mode, verdict in verdicts.items()) +
-              f"  {facts}", flush=True)
+              f"  verdict: {told.short()}  {facts}", flush=True)
         found += [f"{name}: {text}" for text in wrong]
         found += [f"{name}, {mode}: {verdict}" for mode, verdict in verdicts.items()
                   if not verdict.startswith("same")]

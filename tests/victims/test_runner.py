@@ -9,8 +9,8 @@ import time
 import pytest
 
 from harness import AnsweringPeer, LIB, skip
-from runner import (BARE, Daemon, Driver, Measurement, Treatment, Victim, complaints, daemon, load,
-                    load_well, measured, victims, wells)
+from runner import (BARE, Daemon, Driver, Measurement, Observed, Treatment, UNSEEN, Victim, complaints, daemon, load,
+                    load_well, measured, victims, wells, wrong_of_well)
 from runner.wells import compare
 
 pytestmark = pytest.mark.no_library
@@ -119,6 +119,48 @@ def test_a_rate_is_judged(rates, judgement):
     assert not found if judgement == "right" else judgement in found[0]
 
 
+STALLS = "it sends each message in two small writes"
+
+
+def report(kind="stalls", role="destination", sentence=f"x loses 44 ms: {STALLS}", proved=10, **claims):
+    row = {"stalls_proved": proved, "stalls_bound": 0, "stalls_suspected": 0, "peer_stalls": 0, "exchanges": 10,
+           **claims}
+    return Observed(kind, sentence, (), role, row, {name: row[name] for name in row if name != "exchanges"})
+
+
+@pytest.mark.parametrize("found, expected, judgement", [
+    (report(), STALLS, "right"),
+    (report(proved=0, stalls_bound=9), STALLS, "right"),
+    (report(proved=5), STALLS, "5 stalls are told"),
+    (report(proved=40), STALLS, "40 stalls are told"),
+    (report(role="listener"), STALLS, "at a listener"),
+    (report(peer_stalls=3), STALLS, "3 stalls of the peer"),
+    (report(sentence="x loses 44 ms"), STALLS, "the report does not say"),
+    (report("no-stall", sentence=STALLS, proved=0), STALLS, "the verdict is no-stall"),
+    (report("unseen", sentence=UNSEEN, proved=0), UNSEEN, "right"),
+    (report("no-stall", sentence="No stall", proved=0), UNSEEN, "the report does not say"),
+    (report("unseen", sentence=UNSEEN, proved=1), UNSEEN, "the verdict is unseen, with"),
+])
+def test_a_report_on_a_victim_is_judged(found, expected, judgement):
+    victim = Victim("", "client", (), None, verdict=expected)
+    wrong = complaints(victim, Treatment("observe", "ill"), Measurement((44.0,) * 10, observed=found))
+    assert not wrong if judgement == "right" else judgement in wrong[0]
+
+
+@pytest.mark.parametrize("found, known, judgement", [
+    (report("no-stall", proved=0), 0, "right"),
+    (report("application", proved=0), 0, "right"),
+    (report(proved=1), 0, "claimed"),
+    (report(proved=1), 1, "right"),
+    (report(proved=2), 1, "claimed"),
+    (report(proved=0, stalls_suspected=1), 1, "claimed"),
+    (report("nothing", proved=0), 0, "the verdict is nothing"),
+])
+def test_a_report_on_a_program_that_is_well_is_judged(found, known, judgement):
+    wrong = wrong_of_well(found, known)
+    assert not wrong if judgement == "right" else judgement in wrong[0]
+
+
 QUERY = "getsockopt(0<TCP>, SOL_SOCKET, SO_PROTOCOL, [6], [4]) = 0"
 BARE_TRACE = ["socket(AF_INET) = 3", "write(3<TCP>, 9) = 9", "read(3<TCP>, 9) = 9"]
 
@@ -146,3 +188,4 @@ def test_each_victim_says_what_it_is(name):
     assert victim.sick in ("client", "server", "relay")
     assert victim.story and "\n" not in victim.story
     assert victim.needs and callable(victim.measure)
+    assert victim.verdict and "\n" not in victim.verdict

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each victim loses its stall in every curing mode and keeps it bare, in off and in observe; the wells stay.
+"""Each victim loses its stall in every curing mode and keeps it bare, in off and in observe, where the report names
+it; the wells stay, and no stall is claimed of them.
 
 The heavy ones are left to scripts/gallery --all.
 """
@@ -7,7 +8,7 @@ The heavy ones are left to scripts/gallery --all.
 import pytest
 
 from harness import skip
-from runner import TREATMENTS, complaints, load, load_well, victims, wells
+from runner import TREATMENTS, complaints, load, load_well, victims, wells, wrong_of_well
 
 TRIES = 3
 
@@ -24,6 +25,14 @@ def test_victim(name, mode):
         if not found:
             break
     assert not found, f"{name}, {mode}: {'; '.join(found)}"
+
+
+@pytest.mark.parametrize("name", wells())
+def test_no_stall_is_claimed_of_a_program_that_is_well(name):
+    well = load_well(name)
+    if well.missing():
+        skip(f"{name} needs {', '.join(well.missing())} (see tests/victims/packages.txt)")
+    assert not wrong_of_well(well.observed(), well.stalls)
 
 
 @pytest.mark.parametrize("name", wells())

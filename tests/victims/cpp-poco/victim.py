@@ -27,5 +27,6 @@ VICTIM = Victim(
     needs=("g++",),
     packages=("libpoco-dev",),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -35,5 +35,6 @@ VICTIM = Victim(
     needs=("erl",),
     packages=("erlang-inets",),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

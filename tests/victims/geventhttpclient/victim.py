@@ -40,6 +40,7 @@ VICTIM = Victim(
     needs=("gcc",),
     packages=("python3-venv", "python3-dev"),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     heavy=True,
 )

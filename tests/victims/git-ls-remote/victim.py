@@ -76,5 +76,6 @@ VICTIM = Victim(
     sick="client",
     needs=("git",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     whole_run=True,
 )

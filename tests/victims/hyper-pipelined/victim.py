@@ -23,6 +23,7 @@ VICTIM = Victim(
     sick="server",
     needs=("cargo",),
     measure=measure,
+    verdict="it sends each answer in many small writes and Nagle holds all but the first",
     segments={"nodelay": 4, "cork": 2, "coalesce": 2, "auto": 2},
     heavy=True,
 )

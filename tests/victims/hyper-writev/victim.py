@@ -33,6 +33,7 @@ VICTIM = Victim(
     sick="server",
     needs=("cargo",),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     heavy=True,
 )

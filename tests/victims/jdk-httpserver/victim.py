@@ -34,5 +34,6 @@ VICTIM = Victim(
     sick="server",
     needs=("java", "javac"),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -17,5 +17,6 @@ VICTIM = Victim(
     sick="server",
     needs=("jruby", "wrk"),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     heavy=True,
 )

@@ -22,5 +22,6 @@ VICTIM = Victim(
     sick="server",
     needs=("java", "javac", "wrk"),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     heavy=True,
 )

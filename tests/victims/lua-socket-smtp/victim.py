@@ -23,5 +23,6 @@ VICTIM = Victim(
     sick="client",
     needs=("lua5.4",),
     measure=measure,
+    verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
 )

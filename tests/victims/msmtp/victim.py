@@ -46,5 +46,6 @@ VICTIM = Victim(
     sick="client",
     needs=("msmtp",),
     measure=measure,
+    verdict="it sends each message in many small writes and Nagle holds all but the first",
     whole_run=True,
 )

@@ -22,5 +22,6 @@ VICTIM = Victim(
     sick="client",
     needs=("/usr/bin/perl",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

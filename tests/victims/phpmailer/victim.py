@@ -25,5 +25,6 @@ VICTIM = Victim(
     needs=("php",),
     packages=("libphp-phpmailer",),
     measure=measure,
+    verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 9, "cork": 4, "coalesce": 4, "auto": 4},
 )

@@ -22,5 +22,6 @@ VICTIM = Victim(
     sick="client",
     needs=("/usr/bin/python3",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 3, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -25,5 +25,6 @@ VICTIM = Victim(
     sick="client",
     needs=("nginx",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

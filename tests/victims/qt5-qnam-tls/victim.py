@@ -15,4 +15,5 @@ VICTIM = Victim(
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
 )

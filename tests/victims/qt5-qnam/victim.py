@@ -15,5 +15,6 @@ VICTIM = Victim(
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -57,5 +57,6 @@ VICTIM = Victim(
     sick="client",
     needs=("rlpr",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 7, "cork": 2, "coalesce": 2, "auto": 2},
 )

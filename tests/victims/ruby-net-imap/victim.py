@@ -23,5 +23,6 @@ VICTIM = Victim(
     sick="client",
     needs=("ruby",),
     measure=measure,
+    verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 4, "cork": 1, "coalesce": 1, "auto": 1},
 )

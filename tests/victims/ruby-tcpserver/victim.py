@@ -18,5 +18,6 @@ VICTIM = Victim(
     sick="server",
     needs=("ruby",),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

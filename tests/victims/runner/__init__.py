@@ -31,6 +31,7 @@ from .load import measure_load
 from .judge import CURED_MS, ILL_MS, complaints
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
+from .observed import UNSEEN, Observed, wrong_of_well
 from .preloads import SIMPLE, simple
 from .smtp_peer import SmtpPeer
 from .talk_peer import TalkPeer
@@ -39,8 +40,9 @@ from .victims import Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx",
-    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Victim", "WARM", "Well", "build",
+    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx", "Observed",
+    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "UNSEEN", "Victim", "WARM", "Well", "build",
     "compile_java", "compiled", "complaints", "load", "load_well", "made", "measure_load", "measured",
     "run_client", "run_http_server", "run_line_server", "run_mailer", "simple", "talk", "victims", "wells",
+    "wrong_of_well",
 ]

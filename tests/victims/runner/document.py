@@ -28,6 +28,9 @@ Median milliseconds of an exchange over loopback, and data segments of the sick 
 and its answer; with SMTP a mail, with LPD a file, with pipelining two requests.  For `git-ls-remote` and `msmtp` it is
 a whole run of the program; for `jvm-cork` and `jruby-webrick` the median latency under wrk (one thread, ten
 connections) and the requests a second.  `cork-nodelay` cures none of them: who stalls never asked for TCP_NODELAY.
+
+`verdict` is what `unstall report` says of the run in observe: stalls that it proves, of the exchanges at the endpoint
+that loses most; `unseen` where writes pass unseen (stdio), so that it says just that, and claims nothing.
 """
 _STORIES = """
 ## Where the stories come from
@@ -41,7 +44,8 @@ _WELL = """
 Nothing may change in them: the calls on connections and the new processes and threads of each process, under strace,
 bare and treated, are the same, but for the queries of inherited descriptors that promise 6 of
 [the design](design.md) names.  Of ssh the session is judged: in its handshake, its version and then its keys, it
-has the pattern, and is cured.
+has the pattern, and is cured.  `verdict` is what `unstall report` says of a run in observe, without strace: of
+ssh it tells the one stall of that handshake, of the others none.
 
 """
 _DATE = "\nThe rows were measured on the days that they name, on Linux with two shared cores.\n"
@@ -57,13 +61,15 @@ def _cell(measurement):
 
 
 def _old_rows():
-    """name -> its row (the cells) of the document as it is; tables are told apart by their width."""
-    rows = {}
+    """name -> column -> cell of the document as it is."""
+    rows, head = {}, []
     if _HOME.exists():
         for line in _HOME.read_text("utf-8").splitlines():
-            if line.startswith("| `"):
-                cells = [cell.strip() for cell in line.strip("|").split("|")]
-                rows[re.sub(r"`", "", cells[0]), len(cells)] = cells
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if line.startswith("| program |"):
+                head = cells
+            elif line.startswith("| `"):
+                rows[cells[0].strip("`")] = dict(zip(head, cells))
     return rows
 
 
@@ -71,10 +77,10 @@ def _table(head, names, fresh, old):
     """Markdown lines; `fresh` is name -> list of cells behind the name (None: as before)."""
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for name in names:
-        before = old.get((name, len(head)), [f"`{name}`"] + ["?"] * (len(head) - 1))
-        cells = fresh.get(name)
-        row = before if cells is None else [f"`{name}`"] + [new if new is not None else kept
-                                                            for new, kept in zip(cells, before[1:])]
+        cells = fresh.get(name, [None] * (len(head) - 1))
+        before = old.get(name, {})
+        row = [f"`{name}`"] + [before.get(column, "?") if new is None else new
+                               for column, new in zip(head[1:], cells)]
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines) + "\n"
 
@@ -102,9 +108,10 @@ def update(columns, results, unchanged):
     """Write the document; `results`: name -> column -> Measurement, `unchanged`: name -> mode -> verdict."""
     old, today = _old_rows(), datetime.date.today().isoformat()
     names = victims(heavy=True)
-    times = {name: [*(_cell(done[column]) if column in done else None for column in columns), today]
+    times = {name: [*(_cell(done[column]) if column in done else None for column in columns),
+                    done["observe"].observed.short() if "observe" in done else None, today]
              for name, done in results.items()}
-    verdicts = {name: [*(found.get(mode) for mode in MODES), found["facts"], today]
+    verdicts = {name: [*(found.get(mode) for mode in MODES), found["verdict"], found["facts"], today]
                 for name, found in unchanged.items()}
     fresh = _notes(results)
     keys = {re.match(r"- `([\w-]+)`, (\w+):", line).groups() for line in fresh}
@@ -113,7 +120,7 @@ def update(columns, results, unchanged):
     stories += [f"| {name}{' (heavy)' if load_well(name).heavy else ''} | well | {load_well(name).story} |"
                 for name in wells(heavy=True)]
     _HOME.write_text(
-        _HEAD + _CELLS + "\n" + _table(["program", *columns, "day"], names, times, old) +
+        _HEAD + _CELLS + "\n" + _table(["program", *columns, "verdict", "day"], names, times, old) +
         "\n" + "\n".join(sorted(_old_notes(keys) + fresh)) + "\n" + _DATE +
-        _WELL + _table(["program", *MODES, "beside", "day"], wells(heavy=True), verdicts, old) +
+        _WELL + _table(["program", *MODES, "verdict", "beside", "day"], wells(heavy=True), verdicts, old) +
         _STORIES + "\n".join(stories) + "\n", "utf-8")

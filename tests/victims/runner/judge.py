@@ -5,6 +5,9 @@ A stall is a delayed acknowledgement: 40 ms and a tick.  Nothing here is tighter
 difference between 5 ms and that.
 """
 
+from .measurement import WARM
+from .observed import wrong_of_victim
+
 ILL_MS = 30.0
 CURED_MS = 5.0
 # A whole run of a program takes what it takes beside the stall: it is compared with bare runs.
@@ -15,6 +18,8 @@ OF_OWN_CURE = 0.9
 OF_BARE = 8.7
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
 SEGMENT_SLACK = 0.25
+# Of the exchanges that stalled, the share that the report must tell of.
+TOLD = 0.8
 
 
 def _time_of_exchange(measurement, expects):
@@ -50,8 +55,23 @@ def _rate(rates, expects):
     return found
 
 
+def _verdict(victim, measurement):
+    """Whether the report names the stall, on the right side, and about as often as it was there."""
+    found = measurement.observed
+    stalled = sum(time >= ILL_MS for time in measurement.times_ms)
+    if measurement.rates:  # under load every exchange stalls
+        stalled = found.row["exchanges"]
+    most = stalled / TOLD + WARM + 2  # those that warm up may stall, too
+    return wrong_of_victim(found, victim.sick, victim.verdict, TOLD * stalled, most)
+
+
 def complaints(victim, treatment, measurement):
     """All that is wrong with `measurement`."""
+    found = _of_times(victim, treatment, measurement)
+    return found + _verdict(victim, measurement) if measurement.observed else found
+
+
+def _of_times(victim, treatment, measurement):
     judge_time = _time_of_run if victim.whole_run else _time_of_exchange
     if measurement.rates:  # under load the latency is the queue's, too
         return _rate(measurement.rates, treatment.expects)

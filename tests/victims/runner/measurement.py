@@ -4,6 +4,8 @@
 import statistics
 from dataclasses import dataclass, field
 
+from .observed import Observed
+
 # The first exchanges of a connection never stall: the receiver acknowledges its first segments at once.
 WARM = 3
 
@@ -14,13 +16,15 @@ class Measurement:
 
     Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with
     them, so that a busy machine slows both alike.  Where a load was measured, `rates` has the requests a
-    second by name: "treated", and what it is compared with.  `compared` has other medians in ms by name.
+    second by name: "treated", and what it is compared with.  `compared` has other medians in ms by name; `observed` is what the report says of a
+    run in mode observe.
     """
     times_ms: tuple
     segments: float = None
     bare_ms: tuple = ()
     rates: dict = field(default_factory=dict, hash=False)
     compared: dict = field(default_factory=dict, hash=False)
+    observed: Observed = None
 
     @property
     def median(self):

@@ -4,7 +4,7 @@
 One more column (another preload, say) is one more Treatment in TREATMENTS.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import CURING_MODES, LIB, PASSING_MODES, bare_env
@@ -23,6 +23,10 @@ class Treatment:
     expects: str
     preload: Path = None
     variables: dict = field(default_factory=dict, hash=False)
+
+    def adding(self, **variables):
+        """The same, with more in the environment."""
+        return replace(self, variables={**self.variables, **variables})
 
     def env(self, **variables):
         """The sick process's environment; no proxy of the machine may stand between the two sides."""

@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable
+
+from .observed import observed, statistics
 
 HOME = Path(__file__).resolve().parents[1]
 
@@ -38,6 +40,7 @@ class Victim:
     packages  Debian packages that are no commands: libraries and their headers
     heavy     what it needs is big: run by scripts/gallery --all alone (see packages-heavy.txt)
     measure   measure(treatment, scratch) -> Measurement; raises AssertionError when an answer is wrong
+    verdict   what the verdict of `unstall report` on a run in mode observe must have in it
     segments  treatment name -> most data segments an exchange of the sick side
     whole_run the times are those of whole runs, of which a stall is only a part
     """
@@ -45,6 +48,7 @@ class Victim:
     sick: str
     needs: tuple
     measure: Callable
+    verdict: str = ""
     segments: dict = field(default_factory=dict)
     whole_run: bool = False
     packages: tuple = ()
@@ -58,7 +62,11 @@ class Victim:
     def run(self, treatment):
         """One measurement, in a scratch folder of its own."""
         with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as scratch:
-            return self.measure(treatment, Path(scratch))
+            if treatment.name != "observe":
+                return self.measure(treatment, Path(scratch))
+            with statistics() as folder:
+                measurement = self.measure(treatment.adding(UNSTALL_STATS=folder), Path(scratch))
+                return replace(measurement, observed=observed(folder))
 
 
 def victims(heavy=False):

@@ -8,6 +8,7 @@ what the loader does are left out, as is what depends on the scheduler.
 """
 
 import importlib.util
+import os
 import re
 import shutil
 import tempfile
@@ -18,6 +19,7 @@ from typing import Callable
 from harness import strace
 from harness.shape import added, is_promised
 
+from .observed import observed, statistics
 from .treatments import BARE, TREATMENTS
 from .victims import HOME, missing
 
@@ -40,6 +42,8 @@ class Well:
 
     drive   drive(prefix, env, scratch); `prefix` is strace, which writes the trace
     judged  of the traces of its processes, those lines that may not change
+    owner   the user that it becomes where the tests run as root
+    stalls  real ones that it has outside of what is judged, at most
     also    also(scratch) -> (complaints, a line of facts): what else must be so
     """
     story: str
@@ -47,6 +51,8 @@ class Well:
     drive: Callable
     packages: tuple = ()
     judged: Callable = staticmethod(lambda traces: traces)
+    owner: str = None
+    stalls: int = 0
     also: Callable = None
     heavy: bool = False
     name: str = ""
@@ -75,6 +81,15 @@ class Well:
     def verdicts(self):
         bare = self.trace(BARE)
         return {mode: self.verdict(mode, bare) for mode in MODES}
+
+    def observed(self):
+        """What the report says of it in mode observe; it is not traced then."""
+        with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as folder, \
+             statistics(self.owner if os.geteuid() == 0 else None) as directory:
+            treatment = TREATMENTS["observe"].adding(UNSTALL_STATS=directory)
+            settings = dict(word.split("=", 1) for word in _settings(treatment, Path(folder))[1::2])
+            self.drive(["env"], BARE.env(**settings), Path(folder))
+            return observed(directory)
 
     def facts(self):
         """(complaints, a line of facts) of also()."""

@@ -50,5 +50,6 @@ VICTIM = Victim(
     sick="relay",
     needs=("socat",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -20,5 +20,6 @@ VICTIM = Victim(
     needs=("ruby",),
     packages=("ruby-webrick",),
     measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

@@ -53,5 +53,6 @@ WELL = Well(
     story="PostgreSQL gathers an answer in its own buffer and sets TCP_NODELAY",
     needs=("setpriv",),
     packages=("postgresql",),
+    owner="nobody",
     drive=drive,
 )

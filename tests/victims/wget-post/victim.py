@@ -21,5 +21,6 @@ VICTIM = Victim(
     sick="client",
     needs=("wget",),
     measure=measure,
+    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )
