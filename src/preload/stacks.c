@@ -72,8 +72,8 @@ void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
         return;
     k = caller_of(w->caller);
     if (k && make_room()) {
-        k->address = w->caller;
-        k->idle++;
+        STORE(&k->address, w->caller);
+        STORE(&k->idle, (uint8_t)(k->idle + 1));
         e->first_write = next_first++ % FIRST_WRITES;
         struct first_write *f = &firsts[e->first_write];
         f->owner = e;
@@ -115,7 +115,7 @@ static void keep_occurrence(struct segment *s, struct evidence *e, uint32_t patt
     struct caller *k = caller_of(e->caller);
     uint8_t n = occurrences[pattern];
     if (k && k->address == e->caller)
-        k->idle = n < SEGMENT_OCCURRENCES ? 0 : IDLE_MOST;
+        STORE(&k->idle, n < SEGMENT_OCCURRENCES ? 0 : IDLE_MOST);
     if (n >= SEGMENT_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
         firsts[e->first_write].owner != e)
         return; /* complete; or not kept: its caller is promising again */
@@ -127,7 +127,7 @@ static void keep_occurrence(struct segment *s, struct evidence *e, uint32_t patt
     STORE_RELEASE(&o->state, SEGMENT_VALID);
     if (n == 0)
         modules_note(s); /* what was loaded since the last pattern */
-    occurrences[pattern]++;
+    STORE(&occurrences[pattern], (uint8_t)(n + 1));
 }
 
 void stacks_second_write(struct evidence *e, const struct evidence_write *w) {
