@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall run: the program in its place, with the library before it."""
 
+import http.server
 import json
 import os
 import re
@@ -8,13 +9,15 @@ import shutil
 import signal
 import statistics
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
+from specimens import script
 from talkers import stats_folder
 
 from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
-                     run, run_strace, unstall)
+                     request_all, run, run_strace, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -46,6 +49,65 @@ def test_it_is_cured_in_the_mode_asked_for(mode):
                                    ["--peers=!127.0.0.0/8"], ["--programs", "other"]])
 def test_it_stalls_where_the_options_say_so(words):
     assert exchanges(*words) > 5
+
+
+HTTP_CLIENT = """#!/usr/bin/perl
+use HTTP::Tiny; use Time::HiRes 'time';
+my $client = HTTP::Tiny->new(keep_alive => 1, timeout => 10);
+for (1 .. 12) {
+    my $begin = time;
+    my $answer = $client->post("http://127.0.0.1:$ARGV[0]/", { content => "x" x 100 });
+    die $answer->{content} unless $answer->{success};
+    print 1000 * (time - $begin), "\\n";
+}
+"""
+
+
+class Answering(http.server.BaseHTTPRequestHandler):
+    """A server that is well: it reads all, and answers at once."""
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "3")
+        self.end_headers()
+        self.wfile.write(b"ok\n")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("mode, stalls", [("off", True), ("nodelay", False), ("auto", False)])
+def test_a_script_in_perl_that_nobody_changed(mode, stalls, tmp_path):
+    """Perl's HTTP::Tiny writes header and content apart."""
+    client = script(tmp_path, "client", HTTP_CLIENT)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            done = unstall("run", "--mode", mode, client, server.server_address[1], check=True)
+        finally:
+            server.shutdown()
+            thread.join()
+    times = [float(line) for line in done.stdout.splitlines()]
+    assert len(times) == 12
+    assert (statistics.median(times[WARM:]) > 5) is stalls
+
+
+def test_a_server_is_cured():
+    words = [str(word) for word in (COMMAND, "run", program("server_accept"))]
+    server = subprocess.Popen(words, env=bare_env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    try:
+        port, loaded = server.stdout.readline().split()
+        assert loaded == "loaded"
+        assert request_all(int(port), EXCHANGES).median_ms < 5
+        assert server.wait(20) == 0
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
 
 
 def test_options_win_over_the_callers_variables():
