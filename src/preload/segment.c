@@ -22,7 +22,7 @@ enum { MACHINE = EM_X86_64 };
 enum { MACHINE = EM_AARCH64 };
 #endif
 
-enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10000 };
+enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10000, RECORDS_AT_ONCE = 32 };
 
 typedef uint64_t __attribute__((may_alias)) aliased;
 
@@ -123,6 +123,8 @@ uint32_t segment_row(const struct segment_row *wanted) {
     uint32_t i = closed ? SEGMENT_ROWS : 1;
     while (i < rows_used && !same_row(&s->row[i], wanted))
         i++;
+    if (i < SEGMENT_ROWS && i == rows_used && !segment_reserve(s->shard[i], sizeof(s->shard[i])))
+        i = SEGMENT_ROWS;
     if (i >= SEGMENT_ROWS) {
         i = 0;
         STORE(&s->header.lost_rows, s->header.lost_rows + 1);
@@ -140,13 +142,22 @@ uint32_t segment_row(const struct segment_row *wanted) {
     return i;
 }
 
+/* Lock held. */
+static bool fresh_record(struct segment *s) {
+    if (records_used >= SEGMENT_CONNECTIONS || closed)
+        return false;
+    return records_used % RECORDS_AT_ONCE != 0 ||
+           segment_reserve(&s->connection[records_used],
+                           RECORDS_AT_ONCE * sizeof(s->connection[0]));
+}
+
 uint32_t segment_record(void) {
     struct segment *s = segment_now();
     if (!s)
         return EVIDENCE_NONE;
     uint32_t i = EVIDENCE_NONE;
     spin_lock(&lock);
-    if (records_used < SEGMENT_CONNECTIONS && !closed) {
+    if (fresh_record(s)) {
         i = records_used++;
     } else if (ended_count && !closed) {
         i = ended[ended_first];

@@ -15,9 +15,15 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "config.h"
 #include "log.h"
 #include "raw.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+enum { PAGE = 4096 };
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH, LONGEST_PATH = 1024 };
 
 /* One line for a whole family of processes: a fork inherits that it was said. */
@@ -81,25 +87,54 @@ static int open_directory(const char *directory) {
     return fd;
 }
 
-/* Beyond this limit fallocate(2) would raise SIGXFSZ in the host. */
+/* Beyond this limit ftruncate(2) would raise SIGXFSZ in the host. */
 static bool limit_allows(void) {
     struct rlimit limit = {0};
     return raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
            limit.rlim_cur >= (rlim_t)SEGMENT_BYTES;
 }
 
+static bool whole; /* all of the file is reserved */
+
+static bool populate(const void *part, size_t bytes) {
+    uintptr_t first = (uintptr_t)part & ~(uintptr_t)(PAGE - 1);
+    uintptr_t last = ((uintptr_t)part + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    return raw3(SYS_madvise, first, last - first, MADV_POPULATE_WRITE) == 0;
+}
+
+bool segment_reserve(const void *part, size_t bytes) {
+    return whole || (!config()->quiet && populate(part, bytes));
+}
+
+/* What must be there from the start; the rest when it is needed.  All of it where
+ * the kernel knows no other way. */
+static bool reserve(const struct segment *s, int fd) {
+    bool good = populate(s, offsetof(struct segment, shard[1]));
+    if (!good) {
+        whole = raw4(SYS_fallocate, fd, 0, 0, SEGMENT_BYTES) == 0;
+        return whole;
+    }
+    good = populate(s->module, sizeof(s->module));
+    for (int i = 0; good && i < SEGMENT_PATTERNS; i++)
+        good = populate(&s->pattern[i], offsetof(struct segment_pattern, occurrence));
+    return good;
+}
+
 static struct segment *map(int fd, const char *directory) {
-    long error = limit_allows() ? raw4(SYS_fallocate, fd, 0, 0, SEGMENT_BYTES) : -EFBIG;
+    whole = false;
+    long error = limit_allows() ? raw2(SYS_ftruncate, fd, SEGMENT_BYTES) : -EFBIG;
     if (error == 0) {
         long p = raw6(SYS_mmap, 0, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (p >= 0 || p <= -4096)
-            return (struct segment *)p;
+        if (p >= 0 || p <= -4096) {
+            if (reserve((struct segment *)p, fd))
+                return (struct segment *)p;
+            raw2(SYS_munmap, p, SEGMENT_BYTES);
+            warn(directory, "the file system has no room for a segment", 0);
+            return NULL;
+        }
         error = p;
     }
-    if (error == -ENOSPC)
-        warn(directory, "the file system has no room for a segment (4 MiB)", 0);
-    else
-        warn(directory, "no room for a segment (4 MiB) can be reserved there", (int)error);
+    warn(directory, "no segment (4 MiB) can be made there", (int)error);
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "evidence.h"
 #include "modules.h"
 #include "segment.h"
+#include "segment_file.h"
 #include "spin.h"
 
 enum {
@@ -120,6 +121,8 @@ static void keep_occurrence(struct segment *s, struct evidence *e, uint32_t patt
         firsts[e->first_write].owner != e)
         return; /* complete; or not kept: its caller is promising again */
     struct segment_occurrence *o = &s->pattern[pattern].occurrence[n];
+    if (!segment_reserve(o, sizeof(*o)))
+        return;
     o->state = SEGMENT_BEING_WRITTEN;
     o->write[0] = firsts[e->first_write].write;
     firsts[e->first_write].owner = NULL;

@@ -5,7 +5,8 @@
  * is the whole of the format; both sides are compiled from it.
  *
  * File: PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of
- * CLOCK_REALTIME.  It has always SEGMENT_BYTES; a tool never truncates it and
+ * CLOCK_REALTIME.  It has always SEGMENT_BYTES, with holes (zeros) where nothing was
+ * needed yet: read it, for a look through a mapping fills them; a tool never truncates it and
  * never writes to anything but `control`.  All numbers are in the byte order of
  * the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.
  *
