@@ -9,7 +9,7 @@ from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MO
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, pattern
 from .process import Finished, descriptors_of, is_loaded, run
 from .reports import read_reports, report_pattern, total
-from .segment import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, Segment, segment_directory,
+from .segment import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, Segment, segment_directory, segment_flag,
                       segment_in, segments_in, write_control)
 from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
@@ -22,6 +22,6 @@ __all__ = [
     "SOURCE_ROOT", "Segment", "ServerRun", "SilentPeer", "Trace", "WARM", "added", "bare_env",
     "compile_c", "descriptors_of", "is_loaded", "is_promised", "mode_env", "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",
-    "run", "run_client", "run_strace", "segment_directory", "segment_in", "segments_in", "shape",
+    "run", "run_client", "run_strace", "segment_directory", "segment_flag", "segment_in", "segments_in", "shape",
     "skip", "start_shapes", "started_server", "total", "unstall",
 ]

@@ -2,6 +2,7 @@
 """Statistics segments: a directory for them, and what is in them (by dump_segment.c)."""
 
 import contextlib
+import hashlib
 import json
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from .compile import compile_c
+from .library import SOURCE_ROOT
 
 MODE_NUMBERS = {"off": 0, "observe": 1, "nodelay": 2, "cork": 3, "coalesce": 4, "auto": 5}
 KEEP = 255
@@ -26,9 +28,16 @@ def segment_directory():
         shutil.rmtree(path, ignore_errors=True)
 
 
+def segment_flag():
+    """For programs that include src/segment: compile_c() does not look there for changes."""
+    digest = hashlib.sha256()
+    for text in sorted((SOURCE_ROOT / "src/segment").glob("*.[ch]")):
+        digest.update(text.read_bytes())
+    return f"-DSEGMENT_SOURCES=0x{digest.hexdigest()[:8]}"
+
+
 def _tool():
-    # what it includes lies beside the format, where compile_c() does not look for changes
-    return compile_c(Path(__file__).with_name("dump_segment.c"))
+    return compile_c(Path(__file__).with_name("dump_segment.c"), segment_flag())
 
 
 class Segment:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, AnsweringPeer, pattern,
-                     preload_env, program, run, run_client, run_strace, segment_directory, segment_in,
+                     preload_env, program, run, run_client, run_strace, segment_directory, segment_flag, segment_in,
                      segments_in, write_control)
 
 EXCHANGES = 8
@@ -121,7 +121,7 @@ def test_modes_change_under_traffic_and_no_byte_is_lost(directory):
 def test_off_is_bare_at_once(directory, mode):
     """From the next message on the trace is the bare program's, and the options are its own."""
     with AnsweringPeer() as peer:
-        trace = run_strace([program("segment_control"), *peer.target, EXCHANGES, 0, directory, 0],
+        trace = run_strace([program("segment_control", segment_flag()), *peer.target, EXCHANGES, 0, directory, 0],
                            preload_env(mode, UNSTALL_STATS=directory))
         assert bytes(peer.connections[0].received) == pattern((8 + EXCHANGES) * 300)
     for index in range(EXCHANGES):
@@ -138,7 +138,7 @@ def test_off_is_bare_at_once(directory, mode):
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
 def test_killed_is_off(directory, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program("segment_control"), mode, *peer.target, EXCHANGES, 0, directory,
+        done = run_client(program("segment_control", segment_flag()), mode, *peer.target, EXCHANGES, 0, directory,
                           MODE_NUMBERS[mode], "killed", UNSTALL_STATS=directory)
     assert done.facts["nodelay"] == 0 and done.median_ms > STALL_MS
     assert segment_in(directory)["mode"] == 0
@@ -147,7 +147,7 @@ def test_killed_is_off(directory, mode):
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
 def test_a_cure_begins_live(directory, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program("segment_control"), "off", *peer.target, EXCHANGES, 0, directory,
+        done = run_client(program("segment_control", segment_flag()), "off", *peer.target, EXCHANGES, 0, directory,
                           MODE_NUMBERS[mode], UNSTALL_STATS=directory)
     assert done.median_ms < STALL_MS / 2
 
@@ -225,7 +225,7 @@ def test_a_fork_begins_with_what_is_in_force(directory):
     child.communicate("\n", timeout=20)
     _, forked = segments_in(directory)
     assert (forked["mode"], forked["control"]["mode"], forked["control"]["sequence"]) == (0, 0, 0)
-    assert forked.row(role=0)["mode"] == 0
+    assert forked.row(role=DESTINATION)["mode"] == 0
 
 
 # ---- arms -----------------------------------------------------------------
