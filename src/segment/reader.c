@@ -80,7 +80,8 @@ static bool is_segment(const struct segment_header *h, const struct stat *st, co
     return false;
 }
 
-static bool look_at(int fd, const char *path, struct stat *st, struct reader_error *error) {
+static bool look_at(int fd, const char *path, struct stat *st, bool *ended,
+                    struct reader_error *error) {
     if (fstat(fd, st) != 0) {
         reader_fail(error, "%s: %s", path, strerror(errno));
         return false;
@@ -106,6 +107,7 @@ static bool look_at(int fd, const char *path, struct stat *st, struct reader_err
                     n, (size_t)SEGMENT_BYTES);
         return false;
     }
+    *ended = header.ended_monotonic_ns != 0;
     return is_segment(&header, st, path, error);
 }
 
@@ -152,10 +154,31 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* The file of a process that has ended is full of holes, which a mapping would fill
+ * with memory again: it is read.  While there are writers it is mapped, because a copy made
+ * by the kernel promises nothing about the words in it. */
+static const struct segment *get(int fd, bool ended) {
+    if (!ended)
+        return mmap(NULL, SEGMENT_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    char *copy =
+        mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t got = 0;
+    while (copy != MAP_FAILED && got < SEGMENT_BYTES) {
+        ssize_t n = pread(fd, copy + got, SEGMENT_BYTES - got, (off_t)got);
+        if (n > 0) {
+            got += (size_t)n;
+        } else if (n == 0 || errno != EINTR) { /* truncated since: what is missing is zero */
+            break;
+        }
+    }
+    return (const struct segment *)copy;
+}
+
 struct reader_segment *reader_read_fd(int fd, const char *path, unsigned want,
                                       struct reader_error *error) {
     struct stat st;
-    if (!look_at(fd, path, &st, error))
+    bool ended = false;
+    if (!look_at(fd, path, &st, &ended, error))
         return NULL;
     struct reader_segment *r = calloc(1, sizeof(*r));
     if (!r || !reader_make_room(r, want)) {
@@ -163,7 +186,7 @@ struct reader_segment *reader_read_fd(int fd, const char *path, unsigned want,
         reader_free(r);
         return NULL;
     }
-    const struct segment *s = mmap(NULL, SEGMENT_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    const struct segment *s = get(fd, ended);
     if (s == MAP_FAILED) {
         reader_fail(error, "%s: cannot be mapped: %s", path, strerror(errno));
         reader_free(r);
