@@ -51,7 +51,7 @@ static void write_calls(struct pair *p, bool by_raw, struct answer *answers) {
         } else {
             answers[i] = answer_of(write(p->ours, content(0), 100));
         }
-        raw_sleep(window_ms() + 10); /* the window lets go, the peer answers */
+        raw_sleep(window_ms() + 60); /* the window lets go, the peer answers */
     }
 }
 
@@ -156,7 +156,7 @@ static void error_is_not_consumed(void) {
         put_all(&p, 50);
         reset(&p);
         if (way < 2)
-            raw_sleep(window_ms() + 20); /* the window pushes into a broken connection */
+            raw_sleep(window_ms() + 60); /* the window pushes into a broken connection */
         else
             poll(&ready, 1, 10); /* the wait does */
         if (way % 2) {
@@ -197,7 +197,7 @@ static int writes_until_killed(bool by_raw) {
             else if (write(p.ours, "xyz", 3) < 0)
                 _exit(9);
             raw(SYS_write, counted[1], (long)"x", 1, 0, 0, 0);
-            raw_sleep(window_ms() + 10);
+            raw_sleep(window_ms() + 60);
         }
         _exit(0);
     }

@@ -34,7 +34,7 @@ static void accepted_when_full_is_delivered(void) {
                 put_until_full(&p, sizes[i] < 100 && !options ? 100 : sizes[i]);
                 if (round)
                     overfill(&p);
-                raw_sleep(window_ms() + 30); /* the window ends while there is no room */
+                raw_sleep(window_ms() + 60); /* the window ends while there is no room */
                 put(&p, 100);
                 arrives(&p, 3000);
             }

@@ -88,7 +88,7 @@ static void interrupted(bool writing, bool restart) {
               n < 0 ? strerror(error) : "", took);
     CHECK(alarms == 1, "%d signals", (int)alarms);
     joined(thread);
-    raw_sleep(window_ms() + 20);
+    raw_sleep(window_ms() + 60);
     p.received = theirs.received;
     arrives(&p, 1000);
     if (!restart || writing)
