@@ -79,7 +79,7 @@ def keep(name, value):
     for unit in value["units"]:
         unit.pop("histogram", None)
     value["analysis"] = None
-    text = json.dumps({**value, "units": None}, indent=1)
+    text = json.dumps({**value, "units": None}, indent=1).replace(f"{ROOT}/", "")
     units = ",\n  ".join(json.dumps(unit) for unit in value["units"])
     DATA.mkdir(exist_ok=True)
     (DATA / f"{name}.json").write_text(text.replace('"units": null', f'"units": [\n  {units}\n ]') + "\n")
@@ -147,7 +147,7 @@ def outcome(recorded, dice, truth, sure, most=ROUNDS):
         per_round = len(drawn.arms)
         for used in range(1, most + 1):
             drawn.units = whole[:used * per_round]
-            if used > 5 and is_decided(analyse(drawn, describing=False), 0.1):
+            if used > 5 and is_decided(analyse(drawn, describing=False), recorded.experiment["margin"]):
                 break
     found = analyse(drawn, describing=False)
     contrast = found.against[0].contrast
@@ -166,17 +166,19 @@ def line(name, outcomes):
 def validity(_build):
     """Resampled experiments: what is found, and whether the interval covers the truth."""
     print(f"{EXPERIMENTS} experiments each{'':<16}{'winner':>8}{'no diff.':>9}{'open':>8}{'covers':>9}{'rounds':>9}")
-    for sure in (False, True):
-        most = 200 if sure else ROUNDS
-        how = "until sure" if sure else f"{ROUNDS} rounds"
-        for path in sorted(DATA.glob("*.json")):
-            recorded = load(path)
-            recorded.experiment["aa"] = False
-            ratios, _ = log_ratios(recorded, recorded.arms[1], recorded.arms[0], "mean")
-            truth = statistics.median(ratios) if path.stem.startswith("ab") else 0.0
-            dice = random.Random(1)
-            line(f"{path.stem}, {how}", [outcome(recorded, dice, truth, sure, most)
-                                         for _ in range(EXPERIMENTS)])
+    names = sorted(path.stem for path in DATA.glob("*.json"))
+    plans = [(name, False, ROUNDS, 0.1) for name in names] + [("ab-5", False, 200, 0.1)]
+    # An effect of 5 % is `no difference larger than 10 %`: to look on, the margin must be smaller.
+    plans += [(name, True, 600, 0.02) if name == "ab-5" else (name, True, 200, 0.1) for name in names]
+    for name, sure, most, margin in plans:
+        recorded = load(DATA / f"{name}.json")
+        recorded.experiment.update(aa=False, margin=margin)
+        ratios, _ = log_ratios(recorded, recorded.arms[1], recorded.arms[0], "mean")
+        truth = statistics.median(ratios) if name.startswith("ab") else 0.0
+        dice = random.Random(1)
+        how = "until sure" if sure else f"{most} rounds"
+        how += f", margin {margin * 100:g} %" if margin != 0.1 else ""
+        line(f"{name}, {how}", [outcome(recorded, dice, truth, sure, most) for _ in range(EXPERIMENTS)])
     for effect in EFFECTS:
         recorded = load(DATA / f"ab-{effect}.json")
         ratios, _ = log_ratios(recorded, "auto", "off", "mean")
@@ -205,7 +207,7 @@ def nginx():
 def said(title, output):
     """What an experiment has said at its end."""
     print(f"== {title}")
-    print(output.rstrip())
+    print(output.rstrip().replace(f"{ROOT}/", ""))
     print()
 
 

@@ -64,8 +64,8 @@ def test_the_interval_holds_the_truth_in_at_least_ninety_percent(name, sure):
 
 @pytest.mark.parametrize("effect", [20, 100])
 def test_a_great_effect_is_found(effect):
-    """The machine of the recordings was busy: a round's ratio of 1.2 lies between 1.0 and 1.7 in eight of ten."""
-    assert winners(f"ab-{effect}", False).count("off") >= 0.85 * COUNT
+    """The machine of the recordings was busy: a round's ratio of 1.2 lies between 0.9 and 1.7 in eight of ten."""
+    assert winners(f"ab-{effect}", False).count("off") >= 0.8 * COUNT
     assert winners(f"ab-{effect}", True).count("off") >= 0.95 * COUNT
 
 
