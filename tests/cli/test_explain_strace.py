@@ -78,8 +78,8 @@ def test_midnight(tmp_path):
 def test_a_call_that_others_interrupt(tmp_path):
     """<unfinished ...> and resumed, with the lines of another thread in between; a reader of its own."""
     log = Log()
+    log.line(-1, "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FILES) = 101", took=0.1)
     log.connected()
-    log.line(0.5, "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FILES) = 101", took=0.1)
     for i in range(20):
         at = 1 + i * 100
         wait = 0.5 if i == 0 else 42
