@@ -166,8 +166,10 @@ static void deliver(struct client *c) {
     ssize_t n = send(c->fd, c->answer + c->sent, c->length - c->sent, MSG_NOSIGNAL);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n > 0)
+    if (n > 0) {
         c->sent += (size_t)n;
+        c->until = now() + PATIENCE_S; /* slow is not idle */
+    }
     if (n <= 0 || c->sent == c->length)
         forget(c);
 }

@@ -60,9 +60,16 @@ static void tell_of_folder(const struct wishes *w, const char *folder, char *con
     struct segments s;
     if (segments_open(&s, folder, READ_ALL, true) != 0)
         return;
+    size_t left = 0;
+    for (size_t i = 0; i < s.count; i++)
+        left += s.list[i]->life == LIFE_RUNS;
     if (s.count)
         tell(w, &s, argv);
-    else
+    if (left)
+        remark(
+            "%zu process%s of it still run%s, unseen from now on; start a daemon in the foreground",
+            left, left == 1 ? "" : "es", left == 1 ? "s" : "");
+    if (!s.count)
         remark("%s made no TCP connection, nor did a program that it started", argv[0]);
     segments_close(&s);
 }

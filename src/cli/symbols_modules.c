@@ -13,8 +13,6 @@
 
 #include "symbols_parts.h"
 
-enum { PAGE = 4096 };
-
 /* A segment may name any path: nothing but a regular file is read, and nothing waited
  * for.  Those of /proc are called regular too, and have no size. */
 static int open_file(const char *path) {
@@ -41,13 +39,14 @@ static bool is_same(Elf *elf, const struct segment_module *m) {
  * the process had it.  False: no part of it could be mapped so. */
 static bool bias_of(Elf *elf, const struct segment_module *m, uint64_t *bias) {
     size_t count = 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     GElf_Phdr p;
     if (elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count) != 0)
         return false;
     for (size_t i = 0; i < count; i++) {
         if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
             continue;
-        uint64_t first = p.p_offset & ~(uint64_t)(PAGE - 1);
+        uint64_t first = p.p_offset & ~(page - 1);
         if (m->offset < first || m->offset >= p.p_offset + p.p_filesz)
             continue;
         *bias = m->start - (p.p_vaddr - p.p_offset + m->offset);

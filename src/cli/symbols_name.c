@@ -90,12 +90,23 @@ static void set_function(struct frame *f, const char *name) {
     f->function[strcspn(f->function, "(")] = '\0'; /* without its parameters */
 }
 
+/* The compilation unit.  clang writes no .debug_aranges, in which libdwfl would look it
+ * up: there all are asked. */
+static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
+    Dwarf_Die *unit = dwfl_module_addrdie(module, pc, bias);
+    if (unit)
+        return unit;
+    while ((unit = dwfl_module_nextcu(module, unit, bias)) != NULL)
+        if (dwarf_haspc(unit, pc - *bias) == 1)
+            return unit;
+    return NULL;
+}
+
 /* The function in whose lines the address lies, also if it was inlined into another:
  * that is where one has to look. */
-static bool name_by_dwarf(Dwfl_Module *module, uint64_t pc, struct frame *f) {
-    Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = dwfl_module_addrdie(module, pc, &bias), *scopes = NULL;
-    int count = unit ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
+static bool name_by_dwarf(Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
+    Dwarf_Die *scopes = NULL;
+    int count = dwarf_getscopes(unit, address, &scopes);
     bool found = false;
     for (int i = 0; i < count && !found; i++) {
         int tag = dwarf_tag(&scopes[i]);
@@ -135,15 +146,16 @@ void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
     f->file = m->file;
     f->offset = pc - m->segment->start + m->segment->offset;
     Dwfl_Module *module = m->file == FILE_SAME ? dwfl_addrmodule(s->dwfl, pc) : NULL;
-    GElf_Addr bias;
+    GElf_Addr bias = 0;
     if (module && dwfl_module_getelf(module, &bias))
         f->offset = pc - bias;
     if (!module || f->kind == FRAME_OURS || f->kind == FRAME_LIBC)
         return;
-    if (!name_by_dwarf(module, pc, f))
+    Dwarf_Die *unit = unit_of(module, pc, &bias);
+    if (!unit || !name_by_dwarf(unit, pc - bias, f))
         name_by_table(module, pc, f);
-    Dwfl_Line *line = dwfl_module_getsrc(module, pc);
-    const char *source = line ? dwfl_lineinfo(line, NULL, &f->line, NULL, NULL, NULL) : NULL;
-    if (source)
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, pc - bias) : NULL;
+    const char *source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    if (source && dwarf_lineno(line, &f->line) == 0)
         base_text(source, f->source, sizeof(f->source));
 }

@@ -88,6 +88,28 @@ def test_after_the_time_the_program_is_asked_to_end(authors, runtime):
     assert list(runtime.iterdir()) == []
 
 
+def test_processes_that_stay_behind_are_told(runtime):
+    with AnsweringPeer() as peer:
+        script = f"""
+import os, socket, sys, time
+if os.fork():
+    time.sleep(1)
+    os._exit(4)
+s = socket.create_connection(("{peer.address}", {peer.port}))
+s.send(b"a" * 300)
+s.recv(200)
+s.settimeout(15)
+try:
+    s.recv(1)  # until the peer goes
+except OSError:
+    pass
+"""
+        done = unstall("observe", "/usr/bin/python3", "-c", script, env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == 4
+    assert "1 process of it still runs, unseen from now on; start a daemon in the foreground" in done.stderr
+    assert list(runtime.iterdir()) == []
+
+
 def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, AnsweringPeer() as peer:
         before = left_behind()

@@ -97,6 +97,18 @@ def test_stripped_code_is_named_by_its_place(folder, tmp_path):
     assert re.search(r"written by code at talker\+0x[0-9a-f]+; the second \(100 bytes\) by code at talker\+0x", told(folder))
 
 
+@pytest.mark.parametrize("flags, cc", [
+    (["-no-pie"], "gcc"), (["-O2", "-fomit-frame-pointer"], "gcc"), (["-O0"], "gcc"),
+    (["-O2", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer"], "gcc"), (["-gdwarf-4"], "clang"),
+    (["-Wl,-z,separate-code,-z,max-page-size=65536"], "gcc"), (["-gz"], "gcc"), (["-Wl,--build-id=none"], "gcc"),
+], ids=["no-pie", "O2", "O0", "frame-pointer", "clang", "big-pages", "compressed", "no-build-id"])
+def test_however_it_was_built(folder, flags, cc):
+    run_authors(compile_c(SOURCE, *flags, cc=cc), folder)
+    text = told(folder)
+    assert f"send_header (two_authors.c:{line_of('header')})" in text
+    assert f"send_body (two_authors.c:{line_of('body')})" in text
+
+
 def test_names_of_cplusplus_are_readable(folder):
     run_authors(compile_c(SOURCE, "-Dsend_header=_ZN6Client11send_headerEiPKc"), folder)
     text = told(folder)
