@@ -74,6 +74,7 @@ struct sender {
     uint16_t data_ip_id;
     uint64_t data_number, ack_number;
     int64_t data_at, ack_at;
+    uint64_t prompt; /* small segments that were acknowledged at once, barely */
     uint64_t messages, overlaps, sent_again, shut_out;
     uint64_t round_trips; /* rest held for a round trip, the acknowledgement not delayed */
     int64_t round_trips_ns;

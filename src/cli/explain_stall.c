@@ -10,6 +10,9 @@ enum { MSS_LEAST = 1220, MSS_ETHERNET = 1460, STAMP_BYTES = 12u };
 /* Copies of one packet lie microseconds apart; nothing is sent again that soon. */
 enum { COPY_NS = 5 * MS };
 
+/* An acknowledgement that nobody delayed.  One that is late on its own among so many of these is the machine's. */
+enum { PROMPT_NS = 5 * MS, PROMPT_MOST = 50, USUAL_LEAST_US = 36000 };
+
 /* No path is that long. */
 static const int64_t WAY_MOST_NS = (int64_t)10000 * MS;
 
@@ -154,6 +157,8 @@ static void late_or_not(struct flow *f, int from, uint64_t number, int64_t now) 
     const struct sender *b = &f->sender[!from];
     int64_t wait = now - a->data_at, way = b->reached_known ? b->reached_ns : 0;
     a->state = NOTHING_SMALL;
+    if (wait - way < PROMPT_NS)
+        a->prompt++;
     if (wait < 2 * MS || wait - way > LATE_MOST_NS)
         return;
     a->round_trip = wait - way < LATE_LEAST_NS;
@@ -360,6 +365,10 @@ enum verdict stall_verdict(const struct flow *f, int sender) {
     if (!e)
         return VERDICT_NONE;
     if (e->waits.count <= e->near.count + a->overlaps || !keeps_to_the_acknowledgement(e))
+        return VERDICT_CHANCE;
+    /* So is one or two that are late by less than the timers in wide use. */
+    bool few = e->waits.count < 3 && e->late_gap.x / e->waits.count < USUAL_LEAST_US;
+    if (few || a->prompt > PROMPT_MOST * (uint64_t)e->waits.count)
         return VERDICT_CHANCE;
     bool answered = f->sender[!sender].messages > 0;
     return answered || e->waits.count < 8 ? VERDICT_STALLS : VERDICT_ONE_WAY;

@@ -8,7 +8,8 @@
  *   - new data that does not come at once: the application was slow itself (counted as `near`);
  *   - small data while small data is on its way: Nagle's algorithm is off (`overlaps`);
  *   - data sent again, before or after; data that the peer's window had no room for;
- *   - an acknowledgement that carries data, or is late by no more than the round trip.
+ *   - an acknowledgement that carries data, or is late by no more than the round trip;
+ *   - one late acknowledgement among many that came at once: a machine that was busy (`prompt`).
  * A single packet proves nothing: flow_verdict() weighs all that was seen of a connection.
  */
 #ifndef UNSTALL_CLI_EXPLAIN_STALL_H
@@ -16,10 +17,10 @@
 
 #include "explain_flow.h"
 
-/* How late an acknowledgement is that was delayed.  RFC 1122, 4.2.3.2, allows 500 ms. Linux takes
- * at least HZ / 25 ticks, which with HZ=100 is 30 ms at the earliest, and mostly 40 to 48; others 50,
- * 100 or 200. Above: half a second, and a tick of the slowest clock. */
-enum { MS = 1000000, LATE_LEAST_NS = 25 * MS, LATE_MOST_NS = 525 * MS };
+/* How late an acknowledgement is that was delayed.  Linux takes HZ / 25 ticks, the first one not whole: 30 to
+ * 40 ms with HZ=100, 36 to 48 with HZ=250; others 50, 100 or 200.  RFC 1122, 4.2.3.2, allows 500. Below: less
+ * a millisecond for the way. Above: a tick of the slowest clock more. */
+enum { MS = 1000000, LATE_LEAST_NS = 29 * MS, LATE_MOST_NS = 525 * MS };
 
 /* The next packet of a connection.  from: index of the sending end. */
 void stall_feed(struct flow *f, int from, const struct segment *s, uint64_t number, int64_t now);

@@ -305,9 +305,26 @@ def test_a_random_rhythm_is_no_stall(tmp_path):
 def test_delays_of_other_systems(tmp_path, late):
     def build(dialog, time, _):
         dialog.stall(time, late=late * MS)
-    found = judged(tmp_path, exchanges(build, 1))
-    assert found["stalls"] == 1
-    assert found["total_ms"] == pytest.approx(late + 0.05)
+    count = 3 if late < 36 else 1  # a busy machine, too, may be late by 30 ms now and then
+    found = judged(tmp_path, exchanges(build, count))
+    assert found["stalls"] == count
+    assert found["total_ms"] == pytest.approx(count * (late + 0.05))
+
+
+def test_one_late_acknowledgement_among_many_is_a_busy_machine(tmp_path):
+    """iperf3 -l 500 on a machine with more to do: 250 segments acknowledged at once, one after 34 ms."""
+    def build(dialog, time, i):
+        late = 34 * MS if i == 100 else 0.01 * MS
+        dialog.data(time, "c", 500)
+        dialog.ack(time + late, "s")
+        dialog.data(time + late + (0.01 * MS if i == 100 else 4 * MS), "c", 500)
+        dialog.ack(time + late + 5 * MS, "s")
+    found = judged(tmp_path, exchanges(build, 125))
+    assert (found["stalls"], found["writers"]) == (0, [])
+
+
+def test_one_of_30_ms_alone_is_a_busy_machine(tmp_path):
+    assert judged(tmp_path, exchanges(lambda dialog, time, _: dialog.stall(time, late=30 * MS), 2))["stalls"] == 0
 
 
 def test_a_busy_machine_is_late_now_and_then(tmp_path):
