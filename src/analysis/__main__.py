@@ -3,7 +3,10 @@
 
 import datetime
 import os
+import signal
 import sys
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to tidy up
 
 import machine
 import processes
@@ -70,14 +73,20 @@ class Experiment:
         processes.take_signals()
         try:
             self._drive()
-        except processes.Interrupted as signal:
+        except processes.Interrupted as stopped:
             self.results.ending = "interrupted"
-            self.code = 128 + signal.number
+            self.code = 128 + stopped.number
         except processes.Failed as failure:
             self.results.ending = "failed"
             self.code = FAILED
             if not self.results.failures:
                 self.results.failures.append({"round": None, "arm": None, "what": str(failure)})
+        except (BadFile, OSError) as error:
+            if not self.results.units:
+                raise
+            self.results.ending = "failed"
+            self.results.failures.append({"round": None, "arm": None, "what": str(error)})
+            self.code = OWN
         self.progress.clear()
         self.results.ended = now()
 
@@ -155,16 +164,14 @@ def main(words):
         experiment = Experiment(options)
         experiment.drive()
         return experiment.finish()
-    except (Refused, BadFile) as refused:
+    except (Refused, BadFile, OSError) as refused:
         say(refused)
         return OWN
     except processes.CannotRun as cannot:
         say(cannot)
         return cannot.code
-    except processes.Interrupted as signal:
-        return 128 + signal.number
-    except KeyboardInterrupt:
-        return 130
+    except processes.Interrupted as stopped:
+        return 128 + stopped.number
 
 
 if __name__ == "__main__":

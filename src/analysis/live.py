@@ -7,6 +7,7 @@ segments are read again and again.  A connection is judged once, when it has end
 and the guard decide: what is looked at so often must be valid at all times.
 """
 
+import contextlib
 import os
 import subprocess
 import time
@@ -132,9 +133,9 @@ class Live:
         finally:
             os.close(fd)
             self._look(found)
-            if not self.killed and os.path.exists(f"/proc/{pid}"):
-                steer(self.options, [path for path in found if os.path.exists(path)],
-                      "--arms", "none")
+            if not self.killed:
+                with contextlib.suppress(BadFile):  # it may have ended meanwhile
+                    steer(self.options, self._segments_now(pid), "--arms", "none")
 
     def _segments_now(self, pid):
         try:

@@ -11,6 +11,7 @@ import ctypes
 import os
 import select
 import signal
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ OWN_VARIABLES = ("UNSTALL_MODE", "UNSTALL_STATS", "UNSTALL_ARMS", "UNSTALL_ASSIG
 TICK = os.sysconf("SC_CLK_TCK")
 STDERR_KEPT = 4096
 GRACE_S = 10.0  # between SIGTERM and SIGKILL
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -44,26 +46,25 @@ class CannotRun(Exception):
         self.code = code
 
 
-_asked = None
-
-
 def _ask(number, _frame):
-    """The first signal stops what runs; while we clean up, others only wait."""
-    global _asked
-    if _asked is None:
-        _asked = number
-        raise Interrupted(number)
+    """The first signal stops what runs; while we clean up and report, others say nothing new."""
+    for other in STOPPING:
+        signal.signal(other, signal.SIG_IGN)
+    raise Interrupted(number)
 
 
 def take_signals():
     """From now on SIGINT, SIGTERM and SIGHUP raise Interrupted, once; orphans come to us."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGTERM:
             signal.signal(number, _ask)
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _in_child():
+    for number in STOPPING:
+        if signal.getsignal(number) == _ask:
+            signal.signal(number, signal.SIG_DFL)
     os.setpgid(0, 0)
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -118,15 +119,31 @@ class Program:
 
     def __enter__(self):
         self.before = set(children())  # another program's, which are not ours to end
+        # A signal between the fork and the return would leave a program that nobody ends.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        try:
+            self._start(mask)
+        finally:
+            try:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            except Interrupted:
+                if self.pid:
+                    self.__exit__()
+                raise
+        return self
+
+    def _start(self, mask):
+        def in_child():
+            _in_child()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.began = time.monotonic()
         with contextlib.ExitStack() as files:
             null = files.enter_context(open(os.devnull, "r+b"))
             out = None if self.show else self._output or null
-            import subprocess
             try:
                 child = subprocess.Popen(
                     self.argv, env=self.env, stdin=null, stdout=out,
-                    stderr=None if self.show else self._errors, preexec_fn=_in_child)
+                    stderr=None if self.show else self._errors, preexec_fn=in_child)
             except FileNotFoundError as error:
                 raise CannotRun(f"{self.argv[0]}: no such program; give its path, or look at $PATH",
                                 127) from error
@@ -135,7 +152,6 @@ class Program:
         child.returncode = 0  # its status is ours to take, by wait4
         self.pid = child.pid
         self.fd = os.pidfd_open(self.pid)
-        return self
 
     def __exit__(self, *_):
         try:

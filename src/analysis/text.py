@@ -182,7 +182,8 @@ def report(results, analysis, verdict):
     lines.append("")
     for failure in results.failures[:3]:
         first, *rest = str(failure["what"]).splitlines()
-        lines.append(fit(f"Failed in round {failure['round']}, {failure['arm']}: {first}"))
+        where = f" in round {failure['round']}, {failure['arm']}" if failure["arm"] else ""
+        lines.append(fit(f"Failed{where}: {first}"))
         lines += [cut(line) for line in rest]
     if len(results.failures) > 3:
         lines.append(f"and {len(results.failures) - 3} failures more")

@@ -37,13 +37,17 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
     assert "Traceback" not in err
 
 
-def test_a_second_signal_does_not_break_the_report():
+def test_a_second_signal_does_not_break_the_report(tmp_path):
+    path = tmp_path / "r.json"
     with answering() as port:
-        child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1000", "--", *client(port, 2, "one")],
+        child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1000", "--json", path, "--",
+                                  *client(port, 2, "one")],
                                  env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(2)
-        for _ in range(3):
-            child.send_signal(signal.SIGINT)
+        end = time.monotonic() + 40
+        while rounds_in(path) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+            child.send_signal(number)
             time.sleep(0.02)
         out, err = child.communicate(timeout=30)
     assert child.returncode == 130, err
