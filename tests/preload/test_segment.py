@@ -514,6 +514,33 @@ def test_a_file_system_that_fills_up_later(tmp_path):
     assert segment["records"] == [] and segment["lost_connections"] == 200
 
 
+# A filter by which madvise(MADV_POPULATE_WRITE) is EINVAL, as it is before Linux 5.14; then the program.
+OLD_KERNEL = """
+import ctypes, os, sys
+class Insn(ctypes.Structure):
+    _fields_ = [("c", ctypes.c_uint16), ("t", ctypes.c_uint8), ("f", ctypes.c_uint8), ("k", ctypes.c_uint32)]
+class Prog(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_uint16), ("p", ctypes.POINTER(Insn))]
+code = (Insn * 6)(Insn(0x20, 0, 0, 0), Insn(0x15, 0, 3, int(sys.argv[1])), Insn(0x20, 0, 0, 32),
+                  Insn(0x15, 0, 1, 23), Insn(6, 0, 0, 0x50016), Insn(6, 0, 0, 0x7fff0000))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(Prog(6, code)), 0, 0) == 0
+os.environ["LD_PRELOAD"] = os.environ.pop("LIB")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_a_kernel_that_cannot_reserve_in_pieces(directory):
+    madvise = {"x86_64": 28, "aarch64": 233}[os.uname().machine]
+    with AnsweringPeer() as peer:
+        run(["/usr/bin/python3", "-c", OLD_KERNEL, madvise, program("segment_exchanges"), *peer.target, 2, 3, 20],
+            preload_env("auto", UNSTALL_STATS=directory, LIB=preload_env()["LD_PRELOAD"], LD_PRELOAD=""))
+    path, = directory.iterdir()
+    row = Segment(path).row(role=DESTINATION)
+    assert (row["connections"], row["exchanges"]) == (6, 120)
+    assert Segment(path)["lost_rows"] == Segment(path)["lost_connections"] == 0
+
+
 def test_a_deleted_file_and_a_deleted_directory(directory):
     with AnsweringPeer() as peer:
         child = subprocess.Popen([program("segment_exchanges"), *peer.target, "1", "60", "2"],
