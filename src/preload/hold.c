@@ -5,8 +5,8 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <time.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
@@ -213,12 +213,6 @@ static void watch_thread_end(void) {
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 void hold_thread_ends(void) {
     hold_end_turn(PUSH_PROCESS);
     /* Once the main thread has ended, the process lives as long as its other
@@ -240,7 +234,7 @@ void hold_join_turn(struct conn *c) {
         c->turn_owner = &self;
         self.turn = c;
         c->counts.turns++;
-        policy_turn_begins(p, c->wait_began && now_ns() - c->wait_began < AT_ONCE_NS);
+        policy_turn_begins(p, c->wait_began && clock_now() - c->wait_began < AT_ONCE_NS);
         c->wait_began = 0;
     }
     if (p->position < UINT16_MAX)
@@ -273,7 +267,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
     policy_turn_ends(p);
     kin_teach(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
-        c->wait_began = now_ns();
+        c->wait_began = clock_now();
 }
 
 void hold_end_turn_slow(enum push_cause cause) {

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "capture.h"
+#include "clock.h"
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
@@ -294,13 +295,16 @@ void process_filters(void) {
         return;
     process_wants_one_thread();
     mode_before_filter = config()->mode;
+    STORE(&clock_stopped, clock_now());
     filtering = true;
     config_switch(MODE_OFF, true);
 }
 
 void process_filtered(bool installed) {
-    if (filtering && !installed && ours())
+    if (filtering && !installed && ours()) {
+        STORE(&clock_stopped, 0);
         config_switch(mode_before_filter, false);
+    }
     filtering = false;
 }
 

@@ -264,8 +264,8 @@ void tally_catch_up(void) {
 
 void tally_write_begins(struct conn *c) {
     struct evidence *e = c->evidence;
-    if (c->policy.message_bytes)
-        return; /* in the middle of one */
+    if (c->policy.message_bytes || config()->quiet)
+        return; /* in the middle of one; or nothing may be asked */
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
     e->message_began = clock_now();
@@ -304,6 +304,8 @@ void tally_unsent(struct conn *c, const struct policy_action *action) {
 
 void tally_input(struct conn *c) {
     struct evidence *e = c->evidence;
+    if (UNLIKELY(config()->quiet))
+        return;
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
     if (e->message_began == 0 && e->input_at) { /* more of the same input */

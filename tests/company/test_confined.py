@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from clients import EXCHANGES, STALL_MS, binary, checking_peer
-from harness import CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run
+from harness import CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run, segment_directory
 
 ALL = ("bare", *MODES)
 
@@ -58,6 +58,14 @@ def test_strict_mode_leaves_no_thread_behind(mode):
     with checking_peer(7) as peer:
         done = run([binary("strict"), *peer.target], mode_env(mode), timeout=20)
     assert done.stdout == ("bare\n" if mode == "bare" else "loade")
+
+
+@pytest.mark.parametrize("mode", ["off", "observe", "auto", "coalesce"])
+def test_strict_mode_may_not_even_read_the_clock(mode):
+    """Statistics read it by the vDSO: rdtsc is SIGSEGV there."""
+    with checking_peer(7) as peer, segment_directory() as folder:
+        done = run([binary("strict"), *peer.target], mode_env(mode, UNSTALL_STATS=folder), timeout=20)
+    assert done.stdout == "loade"
 
 
 # ---- namespaces ------------------------------------------------------------

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include "clock.h"
+
+uint64_t clock_stopped;
