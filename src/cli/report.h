@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "segments.h"
+#include "verdict.h"
 
 extern const char *const counter_names[SEGMENT_COUNTERS];
 
@@ -24,6 +25,9 @@ struct report {
 
 /* How long the process has run, as far as is known. */
 uint64_t ran_ns(const struct reader_segment *r);
+
+/* When the programs connected and wrote first. */
+struct verdict_start start_of(const struct segments *s);
 
 void report_json(FILE *out, const struct report *report);
 void report_text(FILE *out, const struct report *report);

@@ -143,6 +143,7 @@ static void process(struct json *j, const struct reader_segment *r) {
     json_string(j, "started", date_text(h->started_ns, date));
     json_unsigned(j, "started_ns", h->started_ns);
     json_unsigned(j, "started_monotonic_ns", h->started_monotonic_ns);
+    json_unsigned(j, "loaded_monotonic_ns", h->loaded_monotonic_ns);
     json_unsigned(j, "taken_monotonic_ns", r->taken_ns);
     if (r->life == LIFE_KILLED) /* when, nobody knows */
         json_null(j, "ran_ns");
@@ -175,7 +176,8 @@ static void json_segment(struct json *j, const struct reader_segment *r) {
 static void json_verdict(struct json *j, const struct report *r) {
     static struct verdict v;
     char who[WHO_ROOM], text[ENDPOINT_ROOM];
-    verdict_find(&v, who_text(r->segments, who), r->rows, r->row_count, false);
+    struct verdict_start start = start_of(r->segments);
+    verdict_find(&v, who_text(r->segments, who), r->rows, r->row_count, &start, false);
     json_object(j, "verdict");
     json_string(j, "kind", verdict_name(v.kind));
     json_string(j, "sentence", v.sentence.text);

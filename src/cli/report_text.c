@@ -291,7 +291,8 @@ void report_text(FILE *out, const struct report *r) {
     bool ascii = !speaks_utf8();
     unsigned width = width_of(out);
     print_processes(out, r->segments, ascii);
-    verdict_find(&v, who_text(r->segments, who), r->rows, r->row_count, ascii);
+    struct verdict_start start = start_of(r->segments);
+    verdict_find(&v, who_text(r->segments, who), r->rows, r->row_count, &start, ascii);
     print_verdict(out, &v, width);
     if (v.kind != VERDICT_NOTHING) {
         print_table(out, r, ascii);

@@ -7,7 +7,8 @@
 
 /* From when on a time of the application's own, or of the answer, is worth a word: what
  * people call slow begins where a stall would be. */
-enum { SLOW_NS = 40000000 };
+enum { SLOW_NS = 40000000, START_LEAST_NS = 10000000 };
+#define START_MOST_NS UINT64_C(10000000000)
 
 struct texts {
     char a[NAME_ROOM], b[NAME_ROOM], c[NAME_ROOM], d[NAME_ROOM], endpoint[ENDPOINT_ROOM];
@@ -255,6 +256,23 @@ static bool application(struct prose *p, const struct reader_row *rows, size_t c
     return first || answer;
 }
 
+/* What passed before the first write, but of no program that idled until its user wanted
+ * something. */
+static bool slow_start(struct prose *p, const struct verdict_start *start, bool ascii) {
+    struct texts t;
+    uint64_t written = mean(start->written_ns, start->processes);
+    if (written < START_LEAST_NS || written > START_MOST_NS)
+        return false;
+    prose_add(p, "Not the network: %s in the application before its first write, %s of it before ",
+              time_text(written, ascii, t.a),
+              time_text(mean(start->connected_ns, start->processes), ascii, t.b));
+    prose_add(p, "it connected");
+    if (start->processes > 1)
+        prose_add(p, " (the mean of %s processes)", count_text(start->processes, t.c));
+    prose_add(p, ".");
+    return true;
+}
+
 /* A slow answer that no stall explains. */
 static bool slow_answer(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
@@ -298,7 +316,7 @@ static struct prose *say(struct verdict *v, enum verdict_kind kind, const struct
 }
 
 void verdict_find(struct verdict *v, const char *name, const struct reader_row *rows, size_t count,
-                  bool ascii) {
+                  const struct verdict_start *start, bool ascii) {
     memset(v, 0, sizeof(*v));
     const struct reader_row *use = heaviest(rows, count, use_weight), *row;
     if (!use) {
@@ -321,6 +339,9 @@ void verdict_find(struct verdict *v, const char *name, const struct reader_row *
     saved(v, rows, count, ascii);
     struct prose own = {.used = 0};
     bool is_own = application(&own, rows, count, ascii);
+    bool is_start = !is_own && slow_start(&own, start, ascii);
+    is_own |= is_start && start->written_ns >= start->waited_ns &&
+              start->written_ns / start->processes >= SLOW_NS;
     if (!v->row && !looked(rows, count)) {
         prose_add(say(v, VERDICT_NOT_LOOKED, use),
                   "Not looked for: in mode off stalls are not proved; see unstall observe.");
@@ -334,6 +355,6 @@ void verdict_find(struct verdict *v, const char *name, const struct reader_row *
         if (slow_answer(&slow, use, ascii))
             *next_note(v) = slow;
     }
-    if (is_own)
+    if (is_own || is_start)
         *next_note(v) = own;
 }

@@ -33,9 +33,16 @@ struct verdict {
     const struct reader_row *row; /* the one that it is about, or NULL */
 };
 
+/* Added up over the programs in which it is a fair share of the time: from the load until
+ * they connected first, and until they wrote; and what they waited for answers. */
+struct verdict_start {
+    uint64_t connected_ns, written_ns, waited_ns;
+    size_t processes;
+};
+
 /* `name` is who is judged: "python3 (pid 4711)". */
 void verdict_find(struct verdict *v, const char *name, const struct reader_row *rows, size_t count,
-                  bool ascii);
+                  const struct verdict_start *start, bool ascii);
 
 /* The kind as JSON has it. */
 const char *verdict_name(enum verdict_kind kind);

@@ -148,6 +148,7 @@ bool gate_slow(void) {
 
 __attribute__((constructor)) static void constructor(void) {
     hold_main_thread_is(); /* the dynamic linker's, before any other */
+    segment_program_begins();
     if (*LOAD(&gate) != GATE_OPEN)
         gate_slow();
 }

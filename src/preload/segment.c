@@ -40,6 +40,8 @@ static bool closed;    /* the process ends: none is handed out any more */
 
 /* ---- making it ------------------------------------------------------- */
 
+static uint64_t loaded_ns;
+
 static uint64_t real_time_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -54,6 +56,7 @@ static void fill_header(struct segment *s, uint64_t started_ns) {
     h->bytes = SEGMENT_BYTES;
     h->started_ns = started_ns;
     h->started_monotonic_ns = clock_now();
+    h->loaded_monotonic_ns = loaded_ns;
     h->pid = (uint32_t)raw0(SYS_getpid);
     h->parent = (uint32_t)raw0(SYS_getppid);
     h->mode = now->killed ? MODE_OFF : now->mode;
@@ -190,7 +193,12 @@ bool segment_in_family(void) {
     return in_family;
 }
 
+void segment_program_begins(void) {
+    loaded_ns = clock_now();
+}
+
 void segment_forked(void) {
+    segment_program_begins();
     struct segment *parents = segment_mapped;
     segment_mapped = NULL;
     if (segment_state != LIFE_REFUSED)

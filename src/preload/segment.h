@@ -75,6 +75,8 @@ static inline void segment_add(const struct evidence *e, enum segment_counter wh
 bool segment_in_family(void);
 /* In the child of a fork. */
 void segment_forked(void);
+/* The program, or the forked child, begins now. */
+void segment_program_begins(void);
 /* The process ends, or its image is replaced; and it was not. */
 void segment_ends(bool gives_back);
 void segment_goes_on(void);

@@ -282,8 +282,9 @@ struct segment_header {
     uint64_t lost_connections; /* had no record: the ring was full of living ones */
     uint64_t lost_rows;        /* endpoints that went to `other` */
     uint64_t lost_patterns;
-    char program[SEGMENT_PATH]; /* path of the executable as the kernel names it */
-    char library[32];           /* version of the library */
+    char program[SEGMENT_PATH];   /* path of the executable as the kernel names it */
+    char library[32];             /* version of the library */
+    uint64_t loaded_monotonic_ns; /* the library came into the program, or the fork; 0: not known */
 } __attribute__((aligned(64)));
 
 struct segment {

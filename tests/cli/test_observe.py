@@ -56,6 +56,28 @@ def test_the_report_can_go_to_a_file(authors, runtime, tmp_path):
     assert row["exchanges"] == 10 and row["stalls_proved"] in (8, 9)
 
 
+# QTBUG-119614 in short: slow before it connects.
+SLOW_START = """
+import socket, sys, time
+time.sleep(0.2)
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as sock:
+    for _ in range(5):
+        sock.sendall(b"x" * 300)
+        sock.recv(1000)
+"""
+
+
+def test_time_before_the_first_write_is_told(runtime):
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "--", "/usr/bin/python3", "-c", SLOW_START, peer.port,
+                       env=bare_env(XDG_RUNTIME_DIR=runtime))
+    text = " ".join(done.stderr.split())
+    found = re.search(r"Not the network: (\d+)(?:\.\d)? ms in the application before its first write, "
+                      r"(\d+)(?:\.\d)? ms of it before it connected\.", text)
+    assert found and 200 <= int(found.group(2)) <= int(found.group(1)), text
+    assert "No stall: 5 exchanges" in text
+
+
 @pytest.mark.parametrize("code", [0, 3, 125])
 def test_the_exit_code_is_the_programs(runtime, code):
     done = unstall("observe", "sh", "-c", f"exit {code}", env=bare_env(XDG_RUNTIME_DIR=runtime))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall report, for people: one sentence that is right, in 80 columns, in any locale."""
 
+import fnmatch
 import json
 import os
 import pty
@@ -83,6 +84,14 @@ count 2 bursts_of_2 50
 count 2 stalls_proved 50
 count 2 stall_ns 2200000000
 """
+STARTING = """
+header loaded 1000000000
+row 1 2 255 1 4 127.0.0.1 443
+exchange 1 300000 12
+count 1 connections 1
+connection 1 1 255 1 1730000000 0 127.0.0.1 443 127.0.0.1 40000 12 300000
+"""
+START_NOTE = "Not the network: {} in the application before its first write, {} of it before it connected."
 WELL = """
 row 1 2 255 1 4 127.0.0.1 5432
 exchange 1 150000 1000
@@ -160,6 +169,25 @@ def test_programs_are_told_the_same(tmp_path, table, kind):
     assert verdict["kind"] == kind
     assert verdict["sentence"] in " ".join(told(path).split())
     assert (verdict["endpoint"] is None) == (kind == "nothing")
+
+
+@pytest.mark.parametrize("loaded_ms, answer_ms, kind, sentence", [
+    (1000, 0.3, "application", START_NOTE.format("7?? ms", "730 ms")),  # QTBUG-119614: TLS starts slowly
+    (1715, 0.3, "no-stall", START_NOTE.format("1?.? ms", "15.0 ms")),  # worth a note
+    (1725, 0.3, "no-stall", None),
+    (1000, 100, "no-stall", START_NOTE.format("7?? ms", "730 ms")),  # more of it was the peer's
+    (1000, 1000, "no-stall", None),
+    (0, 0.3, "no-stall", None),  # an older library
+])
+def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
+    table = STARTING.replace("loaded 1000", f"loaded {loaded_ms}").replace(" 300000", f" {answer_ms * 1e6:.0f}")
+    told_json = json.loads(unstall("report", "--json", make_segment(tmp_path / "x.unstall", table), check=True).stdout)
+    verdict = told_json["verdict"]
+    assert verdict["kind"] == kind
+    said = [text for text in (verdict["sentence"], *verdict["notes"]) if text.startswith("Not the network")]
+    assert len(said) == (1 if sentence else 0)
+    assert not sentence or fnmatch.fnmatchcase(said[0], sentence)
+    assert (verdict["sentence"] in said) == (kind == "application")
 
 
 @pytest.mark.parametrize("table", [PEER, CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF, ONE_WAY, ""],

@@ -93,7 +93,9 @@ def run_wells(names):
         verdicts = well.verdicts()
         wrong, facts = well.facts()
         told = well.observed()
-        wrong += wrong_of_well(told, well.stalls)
+        wrong += wrong_of_well(told, well.stalls, well.says)
+        if well.says:
+            facts = f"{facts}; {told.told()}"
         results[name] = {**verdicts, "verdict": told.short(), "facts": facts}
         print(f"{name:18}  " + "  ".join(f"{mode}: {verdict}" for mode, verdict in verdicts.items()) +
               f"  verdict: {told.short()}  {facts}", flush=True)

@@ -161,6 +161,12 @@ def test_a_report_on_a_program_that_is_well_is_judged(found, known, judgement):
     assert not wrong if judgement == "right" else judgement in wrong[0]
 
 
+def test_a_report_that_does_not_say_where_the_time_went_is_seen():
+    found = report("no-stall", sentence="No stall. Not the network: 30 ms", proved=0)
+    assert not wrong_of_well(found, says="Not the network")
+    assert "does not say" in wrong_of_well(found, says="before its first write")[0]
+
+
 QUERY = "getsockopt(0<TCP>, SOL_SOCKET, SO_PROTOCOL, [6], [4]) = 0"
 BARE_TRACE = ["socket(AF_INET) = 3", "write(3<TCP>, 9) = 9", "read(3<TCP>, 9) = 9"]
 

@@ -32,7 +32,7 @@ def test_no_stall_is_claimed_of_a_program_that_is_well(name):
     well = load_well(name)
     if well.missing():
         skip(f"{name} needs {', '.join(well.missing())} (see tests/victims/packages.txt)")
-    assert not wrong_of_well(well.observed(), well.stalls)
+    assert not wrong_of_well(well.observed(), well.stalls, well.says)
 
 
 @pytest.mark.parametrize("name", wells())

@@ -48,6 +48,8 @@ static bool header(struct segment *s, const char *key, uint64_t n) {
         h->started_ns = n;
     else if (strcmp(key, "began") == 0)
         h->started_monotonic_ns = n;
+    else if (strcmp(key, "loaded") == 0)
+        h->loaded_monotonic_ns = n;
     else if (strcmp(key, "ended") == 0)
         h->ended_monotonic_ns = n;
     else if (strcmp(key, "stacks_off") == 0)

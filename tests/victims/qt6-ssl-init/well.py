@@ -2,13 +2,12 @@
 """QNetworkAccessManager of Qt 6 against nginx over TLS: slow at first, and not because of TCP."""
 
 import json
-import statistics
 
 from harness import COMMAND, run, unstall
 from runner import BARE, Nginx, TREATMENTS, Well
 from runner.qnam import post, program, servers
 
-POSTS, RUNS = 5, 7
+POSTS, RUNS = 5, 12
 # What starting the library may cost a program's first request, beside the noise of a machine with two cores.
 SLACK_MS = 5
 
@@ -26,7 +25,7 @@ def connection(traces):
 
 
 def first_request(scratch, mode="auto"):
-    """Medians of the time to the first answer, bare and treated in turns; and the treated runs' reports."""
+    """The best times to the first answer, bare and treated in turns; and the treated runs' reports."""
     times = {"bare": [], mode: []}
     binary, reports = program(6), []
     with Nginx(servers(scratch, tls=True), scratch) as nginx:
@@ -38,7 +37,8 @@ def first_request(scratch, mode="auto"):
                 times[treatment.name].append(got[0])
                 if treatment.reports:
                     reports.append(json.loads(report.read_text("utf-8")))
-    return {name: statistics.median(found) for name, found in times.items()}, reports
+    # a neighbour on the machine slows, and nothing speeds up
+    return {name: min(found) for name, found in times.items()}, reports
 
 
 def explained(scratch):
@@ -55,16 +55,16 @@ def explained(scratch):
 
 def also(scratch):
     """What else must be so: nothing slower, no stall claimed, no push, no hold.  Returns complaints and facts."""
-    medians, reports = first_request(scratch)
+    best, reports = first_request(scratch)
     wrong = []
-    if medians["auto"] > medians["bare"] + SLACK_MS:
-        wrong.append(f"the first answer after {medians['auto']:.1f} ms, bare {medians['bare']:.1f} ms")
+    if best["auto"] > best["bare"] + SLACK_MS:
+        wrong.append(f"the first answer after {best['auto']:.1f} ms, bare {best['bare']:.1f} ms")
     wrong += [f"{report[key]} {key}" for report in reports for key in ("held_writes", "gathered_writes", "late_pushes")
               if report[key]]
     wrong += [f"{sum(report['pushes'].values())} pushes" for report in reports if any(report["pushes"].values())]
     if COMMAND.exists():
         wrong += explained(scratch)
-    return wrong, f"first answer {medians['bare']:.1f} ms bare, {medians['auto']:.1f} ms in auto"
+    return wrong, f"first answer {best['bare']:.1f} ms bare, {best['auto']:.1f} ms in auto"
 
 
 WELL = Well(
@@ -72,6 +72,7 @@ WELL = Well(
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qt6-base-dev",),
     drive=drive,
+    says="in the application before its first write",
     judged=connection,
     also=also,
     heavy=True,

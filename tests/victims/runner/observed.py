@@ -33,6 +33,10 @@ class Observed:
         """The proved ones at the endpoint that the verdict is about."""
         return self.row["stalls_proved"] + self.row["stalls_bound"]
 
+    def told(self):
+        """All that it says for people."""
+        return " ".join((self.sentence, *self.notes))
+
     def short(self):
         """For a table."""
         if self.kind == "stalls":
@@ -66,12 +70,17 @@ def _unlike(found, expected):
     return [] if expected in found.sentence else [f"the report does not say \"{expected}\", but: {found.sentence}"]
 
 
-def wrong_of_well(found, known=0):
-    """What is wrong with the report on a program that is well, but for `known` real stalls."""
+def wrong_of_well(found, known=0, says=""):
+    """What is wrong with the report on a program that is well, but for `known` real stalls.
+
+    `says` must be in it.
+    """
     claimed = {claim: n for claim, n in found.claims.items() if n}
     if known and set(claimed) == {"stalls_proved"} and claimed["stalls_proved"] <= known:
         return []
     wrong = [f"{claimed} claimed: {found.sentence}"] if claimed else []
+    if says not in found.told():
+        wrong.append(f"the report does not say \"{says}\", but: {found.told()}")
     if not claimed and found.kind not in ("no-stall", "application"):
         wrong.append(f"the verdict is {found.kind}: {found.sentence}")
     return wrong

@@ -43,6 +43,7 @@ class Well:
     drive   drive(prefix, env, scratch); `prefix` is strace, which writes the trace
     judged  of the traces of its processes, those lines that may not change
     owner   the user that it becomes where the tests run as root
+    says    what the report must say of it, beside that it does not stall
     stalls  real ones that it has outside of what is judged, at most
     also    also(scratch) -> (complaints, a line of facts): what else must be so
     """
@@ -53,6 +54,7 @@ class Well:
     judged: Callable = staticmethod(lambda traces: traces)
     owner: str = None
     stalls: int = 0
+    says: str = ""
     also: Callable = None
     heavy: bool = False
     name: str = ""
