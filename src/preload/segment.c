@@ -220,7 +220,8 @@ static struct segment *of_this_process(void) {
 }
 
 /* Pages that nothing was written to go back to the system, so that what stays of
- * a process that has ended is small: MADV_REMOVE makes a hole, read as zeros. */
+ * a process that has ended is small: MADV_REMOVE makes a hole, read as zeros.  Only
+ * what nobody looks at once `closed` is set: other threads may still run. */
 static void give_back(void *from, void *to) {
     uintptr_t first = ((uintptr_t)from + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
     uintptr_t last = (uintptr_t)to & ~(uintptr_t)(PAGE - 1);
@@ -240,13 +241,6 @@ void segment_ends(bool gives_back) {
     spin_unlock(&lock);
     give_back(&s->shard[rows_used], &s->shard[SEGMENT_ROWS]);
     give_back(&s->connection[records_used], &s->connection[SEGMENT_CONNECTIONS]);
-    uint32_t modules = SEGMENT_MODULES, patterns = SEGMENT_PATTERNS;
-    while (modules && LOAD_ACQUIRE(&s->module[modules - 1].state) == SEGMENT_FREE)
-        modules--;
-    give_back(&s->module[modules], &s->module[SEGMENT_MODULES]);
-    while (patterns && LOAD_ACQUIRE(&s->pattern[patterns - 1].state) == SEGMENT_FREE)
-        patterns--;
-    give_back(&s->pattern[patterns], &s->pattern[SEGMENT_PATTERNS]);
 }
 
 void segment_goes_on(void) {
