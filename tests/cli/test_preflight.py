@@ -10,7 +10,7 @@ import pytest
 import specimens
 from specimens import script
 
-from harness import COMMAND, LIB, bare_env, run, unstall
+from harness import COMMAND, LIB, bare_env, run, skip, unstall
 
 STATIC = "it is statically linked, so that nothing can be preloaded; link it dynamically, or cure the peer"
 GO = ("it is written in Go, whose network calls do not pass by libc; Go sets TCP_NODELAY by default: "
@@ -111,6 +111,17 @@ def test_setuid_is_no_obstacle_where_the_kernel_ignores_it(tmp_path):
     done = run(["setpriv", "--no-new-privs", COMMAND, "run", "/bin/sh", "-c", 'echo "$LD_PRELOAD"'], bare_env())
     assert str(LIB) in done.stdout
     done = run(["setpriv", "--no-new-privs", COMMAND, "run", binary], bare_env())
+    assert (done.stdout, done.stderr) == ("hello\n", "")
+
+
+def test_setuid_is_no_obstacle_on_a_mount_that_ignores_it(tmp_path):
+    binary = specimens.setuid(tmp_path)
+    place = tmp_path / "place"
+    place.mkdir()
+    words = f"mount -t tmpfs -o nosuid none {place} && cp -p {binary} {place} && exec {COMMAND} run {place}/setuid"
+    if run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", place], bare_env(), check=False).returncode != 0:
+        skip("no file system can be mounted here")
+    done = run(["unshare", "--mount", "sh", "-c", words], bare_env())
     assert (done.stdout, done.stderr) == ("hello\n", "")
 
 
