@@ -10,18 +10,24 @@ from pathlib import Path
 import pytest
 
 from harness import (AnsweringPeer, SOURCE_ROOT, compile_c, preload_env, program, run, run_client, run_strace,
-                     segment_directory)
+                     segment_directory, segment_flag)
 
 COUNT = 12
 MOST = 16384
 SECRET = "no-business-of-anybody"
 
 
+def all_stacks_in(directory):
+    """What dump_stacks.c says of each segment there."""
+    tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c", segment_flag())
+    return [json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
+            for path in Path(directory).iterdir()]
+
+
 def stacks_in(directory):
-    """What dump_stacks.c says of the one segment there."""
-    (path,) = Path(directory).iterdir()
-    tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c")
-    return json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
+    """... of the one segment there."""
+    (found,) = all_stacks_in(directory)
+    return found
 
 
 def two_places(mode, *more, count=COUNT, **variables):
@@ -176,9 +182,7 @@ def test_a_child_keeps_its_own():
     """Patterns begun before a fork belong to the parent's segment; the child's begin anew."""
     with segment_directory() as directory, AnsweringPeer() as peer:
         run_client(program("child_exchanges"), "observe", *peer.target, COUNT, UNSTALL_STATS=directory)
-        tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c")
-        found = [json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
-                 for path in Path(directory).iterdir()]
+        found = all_stacks_in(directory)
     assert len(found) >= 1
     assert all(len(one["patterns"]) <= 1 for one in found)
     assert sum(len(one["patterns"]) for one in found) >= 1
