@@ -2,18 +2,22 @@
 """Programs that stall, and programs that do not, for test_explain_real.py.
 
     explain_peers.py serve BEHAVIOUR            prints its port
-    explain_peers.py BEHAVIOUR PORT EXCHANGES   prints, as JSON, what each exchange took, in ms
+    explain_peers.py BEHAVIOUR PORT EXCHANGES   prints, as JSON, for each exchange what it took, in ms,
+                                                and how many bytes its last write found held back
 
 Requests are 300 bytes, answers 200.
 """
 
+import fcntl
 import json
 import socket
+import struct
 import sys
 import threading
 import time
 
 REQUEST, ANSWER = 300, 200
+SIOCOUTQNSD = 0x894b  # <linux/sockios.h>: bytes that were written and have not left
 
 
 def receive(sock, size):
@@ -96,8 +100,9 @@ def exchanges(sock, behaviour, count):
     for i in range(count):
         begin = time.perf_counter()
         CLIENTS[behaviour](sock, i)
+        held = struct.unpack("i", fcntl.ioctl(sock, SIOCOUTQNSD, b"1234"))[0]
         receive(sock, ANSWER)
-        yield (time.perf_counter() - begin) * 1000
+        yield (time.perf_counter() - begin) * 1000, held
 
 
 def bulk(sock, count):
