@@ -272,9 +272,9 @@ def test_the_stall_is_in_the_off_arm_alone(directory):
         assert row["mode"] == (0, 5, 2)[row["arm"]] and row["role"] == DESTINATION
         stalled = sum(n for lowest, n in row["exchange"] if lowest > STALL_MS * 1_000_000)
         if row["arm"] == 0:
-            assert stalled >= row["exchanges"] // 2
+            assert stalled >= row["exchanges"] // 2, row
         else:
-            assert stalled <= row["connections"], row  # a new connection's first answer may wait
+            assert stalled < row["exchanges"] // 4, row  # a busy machine's few
     for record in segment["records"]:
         assert record["exchanges"] == 8
 
