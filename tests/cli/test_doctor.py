@@ -11,6 +11,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -243,8 +244,10 @@ def test_a_process_of_rights_gained(tmp_path):
     os.chown(binary, specimens.NOBODY, 0)
     binary.chmod(0o4755)
     with waiting("/bin/sh", "-c", f"echo there; exec {binary}", env=bare_env(LD_PRELOAD=LIB)) as (pid, _):
+        due = time.monotonic() + 20
         while os.readlink(f"/proc/{pid}/exe") != str(binary):
-            pass
+            assert time.monotonic() < due
+            time.sleep(0.01)
         said = told(pid, code=1)
         assert said["process"]["secure"] is True
         assert "AT_SECURE" in said["remarks"][0]

@@ -16,7 +16,7 @@ import pytest
 from specimens import script
 from talkers import stats_folder
 
-from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
+from harness import (COMMAND, LIB, SOURCE_ROOT, WARM, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
                      request_all, run, run_strace, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
@@ -220,6 +220,8 @@ VARIABLES = {
     ("--report", "x.json"): ("UNSTALL_REPORT", "{here}/x.json"),
     ("--log", "log"): ("UNSTALL_LOG", "{here}/log"),
     ("--verbose", "1"): ("UNSTALL_VERBOSE", "1"),
+    ("--quickack", "auto"): ("UNSTALL_QUICKACK", "auto"),
+    ("--no-stacks",): ("UNSTALL_STACKS", "0"),
 }
 
 
@@ -231,6 +233,13 @@ def test_an_option_becomes_a_variable(option, tmp_path):
         # without the mode's effect on python itself: only the environment is looked at
         done = unstall("run", *form, "/usr/bin/env", cwd=tmp_path, check=True)
         assert f"{name}={value.format(here=tmp_path)}" in done.stdout.splitlines()
+
+
+def test_each_variable_of_the_library_has_its_option():
+    """But those of experiments, which `ab` and `set` begin."""
+    known = set(re.findall(r'VARIABLE\("(UNSTALL_\w+)"', (SOURCE_ROOT / "src/preload/config.c").read_text()))
+    assert known - {"UNSTALL_ARMS", "UNSTALL_ASSIGN", "UNSTALL_SEED"} == \
+        {name for name, _ in VARIABLES.values()} | {"UNSTALL_STATS"}
 
 
 def test_nothing_else_is_added_to_the_environment():
@@ -254,6 +263,7 @@ BAD = {
     ("--programs", "/bin/sh"): "--programs /bin/sh: expected names of programs without a path, as in python3,!java",
     ("--report", ""): "--report : expected stderr or the name of a file, as in /tmp/unstall.%p.json",
     ("--verbose", "3"): "--verbose 3: expected 0, 1 or 2",
+    ("--quickack", "no"): "--quickack no: expected off, auto or always",
     ("--mode",): "--mode: wants a value; try --help",
     ("--mode", "--"): "--mode: wants a value; try --help",
     ("--override=1",): "--override=1: takes no value; try --help",
