@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import AnsweringPeer, bare_env, compile_c, preload_env, unstall
+from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, preload_env, unstall
 from segments import PROGRAMS, STALLING, make_segment, stats_folder
 
 SOURCE = PROGRAMS / "two_authors.c"
@@ -79,6 +79,20 @@ def test_a_program_that_was_rebuilt_since_is_not_believed(folder, tmp_path):
     assert "send_header" not in text
     os.unlink(binary)
     assert re.search(r"code at talker\+0x[0-9a-f]+ \(the file is not there any more\)", told(folder))
+
+
+def test_after_an_upgrade_of_the_library_no_frames_are_made_up(folder, tmp_path):
+    """Its frames were unwound by chance: authors at addresses like 0xc7."""
+    library = tmp_path / "libunstall.so"
+    shutil.copy(LIB, library)
+    with AnsweringPeer() as peer:
+        subprocess.run([compile_c(SOURCE), *peer.target, "10"], check=True, timeout=30, stdout=subprocess.DEVNULL,
+                       env=preload_env("observe", library=library, UNSTALL_STATS=folder))
+    shutil.copy(HOOK_LIB, library)
+    (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
+    first, second = process["patterns"][0]["occurrences"][0]
+    assert [frame["function"] for frame in first["frames"]] == ["send_header"]
+    assert [frame["function"] for frame in second["frames"]] == ["send_body"]
 
 
 def test_without_debug_symbols_the_functions_are_named(folder, tmp_path):
@@ -164,12 +178,14 @@ def test_a_module_may_have_any_path(tmp_path, path):
     assert "the file is not there any more" in told(make_segment(tmp_path / "x.unstall", table))
 
 
-def test_no_server_is_asked(folder):
-    """debuginfod would tell others what runs here."""
-    run_authors(compile_c(SOURCE), folder)
+def test_no_server_is_asked(folder, tmp_path):
+    """debuginfod would tell others what runs here: it is asked for what has no symbols."""
+    binary = tmp_path / "talker"
+    subprocess.run(["strip", "-o", binary, compile_c(SOURCE)], check=True)
+    run_authors(binary, folder)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.2)
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert "send_header" in told(folder, bare_env(DEBUGINFOD_URLS=url))
+        assert "code at talker+0x" in told(folder, bare_env(DEBUGINFOD_URLS=url))
         with pytest.raises(TimeoutError):
             server.accept()
