@@ -44,7 +44,7 @@ def test_the_report_names_the_two_functions_and_lines(folder):
     text = told(folder)
     assert (f"the first piece (200 bytes) is written by send_header (two_authors.c:{line_of('header')}) in {name}; "
             f"the second (100 bytes) by send_body (two_authors.c:{line_of('body')}) in {name}: join them.") in text
-    assert re.search(r"- 10 messages, [89] stalls, \d+ ms lost: ", text)
+    assert re.search(r"- 10 messages, \d+ stalls, \d+ ms lost: ", text)
 
 
 def test_behind_a_common_wrapper_those_who_differ_are_named(folder):

@@ -85,7 +85,7 @@ def test_one_line_for_each_endpoint_of_each_process():
         summary, heading, line = text.splitlines()
         assert re.match(r"1 running, 0 ended; \d+ exchanges/s, [\d.]+ stalls/s, \d+ ms lost in 1\.\d s$", summary)
         assert heading.split() == ["PID", "PROGRAM", "ENDPOINT", "MODE", "EXCH/S", "MEDIAN", "P99", "STALL/S", "CURED"]
-        assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe +\d+ +4\d\.\d ms ", line)
+        assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe +\d+ +\d+(\.\d+)? ms ", line)
 
 
 def test_ended_processes_are_counted_and_not_shown(tmp_path):
@@ -99,7 +99,7 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
 def test_the_screen_shows_what_happens(columns):
     with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
-        screen = terminal.wait_for(rf"^ *{process.pid} python3.* observe +\d+ +4\d\.\d ms")
+        screen = terminal.wait_for(rf"^ *{process.pid} python3.* observe +\d+ +\d+(\.\d+)? ms")
         assert "by stalls, every 0.5 s   q quit  ? help  m mode" in screen
         assert max(map(len, screen.splitlines())) <= columns
         terminal.type("q")
@@ -109,7 +109,7 @@ def test_the_screen_shows_what_happens(columns):
 def test_the_mode_is_switched_from_the_screen():
     with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
-        terminal.wait_for(rf"^ *{process.pid} .* observe .* 4\d\.\d ms")
+        terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("m")
         terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {process.pid}\), now observe:")
         terminal.type("n")
@@ -175,7 +175,7 @@ def test_colours_only_where_they_are_wanted():
     with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process:
         for env, coloured in (("NO_COLOR=1", False), ("-u NO_COLOR", True)):
             with Terminal(COMMAND, "top", "--interval", "0.3", folder, env=env) as terminal:
-                terminal.wait_for(rf"^ *{process.pid} .* 4\d\.\d ms")
+                terminal.wait_for(rf"^ *{process.pid} .* \d+(\.\d+)? ms")
                 assert bool(re.search("\033\\[[\\d;]*31m", terminal.see("-e"))) is coloured
 
 
