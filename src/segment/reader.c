@@ -80,8 +80,7 @@ static bool is_segment(const struct segment_header *h, const struct stat *st, co
     return false;
 }
 
-static bool look_at(int fd, const char *path, struct stat *st, bool *ended,
-                    struct reader_error *error) {
+static bool look_at(int fd, const char *path, struct stat *st, struct reader_error *error) {
     if (fstat(fd, st) != 0) {
         reader_fail(error, "%s: %s", path, strerror(errno));
         return false;
@@ -107,7 +106,6 @@ static bool look_at(int fd, const char *path, struct stat *st, bool *ended,
                     n, (size_t)SEGMENT_BYTES);
         return false;
     }
-    *ended = header.ended_monotonic_ns != 0;
     return is_segment(&header, st, path, error);
 }
 
@@ -127,15 +125,54 @@ void reader_copy(void *to, const void *from, size_t bytes) {
         words[i] = __atomic_load_n(&shared[i], __ATOMIC_ACQUIRE);
 }
 
-static bool copy_guarded(struct reader_segment *r, const struct segment *s, unsigned want) {
+/* What has pages, no more: the library has them made as it needs them, and to look at a
+ * hole through a mapping would make one (and is SIGBUS where there is no room for it). */
+static void copy_data(int fd, const char *shared, char *copy) {
+    for (off_t at = 0; at < (off_t)SEGMENT_BYTES;) {
+        off_t data = lseek(fd, at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO)
+            return; /* nothing but a hole from here on */
+        off_t end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+        if (data < at)
+            data = at; /* a file system that cannot say */
+        if (end <= data || end > (off_t)SEGMENT_BYTES)
+            end = (off_t)SEGMENT_BYTES;
+        if (data < end)
+            reader_copy(copy + data, shared + data, (size_t)(end - data));
+        at = end;
+    }
+}
+
+/* Through a mapping, because a copy that the kernel makes promises nothing about the
+ * words in it. */
+static bool take_guarded(struct reader_segment *r, int fd, const struct segment *shared,
+                         struct segment *copy, unsigned want) {
     struct sigaction catch = {.sa_handler = truncated}, before;
     sigaction(SIGBUS, &catch, &before);
     volatile bool whole = false;
     if (sigsetjmp(out_of_file, 1) == 0) {
-        reader_take(r, s, want);
+        copy_data(fd, (const char *)shared, (char *)copy);
+        reader_take(r, copy, shared, want);
         whole = true;
     }
     sigaction(SIGBUS, &before, NULL);
+    return whole;
+}
+
+static bool take(struct reader_segment *r, int fd, unsigned want, struct reader_error *error) {
+    struct segment *copy = mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct segment *shared = mmap(NULL, SEGMENT_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    bool mapped = copy != MAP_FAILED && shared != MAP_FAILED, whole = false;
+    if (!mapped)
+        reader_fail(error, "%s: cannot be mapped: %s", r->path, strerror(errno));
+    else if (!(whole = take_guarded(r, fd, shared, copy, want)))
+        reader_fail(error, "%s: was truncated while it was read; nothing can be read from it",
+                    r->path);
+    if (copy != MAP_FAILED)
+        munmap(copy, SEGMENT_BYTES);
+    if (shared != MAP_FAILED)
+        munmap(shared, SEGMENT_BYTES);
     return whole;
 }
 
@@ -154,31 +191,10 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The file of a process that has ended is full of holes, which a mapping would fill
- * with memory again: it is read.  While there are writers it is mapped, because a copy made
- * by the kernel promises nothing about the words in it. */
-static const struct segment *get(int fd, bool ended) {
-    if (!ended)
-        return mmap(NULL, SEGMENT_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-    char *copy =
-        mmap(NULL, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    size_t got = 0;
-    while (copy != MAP_FAILED && got < SEGMENT_BYTES) {
-        ssize_t n = pread(fd, copy + got, SEGMENT_BYTES - got, (off_t)got);
-        if (n > 0) {
-            got += (size_t)n;
-        } else if (n == 0 || errno != EINTR) { /* truncated since: what is missing is zero */
-            break;
-        }
-    }
-    return (const struct segment *)copy;
-}
-
 struct reader_segment *reader_read_fd(int fd, const char *path, unsigned want,
                                       struct reader_error *error) {
     struct stat st;
-    bool ended = false;
-    if (!look_at(fd, path, &st, &ended, error))
+    if (!look_at(fd, path, &st, error))
         return NULL;
     struct reader_segment *r = calloc(1, sizeof(*r));
     if (!r || !reader_make_room(r, want)) {
@@ -186,20 +202,10 @@ struct reader_segment *reader_read_fd(int fd, const char *path, unsigned want,
         reader_free(r);
         return NULL;
     }
-    const struct segment *s = get(fd, ended);
-    if (s == MAP_FAILED) {
-        reader_fail(error, "%s: cannot be mapped: %s", path, strerror(errno));
-        reader_free(r);
-        return NULL;
-    }
     snprintf(r->path, sizeof(r->path), "%s", path);
     r->device = st.st_dev;
     r->inode = st.st_ino;
-    bool whole = copy_guarded(r, s, want);
-    munmap((void *)(uintptr_t)s, SEGMENT_BYTES);
-    if (!whole) {
-        reader_fail(error, "%s: was truncated while it was read; nothing can be read from it",
-                    path);
+    if (!take(r, fd, want, error)) {
         reader_free(r);
         return NULL;
     }

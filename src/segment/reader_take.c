@@ -62,29 +62,21 @@ static void sound_kind(struct reader_segment *r, uint8_t *arm, uint8_t *mode) {
 
 static void add_shard(struct reader_tally *t, const struct segment_shard *shard) {
     for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
-        t->counter[i] += __atomic_load_n(&shard->counter[i], __ATOMIC_RELAXED);
+        t->counter[i] += shard->counter[i];
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        t->exchange[i] += __atomic_load_n(&shard->exchange[i], __ATOMIC_RELAXED);
-        t->answer[i] += __atomic_load_n(&shard->answer[i], __ATOMIC_RELAXED);
+        t->exchange[i] += shard->exchange[i];
+        t->answer[i] += shard->answer[i];
     }
-}
-
-/* 28 bytes each: by half words. */
-static void copy_row(struct segment_row *to, const struct segment_row *from) {
-    uint32_t *halves = (uint32_t *)to;
-    const uint32_t *shared = (const uint32_t *)from;
-    for (size_t i = 0; i < sizeof(*to) / sizeof(*halves); i++)
-        halves[i] = __atomic_load_n(&shared[i], __ATOMIC_RELAXED);
 }
 
 static void take_rows(struct reader_segment *r, const struct segment *s) {
     for (unsigned i = 0; i < SEGMENT_ROWS; i++) {
-        if (state_of(&s->row[i].state) != SEGMENT_VALID)
+        if (s->row[i].state != SEGMENT_VALID)
             continue;
         struct reader_row *row = &r->rows[r->row_count];
         memset(row, 0, sizeof(*row));
         row->index = i;
-        copy_row(&row->id, &s->row[i]);
+        row->id = s->row[i];
         row->id.unused = 0;
         AT_MOST(r, row->id.role, ROLE_DESTINATION);
         sound_kind(r, &row->id.arm, &row->id.mode);
@@ -114,14 +106,16 @@ static int by_serial(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void take_connections(struct reader_segment *r, const struct segment *s) {
+static void take_connections(struct reader_segment *r, const struct segment *s,
+                             const struct segment *shared) {
     for (unsigned i = 0; i < SEGMENT_CONNECTIONS; i++) {
-        const struct segment_connection *shared = &s->connection[i];
+        if (s->connection[i].state != SEGMENT_VALID)
+            continue;
         struct segment_connection *c = &r->connections[r->connection_count];
-        reader_copy(c, shared, sizeof(*c));
+        *c = s->connection[i];
         /* The record may have been given to another connection while it was copied. */
-        if (c->state != SEGMENT_VALID || state_of(&shared->state) != SEGMENT_VALID ||
-            __atomic_load_n(&shared->serial, __ATOMIC_ACQUIRE) != c->serial)
+        if (state_of(&shared->connection[i].state) != SEGMENT_VALID ||
+            __atomic_load_n(&shared->connection[i].serial, __ATOMIC_ACQUIRE) != c->serial)
             continue;
         if (sound_connection(r, c))
             r->connection_count++;
@@ -133,10 +127,10 @@ static void take_connections(struct reader_segment *r, const struct segment *s) 
 
 static void take_modules(struct reader_segment *r, const struct segment *s) {
     for (unsigned i = 0; i < SEGMENT_MODULES; i++) {
-        if (state_of(&s->module[i].state) != SEGMENT_VALID)
+        if (s->module[i].state != SEGMENT_VALID)
             continue;
         struct segment_module *m = &r->modules[r->module_count];
-        reader_copy(m, &s->module[i], sizeof(*m));
+        *m = s->module[i];
         end_string(m->path, sizeof(m->path));
         AT_MOST(r, m->build_id_bytes, SEGMENT_BUILD_ID);
         if (m->start >= m->end)
@@ -165,29 +159,30 @@ static void sound_pattern(struct reader_segment *r, struct segment_pattern *p) {
 
 static void take_patterns(struct reader_segment *r, const struct segment *s) {
     for (unsigned i = 0; i < SEGMENT_PATTERNS; i++) {
-        if (state_of(&s->pattern[i].state) != SEGMENT_VALID)
+        if (s->pattern[i].state != SEGMENT_VALID)
             continue;
         struct segment_pattern *p = &r->patterns[r->pattern_count++];
-        reader_copy(p, &s->pattern[i], sizeof(*p));
+        *p = s->pattern[i];
         sound_pattern(r, p);
     }
 }
 
 /* ---- all ------------------------------------------------------------- */
 
-void reader_take(struct reader_segment *r, const struct segment *s, unsigned want) {
-    reader_copy(&r->header, &s->header, sizeof(r->header));
+void reader_take(struct reader_segment *r, const struct segment *s, const struct segment *shared,
+                 unsigned want) {
+    r->header = s->header;
     end_string(r->header.program, sizeof(r->header.program));
     end_string(r->header.library, sizeof(r->header.library));
     AT_MOST(r, r->header.mode, SEGMENT_MODES);
-    reader_copy(&r->control, &s->control, sizeof(r->control));
+    r->control = s->control;
     AT_MOST(r, r->control.arm_count, SEGMENT_ARMS);
     if (want & READ_ROWS)
         take_rows(r, s);
     if (want & READ_CONNECTIONS)
-        take_connections(r, s);
+        take_connections(r, s, shared);
     if (want & READ_PATTERNS) {
         take_patterns(r, s);
-        take_modules(r, s); /* behind: a pattern's modules are there before it */
+        take_modules(r, s);
     }
 }
