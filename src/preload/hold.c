@@ -60,10 +60,13 @@ int hold_set_nodelay(struct conn *c, int fd) {
     return error;
 }
 
+uint32_t hold_restores;
+
 void hold_restore(struct conn *c) {
     struct policy *p = &c->policy;
     if (p->nodelay == p->app_nodelay)
         return;
+    __atomic_add_fetch(&hold_restores, 1, __ATOMIC_RELAXED);
     kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, p->app_nodelay);
     p->nodelay = p->app_nodelay;
 }

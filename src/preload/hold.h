@@ -63,7 +63,8 @@ void hold_window_ends(struct conn *c);
 void hold_linger_ends(struct conn *c);
 /* TCP_NODELAY=1 now (the late push).  0 or -errno. */
 int hold_set_nodelay(struct conn *c, int fd);
-/* TCP_NODELAY as the application has it. */
+/* TCP_NODELAY as the application has it.  Counted, for who sets it at the same time. */
+extern uint32_t hold_restores;
 void hold_restore(struct conn *c);
 
 /* Writes happen here that we do not see: TCP_NODELAY, and never a hold. */

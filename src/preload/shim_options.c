@@ -15,7 +15,10 @@
 #include "fds.h"
 #include "shim.h"
 
+static _Thread_local uint32_t restores_before;
+
 void shim_option_setting(int fd, int level, int name) {
+    restores_before = LOAD(&hold_restores);
     if (level != IPPROTO_TCP || (name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP) ||
         !ours())
         return;
@@ -30,6 +33,9 @@ static void nodelay_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
     p->app_nodelay = on;
     p->nodelay = on;
+    /* between the application's call and this lock another thread may have put back what it took for the application's */
+    if (on && UNLIKELY(LOAD(&hold_restores) != restores_before))
+        kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* TCP_NODELAY=0 is no wish for the stall (Erlang and Mono set it by default,
      * tornado toggles it): where it was cured before it stays cured */
     if (!on && mode_cures((enum mode)p->mode) &&

@@ -483,3 +483,11 @@ def test_what_is_held_when_the_window_s_thread_is_ended_leaves(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, timeout=60)
     assert done.facts["late"] == 0
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_what_the_program_sets_stays_while_another_thread_runs_programs(mode):
+    """Its TCP_NODELAY=1 was put back to 0 by what still took 0 for its wish, and nothing set it again."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_set_meanwhile"), mode, *peer.target, 4000)
+    assert done.facts["lost"] == 0

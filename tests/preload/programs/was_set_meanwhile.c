@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The program sets TCP_NODELAY while another thread keeps trying to run a program that is not there.  The fact
+ * `lost`: how often the kernel had 0 after the program's 1.
+ */
+#include "client.h"
+
+static bool over;
+
+static void *fail_to_run(void *unused)
+{
+    char *words[] = {NULL};
+    (void)unused;
+    while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) execv("/there/is/no/such/program", words);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    client_t client = client_arguments(argc, argv);
+    int fd = connect_to(client), lost = 0, off = 0, on = 1;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, fail_to_run, NULL) == 0);
+    for (int i = 0; i < client.count; i++) {
+        next_message(i);
+        CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof off) == 0);
+        CHECK(write(fd, message, HEADER) == HEADER);
+        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
+        lost += raw_option(fd, IPPROTO_TCP, TCP_NODELAY) == 0;
+        read_reply(fd);
+    }
+    __atomic_store_n(&over, true, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    ADD_FACT("\"lost\": %d", lost);
+    return report();
+}
