@@ -162,11 +162,11 @@ void fds_leave(struct conn *c, int fd) {
 void fds_release(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
     STORE(&c->refs, 0);
-    conn_unlock(c);
     spin_lock(&pool_lock);
-    c->next_free = pool_free;
+    c->next_free = pool_free; /* under the lock of both: a stale pointer's owner may be looking */
     pool_free = c;
     spin_unlock(&pool_lock);
+    conn_unlock(c);
 }
 
 void fds_each(void (*visit)(struct conn *c, void *argument), void *argument) {
