@@ -338,6 +338,8 @@ def skip(reason):
 
 def main():
     """Run, compare, say."""
+    # Where a shell has started us in the background SIGINT is ignored, and tests that raise it fail bare.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = arguments()
     library = wanted.library.resolve()
     suites = chosen(wanted.suites, wanted.quick)

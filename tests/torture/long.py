@@ -10,6 +10,7 @@ from program import ALL_MODES, run_program
 from killing import RULES, end_writers
 
 KILLS_AT_ONCE = 250
+REPLAYS = 5  # of a program in which bytes were late, and nothing else was wrong
 
 
 def torture(modes, operations, seed, each):
@@ -26,6 +27,9 @@ def torture(modes, operations, seed, each):
             latest[mode] = max(latest[mode], outcome.facts["latest_ms"])
             if outcome.failures:
                 print(outcome, flush=True)
+            if outcome.only_late():
+                again = [run_program(mode, seed, each).only_late() for _ in range(REPLAYS)]
+                print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)
         seed += 1
     print(f"{'mode':9} {'operations':>10} {'programs':>8} {'failed':>6} {'writes judged':>13} "
           f"{'over 30 ms':>10} {'latest':>9}")

@@ -5,6 +5,7 @@ With a window of 100 ms: what leaves early was pushed, what leaves late was forg
 more than they work, so some run beside each other.
 """
 
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,8 @@ from program import ALL_MODES, BINARIES
 DIRECTED = str(BINARIES / "torture-directed")
 AT_ONCE = 3
 LIMIT = 30  # seconds for a case
+TRIES = 3
+TOO_LATE = re.compile(r"arrived within|kept for|took \d+ ms")
 
 
 def cases():
@@ -39,6 +42,16 @@ def promised():
 
 
 def run_case(mode, name):
+    """None, or what went wrong.  What was only too late is tried again: a busy machine is late once, what is
+    forgotten is forgotten every time."""
+    for _ in range(TRIES):
+        wrong = run_once(mode, name)
+        if wrong is None or not TOO_LATE.search(wrong):
+            break
+    return wrong
+
+
+def run_once(mode, name):
     """None, or what went wrong."""
     try:
         done = subprocess.run([DIRECTED, name], env=mode_env(mode, UNSTALL_WINDOW_US=100000),
