@@ -26,6 +26,8 @@ static void give_back(struct gather *g) {
         raw2(SYS_munmap, g, size_of(g->capacity));
         return;
     }
+    if (UNLIKELY(self.spinning == &buffers_lock))
+        return; /* a handler, above this thread's own use of the list: one buffer is lost */
     if (!spare) {
         spare = g;
         return;
@@ -92,7 +94,8 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
 
 bool gather_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
     size_t waiting = gather_length(c);
-    if (gather_add(c, iov, count, bytes))
+    /* no buffer of the pool: this may be a handler that interrupted who takes one */
+    if (waiting && gather_add(c, iov, count, bytes))
         return true;
     uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
     long p = raw6(SYS_mmap, 0, (long)size_of(capacity), PROT_READ | PROT_WRITE,

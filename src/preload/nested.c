@@ -114,8 +114,16 @@ void nested_forget(struct conn *c) {
 
 /* ---- the call ------------------------------------------------------------ */
 
+/* Signals that came while vfork kept this thread are delivered before it can take its mark
+ * off: it is the parent all the same, and other threads may have gathered meanwhile. */
+static bool ours_beneath_us(void) {
+    if (UNLIKELY(self.vforked))
+        return LOAD(&ticker_process) && raw0(SYS_getpid) == LOAD(&ticker_process);
+    return self.depth || self.draining;
+}
+
 ssize_t nested_write(const struct out *o) {
-    bool ours_beneath = (self.depth || self.draining) && !self.vforked;
+    bool ours_beneath = ours_beneath_us();
     struct conn *c = ours_beneath ? fds_conn(fds_word(o->fd)) : NULL;
     struct parts p;
     if (!c || LOAD(&c->policy.mode) != MODE_COALESCE)

@@ -31,6 +31,7 @@ enum {
 };
 
 int ticker_now;
+int ticker_process;
 static uint32_t start_lock;
 static pthread_t thread;
 static int thread_id;         /* gettid(2) of it */
@@ -221,6 +222,7 @@ static int create(void) {
     if (error)
         return error;
     pthread_attr_setstacksize(&attributes, STACK); /* or the usual one */
+    STORE(&ticker_process, (int)raw0(SYS_getpid));
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
     error = REAL(pthread_create)(&thread, &attributes, run, NULL);
     if (error == EINVAL) /* a program with much static thread-local storage */

@@ -24,6 +24,8 @@ bool ticker_ready(void);
 /* Cheap: is the thread there (or known to be impossible)? */
 enum ticker_state { TICKER_NONE, TICKER_RUNS, TICKER_IMPOSSIBLE };
 
+/* The process that has, or had, a window's thread; 0: none yet. */
+extern int ticker_process;
 extern int ticker_now; /* enum ticker_state */
 
 static inline enum ticker_state ticker_state(void) {

@@ -13,6 +13,7 @@ static struct conn *watched[WATCHED];
 static unsigned count;
 
 int ticker_now = TICKER_RUNS;
+int ticker_process;
 
 bool ticker_ready(void) {
     return true;
