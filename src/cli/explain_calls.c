@@ -10,7 +10,7 @@
 /* ---- waits and input -------------------------------------------------- */
 
 static void waited(struct thread *t, int64_t begin, int64_t end) {
-    int64_t most = (int64_t)10000 * MS; /* enough to know, and no sum of them overflows */
+    int64_t most = 10000 * MS; /* enough to know, and no sum of them overflows */
     if (end > begin)
         t->waited_ns += end - begin < most ? end - begin : most;
     t->wait_from = begin;
@@ -160,9 +160,9 @@ static void call_option(struct log *g, struct thread *t, const struct call *c) {
         return;
     const char *nodelay = strstr(c->args, "TCP_NODELAY, ["), *cork = strstr(c->args, "TCP_CORK, [");
     if (nodelay)
-        message_nodelay(link, atoi(nodelay + 14) != 0);
+        message_nodelay(link, strtol(nodelay + 14, NULL, 10) != 0);
     if (cork)
-        message_cork(link, atoi(cork + 11) != 0);
+        message_cork(link, strtol(cork + 11, NULL, 10) != 0);
     if ((nodelay || cork || strstr(c->args, "_TCP, ")) && link->kind != LINK_OTHER)
         link->kind = LINK_TCP;
 }

@@ -13,7 +13,7 @@
 enum { CONNECTIONS = 8192 };
 
 /* What is worth a note. Connections made in advance wait for longer than any start takes. */
-static const int64_t OWN_LEAST_NS = (int64_t)100 * MS, OWN_MOST_NS = (int64_t)10000 * MS;
+static const int64_t OWN_LEAST_NS = 100 * MS, OWN_MOST_NS = 10000 * MS;
 
 struct capture {
     struct findings *out;

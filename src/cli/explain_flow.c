@@ -21,7 +21,7 @@ struct flows *flows_make(uint32_t capacity, void (*done)(void *context, struct f
         return NULL;
     *t = (struct flows){
         .capacity = capacity, .buckets = 2 * capacity, .done = done, .context = context};
-    t->bucket = calloc(t->buckets, sizeof(*t->bucket));
+    t->bucket = calloc(t->buckets, sizeof(struct flow *));
     t->room = calloc(capacity, sizeof(*t->room));
     if (!t->bucket || !t->room) {
         free(t->bucket);

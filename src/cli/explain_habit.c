@@ -9,7 +9,7 @@ static const struct { int least, most; } timers[TIMERS] = {{36, 60}, {95, 115}, 
 
 static int timer_of(int64_t ns) {
     for (int i = 0; i < TIMERS; i++)
-        if (ns >= (int64_t)timers[i].least * MS && ns <= (int64_t)timers[i].most * MS)
+        if (ns >= timers[i].least * MS && ns <= timers[i].most * MS)
             return i;
     return -1;
 }
@@ -82,7 +82,7 @@ static void explain_why(const struct habit *h, int timer, char *text, size_t siz
 static void undecided(const struct habit *h, struct findings *out) {
     const struct waits *w = &h->all[MESSAGE_PIECES];
     char median[24];
-    if (w->count == 0 || waits_quantile(w, 0.5) < (int64_t)timers[0].least * MS)
+    if (w->count == 0 || waits_quantile(w, 0.5) < timers[0].least * MS)
         return;
     findings_note(
         out,

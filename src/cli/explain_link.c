@@ -241,5 +241,6 @@ void links_address(const char *args, char text[ENDPOINT_TEXT]) {
         return;
     char host[INET6_ADDRSTRLEN];
     copy(host, sizeof(host), address, address + strcspn(address, "\""));
-    snprintf(text, ENDPOINT_TEXT, four ? "%s:%d" : "[%s]:%d", host, atoi(port + 11));
+    snprintf(text, ENDPOINT_TEXT, four ? "%s:%d" : "[%s]:%d", host,
+             (int)strtol(port + 11, NULL, 10));
 }

@@ -8,7 +8,7 @@
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
 
 /* What is longer is told by nobody's timer. */
-static const int64_t LONG_NS = (int64_t)10000 * MS;
+static const int64_t LONG_NS = 10000 * MS;
 
 static uint32_t mss_of(const struct link *link) {
     bool loopback = strncmp(link->peer, "127.", 4) == 0 || strncmp(link->peer, "[::1]", 5) == 0;
@@ -85,7 +85,7 @@ static bool was_waiting(const struct thread *t, const struct piece *from, int64_
 
 static int port_of(const char *endpoint) {
     const char *colon = strrchr(endpoint, ':');
-    return colon ? atoi(colon + 1) : 0;
+    return colon ? (int)strtol(colon + 1, NULL, 10) : 0;
 }
 
 /* -yy tells both ends of a connection that was there before; the smaller port is the service's. */

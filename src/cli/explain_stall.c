@@ -14,7 +14,7 @@ enum { COPY_NS = 5 * MS };
 enum { PROMPT_NS = 5 * MS, PROMPT_MOST = 50, USUAL_LEAST_US = 36000 };
 
 /* No path is that long. */
-static const int64_t WAY_MOST_NS = (int64_t)10000 * MS;
+static const int64_t WAY_MOST_NS = 10000 * MS;
 
 /* Data that comes this much later than the effect of an acknowledgement can be is "near". */
 enum { NEAR_NS = 10 * MS };
@@ -311,7 +311,7 @@ static void syn(struct flow *f, int from, const struct segment *s, int64_t now) 
     a->isn = s->seq;
     a->begun = true;
     a->next = s->seq + 1;
-    a->scale = s->scale < 0 ? 0 : s->scale; /* RFC 7323, 2.2: both scale or none does */
+    a->scale = (int8_t)(s->scale < 0 ? 0 : s->scale); /* RFC 7323, 2.2: both scale or none does */
     f->sender[!from].mss = s->mss;
 }
 

@@ -17,10 +17,12 @@
 
 #include "explain_flow.h"
 
+#define MS INT64_C(1000000) /* ns */
+
 /* How late an acknowledgement is that was delayed.  Linux takes HZ / 25 ticks, the first one not whole: 30 to
  * 40 ms with HZ=100, 36 to 48 with HZ=250; others 50, 100 or 200.  RFC 1122, 4.2.3.2, allows 500. Below: less
  * a millisecond for the way. Above: a tick of the slowest clock more. */
-enum { MS = 1000000, LATE_LEAST_NS = 29 * MS, LATE_MOST_NS = 525 * MS };
+enum { LATE_LEAST_NS = 29 * MS, LATE_MOST_NS = 525 * MS };
 
 /* The next packet of a connection.  from: index of the sending end. */
 void stall_feed(struct flow *f, int from, const struct segment *s, uint64_t number, int64_t now);

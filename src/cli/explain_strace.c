@@ -42,7 +42,7 @@ static void end_line(struct text *x) {
 /* ---- times ----------------------------------------------------------- */
 
 /* Beyond 2096, or of another form than the first one: damaged. */
-static const int64_t MOST_NS = (int64_t)4000000000 * 1000 * MS;
+static const int64_t MOST_NS = 4000000000 * 1000 * MS;
 
 static bool is_usable(const struct log *g, const struct line *in) {
     if (in->time == TIME_NONE || in->time == TIME_COARSE || in->at_ns > MOST_NS)
@@ -51,7 +51,7 @@ static bool is_usable(const struct log *g, const struct line *in) {
 }
 
 static void advance(struct log *g, const struct line *in) {
-    const int64_t day = (int64_t)24 * 3600 * 1000 * MS;
+    const int64_t day = 24 * 3600 * 1000 * MS;
     if (g->lines_timed++ == 0) {
         g->time = in->time;
         g->now_ns = in->at_ns;
