@@ -112,8 +112,8 @@ def test_an_ordinary_interval_looked_at_after_every_round_would_not():
     random = numpy.random.default_rng(11)
     missed = sum(any(not found.low <= 0 <= found.high
                      for found in (inference.paired(values[:n], 0.05) for n in range(6, 41)))
-                 for values in (random.normal(0, 1, 40) for _ in range(200)))
-    assert missed / 200 > 0.12
+                 for values in (random.normal(0, 1, 40) for _ in range(100)))
+    assert missed / 100 > 0.12
 
 
 def test_the_sequence_is_a_fair_bet():

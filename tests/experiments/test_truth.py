@@ -67,6 +67,7 @@ def test_a_great_effect_is_found(effect):
     """The machine of the recordings was busy: a round's ratio of 1.2 lies between 0.9 and 1.7 in eight of ten."""
     assert winners(f"ab-{effect}", False).count("off") >= 0.8 * COUNT
     assert winners(f"ab-{effect}", True).count("off") >= 0.95 * COUNT
+    assert winners(f"ab-{effect}", False).count("auto") == 0 == winners(f"ab-{effect}", True).count("auto")
 
 
 def test_an_effect_of_five_percent_is_found_with_rounds_enough_and_never_reversed():

@@ -206,9 +206,19 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     (["--metric", "score", "true"], "--metric score: needs --score REGEX"),
     (["--aa", "--arms", "off,auto", "true"], "--aa: has arms of its own"),
     (["--merge"], "--merge: expected files of results or segments"),
-    (["--live", "999999999"], "999999999: No such file or directory"),
 ])
-def test_what_is_asked_wrongly_is_refused_before_anything_runs(words, complaint):
+def test_what_is_asked_wrongly_is_refused(words, complaint):
+    with pytest.raises(options.Refused) as refused:
+        options.parse(list(map(str, words)))
+    assert complaint in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["--arms", "off", "true"], "--arms off: expected two or more"),
+    (["--live", "999999999"], "999999999: No such file or directory"),
+    (["--no-such-option"], "--no-such-option: no such option; try --help"),
+])
+def test_a_refusal_is_one_line_and_125(words, complaint):
     done = ab(*words)
     assert done.returncode == 125
     assert done.stderr.startswith("unstall ab: ") and complaint in done.stderr
