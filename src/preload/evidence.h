@@ -47,7 +47,6 @@ struct evidence {
     uint32_t small_writes;              /* all that were counted as small */
     uint32_t small_told;                /* ... of them those that are in the segment */
     struct conn_counts told;            /* of c->counts, what is in the segment already */
-    uint64_t exchange_longest;          /* ns */
     uint64_t before_us;                 /* bytes sent when it was first seen, of a foreign one */
     uint32_t alone_since;               /* the doubt epoch: another one means that it was shared */
     /* ---- written by evidence.c ---- */

@@ -68,7 +68,6 @@ void evidence_repair(struct conn *c) {
     e->since_moved = 0;
     e->small_writes = e->small_told = 0;
     e->told = (struct conn_counts){0};
-    e->exchange_longest = 0;
     memset(e->found, 0, sizeof(e->found));
     memset(e->told_found, 0, sizeof(e->told_found));
     e->suspect = false; /* the parent settles it */
