@@ -27,12 +27,13 @@ void ticker_forked(bool may_start) {
     (void)may_start;
 }
 
-void ticker_watch(struct conn *c) {
+bool ticker_watch(struct conn *c) {
     if (c->ticking)
-        return;
+        return true;
     assert(count < WATCHED);
     c->ticking = true;
     watched[count++] = c;
+    return true;
 }
 
 static void look(struct conn *c) {
