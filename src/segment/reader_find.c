@@ -72,7 +72,7 @@ int reader_maps(pid_t pid, uint64_t device, uint64_t inode) {
 struct search {
     char path[4096];
     uint64_t device, inode;
-    bool has_library, has_segment, is_deleted;
+    bool has_memory, has_library, has_segment, is_deleted;
 };
 
 static bool ends_in(const char *text, size_t length, const char *end) {
@@ -83,6 +83,7 @@ static bool ends_in(const char *text, size_t length, const char *end) {
 static bool is_segment(const struct mapping *m, void *context) {
     static const char deleted[] = " (deleted)";
     struct search *s = context;
+    s->has_memory = true;
     size_t length = strlen(m->path);
     bool gone = ends_in(m->path, length, deleted);
     if (gone)
@@ -108,6 +109,8 @@ static bool is_file(const char *path, const struct search *s) {
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
     struct search s = {.has_library = false};
     int failed = each_mapping(pid, is_segment, &s);
+    if (!failed && !s.has_memory) /* ended, and its parent has not noticed; or the kernel's */
+        failed = -ESRCH;
     if (failed == -ESRCH)
         reader_fail(error,
                     "%d: no such process; of one that has ended, give its segment or the folder "
