@@ -3,13 +3,13 @@
 
 import json
 import shutil
-import statistics
 import subprocess
 
 import pytest
 import shells
+from talkers import typical
 
-from harness import BUILD_ROOT, WARM, AnsweringPeer, bare_env, program, run
+from harness import BUILD_ROOT, AnsweringPeer, bare_env, program, run
 
 
 @pytest.fixture(scope="module", name="root")
@@ -52,7 +52,7 @@ def test_the_installed_command_cures(root):
     with AnsweringPeer() as peer:
         done = run([command, "run", program("put_write"), *peer.target, 12], bare_env())
     facts = json.loads(done.stdout.splitlines()[-1])
-    assert facts["loaded"] and statistics.median(facts["us"][WARM:]) < 5000
+    assert facts["loaded"] and typical(facts["us"]) < 20000
 
 
 def test_the_command_needs_nothing_that_it_was_not_built_with(root):

@@ -7,16 +7,15 @@ import os
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 from specimens import script
-from talkers import stats_folder
+from talkers import stats_folder, typical
 
-from harness import (COMMAND, LIB, SOURCE_ROOT, WARM, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
+from harness import (COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
                      request_all, run, run_strace, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
@@ -33,22 +32,22 @@ def exchanges(*words, client="put_write", env=None):
     assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
     facts = json.loads(done.stdout.splitlines()[-1])
     assert facts["loaded"]
-    return statistics.median(facts["us"][WARM:]) / 1000
+    return typical(facts["us"]) / 1000
 
 
 def test_a_stalling_program_is_cured():
-    assert exchanges() < 5
+    assert exchanges() < 20
 
 
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
 def test_it_is_cured_in_the_mode_asked_for(mode):
-    assert exchanges("--mode", mode) < 5
+    assert exchanges("--mode", mode) < 20
 
 
 @pytest.mark.parametrize("words", [["--mode", "off"], ["--mode=observe"], ["--ports", "!1-65535"],
                                    ["--peers=!127.0.0.0/8"], ["--programs", "other"]])
 def test_it_stalls_where_the_options_say_so(words):
-    assert exchanges(*words) > 5
+    assert exchanges(*words) > 20
 
 
 HTTP_CLIENT = """#!/usr/bin/perl
@@ -93,7 +92,7 @@ def test_a_script_in_perl_that_nobody_changed(mode, stalls, tmp_path):
             thread.join()
     times = [float(line) for line in done.stdout.splitlines()]
     assert len(times) == 12
-    assert (statistics.median(times[WARM:]) > 5) is stalls
+    assert (typical(times) > 20) is stalls
 
 
 def test_a_server_is_cured():
@@ -102,7 +101,7 @@ def test_a_server_is_cured():
     try:
         port, loaded = server.stdout.readline().split()
         assert loaded == "loaded"
-        assert request_all(int(port), EXCHANGES).median_ms < 5
+        assert typical(request_all(int(port), EXCHANGES).us) / 1000 < 20
         assert server.wait(20) == 0
     finally:
         server.kill()
@@ -111,8 +110,8 @@ def test_a_server_is_cured():
 
 
 def test_options_win_over_the_callers_variables():
-    assert exchanges("--mode", "auto", env=bare_env(UNSTALL_MODE="off")) < 5
-    assert exchanges(env=bare_env(UNSTALL_MODE="off")) > 5
+    assert exchanges("--mode", "auto", env=bare_env(UNSTALL_MODE="off")) < 20
+    assert exchanges(env=bare_env(UNSTALL_MODE="off")) > 20
 
 
 def test_children_run_bare_if_so_asked():

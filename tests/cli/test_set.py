@@ -5,12 +5,11 @@ import fcntl
 import json
 import os
 import shutil
-import statistics
 import tempfile
 from pathlib import Path
 
 import pytest
-from talkers import started_talker, stats_folder
+from talkers import started_talker, stats_folder, typical
 
 from harness import COMMAND, bare_env, run, skip, unstall
 
@@ -25,7 +24,7 @@ def a_stats_folder():
 def a_talker(folder):
     # in nodelay nothing is held, so that nothing ticks and takes a change up between messages
     with started_talker("--stats", folder, "--mode", "nodelay") as talker:
-        assert talker.talk() < 5
+        assert talker.talk() < 20
         yield talker
 
 
@@ -52,26 +51,26 @@ def refused(*words, **popen):
 def test_an_idle_program_takes_it_up_with_its_next_message(talker):
     told = done(talker.pid, "off", "--wait", "50")
     assert told == f"{name_of(talker)}: told; it takes it up with its next message (none since)\n"
-    assert talker.talk() > 5
+    assert talker.talk() > 20
     assert done(talker.pid, "nodelay", "--wait", "0").endswith("(none since)\n")
-    assert talker.talk() < 5
+    assert talker.talk() < 20
 
 
 def test_a_busy_program_has_taken_it_up_when_the_command_ends(talker):
     done(talker.pid, "off", "--wait", "0")
-    assert talker.talk() > 5
+    assert talker.talk() > 20
     talker.begin(300)  # some 12 s, if nothing changed
     told = done(talker.pid, "auto", "--wait", "20000")
     assert told == f"{name_of(talker)}: mode off -> auto, window 1000 us\n"
-    assert statistics.median(talker.times()[-20:]) < 5
+    assert typical(talker.times()[-40:]) < 20
 
 
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
 def test_each_mode_that_cures_can_be_set(talker, mode):
     done(talker.pid, "off", "--wait", "0")
-    assert talker.talk() > 5
+    assert talker.talk() > 20
     done(talker.pid, mode, "--wait", "0")
-    assert talker.talk() < 5
+    assert talker.talk() < 20
     assert done(talker.pid, mode, "--wait", "0")
     assert in_force(talker, mode)
 
@@ -85,19 +84,19 @@ def in_force(talker, mode):
 
 def test_started_is_the_mode_that_it_was_started_with(talker):
     done(talker.pid, "off", "--wait", "0")
-    assert talker.talk() > 5
+    assert talker.talk() > 20
     done(talker.pid, "started", "--wait", "0")
-    assert talker.talk() < 5
+    assert talker.talk() < 20
     assert in_force(talker, "nodelay")
 
 
 def test_kill_stops_everything_and_unkill_takes_it_back(talker):
     done(talker.pid, "--kill", "--wait", "0")
-    assert talker.talk() > 5
+    assert talker.talk() > 20
     done(talker.pid, "auto", "--wait", "0")
-    assert talker.talk() > 5
+    assert talker.talk() > 20
     done(talker.pid, "--unkill", "--wait", "0")
-    assert talker.talk() < 5
+    assert talker.talk() < 20
 
 
 def test_the_window_can_be_set(talker):
@@ -114,33 +113,33 @@ def test_the_window_can_be_set(talker):
 def test_a_mode_ends_an_experiment(folder):
     env = bare_env(UNSTALL_ARMS="off:1,observe:1")
     with started_talker("--stats", folder, env=env) as talker:
-        assert talker.talk() > 5
+        assert talker.talk() > 20
         assert "its experiment with 2 arms has ended by that\n" in done(talker.pid, "auto", "--wait", "0")
-        assert talker.talk() < 5
+        assert talker.talk() < 20
 
 
 def test_a_folder_stands_for_all_that_run(folder):
     words = ["--stats", folder, "--mode", "nodelay"]
     with started_talker(*words) as first, started_talker(*words) as second, started_talker(*words) as over:
         for talker in (first, second, over):
-            talker.talk(4)
+            talker.talk(5)
         over.end()
         told = done(folder, "off", "--wait", "0")
         assert sorted(told.splitlines()) == sorted(
             f"{name_of(talker)}: told; it takes it up with its next message (none since)" for talker in (first, second))
-        assert first.talk() > 5 and second.talk() > 5
+        assert first.talk() > 20 and second.talk() > 20
 
 
 def test_a_segment_can_be_named(talker, folder):
     segment, = folder.glob("*.unstall")
     done(segment, "off", "--wait", "0")
-    assert talker.talk() > 5
+    assert talker.talk() > 20
 
 
 def test_several_can_be_named(folder):
     with started_talker("--stats", folder) as first, started_talker("--stats", folder) as second:
-        first.talk(4)
-        second.talk(4)
+        first.talk(5)
+        second.talk(5)
         assert len(done(first.pid, second.pid, "off", "--wait", "0").splitlines()) == 2
 
 
@@ -156,19 +155,19 @@ def test_json_says_what_was_done(talker, folder):
 
 def test_without_a_segment_it_says_how_to_get_one():
     with started_talker() as talker:
-        talker.talk(4)
+        talker.talk(5)
         assert refused(talker.pid, "off").startswith(f"{talker.pid}: has the library, but keeps no statistics; start")
 
 
 def test_without_the_library_it_says_so():
     with started_talker(bare=True) as talker:
-        talker.talk(4)
+        talker.talk(5)
         assert refused(talker.pid, "off").startswith(f"{talker.pid}: runs without the library")
 
 
 def test_what_has_ended_cannot_be_set(folder):
     with started_talker("--stats", folder) as talker:
-        talker.talk(4)
+        talker.talk(5)
         talker.end()
         assert refused(talker.pid, "off").startswith(f"{talker.pid}: no such process")
     segment, = folder.glob("*.unstall")
@@ -178,7 +177,7 @@ def test_what_has_ended_cannot_be_set(folder):
 
 def test_a_killed_ones_segment_cannot_be_set(folder):
     with started_talker("--stats", folder) as talker:
-        talker.talk(4)
+        talker.talk(5)
     segment, = folder.glob("*.unstall")
     assert refused(segment, "off") == f"{segment}: its process has ended; there is nothing to set\n"
 
@@ -201,7 +200,7 @@ def test_somebody_elses_cannot_be_set(talker, folder):
         assert "Permission denied" in answer.stderr
     finally:
         shutil.rmtree(room)
-    assert talker.talk() < 5
+    assert talker.talk() < 20
 
 
 def control_of(folder):
@@ -256,4 +255,4 @@ def test_a_symbolic_link_in_the_place_of_a_segment_is_not_followed(talker, folde
     link = tmp_path / "link.unstall"
     link.symlink_to(segment)
     refused(link, "off")
-    assert talker.talk() < 5
+    assert talker.talk() < 20
