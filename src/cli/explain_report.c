@@ -103,9 +103,11 @@ void explain_sentence(const struct findings *f, char *text, size_t size) {
 static void head(FILE *out, const char *name, const struct findings *f) {
     bool capture = f->source == SOURCE_CAPTURE;
     char text[24];
-    fprintf(out, "%s%s%s: %s, %lu %s%s", colour(out, BOLD), name, colour(out, PLAIN),
-            capture ? "capture" : "strace log", lu(f->entries), capture ? "packet" : "line",
-            plural(f->entries));
+    fputs(colour(out, BOLD), out);
+    for (const char *p = name; *p; p++)
+        fputc((unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p, out); /* no terminal obeys a name */
+    fprintf(out, "%s: %s, %lu %s%s", colour(out, PLAIN), capture ? "capture" : "strace log",
+            lu(f->entries), capture ? "packet" : "line", plural(f->entries));
     if (f->connections)
         fprintf(out, ", %lu TCP connection%s", lu(f->connections), plural(f->connections));
     fprintf(out, ", %s\n\n", duration_text(f->until_ns - f->from_ns, text));
@@ -179,13 +181,13 @@ static void cure(FILE *out, const struct finding *r) {
     fprintf(out, "    unstall run -- %s\n", program);
     if (r->by_server) {
         fprintf(out, "Where only the clients are in your hands, there one of\n"
-                     "    UNSTALL_QUICKACK=auto unstall run -- CLIENT\n"
+                     "    unstall run --quickack auto -- CLIENT\n"
                      "    ip route change ROUTE quickack 1    # ROUTE as `ip route show` has it\n");
         return;
     }
     fprintf(out, "Where only %s is in your hands, there one of\n",
             r->service[0] ? r->service : "the server");
-    fprintf(out, "    UNSTALL_QUICKACK=auto unstall run -- SERVER\n"
+    fprintf(out, "    unstall run --quickack auto -- SERVER\n"
                  "    ip route change ROUTE quickack 1    # ROUTE as `ip route show` has it\n");
 }
 

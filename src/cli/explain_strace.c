@@ -21,8 +21,8 @@ struct text {
 /* ---- lines ----------------------------------------------------------- */
 
 static void take_byte(struct text *x, char c) {
-    if (c == '\0')
-        c = '?'; /* strace writes none */
+    if (c < ' ' || c > '~')
+        c = '?'; /* strace writes none; in the report, a terminal might obey it */
     if (x->length < HEAD)
         x->line[x->length] = c;
     else

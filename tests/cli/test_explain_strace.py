@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 
 import pytest
 
@@ -387,6 +388,14 @@ def test_a_log_without_usable_times_says_how_to_record_one(tmp_path, strip, reas
     found = explained(tmp_path, "\n".join(lines))
     assert reason in found["error"]
     assert "strace -f -tt -T -yy" in found["error"]
+
+
+def test_no_terminal_obeys_what_a_log_brings(tmp_path):
+    command = '100 12:00:00.000000 execve("/bin/e\x1b[2Jvil", ["\x1b]0;title\x07", "\x9b31m"], 0x7f) = 0 <0.000010>'
+    (tmp_path / "log").write_bytes(f"{command}\n{stalling().text()}".encode("latin-1"))
+    shown = unstall("explain", tmp_path / "log", check=True).stdout
+    assert "Likely 20 stalls" in shown
+    assert not re.search(r"[^\n -~]", shown)
 
 
 def test_many_processes_and_descriptors_stay_in_bounds(tmp_path):
