@@ -46,7 +46,7 @@ const char *stats_program_name(void) {
 static const struct kernel_segments *segments_of(const struct conn *c, int fd,
                                                  struct kernel_segments *room) {
     bool used = c->counts.writes + c->counts.reads > 0;
-    bool wanted = c->evidence || (config()->report && used);
+    bool wanted = (c->evidence && config()->stats) || (config()->report && used);
     if (!wanted || config()->quiet || c->listener || kernel->segments(fd, room) != 0)
         return NULL;
     return room;

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from harness import AnsweringPeer, LIB, skip
-from runner import (BARE, Daemon, Driver, Measurement, Observed, Treatment, UNSEEN, Victim, complaints, daemon, load,
-                    load_well, measured, victims, wells, wrong_of_well)
+from runner import (BARE, Daemon, Driver, Measurement, OF_ONCE, Observed, Treatment, UNSEEN, Victim, complaints,
+                    daemon, load, load_well, may_be_noise, measured, victims, wells, wrong_of_well)
 from runner.wells import compare
 
 pytestmark = pytest.mark.no_library
@@ -42,6 +42,21 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
         assert not found
     else:
         assert judgement in found[0]
+
+
+@pytest.mark.parametrize("victim, expects, median, segments, noise", [
+    (EXCHANGE, "well", 12.0, 1, True),
+    (EXCHANGE, "well", 44.0, 1, False),
+    (EXCHANGE, "well", 12.0, 2, False),
+    (EXCHANGE, "well", 0.1, 2, False),
+    (EXCHANGE, "ill", 12.0, 1, False),
+    (WHOLE_RUN, "well", 30.0, None, True),
+    (WHOLE_RUN, "well", 50.0, None, False),
+])
+def test_only_noise_is_measured_again(victim, expects, median, segments, noise):
+    measurement, treatment = Measurement((median,) * 10, segments, BARE_RUNS), Treatment("treated", expects)
+    found = complaints(victim, treatment, measurement)
+    assert found and may_be_noise(victim, treatment, measurement, found) == noise
 
 
 def test_the_warm_up_is_left_out():
@@ -106,6 +121,13 @@ def _runs(pid):
             return text.read().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("expects, ratio, right", [("well", 1.05, True), ("well", 1.3, False), ("ill", 400, True)])
+def test_the_time_of_sending_once_is_the_measure(expects, ratio, right):
+    times = (44.0 if expects == "ill" else 0.1,) * 10
+    found = complaints(EXCHANGE, Treatment("treated", expects), Measurement(times, compared={OF_ONCE: ratio}))
+    assert not found if right else "sending once" in found[0]
 
 
 @pytest.mark.parametrize("rates, judgement", [

@@ -8,8 +8,10 @@ The heavy ones are left to scripts/gallery --all.
 import pytest
 
 from harness import skip
-from runner import TREATMENTS, complaints, load, load_well, victims, wells, wrong_of_well
+from runner import TREATMENTS, complaints, load, load_well, may_be_noise, victims, wells, wrong_of_well
 
+# With one try, on two cores with 14 runnable neighbours, 3 of 180 cured ones had medians of 5.5 to 13.7 ms.  So what
+# is slower than cured, but no stall (44 ms), is measured again; whatever else is wrong fails at once.
 TRIES = 3
 
 
@@ -19,10 +21,10 @@ def test_victim(name, mode):
     victim, treatment = load(name), TREATMENTS[mode]
     if victim.missing():
         skip(f"{name} needs {', '.join(victim.missing())} (see tests/victims/packages.txt)")
-    # A stall, or its cure, is there every time; a busy neighbour on the machine is not.
     for _ in range(TRIES):
-        found = complaints(victim, treatment, victim.run(treatment))
-        if not found:
+        measurement = victim.run(treatment)
+        found = complaints(victim, treatment, measurement)
+        if not found or not may_be_noise(victim, treatment, measurement, found):
             break
     assert not found, f"{name}, {mode}: {'; '.join(found)}"
 

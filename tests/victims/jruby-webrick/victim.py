@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: MIT
 """WEBrick on JRuby under load: shown, not judged, for what JRuby itself takes is in the latency too."""
 
+from dataclasses import replace
+
 from runner import Victim, measure_load
 from runner.victims import HOME
 
 
 def measure(treatment, scratch):
-    def command(port):
-        return ["jruby", HOME / "webrick" / "server.rb", port]
+    def command(port, *more):
+        return ["jruby", HOME / "webrick" / "server.rb", port, *more]
 
-    return measure_load(treatment, scratch, command, "/order", warm=10)
+    found = measure_load(treatment, scratch, command, "/order", own_cure=lambda port: command(port, "nodelay"), warm=10)
+    # What WEBrick itself takes for an answer is a multiple of what the story's ratio leaves it: shown, not judged.
+    return replace(found, rates={f"{name}, not judged" if name == "bare" else name: rate
+                                 for name, rate in found.rates.items()})
 
 
 VICTIM = Victim(

@@ -28,8 +28,8 @@ from .imap_peer import ImapPeer
 from .java import compile_java
 from .line_server import run_line_server
 from .load import measure_load
-from .judge import CURED_MS, ILL_MS, complaints
-from .measurement import Measurement, WARM, measured
+from .judge import CURED_MS, ILL_MS, complaints, may_be_noise
+from .measurement import Measurement, OF_ONCE, WARM, measured
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
 from .preloads import SIMPLE, simple
@@ -40,9 +40,9 @@ from .victims import Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx", "Observed",
+    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx", "OF_ONCE", "Observed",
     "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "UNSEEN", "Victim", "WARM", "Well", "build",
-    "compile_java", "compiled", "complaints", "load", "load_well", "made", "measure_load", "measured",
+    "compile_java", "compiled", "complaints", "load", "load_well", "made", "may_be_noise", "measure_load", "measured",
     "run_client", "run_http_server", "run_line_server", "run_mailer", "simple", "talk", "victims", "wells",
     "wrong_of_well",
 ]

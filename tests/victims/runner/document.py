@@ -6,6 +6,7 @@ import re
 
 from harness import SOURCE_ROOT
 
+from .measurement import OF_ONCE
 from .victims import load, victims
 from .wells import MODES, load_well, wells
 
@@ -91,7 +92,8 @@ def _notes(results):
     for name, columns in results.items():
         for column, measurement in columns.items():
             parts = [f"{key} {value:.0f} requests a second" for key, value in measurement.rates.items()]
-            parts += [f"{key} {value:.2f} ms" for key, value in measurement.compared.items()]
+            parts += [f"{value:.2f} {key}" if key == OF_ONCE else f"{key} {value:.2f} ms"
+                      for key, value in measurement.compared.items()]
             if parts and column in ("nodelay", "cork", "coalesce", "auto"):
                 lines.append(f"- `{name}`, {column}: {', '.join(parts)}")
     return lines

@@ -5,7 +5,7 @@ A stall is a delayed acknowledgement: 40 ms and a tick.  Nothing here is tighter
 difference between 5 ms and that.
 """
 
-from .measurement import WARM
+from .measurement import OF_ONCE, WARM
 from .observed import wrong_of_victim
 
 ILL_MS = 30.0
@@ -16,6 +16,8 @@ NO_GAIN_MS = 10.0
 # Under load: of the requests a second of the program's own cure, and as a multiple of bare (the tale of JRuby).
 OF_OWN_CURE = 0.9
 OF_BARE = 8.7
+# Of the time of a client that sends once, bare (the tale of geventhttpclient).
+MOST_OF_ONCE = 1.1
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
 SEGMENT_SLACK = 0.25
 # Of the exchanges that stalled, the share that the report must tell of.
@@ -71,11 +73,23 @@ def complaints(victim, treatment, measurement):
     return found + _verdict(victim, measurement) if measurement.observed else found
 
 
+def may_be_noise(victim, treatment, measurement, found):
+    """Whether nothing is wrong but a time between cured and stalled, as a busy neighbour on the machine makes it."""
+    if treatment.expects != "well" or measurement.rates or len(found) != 1 or "still there" not in found[0]:
+        return False
+    if victim.whole_run:
+        return measurement.gain > NO_GAIN_MS
+    return measurement.median < ILL_MS
+
+
 def _of_times(victim, treatment, measurement):
     judge_time = _time_of_run if victim.whole_run else _time_of_exchange
     if measurement.rates:  # under load the latency is the queue's, too
         return _rate(measurement.rates, treatment.expects)
     found = judge_time(measurement, treatment.expects)
+    ratio = measurement.compared.get(OF_ONCE, 0)
+    if treatment.expects == "well" and ratio > MOST_OF_ONCE:
+        found.append(f"{ratio:.2f} times the time of sending once, bare: over {MOST_OF_ONCE}")
     most = victim.segments.get(treatment.name)
     if most is not None and measurement.segments is not None:
         if measurement.segments > most + SEGMENT_SLACK:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from .observed import Observed
 
+# In Measurement.compared: the time of what sends once, bare, is the unit.
+OF_ONCE = "times sending once"
+
 # The first exchanges of a connection never stall: the receiver acknowledges its first segments at once.
 WARM = 3
 
