@@ -22,7 +22,7 @@ enum { SLOTS = 6, THREADS = 4, PIPE_BYTES = 256 * 1024 };
 
 struct shared *shared;
 bool alarms;
-bool commands;
+bool commands, no_children;
 int streams_file;
 enum fault fault;
 int fast_port, slow_port;
@@ -190,6 +190,7 @@ int main(int count, char **words) {
         return 2;
     signal(SIGPIPE, SIG_IGN);
     fault = read_fault(getenv("TORTURE_FAULT"));
+    no_children = getenv("TORTURE_NO_CHILDREN") != NULL;
 
     uint32_t thread_count = 1 + random_below(&random, THREADS);
     slot_count = 1 + random_below(&random, SLOTS);

@@ -29,6 +29,8 @@ extern bool alarms; /* SIGALRM comes at random moments: EINTR is to be expected 
 /* Some thread has called system(3), which blocks SIGCHLD: the kernel then wakes another thread for it, and the blocking
  * write that this one was in returns what was written so far.  Bare programs see that, too (211 of 227 writes). */
 extern bool commands;
+/* TORTURE_NO_CHILDREN: ThreadSanitizer's runtime hangs in the child of a program with threads. */
+extern bool no_children;
 
 /* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
 enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN };
