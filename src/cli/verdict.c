@@ -140,15 +140,14 @@ static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t 
 static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
     const uint64_t *c = row->tally.counter;
-    bool listener = row->id.role == ROLE_LISTENER;
-    prose_add(p,
-              "The peer stalls: %s %s the rest of %s messages came a delayed acknowledgement late, "
-              "%s each, %s lost: cure it there, or here by UNSTALL_QUICKACK=auto.",
-              listener ? "from the clients" : "from",
-              listener ? "of this endpoint" : row_text(&row->id, t.endpoint),
-              count_text(c[COUNT_PEER_STALLS], t.a),
-              time_text(mean(c[COUNT_PEER_STALL_NS], c[COUNT_PEER_STALLS]), ascii, t.b),
-              time_text(c[COUNT_PEER_STALL_NS], ascii, t.c));
+    const char *clients = row->id.role == ROLE_LISTENER ? "the clients of " : "";
+    prose_add(
+        p,
+        "The peer stalls: from %s%s the rest of %s messages came a delayed acknowledgement late, "
+        "%s each, %s lost: cure it there, or here by UNSTALL_QUICKACK=auto.",
+        clients, row_text(&row->id, t.endpoint), count_text(c[COUNT_PEER_STALLS], t.a),
+        time_text(mean(c[COUNT_PEER_STALL_NS], c[COUNT_PEER_STALLS]), ascii, t.b),
+        time_text(c[COUNT_PEER_STALL_NS], ascii, t.c));
 }
 
 static void cured(struct prose *p, const struct reader_row *row, bool ascii) {

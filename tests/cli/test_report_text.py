@@ -127,6 +127,7 @@ VERDICTS = [
              "in three small writes and Nagle holds all but the first. At most 2.16 s lost."),
     (PEER, "The peer stalls: from 10.0.0.1:25 the rest of 19 messages came a delayed acknowledgement late, "
            "44.0 ms each, 836 ms lost: cure it there, or here by UNSTALL_QUICKACK=auto."),
+    (PEER.replace("row 1 2", "row 1 1"), "The peer stalls: from the clients of 10.0.0.1:25 the rest of 19 messages"),
     (CURED, "Cured: 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median exchange "
             "takes"),
     (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),
@@ -146,9 +147,9 @@ VERDICTS = [
 ]
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
-NAMES = ["stalls", "bound", "peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "suspected",
+NAMES = ["stalls", "bound", "peer", "peers", "cured", "tls", "slow-server", "well", "slow-peer", "off", "suspected",
          "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
-KINDS = ["stalls", "stalls", "peer-stalls", "cured", "application", "application", "no-stall", "no-stall", "not-looked",
+KINDS = ["stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "application", "application", "no-stall", "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]
 
 
