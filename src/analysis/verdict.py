@@ -137,6 +137,8 @@ def best_of(analysis, better):
 
 def deploy_line(arm, results):
     """What turns the winner on for good."""
+    if results.experiment.get("pid"):
+        return f"unstall set {results.experiment['pid']} {arm}"  # until it is started anew
     command = results.experiment.get("server") or results.experiment.get("command")
     if not command:
         return f"UNSTALL_MODE={arm} LD_PRELOAD=libunstall.so PROGRAM"
@@ -226,8 +228,9 @@ def _no_difference(analysis):
 def _not_enough(analysis, results, margin, worse):
     more = missing(analysis, margin)
     units = min(one.contrast.units for one in analysis.against)
-    lines = [f"Not enough data: {units} {_unit_word(results, units)} compared, about {more} more "
-             f"{_unit_word(results, more)} to tell."]
+    bounded = all(math.isfinite(one.contrast.low) for one in analysis.against)
+    lines = [f"Not enough data: {units} {_unit_word(results, units)} compared, "
+             f"{'about' if bounded else 'at least'} {more} more {_unit_word(results, more)} to tell."]
     for one in sorted(analysis.against, key=lambda one: one.contrast.estimate):
         if math.isfinite(one.contrast.low) and math.isfinite(one.contrast.high):
             lines.append(f"So far {one.arm} {change(one.contrast, analysis.confidence)}.")

@@ -81,6 +81,7 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
             done = ab("--live", pid, "--until-sure", "--time", 60, "--json", tmp_path / "r.json")
         assert done.returncode == 0, done.stderr
         assert "Ended early" in done.stdout and "auto wins" in done.stdout
+        assert f"To deploy: unstall set {pid} auto" in done.stdout
         assert control_of(folder)["arms"] == [] and not control_of(folder)["killed"]
         value = measured(tmp_path / "r.json")
         assert value["ending"] == "sure"

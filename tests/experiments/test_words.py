@@ -57,7 +57,7 @@ def test_no_difference_is_told_with_its_largest_size():
 def test_not_enough_data_says_how_much_is_missing():
     said = verdict_of(made_up(4, 0.5))
     assert said.kind == "not enough data" and 1 <= said.more <= 10
-    assert "4 rounds compared, about" in said.sentences[0]
+    assert "4 rounds compared, at least" in said.sentences[0]
     few = verdict_of(made_up(10, 1.0, noise=0.3))
     assert few.kind == "not enough data" and few.more > 10
 
