@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import shutil
 import socket
 import statistics
 import subprocess
@@ -243,6 +244,8 @@ def real(build):
 
 def page(build):
     """The page in a headless Chromium."""
+    if not shutil.which("chromium"):
+        sys.exit("page: there is no chromium; apt-get install chromium")
     with server() as port, tempfile.TemporaryDirectory() as folder:
         html, picture = Path(folder) / "page.html", build / "experiments-page.png"
         ab(build, "--html", html, "--rounds", 8, "--", PYTHON, PROGRAMS / "client.py", port, 20)
