@@ -279,7 +279,10 @@ void process_wants_one_thread(void) {
 }
 
 void process_changes_user(void) {
-    if (ours() && segment_wanted() && (segment_in_family() || fds_any()))
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS); /* libc stops all threads for it, the window's too */
+    if (segment_wanted() && (segment_in_family() || fds_any()))
         segment_make();
 }
 

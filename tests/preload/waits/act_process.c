@@ -145,6 +145,10 @@ static void names_of_our_own(void) {
 ACT(prctl, no_new_privileges, 0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
 ACT(unshare, NULL, 0, unshare(CLONE_FS))
 ACT(setns, names_of_our_own, 0, setns(own_names, CLONE_NEWUTS))
+ACT(setuid, NULL, 0, setuid(geteuid()))
+ACT(seteuid, NULL, 0, seteuid(geteuid()))
+ACT(setreuid, NULL, 0, setreuid(getuid(), geteuid()))
+ACT(setresuid, NULL, 0, setresuid(getuid(), geteuid(), geteuid()))
 ACT_AS(syscall_seccomp, "syscall SYS_seccomp", no_new_privileges, 0,
        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter))
 ACT_AS(syscall_unshare, "syscall SYS_unshare", NULL, 0, syscall(SYS_unshare, CLONE_FS))

@@ -117,6 +117,7 @@ ROWS = {
     **_rows(ACTS, ALL, fork="clone|clone3|fork", __fork="clone|clone3|fork",
             __libc_fork="clone|clone3|fork", _Fork="clone|clone3|fork", vfork="vfork|clone",
             __vfork="vfork|clone", forkpty="clone|clone3|fork", unshare="unshare", setns="setns",
+            setuid="setuid", seteuid="setresuid", setreuid="setreuid", setresuid="setresuid",
             prctl="prctl", posix_spawn="clone3|clone|vfork", posix_spawnp="clone3|clone|vfork",
             popen="clone3|clone|vfork", _IO_popen="clone3|clone|vfork"),
     **_rows(WAITS, ALL, system="clone3|clone|vfork", pclose="wait4"),
