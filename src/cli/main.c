@@ -9,16 +9,6 @@
 #include "common.h"
 #include "program.h"
 
-/* A verb whose file is not there yet is left out of the table. */
-#pragma weak verb_observe
-#pragma weak verb_report
-#pragma weak verb_top
-#pragma weak verb_metrics
-#pragma weak verb_doctor
-#pragma weak verb_explain
-#pragma weak verb_set
-#pragma weak verb_ab
-
 static const struct verb *const verbs[] = {
     &verb_run,    &verb_observe, &verb_report, &verb_top, &verb_metrics,
     &verb_doctor, &verb_explain, &verb_set,    &verb_ab,
@@ -32,8 +22,7 @@ static void print_overview(FILE *out) {
           "from programs, shows what it found, and proves what that is worth.\n\n",
           out);
     for (int i = 0; i < VERBS; i++)
-        if (verbs[i])
-            fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+        fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
     fputs("\n"
           "  --help     this text; `unstall VERB --help` says more\n"
           "  --version  the version\n\n"
@@ -43,7 +32,7 @@ static void print_overview(FILE *out) {
 
 static const struct verb *find(const char *name) {
     for (int i = 0; i < VERBS; i++)
-        if (verbs[i] && strcmp(verbs[i]->name, name) == 0)
+        if (strcmp(verbs[i]->name, name) == 0)
             return verbs[i];
     return NULL;
 }
@@ -77,7 +66,7 @@ static int no_such_verb(const char *word) {
     if (word[0] == '-' && strcmp(word, "--") != 0)
         return complain("%s: no such option; try --help", word);
     for (int i = 0; i < VERBS; i++)
-        if (verbs[i] && distance(word, verbs[i]->name) < least) {
+        if (distance(word, verbs[i]->name) < least) {
             nearest = verbs[i];
             least = distance(word, nearest->name);
         }
