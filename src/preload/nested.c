@@ -126,7 +126,7 @@ ssize_t nested_write(const struct out *o) {
     bool ours_beneath = ours_beneath_us();
     struct conn *c = ours_beneath ? fds_conn(fds_word(o->fd)) : NULL;
     struct parts p;
-    if (!c || LOAD(&c->policy.mode) != MODE_COALESCE)
+    if (!c || (LOAD(&c->policy.mode) != MODE_COALESCE && !LOAD(&c->gather) && !LOAD(&c->deferred)))
         return shim_forward(o);
     shim_parts_of(o, &p);
     if (!p.valid)
