@@ -10,8 +10,7 @@
 #include "base.h"
 
 /* Not 0: no clock may be read any more, and this is when that began.  seccomp(2)'s strict
- * mode forbids even the instruction that the vDSO reads it by (SIGSEGV), and a filter the
- * system call that it falls back to. */
+ * mode forbids even the instruction that the vDSO reads it by (SIGSEGV). */
 extern uint64_t clock_stopped;
 
 static inline uint64_t clock_now(void) {

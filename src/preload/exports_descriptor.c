@@ -170,7 +170,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_seccomp: {
         bool filter = a == SECCOMP_SET_MODE_FILTER || a == SECCOMP_SET_MODE_STRICT;
         if (filter)
-            process_filters();
+            process_filters(a == SECCOMP_SET_MODE_STRICT);
         long result = REAL(syscall)(n, a, b, c, d, e, f);
         if (filter)
             process_filtered(result >= 0);

@@ -253,7 +253,7 @@ EXPORT int prctl(int option, ...) {
     va_end(list);
     if (option != PR_SET_SECCOMP)
         return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
-    process_filters();
+    process_filters(a[0] == SECCOMP_MODE_STRICT);
     int result = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
     process_filtered(result == 0);
     return result;

@@ -294,12 +294,13 @@ void process_thread_ends(void) {
 static enum mode mode_before_filter;
 static bool filtering;
 
-void process_filters(void) {
+void process_filters(bool strict) {
     if (!ours() || config()->quiet)
         return;
     process_wants_one_thread();
     mode_before_filter = config()->mode;
-    STORE(&clock_stopped, clock_now());
+    if (strict)
+        STORE(&clock_stopped, clock_now());
     filtering = true;
     config_switch(MODE_OFF, true);
 }

@@ -31,8 +31,9 @@ void process_wants_one_thread(void);
  * directory is still its own, if this is a process that has to do with TCP (the
  * worker that a server's master has forked, say). */
 void process_changes_user(void);
-/* Around the installing of a seccomp filter. */
-void process_filters(void);
+/* Around the installing of a seccomp filter, or of the strict mode, where not even a
+ * clock may be read. */
+void process_filters(bool strict);
 void process_filtered(bool installed);
 /* The calling thread ends. */
 void process_thread_ends(void);

@@ -264,7 +264,7 @@ void tally_catch_up(void) {
 
 void tally_write_begins(struct conn *c) {
     struct evidence *e = c->evidence;
-    if (c->policy.message_bytes || config()->quiet)
+    if (c->policy.message_bytes || LOAD(&clock_stopped))
         return; /* in the middle of one; or nothing may be asked */
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
@@ -304,7 +304,7 @@ void tally_unsent(struct conn *c, const struct policy_action *action) {
 
 void tally_input(struct conn *c) {
     struct evidence *e = c->evidence;
-    if (UNLIKELY(config()->quiet))
+    if (UNLIKELY(LOAD(&clock_stopped) != 0))
         return;
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
