@@ -72,6 +72,7 @@ static void judge(struct conn *c) {
     struct segment_address far = {0}, near = {0};
     if (now->port_count == 0 && now->peer_count == 0) {
         c->judged = true;
+        c->epoch = 0; /* a sweep may have adopted it unjudged, that is, left alone */
         return;
     }
     if (now->quiet || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))

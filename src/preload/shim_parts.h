@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the write path (shim_write.c, shim_gathered.c, shim_bulk.c)
+ * What the files of the write path (shim_write.c, shim_after.c, shim_gathered.c, shim_bulk.c)
  * share with each other and with nobody else.  All with the connection's lock
  * held, unless said otherwise.
  */
@@ -25,6 +25,18 @@ bool shim_special(const struct out *o);
 /* Where c->evidence is there, before a write: statistics may have to let go of the
  * lock first.  The connection again, locked, or NULL. */
 struct conn *shim_tally(struct conn *c, int fd);
+
+/* ---- after the send (shim_after.c); no lock, errno is kept ------------- */
+
+/* The kernel took less than was accounted for, or nothing.  `held`: what was held
+ * before this write still is. */
+void shim_correct(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
+                  ssize_t sent, bool held);
+/* A write of a mode that does not cure took nothing; `error` is its errno, or 0. */
+void shim_not_sent(struct conn *c, int fd, int error);
+void shim_established(struct conn *c);
+/* A write was to be held, and somebody has pushed since. */
+void shim_held_after_all(struct conn *c, int fd);
 
 /* ---- behind gathered bytes (shim_gathered.c) -------------------------- */
 

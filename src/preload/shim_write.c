@@ -164,62 +164,6 @@ static bool gather_this(struct conn *c, const struct parts *p) {
     return true;
 }
 
-/* The kernel took less than was accounted for, or nothing.  `held`: what was
- * held before this write still is. */
-static void correct(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
-                    ssize_t sent, bool held) {
-    int saved = errno;
-    struct conn *still = fds_lock(fd);
-    if (still == c) {
-        struct conn_counts *n = &c->counts;
-        n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
-        policy_no_room(&c->policy);
-        if (sent < 0) {
-            policy_unsent(&c->policy, action, bytes);
-            n->writes--;
-            n->messages -= action->new_message;
-            n->bursts -= action->burst;
-            n->suspected -= action->suspected;
-            n->held -= action->how == WRITE_MORE;
-            if (UNLIKELY(c->evidence != NULL))
-                tally_unsent(c, action);
-            bool again = held && !c->held; /* somebody pushed before this write failed */
-            STORE(&c->held, held);
-            if (again && !ticker_watch(c))
-                hold_push(c, PUSH_PROCESS);
-            policy_met(&c->policy, saved);
-        }
-    }
-    if (still)
-        conn_unlock(still);
-    errno = saved;
-}
-
-static void established(struct conn *c) {
-    conn_lock(c);
-    policy_established(&c->policy);
-    if (UNLIKELY(!c->evidence))
-        tally_born(c); /* connected by a write (TCP Fast Open) */
-    conn_unlock(c);
-}
-
-/* Between the decision and the send somebody pushed (the window, because this
- * thread was kept from the CPU, or another thread): the bytes came after it and
- * are held all the same. */
-static void held_after_all(struct conn *c, int fd) {
-    int saved = errno;
-    struct conn *still = fds_lock(fd);
-    if (still == c) {
-        STORE(&c->held, true);
-        hold_resume_turn(c);
-        if (!ticker_watch(c))
-            hold_push(c, PUSH_PROCESS);
-    }
-    if (still)
-        conn_unlock(still);
-    errno = saved;
-}
-
 /* The number leads to no socket: closed and born again where we could not see. */
 static ssize_t plain_after_all(const struct out *o) {
     fds_forget(o->fd);
@@ -315,20 +259,13 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
             return plain_after_all(o);
-        correct(c, o->fd, &action, p.bytes, sent, was_held);
+        shim_correct(c, o->fd, &action, p.bytes, sent, was_held);
     }
     if (UNLIKELY(!known && sent > 0))
-        established(c);
+        shim_established(c);
     if (action.how == WRITE_MORE && sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        held_after_all(c, o->fd);
+        shim_held_after_all(c, o->fd);
     return sent;
-}
-
-static void nothing_left(struct conn *c) {
-    conn_lock(c);
-    if (c->evidence)
-        tally_unsent(c, NULL);
-    conn_unlock(c);
 }
 
 /* Where nothing is to be done before the call, the call comes first: so a bad
@@ -339,8 +276,8 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     conn_unlock(c);
     ssize_t sent = shim_forward(o);
     if (sent <= 0) {
-        if (UNLIKELY(LOAD(&c->evidence) != NULL))
-            nothing_left(c);
+        if (sent < 0 || UNLIKELY(LOAD(&c->evidence) != NULL))
+            shim_not_sent(c, o->fd, sent < 0 ? errno : 0);
         return sent;
     }
     conn_lock(c);
