@@ -79,3 +79,12 @@ def test_after_a_switch_to_off_the_applications_values_are_back(mode):
     done = run_off(mode, strace=False)
     assert done.facts["nodelay"] == 0
     assert done.median_ms > 5
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_a_connection_that_was_not_used_before_the_switch_is_cured(mode):
+    """It was taken for one to leave alone, and stayed so."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("live_unused"), "off", *peer.target, EXCHANGES, 0, mode, LD_PRELOAD=HOOK_LIB)
+        assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
+    assert statistics.median(done.facts["us"]) < 5000
