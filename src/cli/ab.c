@@ -75,8 +75,10 @@ static int ab(int argc, char **argv) {
     for (int i = 1; i < argc; i++)
         words[OURS - 1 + i] = argv[i];
     execv(PYTHON, (char **)(void *)words);
+    int error = errno;
+    free(words);
     return complain(PYTHON ": %s; install python3, python3-scipy and python3-matplotlib",
-                    strerror(errno));
+                    strerror(error));
 }
 
 const struct verb verb_ab = {

@@ -51,7 +51,7 @@ static bool is_usable(const struct log *g, const struct line *in) {
 }
 
 static void advance(struct log *g, const struct line *in) {
-    const int64_t day = 24 * 3600 * 1000 * MS;
+    const int64_t day = INT64_C(24) * 3600 * 1000 * MS;
     if (g->lines_timed++ == 0) {
         g->time = in->time;
         g->now_ns = in->at_ns;

@@ -4,11 +4,14 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "columns.h"
 
 enum { NAME = 64 };
 
@@ -82,14 +85,17 @@ static void read_auxiliary(struct process_facts *f) {
 static void read_status(struct process_facts *f) {
     FILE *file = open_file(f->pid, "status");
     char line[256];
-    unsigned value;
+    uint64_t value;
     while (file && fgets(line, sizeof(line), file)) {
-        if (sscanf(line, "NoNewPrivs: %u", &value) == 1)
+        const char *at;
+        if ((at = column_behind(line, "NoNewPrivs:")) && column_number(&at, 10, 1, &value))
             f->no_new_privs = value != 0;
-        else if (sscanf(line, "Seccomp: %u", &value) == 1)
+        else if ((at = column_behind(line, "Seccomp:")) && column_number(&at, 10, INT_MAX, &value))
             f->seccomp = (int)value;
-        else if (sscanf(line, "Uid: %*u %u", &value) == 1)
-            f->user = value;
+        else if ((at = column_behind(line, "Uid:")) &&
+                 columns_skip(&at, 1) && /* real, effective, … */
+                 column_number(&at, 10, UINT32_MAX, &value))
+            f->user = (uid_t)value;
     }
     if (file)
         fclose(file);

@@ -38,7 +38,7 @@ static int find(const char *name, char path[PATH_MAX]) {
     int result = -ENOENT;
     char candidate[PATH_MAX];
     snprintf(path, PATH_MAX, "%s", name);
-    for (const char *end = list; name[0]; list = end + 1) {
+    for (const char *end; name[0]; list = end + 1) {
         end = strchrnul(list, ':');
         bool here = end == list;
         int n = snprintf(candidate, PATH_MAX, "%.*s/%s", here ? 1 : (int)(end - list),
@@ -59,7 +59,9 @@ static char *word_of(char **line) {
     *line += strspn(*line, " \t");
     if (!**line)
         return NULL;
-    char quote = **line == '"' || **line == '\'' ? **line : 0;
+    char quote = **line;
+    if (quote != '"' && quote != '\'')
+        quote = '\0';
     char *word = *line + (quote != 0);
     char *end = quote ? strchrnul(word, quote) : word + strcspn(word, " \t");
     *line = *end ? end + 1 : end;

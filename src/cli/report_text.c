@@ -124,7 +124,7 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
             rows[count++] = &r->rows[i];
             bounds += r->rows[i].tally.counter[COUNT_STALLS_BOUND];
         }
-    qsort(rows, count, sizeof(*rows), by_loss);
+    qsort(rows, count, sizeof(struct reader_row *), by_loss);
     fputc('\n', out);
     print_heading(out);
     for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)

@@ -97,7 +97,7 @@ static int add_folder(struct segments *s, const char *folder, unsigned want, boo
         return failed;
     s->folder = true;
     if (s->count)
-        qsort(s->list, s->count, sizeof(*s->list), by_start);
+        qsort(s->list, s->count, sizeof(struct reader_segment *), by_start);
     if (s->count || quiet)
         return 0;
     if (s->refused)

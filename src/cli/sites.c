@@ -199,7 +199,7 @@ static void segment_sites(FILE *out, const struct reader_segment *r, unsigned wi
     char name[64];
     for (size_t i = 0; i < r->pattern_count; i++)
         sorted[i] = &r->patterns[i];
-    qsort(sorted, r->pattern_count, sizeof(sorted[0]), by_stalls);
+    qsort(sorted, r->pattern_count, sizeof(struct segment_pattern *), by_stalls);
     if (say_who)
         fprintf(out, "  %s (pid %u):\n", base_text(r->header.program, name, sizeof(name)),
                 r->header.pid);

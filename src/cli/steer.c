@@ -102,7 +102,7 @@ enum steer_outcome steer_wait(const struct reader_segment *s, int64_t sequence, 
         else if (waited >= ms)
             break;
         else
-            nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
     }
     if (fd >= 0)
         close(fd);

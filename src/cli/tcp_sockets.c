@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "columns.h"
 
 enum { MOST = 65536, NAME = 64 };
 
@@ -39,13 +41,16 @@ static bool descriptors(pid_t pid, struct list *l) {
     if (!entries)
         return false;
     for (struct dirent *e; (e = readdir(entries)) && l->count < MOST;) {
-        uint64_t inode;
+        uint64_t fd, inode;
+        const char *number = e->d_name, *at;
         snprintf(name, sizeof(name), "%s/%.20s", folder, e->d_name);
         ssize_t n = readlink(name, target, sizeof(target) - 1);
         if (n <= 0)
             continue;
         target[n] = '\0';
-        if (sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1 && !add(l, atoi(e->d_name), inode))
+        if ((at = column_behind(target, "socket:[")) &&
+            column_number(&at, 10, UINT64_MAX, &inode) &&
+            column_number(&number, 10, INT_MAX, &fd) && !add(l, (int)fd, inode))
             break;
     }
     closedir(entries);
@@ -64,16 +69,25 @@ static int by_fd(const void *a, const void *b) {
     return x->fd < y->fd ? -1 : x->fd > y->fd;
 }
 
-/* "0100007F:1F90": words of the address in the machine's order, each 8 digits. */
-static bool parse_address(const char *text, struct segment_address *a) {
+/* "0100007F:1F90": words of the address in the machine's order, each 8 digits.  Beyond it. */
+static bool parse_address(const char **at, struct segment_address *a) {
     uint32_t words[4];
+    uint64_t number;
     int count = 0;
-    const char *colon = strchr(text, ':');
-    for (; colon && text + 8 <= colon && count < 4; text += 8, count++)
-        if (sscanf(text, "%8" SCNx32, &words[count]) != 1)
+    const char *text = *at + strspn(*at, " "), *colon = strchr(text, ':');
+    for (; colon && text + 8 <= colon && count < 4; text += 8, count++) {
+        const char word[] = {text[0], text[1], text[2], text[3], text[4],
+                             text[5], text[6], text[7], '\0'};
+        const char *digits = word;
+        if (!column_number(&digits, 16, UINT32_MAX, &number))
             return false;
-    unsigned port;
-    if (!colon || (count != 1 && count != 4) || sscanf(colon, ":%x", &port) != 1)
+        words[count] = (uint32_t)number;
+    }
+    if (!colon || (count != 1 && count != 4))
+        return false;
+    *at = colon + 1;
+    uint64_t port;
+    if (!column_number(at, 16, UINT16_MAX, &port))
         return false;
     memset(a, 0, sizeof(*a));
     a->port = (uint16_t)port;
@@ -103,17 +117,22 @@ static void fill_in(const struct tcp_socket *found, struct list *l) {
 }
 
 static void table(pid_t pid, const char *which, struct list *l) {
-    char name[NAME], local[64], peer[64];
+    char name[NAME];
     snprintf(name, sizeof(name), "/proc/%d/net/%s", (int)pid, which);
     FILE *file = fopen(name, "re");
     char *line = NULL;
     size_t size = 0;
     while (file && getline(&line, &size, file) > 0) {
         struct tcp_socket found;
-        if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*s %*s %" SCNu64, local, peer,
-                   &found.state, &found.inode) == 4 &&
-            parse_address(local, &found.local) && parse_address(peer, &found.peer))
+        uint64_t state;
+        const char *at = line;
+        /* number, local, peer, state, tx:rx, timer, retransmissions, user, timeout, inode */
+        if (columns_skip(&at, 1) && parse_address(&at, &found.local) &&
+            parse_address(&at, &found.peer) && column_number(&at, 16, UINT_MAX, &state) &&
+            columns_skip(&at, 5) && column_number(&at, 10, UINT64_MAX, &found.inode)) {
+            found.state = (unsigned)state;
             fill_in(&found, l);
+        }
     }
     free(line);
     if (file)

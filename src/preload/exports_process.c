@@ -249,7 +249,7 @@ EXPORT int prctl(int option, ...) {
     unsigned long a[4];
     va_start(list, option);
     for (int i = 0; i < 4; i++)
-        a[i] = va_arg(list, unsigned long); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+        a[i] = va_arg(list, unsigned long);
     va_end(list);
     if (option != PR_SET_SECCOMP)
         return REAL(prctl)(option, a[0], a[1], a[2], a[3]);

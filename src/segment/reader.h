@@ -48,18 +48,18 @@ struct reader_row {
 };
 
 struct reader_segment {
-    char path[4096];
+    struct segment_header header; /* the aligned ones first: no holes */
+    struct segment_control control;
     uint64_t device, inode;
     uint64_t taken_ns; /* CLOCK_MONOTONIC */
     enum reader_life life;
-    struct segment_header header;
-    struct segment_control control;
     unsigned oddities;
     size_t row_count, connection_count, module_count, pattern_count;
     struct reader_row *rows;
     struct segment_connection *connections; /* by serial */
     struct segment_module *modules;
     struct segment_pattern *patterns;
+    char path[4096];
 };
 
 /* Read the segment at `path`: what `want` says, the header always.  NULL, and `error`

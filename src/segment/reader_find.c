@@ -3,7 +3,6 @@
  * The segment of a process, by what it maps.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "columns.h"
 #include "reader_parts.h"
 
 struct mapping {
@@ -19,15 +19,16 @@ struct mapping {
 };
 
 static bool parse(char *line, struct mapping *m) {
-    unsigned major_number, minor_number;
-    int path_at = 0;
-    if (sscanf(line, "%*x-%*x %*s %*x %x:%x %" SCNu64 " %n", &major_number, &minor_number,
-               &m->inode, &path_at) < 3 ||
-        !path_at)
-        return false;
-    m->device = makedev(major_number, minor_number);
+    uint64_t major_number, minor_number;
+    const char *at = line;
     line[strcspn(line, "\n")] = '\0';
-    m->path = line + path_at;
+    /* 7f1c2000-7f1c3000 r--p 00001000 fe:01 4711   /path: addresses, rights, offset, device, inode */
+    if (!columns_skip(&at, 3) || !column_number(&at, 16, UINT32_MAX, &major_number) ||
+        *at++ != ':' || !column_number(&at, 16, UINT32_MAX, &minor_number) ||
+        !column_number(&at, 10, UINT64_MAX, &m->inode))
+        return false;
+    m->device = makedev((unsigned)major_number, (unsigned)minor_number);
+    m->path = at + strspn(at, " ");
     return true;
 }
 
