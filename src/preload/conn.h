@@ -64,6 +64,13 @@ struct conn {
     /* from here on all belongs to one connection and is cleared by conn_reset() */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
+    uint64_t held_tick; /* the ticker's count when the hold or gathering began */
+    struct gather *gather;
+    bool held;      /* the kernel holds bytes because of our MSG_MORE */
+    bool lingering; /* closed by the application, gathered bytes still to send */
+    bool draining;  /* a thread is blocked sending gathered bytes */
+    uint8_t kin;    /* the family it learns from and teaches (kin.h), 0: none */
+    /* what the ticker looks at ends here, within the first cache line */
     uint32_t epoch; /* of the configuration that `policy.mode` comes from */
     struct policy policy;
     uint8_t origin; /* enum conn_origin */
@@ -74,20 +81,14 @@ struct conn {
     bool passed : 1;     /* was sent to another process, or to this one, by SCM_RIGHTS */
     bool shared : 1;     /* it was there at a fork that made this process: the parent has it too */
     bool stuck : 1;      /* gathered bytes were let go, the kernel had no room */
-    bool lingering;      /* closed by the application, gathered bytes still to send */
-    bool held;           /* the kernel holds bytes because of our MSG_MORE */
-    bool draining;       /* a thread is blocked sending gathered bytes */
-    uint8_t kin;         /* the family it learns from and teaches (kin.h), 0: none */
     int kept_error;      /* errno of a send of our own, not yet told to the application */
     int other_fd;        /* another one, perhaps: where to look first when fd is closed */
     uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */
     uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */
-    uint64_t held_tick;  /* the ticker's count when the hold or gathering began */
     union {
         const struct thread *turn_owner;
         struct conn *next_free; /* in the pool */
     };
-    struct gather *gather;
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
     struct evidence *evidence; /* where statistics or observe are on, else NULL */

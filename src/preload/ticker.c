@@ -24,7 +24,9 @@ enum {
     STACK = 128 * 1024,
     LONGEST_TICK_US = 4000,
     CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
-    CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
+    BUSY_TICK_US = CALM_TICK_US / 2,
+    CALM_AFTER = 16, /* ticks in which every hold ended by itself */
+    BUSY_AFTER = 16, /* times that something waited and had ended at the next look */
     GONE_TRIES = 10000,
     LINGER_TICKS = 10, /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
     KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
@@ -81,6 +83,36 @@ struct tick {
     bool expired; /* something was older than the window */
 };
 
+/* Where turns end by themselves a look every 8 ms is enough to find one that does not: what
+ * is seen waiting is looked at again one window later.  Where among many connections some
+ * turn is always open, that would be a look every window: there it is every 4 ms, and what
+ * waits at two looks has waited too long.  Either way nothing waits longer than a window
+ * and 8 ms. */
+struct pace {
+    unsigned calm; /* ticks since one found a hold older than the window */
+    unsigned open; /* how often a turn was open and none too old, of late */
+    bool waits;    /* the last tick saw one */
+    bool slow;     /* the last tick was one of 8 ms */
+};
+
+static uint32_t next_tick_us(struct pace *p) {
+    bool busy = p->open >= BUSY_AFTER;
+    bool soon = p->calm < CALM_AFTER || (p->waits && (p->slow || !busy));
+    p->slow = !soon && !busy;
+    return soon ? tick_us() : busy ? BUSY_TICK_US : CALM_TICK_US;
+}
+
+static void keep_pace(struct pace *p, const struct tick *seen) {
+    p->waits = seen->waits;
+    p->calm = seen->expired ? 0 : p->calm + 1;
+    if (seen->expired)
+        p->open = 0;
+    else if (!seen->waits)
+        p->open -= p->open > 0;
+    else if (p->open < BUSY_AFTER * 2)
+        p->open++;
+}
+
 /* Holds begin and end a thousand times between two looks: most are seen to need
  * nothing without the lock, for which the holder would have to wait. */
 static bool needs_nothing(const struct conn *c, struct tick *now) {
@@ -122,16 +154,17 @@ static bool look(struct conn *c, struct tick *now) {
     return stays;
 }
 
+/* A connection is written to only where one leaves the list: its first line is its writers'. */
 static struct conn *look_at_all(struct conn *list, struct tick *now) {
-    struct conn *kept = NULL;
-    for (struct conn *c = list, *next; c; c = next) {
-        next = c->next_ticking;
-        if (look(c, now)) {
-            c->next_ticking = kept;
-            kept = c;
-        }
+    for (struct conn **at = &list; *at;) {
+        struct conn *c = *at, *next = c->next_ticking;
+        __builtin_prefetch(next);
+        if (look(c, now))
+            at = &c->next_ticking;
+        else
+            *at = next;
     }
-    return kept;
+    return list;
 }
 
 static struct conn *take_incoming(struct conn *list) {
@@ -187,25 +220,22 @@ static void *run(void *unused) {
     raw2(SYS_prctl, PR_SET_NAME, "unstall");
     struct conn *list = NULL;
     struct tick tick = {0};
-    uint32_t calm = 0;
+    struct pace pace = {0};
     uint64_t due = 0;
     while (!__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
         list = take_incoming(list);
         if (!list) {
             park();
-            calm = 0;
+            pace = (struct pace){0};
             continue;
         }
-        /* Where turns end by themselves a look every 8 ms is enough to find one that does
-         * not; what is seen waiting is looked at again one window later. */
         bool long_window = config()->window_us > LONGEST_TICK_US;
-        bool often = calm < CALM_AFTER || tick.waits || long_window;
-        sleep_us(often ? tick_us() : CALM_TICK_US, long_window, &due);
+        sleep_us(long_window ? tick_us() : next_tick_us(&pace), long_window, &due);
         tick = (struct tick){.number = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED)};
         if (control_changed())
             control_look();
         list = look_at_all(list, &tick);
-        calm = tick.expired ? 0 : calm + 1;
+        keep_pace(&pace, &tick);
     }
     let_go(list);
     gather_thread_ends();
