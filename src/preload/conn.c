@@ -80,6 +80,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     }
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
+    STORE(&c->births, (uint16_t)(c->births + 1));
     STORE(&c->refs, 1);
     c->origin = (uint8_t)origin;
 }

@@ -59,6 +59,7 @@ struct conn {
     /* these outlive the connection: others look at them without the lock */
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
+    uint16_t births;           /* connections that this place has been: a pointer may be stale */
     struct conn *next_ticking; /* the ticker's own */
     struct piece *deferred;    /* what handlers wrote while the lock was held (nested.h) */
     /* from here on all belongs to one connection and is cleared by conn_reset() */
@@ -104,8 +105,6 @@ extern uint32_t fork_generation;
 void nested_take_in(struct conn *c);
 void nested_catch_up(struct conn *c);
 void nested_forget(struct conn *c);
-/* The blocking send of gathered bytes that this thread was in is left for good. */
-void nested_stop_draining(void);
 
 void conn_lock_slow(struct conn *c, uint32_t seen);
 void conn_unlock_slow(struct conn *c);

@@ -58,7 +58,7 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     bool acted = LOAD(&hold_acted);
     for (unsigned i = 0; messages && i < count && acted; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
-    if (!shim_bulk_begins(fd, &c))
+    if (!shim_bulk_begins(fd, flags, &c))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
@@ -74,7 +74,7 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 
 WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
     struct conn *c;
-    if (!shim_bulk_begins(fd, &c))
+    if (!shim_bulk_begins(fd, 0, &c))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
     shim_bulk_ended(c, fd, 1, moved, false, CALLER);
@@ -86,7 +86,7 @@ WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *o
     struct conn *c;
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
-    if (!shim_bulk_begins(fd, &c))
+    if (!shim_bulk_begins(fd, 0, &c))
         return -1;
     struct conn *source = shim_read_begins(from, true);
     ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);

@@ -12,6 +12,7 @@
 #include "gather.h"
 #include "kernel.h"
 #include "kin.h"
+#include "nested.h"
 #include "stats.h"
 #include "ticker.h"
 
@@ -193,8 +194,8 @@ static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
 static void thread_ends(void *unused) {
     (void)unused;
     self.ends_watched = false;
+    nested_abandon(); /* cancelled inside the send of gathered bytes, or beneath a handler */
     hold_thread_ends();
-    nested_stop_draining(); /* cancelled inside one */
     struct conn *c = self.releasing;
     self.releasing = NULL;
     if (c) { /* cancelled before the write that would have let the bytes go */

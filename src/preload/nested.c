@@ -160,7 +160,7 @@ static void release(struct conn *c) {
 }
 
 /* The blocking send of gathered bytes is left, by longjmp or by cancellation. */
-void nested_stop_draining(void) {
+static void stop_draining(void) {
     struct conn *c = self.draining;
     self.draining = NULL;
     if (!c)
@@ -175,7 +175,7 @@ void nested_stop_draining(void) {
 
 void nested_abandon(void) {
     if (UNLIKELY(self.draining != NULL) && !self.vforked && self.depth == 0)
-        nested_stop_draining();
+        stop_draining();
     if (LIKELY(self.depth == 0) || self.vforked)
         return;
     if (self.spinning && lock_is_mine(self.spinning))
@@ -183,6 +183,8 @@ void nested_abandon(void) {
     self.spinning = NULL;
     if (self.locked && lock_is_mine(&self.locked->lock))
         release(self.locked);
+    else if (self.locked)
+        conn_unlock_slow(self.locked); /* woken to take it, perhaps, while others sleep on */
     self.locked = NULL;
     self.depth = 0;
 }

@@ -287,6 +287,7 @@ void process_changes_user(void) {
 }
 
 void process_thread_ends(void) {
+    nested_abandon(); /* by a handler that interrupted us */
     if (ours())
         hold_thread_ends();
 }
@@ -297,12 +298,16 @@ static bool filtering;
 void process_filters(bool strict) {
     if (!ours() || config()->quiet)
         return;
-    process_wants_one_thread();
+    hold_end_turn(PUSH_PROCESS);
+    if (config()->gathers)
+        fds_each(leave_nothing, NULL);
     mode_before_filter = config()->mode;
     if (strict)
         STORE(&clock_stopped, clock_now());
     filtering = true;
-    config_switch(MODE_OFF, true);
+    config_switch(MODE_OFF, true); /* first: other threads begin no hold behind the sweep */
+    shim_sweep(PUSH_PROCESS);
+    ticker_stop(false);
 }
 
 void process_filtered(bool installed) {

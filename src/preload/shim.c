@@ -106,10 +106,8 @@ void shim_adopt(struct conn *c) {
     enum mode mode;
     c->epoch = mode_of(c, now, &mode) ? now->epoch : 0;
     c->policy.mode = (uint8_t)mode;
-    if (now->quiet) {
-        STORE(&c->held, false);
-        return;
-    }
+    if (now->quiet)
+        return; /* what is still held is process_filters()'s to push */
     if (c->policy.mode != before)
         hold_push(c, PUSH_MODE);
     if (mode_cures(before) && !mode_cures((enum mode)c->policy.mode))
@@ -192,11 +190,21 @@ struct conn *shim_read_begins(int fd, bool dont_wait) {
     uintptr_t word = fds_word(fd);
     if (self.turn && !dont_wait && may_block(fd))
         hold_end_turn(PUSH_READ);
-    return fds_conn(word);
+    struct conn *c = fds_conn(word);
+    if (c)
+        self.births = LOAD(&c->births);
+    return c;
+}
+
+/* Another thread has closed it while this one was in the call: c is another's. */
+static bool is_stale(const struct conn *c) {
+    return c->births != self.births;
 }
 
 static void input_came(struct conn *c, ssize_t got, size_t asked) {
     bool first = !c->policy.input_ever;
+    if (UNLIKELY(first) && is_stale(c))
+        return;
     policy_input(&c->policy, (size_t)got, asked);
     if (UNLIKELY(first))
         kin_teach(c);
@@ -227,7 +235,8 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
         conn_unlock(c);
     } else if (UNLIKELY(LOAD(&c->kept_error))) {
         conn_lock(c);
-        int error = c->kept_error == EPIPE ? 0 : shim_take_error(c); /* EPIPE is a writer's */
+        bool ours_to_tell = c->kept_error != EPIPE && !is_stale(c); /* EPIPE is a writer's */
+        int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
         if (error) {
             errno = error;
@@ -242,7 +251,8 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
     } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
         int error = errno;
         conn_lock(c);
-        policy_met(&c->policy, error); /* the next write must not seem to succeed */
+        if (!is_stale(c))
+            policy_met(&c->policy, error); /* the next write must not seem to succeed */
         conn_unlock(c);
         errno = error;
     }

@@ -62,10 +62,10 @@ ssize_t shim_forward(const struct out *out);
 ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p);
 
 /* A call that moves bytes into `fd` but can be neither held nor gathered
- * (sendfile, splice, sendmmsg).  Before it: false means that the call must not be
+ * (sendfile, splice, sendmmsg).  Before it, with its MSG_ flags: false means that the call must not be
  * made, errno is set and -1 is the answer.  After it, with what it moved in how
  * many pieces, and whether the application itself holds them (MSG_MORE). */
-bool shim_bulk_begins(int fd, struct conn **c);
+bool shim_bulk_begins(int fd, int flags, struct conn **c);
 void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 

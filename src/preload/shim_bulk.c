@@ -10,7 +10,7 @@
 #include "shim_parts.h"
 #include "ticker.h"
 
-bool shim_bulk_begins(int fd, struct conn **found) {
+bool shim_bulk_begins(int fd, int flags, struct conn **found) {
     *found = NULL;
     if (!ours())
         return true;
@@ -22,14 +22,15 @@ bool shim_bulk_begins(int fd, struct conn **found) {
         c = shim_tally(c, fd);
     if (!c)
         return true;
-    struct out o = {.fd = fd};
+    struct out o = {.fd = fd, .flags = flags};
     if (gather_length(c) && c->policy.no_more)
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);
     if (gather_length(c)) {
         /* the gathered header leaves in the same segments as what follows */
-        if (c->draining || !gather_flush(c, MSG_MORE)) {
-            if (shim_non_blocking(&o)) {
+        bool no_wait = UNLIKELY(c->draining) && shim_non_blocking(&o);
+        if (!(no_wait ? shim_drained(c, fd) : !c->draining) || !gather_flush(c, MSG_MORE)) {
+            if (no_wait || shim_non_blocking(&o)) {
                 conn_unlock(c);
                 errno = EAGAIN;
                 return false;
@@ -41,6 +42,7 @@ bool shim_bulk_begins(int fd, struct conn **found) {
         ticker_watch(c);
     }
     evidence_writes(c);
+    self.births = c->births;
     conn_unlock(c);
     *found = c;
     return true;
@@ -55,8 +57,10 @@ void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, boo
         return;
     int saved = errno;
     conn_lock(c);
-    if (moved < 0) {
-        policy_met(&c->policy, saved);
+    bool stale = c->births != self.births; /* closed by another thread meanwhile */
+    if (moved < 0 || stale) {
+        if (!stale)
+            policy_met(&c->policy, saved);
         conn_unlock(c);
         errno = saved;
         return;

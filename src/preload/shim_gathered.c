@@ -88,6 +88,17 @@ bool shim_non_blocking(const struct out *o) {
     return flags >= 0 && (flags & O_NONBLOCK);
 }
 
+bool shim_drained(struct conn *c, int fd) {
+    while (c->draining) {
+        if (kernel->writable(fd, 0) <= 0)
+            return false;
+        conn_unlock(c);
+        raw0(SYS_sched_yield);
+        conn_lock(c);
+    }
+    return true;
+}
+
 bool shim_drain(struct conn *c, const struct out *o) {
     struct conn *outer = self.draining; /* of a handler's write: beneath it another one may wait */
     while (gather_length(c)) {
@@ -132,6 +143,11 @@ bool shim_drain(struct conn *c, const struct out *o) {
 }
 
 ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
+    if (UNLIKELY(c->draining) && shim_non_blocking(o) && !shim_drained(c, o->fd)) {
+        policy_no_room(&c->policy);
+        conn_unlock(c);
+        return shim_fail(EAGAIN, o->flags);
+    }
     /* what the application itself holds (MSG_MORE) must not hold what stands before it */
     bool alone = shim_special(o) || (o->flags & MSG_MORE) || !p->valid || c->draining;
     ssize_t sent = -EAGAIN;

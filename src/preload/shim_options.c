@@ -19,9 +19,10 @@ static _Thread_local uint32_t restores_before;
 
 void shim_option_setting(int fd, int level, int name) {
     restores_before = LOAD(&hold_restores);
-    if (level != IPPROTO_TCP || (name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP) ||
-        !ours())
-        return;
+    bool room = level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE);
+    bool own = level == IPPROTO_TCP && (name == TCP_NODELAY || name == TCP_CORK || name == TCP_ULP);
+    if (!(own || (room && config()->gathers)) || !ours())
+        return; /* what was gathered counts on the room that there was */
     struct conn *c = shim_find(fd);
     if (!c)
         return;

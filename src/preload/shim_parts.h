@@ -48,6 +48,10 @@ bool shim_gathers_on(struct conn *c, const struct out *o);
  * No lock. */
 ssize_t shim_fail(int error, int flags);
 bool shim_non_blocking(const struct out *o);
+/* While another thread is blocked in that: EAGAIN is the kernel's to say, and must promise
+ * an edge, as being asked for writability does (poll(2) notes who waits for room).  Lock
+ * held.  False: there is no room.  True: that thread has come back. */
+bool shim_drained(struct conn *c, int fd);
 /* A blocking caller, a full send buffer, gathered bytes in front of his: send
  * them by a blocking call, which keeps EINTR, SA_RESTART and SO_SNDTIMEO what
  * they are.  False: errno is set and the lock is released. */

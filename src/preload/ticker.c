@@ -267,7 +267,7 @@ bool ticker_ready(void) {
     if (ticker_state() == TICKER_NONE) {
         int saved = errno;
         spin_lock(&start_lock);
-        if (ticker_state() == TICKER_NONE) {
+        if (ticker_state() == TICKER_NONE && !config()->quiet) {
             __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
             __atomic_store_n(&ticker_now, create() == 0 ? TICKER_RUNS : TICKER_IMPOSSIBLE,
                              __ATOMIC_RELEASE);

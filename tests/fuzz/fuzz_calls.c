@@ -159,7 +159,7 @@ static void op_bulk(struct input *in) {
     if (!s || bytes == 0)
         return;
     net.refused = false;
-    if (!shim_bulk_begins(fd, &c)) {
+    if (!shim_bulk_begins(fd, 0, &c)) {
         assert(s->dead || (errno == EAGAIN && net.refused));
         return;
     }

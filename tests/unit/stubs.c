@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What process.c and nested.c provide in the library: here the gate is always
- * open, and no signal handler has left writes behind.
+ * What process.c provides in the library: here the gate is always open.
  */
 #include <string.h>
 
@@ -18,20 +17,6 @@ const volatile uint8_t *gate = &open_gate;
 bool gate_slow(void) {
     return true;
 }
-
-void nested_take_in(struct conn *c) {
-    (void)c;
-}
-
-void nested_catch_up(struct conn *c) {
-    (void)c;
-}
-
-void nested_forget(struct conn *c) {
-    (void)c;
-}
-
-void nested_stop_draining(void) {}
 
 /* No segment is mapped. */
 struct segment *segment_mapped;

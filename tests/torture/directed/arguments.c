@@ -139,6 +139,16 @@ static void bad_vectors(void) {
     settle();
 }
 
+/* As many parts as one call may have, behind what is held or gathered: one call takes them all. */
+static void long_vectors(void) {
+    static struct iovec many[IOV_MAX];
+    begin();
+    for (int i = 0; i < IOV_MAX; i++)
+        many[i] = (struct iovec){(void *)(uintptr_t)here((size_t)i * 9), 9};
+    same("writev of IOV_MAX", writev(ours.ours, many, IOV_MAX), raw(SYS_writev, bare.ours, (long)many, IOV_MAX, 0, 0, 0));
+    settle();
+}
+
 static void bad_pointers(void) {
     if (mode_is("coalesce"))
         return;
@@ -184,6 +194,9 @@ static void out_of_band(void) {
     raw(SYS_setsockopt, bare.theirs, SOL_SOCKET, SO_OOBINLINE, (long)&one, sizeof(one), 0);
     for (int i = 0; i < 3; i++) {
         same("MSG_OOB", send(ours.ours, here(0), 2, MSG_OOB), raw(SYS_sendto, bare.ours, (long)here(0), 2, MSG_OOB, 0, 0));
+        struct pollfd urgent = {.fd = ours.theirs, .events = POLLPRI};
+        struct timespec limit = {.tv_sec = 2};
+        CHECK(raw(SYS_ppoll, (long)&urgent, 1, (long)&limit, 0, 8, 0) == 1, "nothing is urgent");
         put_all(&ours, 40);
         put_all(&bare, 40);
         settle();
@@ -198,15 +211,17 @@ static void zero_copy(void) {
     if (setsockopt(ours.ours, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof(one)) != 0)
         return; /* before Linux 4.14 */
     raw(SYS_setsockopt, bare.ours, SOL_SOCKET, SO_ZEROCOPY, (long)&one, sizeof(one), 0);
-    memcpy(buffer, here(0), sizeof(buffer));
-    same("MSG_ZEROCOPY", send(ours.ours, buffer, sizeof(buffer), MSG_ZEROCOPY), raw(SYS_sendto, bare.ours, (long)buffer, sizeof(buffer), MSG_ZEROCOPY, 0, 0));
-    put_all(&ours, 60);
-    put_all(&bare, 60);
-    settle();
-    struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
-    struct pollfd ready = {.fd = ours.ours};
-    CHECK(poll(&ready, 1, 2000) == 1 && ready.revents & POLLERR, "no completion of MSG_ZEROCOPY");
-    CHECK(recvmsg(ours.ours, &message, MSG_ERRQUEUE) >= 0, "MSG_ERRQUEUE: %s", strerror(errno));
+    for (size_t bytes = sizeof(buffer); bytes > 100; bytes /= 50) { /* a large one, and one that could be held */
+        memcpy(buffer, here(0), bytes);
+        same("MSG_ZEROCOPY", send(ours.ours, buffer, bytes, MSG_ZEROCOPY), raw(SYS_sendto, bare.ours, (long)buffer, (long)bytes, MSG_ZEROCOPY, 0, 0));
+        put_all(&ours, 60);
+        put_all(&bare, 60);
+        settle();
+        struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
+        struct pollfd ready = {.fd = ours.ours};
+        CHECK(poll(&ready, 1, 2000) == 1 && ready.revents & POLLERR, "no completion of MSG_ZEROCOPY");
+        CHECK(recvmsg(ours.ours, &message, MSG_ERRQUEUE) >= 0, "MSG_ERRQUEUE: %s", strerror(errno));
+    }
 }
 
 /* Ancillary data: a time stamp is asked for one message. */
@@ -242,6 +257,7 @@ const struct test_case argument_cases[] = {
     {"a write of nothing between a hold and a wait", nothing_between_hold_and_wait},
     {"buffers that fault", faults},
     {"vectors that are too long", bad_vectors},
+    {"long vectors after small writes", long_vectors},
     {"vectors that are not there", bad_pointers},
     {"descriptors that are none", bad_descriptors},
     {"unusual flags", more_flags},

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TABLE = 1 << 20, SMALL_BUFFER = 8192, WARM_EXCHANGES = 6 };
+enum { TABLE = 1 << 20, SMALL_BUFFER = 8192, WIDE_BUFFER = 16 << 20, WARM_EXCHANGES = 6 };
 
 static const char *case_name = "?";
 
@@ -217,7 +217,17 @@ void fill_for_good(struct pair *p) {
     } while (p->put != before);
 }
 
-void overfill(struct pair *p) {
+/* Sets it unseen, and says what to give back. */
+static int send_buffer(const struct pair *p, int bytes) {
+    int before = 0;
+    socklen_t length = sizeof(before);
+    raw(SYS_getsockopt, p->ours, SOL_SOCKET, SO_SNDBUF, (long)&before, (long)&length, 0);
+    if (raw(SYS_setsockopt, p->ours, SOL_SOCKET, SO_SNDBUFFORCE, (long)&bytes, sizeof(bytes), 0) < 0)
+        raw(SYS_setsockopt, p->ours, SOL_SOCKET, SO_SNDBUF, (long)&bytes, sizeof(bytes), 0);
+    return before / 2; /* the kernel doubles what it is given: socket(7) */
+}
+
+void fill_amid_messages(struct pair *p) {
     char answer[10];
     uint64_t before;
     reply(p, sizeof(answer));
@@ -228,8 +238,14 @@ void overfill(struct pair *p) {
         raw_sleep(20);
     } while (p->put != before);
     CHECK(recv(p->ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
+}
+
+void overfill(struct pair *p) {
+    fill_amid_messages(p);
+    int room = send_buffer(p, WIDE_BUFFER);
     for (int i = 0; i < 4; i++)
         put(p, 100);
+    send_buffer(p, room);
 }
 
 uint64_t receive(struct pair *p, uint64_t total, int ms) {

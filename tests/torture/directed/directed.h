@@ -61,8 +61,10 @@ void put_until_full(struct pair *p, size_t bytes);
 
 /* ... and until window probes, too, find no more room: takes a second. */
 void fill_for_good(struct pair *p);
-/* ... and, an answer having begun a new message, a little more if it is accepted: what coalesce
- * gathers now finds no room in the kernel. */
+/* ... and then an answer is read: the next write begins a message. */
+void fill_amid_messages(struct pair *p);
+/* ... and, an answer having begun a new message, a little more, for which there is room while it
+ * is written and none afterwards: what coalesce has gathered cannot leave. */
 void overfill(struct pair *p);
 
 /* Their end reads what is there, checking it; waits at most `ms` for `total` bytes in all. */

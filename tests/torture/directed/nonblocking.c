@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -136,6 +137,14 @@ static void send_timeout(void) {
     CHECK(n < 0, "SO_SNDTIMEO never ended");
     n = put(&p, 50000);
     CHECK(n < 50000, "a full socket took 50000 bytes");
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    overfill(&p);
+    put_until_full(&p, 10);
+    fcntl(p.ours, F_SETFL, 0);
+    uint64_t before = now_ms();
+    n = put(&p, 1000);
+    CHECK(n < 1000 && now_ms() - before < 1500, "behind what waits: %zd bytes after %d ms", n,
+          (int)(now_ms() - before));
     arrives(&p, 3000);
     exchange(&p);
 }
@@ -149,6 +158,12 @@ static void dontwait_on_a_blocking_socket(void) {
             p.put += (uint64_t)n;
         CHECK(errno == EAGAIN, "MSG_DONTWAIT: %s", strerror(errno));
         CHECK(now_ms() - before < 1500, "MSG_DONTWAIT waited");
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        overfill(&p);
+        fcntl(p.ours, F_SETFL, 0);
+        while ((n = send(p.ours, content(p.put), 300, MSG_DONTWAIT)) > 0)
+            p.put += (uint64_t)n; /* for ever, if it waits: nobody reads */
+        CHECK(errno == EAGAIN, "MSG_DONTWAIT behind what waits: %s", strerror(errno));
         arrives(&p, 3000);
     }
     exchange(&p);
@@ -160,6 +175,77 @@ static void *read_later(void *argument) {
     raw_sleep(80);
     receive(p, UINT64_MAX, 1000);
     return NULL;
+}
+
+/* One message by sendmmsg, which gathers nothing, behind what is gathered. */
+static int send_many(const struct pair *p, size_t bytes, int flags) {
+    struct iovec part = {(void *)(uintptr_t)content(p->put), bytes};
+    struct mmsghdr one = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    return sendmmsg(p->ours, &one, 1, flags) == 1 ? (int)one.msg_len : -1;
+}
+
+static void dontwait_of_many_messages(void) {
+    struct pair p = full_pair(SMALL_BUFFERS);
+    int n;
+    do { /* nobody reads */
+        overfill(&p);
+        fcntl(p.ours, F_SETFL, 0);
+        n = send_many(&p, 50, MSG_DONTWAIT);
+        p.put += n > 0 ? (uint64_t)n : 0;
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    } while (n > 0);
+    CHECK(errno == EAGAIN, "sendmmsg: %s", strerror(errno));
+    arrives(&p, 3000);
+}
+
+/* Once there is room, EAGAIN comes only with another edge: also where what was gathered could not
+ * leave when its window ended, and while another thread is blocked writing what stands before. */
+static void *write_blocking(void *argument) {
+    struct pair *p = argument;
+    CHECK(write(p->ours, content(p->put), 300) == 300, "the blocked write: %s", strerror(errno));
+    return NULL;
+}
+
+static void *count_all(void *argument) {
+    static char buffer[65536];
+    struct pair *p = argument;
+    raw_sleep(2);
+    while (p->received < p->put)
+        p->received += (uint64_t)raw(SYS_recvfrom, p->theirs, (long)buffer, sizeof(buffer), 0, 0, 0);
+    return NULL;
+}
+
+static void edge_once_there_is_room(int ep, struct pair *p, bool beside, bool many) {
+    struct epoll_event event = {.events = EPOLLOUT | EPOLLET};
+    void *writer = NULL;
+    ssize_t n;
+    overfill(p);
+    put_until_full(p, 10);
+    struct pair theirs = {-1, p->theirs, p->put + (beside ? 320 : 20), p->received};
+    fcntl(p->ours, F_SETFL, beside ? 0 : O_NONBLOCK);
+    if (beside)
+        writer = in_thread(write_blocking, p);
+    raw_sleep(beside ? 3 : window_ms() + 20);
+    epoll_ctl(ep, EPOLL_CTL_ADD, p->ours, &event);
+    void *reader = in_thread(count_all, &theirs);
+    do {
+        CHECK(epoll_wait(ep, &event, 1, 3000) == 1, "no edge after EAGAIN");
+        n = many ? send_many(p, 20, MSG_DONTWAIT) : send(p->ours, content(p->put), 20, MSG_DONTWAIT);
+        CHECK(n == 20 || (n == -1 && errno == EAGAIN), "%zd: %s", n, strerror(errno));
+    } while (n < 0);
+    if (writer)
+        joined(writer);
+    joined(reader);
+    p->put = p->received = theirs.received;
+    epoll_ctl(ep, EPOLL_CTL_DEL, p->ours, NULL);
+    fcntl(p->ours, F_SETFL, O_NONBLOCK);
+}
+
+static void edges_once_there_is_room(void) {
+    struct pair p = full_pair(SMALL_BUFFERS);
+    int ep = epoll_create1(EPOLL_CLOEXEC);
+    for (int round = 0; round < 24; round++)
+        edge_once_there_is_room(ep, &p, round % 4 > 0, round % 8 > 3);
 }
 
 static void blocking_write_into_a_full_socket(void) {
@@ -204,6 +290,8 @@ const struct test_case nonblocking_cases[] = {
     {"a wait for room while holding", wait_for_room_while_holding},
     {"SO_SNDTIMEO", send_timeout},
     {"MSG_DONTWAIT on a blocking socket", dontwait_on_a_blocking_socket},
+    {"MSG_DONTWAIT of many messages", dontwait_of_many_messages},
+    {"another edge follows EAGAIN when there was room", edges_once_there_is_room},
     {"a blocking write into a full socket", blocking_write_into_a_full_socket},
     {"a write before connect", write_while_connecting},
     {NULL, NULL},

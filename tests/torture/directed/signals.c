@@ -346,6 +346,59 @@ static void jump_from_anywhere(void) {
     ends(&shared, 300);
 }
 
+/* A handler may as well end its thread (write(2) and poll(2) are async-signal-safe). */
+static void end_thread(int number) {
+    (void)number;
+    pthread_exit(NULL);
+}
+
+static void *write_for_ever(void *argument) {
+    uint32_t *begun = argument;
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+    word_set(begun, 1);
+    for (;;) {
+        struct pollfd none = {.fd = -1};
+        for (int i = 0; i < 6; i++)
+            if (write(shared.ours, content(0), 20) < 0)
+                fail("write: %s", strerror(errno));
+        poll(&none, 1, 0);
+    }
+}
+
+static void end_from_anywhere(void) {
+    static uint32_t over;
+    struct sigaction action = {.sa_handler = end_thread};
+    sigset_t mask;
+    shared = pair_warm(0);
+    sigaction(SIGUSR1, &action, NULL);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &mask, NULL);
+    void *reader = in_thread(swallow, &over);
+    for (int i = 0; i < 1000; i++) {
+        uint32_t begun = 0;
+        void *thread = in_thread(write_for_ever, &begun);
+        word_wait(&begun, 0);
+        for (volatile int spin = i * 37 % 5000; spin > 0; spin--)
+            ;
+        pthread_kill((pthread_t)(uintptr_t)thread, SIGUSR1);
+        joined(thread);
+    }
+    if (write(shared.ours, content(0), 20) < 0)
+        fail("write: %s", strerror(errno));
+    raw_sleep(window_ms() + 50);
+    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+    joined(reader);
+    shared.received = shared.put;
+    for (int i = 0; i < 3; i++)
+        exchange(&shared);
+    close(shared.ours);
+    ends(&shared, 300);
+}
+
 /* ---- the first hold comes from a handler: no malloc there -------------- */
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -396,6 +449,7 @@ const struct test_case signal_cases[] = {
     {"a handler writes while the write is blocked", handler_writes_while_blocked},
     {"a handler jumps from a blocked call", jump_from_a_blocked_call},
     {"a handler jumps from anywhere", jump_from_anywhere},
+    {"a handler ends its thread anywhere", end_from_anywhere},
     {"the first hold in a handler", first_hold_in_a_handler},
     {NULL, NULL},
 };

@@ -5,6 +5,7 @@
 #include "directed.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
@@ -125,7 +126,7 @@ static void halves_by_two_threads(void) {
 
 /* ---- several threads write whole records, without a lock of their own - */
 
-enum { WRITERS = 4, RECORDS = 400, RECORD = 40 };
+enum { WRITERS = 4, RECORDS = 9000, RECORD = 40 };
 
 static void *put_records(void *argument) {
     char record[RECORD];
@@ -133,12 +134,11 @@ static void *put_records(void *argument) {
     for (int i = 0; i < RECORDS; i++) {
         memset(record, 'a' + number, sizeof(record));
         record[0] = '<';
-        record[1] = (char)('0' + i / 100);
-        record[2] = (char)('0' + i / 10 % 10);
-        record[3] = (char)('0' + i % 10);
+        for (int digit = 4, rest = i; digit > 0; digit--, rest /= 10)
+            record[digit] = (char)('0' + rest % 10);
         record[RECORD - 1] = '>';
         CHECK(write(shared.ours, record, RECORD) == RECORD, "a record was cut");
-        if (i % 50 == 49)
+        if (i % 500 == 499)
             usleep(500);
     }
     return NULL;
@@ -153,9 +153,10 @@ static void many_writers(void) {
         threads[i] = in_thread(put_records, &numbers[i]);
     for (int i = 0; i < WRITERS * RECORDS; i++) {
         long n = raw(SYS_recvfrom, shared.theirs, (long)record, RECORD, MSG_WAITALL, 0, 0);
-        int who = record[5] - 'a', count = atoi((char[]){record[1], record[2], record[3], 0});
+        int who = record[5] - 'a';
+        int count = atoi((char[]){record[1], record[2], record[3], record[4], 0});
         CHECK(n == RECORD && record[0] == '<' && record[RECORD - 1] == '>' && who >= 0 &&
-                  who < WRITERS && strspn(record + 4, (char[]){record[5], 0}) == RECORD - 5,
+                  who < WRITERS && strspn(record + 5, (char[]){record[5], 0}) == RECORD - 6,
               "record %d is torn: %.40s", i, record);
         CHECK(count == next[who], "thread %d: record %d instead of %d", who, count, next[who]);
         next[who]++;
@@ -274,6 +275,32 @@ static void reborn_after_unseen_close(void) {
     reborn(close_unseen, false);
 }
 
+/* ---- closed beneath a blocked read, the number a socket's again -------- */
+
+static void *read_one(void *argument) {
+    char byte;
+    *(ssize_t *)argument = recv(shared.ours, &byte, 1, 0);
+    return NULL;
+}
+
+/* What the old connection still gives the reader is no news of the new socket, which is not even
+ * connected: its first write is refused as bare. */
+static void closed_beneath_a_read(void) {
+    ssize_t got = 0;
+    char byte = 'x';
+    shared = pair_warm(0);
+    void *thread = in_thread(read_one, &got);
+    raw_sleep(30);
+    close(shared.ours);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
+    reply(&shared, 1);
+    joined(thread);
+    CHECK(got == 1, "the blocked read returned %zd", got);
+    CHECK(send(fd, &byte, 1, MSG_NOSIGNAL) == -1 && errno == EPIPE,
+          "a write to a socket that is not connected: %s", strerror(errno));
+}
+
 /* ---- a thread ends holding ------------------------------------------- */
 
 static uint32_t how_to_end;
@@ -320,6 +347,7 @@ const struct test_case thread_cases[] = {
     {"a number is born again after syscall(SYS_close)", reborn_after_syscall},
     {"a number is born again after close_range", reborn_after_close_range},
     {"a number is born again after a close that nobody sees", reborn_after_unseen_close},
+    {"a connection is closed beneath a read", closed_beneath_a_read},
     {"a thread ends holding", thread_ends_holding},
     {NULL, NULL},
 };
