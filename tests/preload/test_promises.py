@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The peer gets the same bytes, the program the same results: random traffic, floods, kills, errors."""
 
+import json
 import re
 import time
 
 import pytest
 
-from harness import (MODES, PASSING_MODES, AnsweringPeer, Connection, Peer, SilentPeer, mode_env, pattern,
-                     program, run, run_client)
+from harness import (LIB, MODES, PASSING_MODES, AnsweringPeer, Connection, Peer, SilentPeer, bare_env,
+                     mode_env, pattern, program, run, run_client)
 
 
 class PerThousandPeer(Peer):
@@ -102,3 +103,19 @@ def test_records_of_many_threads_stay_whole(mode):
         own = [record for record in records if record.startswith(letter)]
         assert [int(record[1:6]) for record in own] == list(range(500))
         assert all(re.fullmatch(rf"{letter}\d{{5}}{letter}.{{56}}\n", record, re.S) for record in own)
+
+
+DELAY_US = 300000
+
+
+@pytest.mark.parametrize("mode", ["nodelay", "coalesce", "auto"])  # in cork every exchange of both has such a call
+def test_no_lock_is_shared_between_connections(mode, tmp_path):
+    """What the library asks and sets under one connection's lock takes 300 ms here: another one goes on."""
+    calls = "setsockopt,getsockopt"
+    with AnsweringPeer() as peer:
+        done = run(["strace", "-f", "-qq", "-o", tmp_path / "trace", "-E", f"LD_PRELOAD={LIB}",
+                    "-E", f"UNSTALL_MODE={mode}", "-e", f"trace={calls}", "-e",
+                    f"inject={calls}:delay_enter={DELAY_US}", program("apart"), *peer.target, 20], bare_env())
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert facts["loaded"] and facts["burst_us"] >= DELAY_US
+    assert facts["meanwhile"] >= 3

@@ -478,10 +478,11 @@ def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
-def test_what_is_held_when_the_window_s_thread_is_ended_leaves(mode):
+@pytest.mark.parametrize("how", ["unshare", "filter"])
+def test_what_is_held_when_the_window_s_thread_is_ended_leaves(how, mode):
     """A hold begun between the thread's last look and its end was forgotten: 200 ms, in coalesce for ever."""
     with AnsweringPeer() as peer:
-        done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, timeout=60)
+        done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, 0, how, timeout=60)
     assert done.facts["late"] == 0
 
 

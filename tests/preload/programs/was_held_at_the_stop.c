@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * One thread has the window's thread ended again and again (unshare), another writes a small piece and
+ * One thread has the window's thread ended again and again (argv[5]: by unshare, or by a seccomp filter that
+ * is refused), another writes a small piece and
  * waits for the reply in a way that nobody sees.  The fact `late`: how often it waited more than 60 ms.
  */
 #include "client.h"
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 
 static int stop;
+static bool by_filter;
 
 static void *ends_windows(void *unused)
 {
     for (unsigned n = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); n = n * 1103515245 + 12345) {
-        unshare(0);
+        if (by_filter)
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL);
+        else
+            unshare(0);
         for (unsigned i = n >> 18; i > 0; i--) __asm__ volatile("");
     }
     return unused;
@@ -21,6 +28,7 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client), late = 0;
     pthread_t thread;
+    by_filter = strcmp(argv[5], "filter") == 0;
     write(fd, message, HEADER + BODY);
     read_reply(fd);
     CHECK(pthread_create(&thread, NULL, ends_windows, NULL) == 0);
