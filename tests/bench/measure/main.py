@@ -108,7 +108,7 @@ def measure_section(name, o, results):
         results["skipped"].update({"a long path": reason} if reason else {})
     elif name == "real":
         results["real"], skipped = real.measure(
-            o.rounds or (1 if o.quick else 5), 1 if o.quick else 2, (10,) if o.quick else (1, 10, 100),
+            o.rounds or (1 if o.quick else 4), 1 if o.quick else 2, (10,) if o.quick else (1, 10, 100),
             lambda what: say(f"  … {what}"))
         results["skipped"].update(skipped)
         say(report.real_text(results["real"], skipped))

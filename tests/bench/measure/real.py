@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .configurations import Configuration
@@ -55,6 +55,44 @@ def serving(argv, port, env, **options):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+class KeptUp:
+    """A server for each configuration, all up at the same time, so that the slices of load in turn can be
+    short and many: what the machine does beside then falls on all alike.  Each is started anew after
+    some slices, for a process may be lucky with its addresses.  `serve(configuration)` gives a context
+    with the port in it, `load(port)` one slice."""
+
+    def __init__(self, serve, load, slices=6):
+        self.serve, self.load, self.slices = serve, load, slices
+        self.running = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for stack, _, _ in self.running.values():
+            stack.close()
+
+    def __call__(self, configuration):
+        stack, port, done = self.running.pop(configuration.name, (None, None, self.slices))
+        if done == self.slices:
+            if stack:
+                stack.close()
+            stack, done = ExitStack(), 0
+            port = stack.enter_context(self.serve(configuration))
+            self.load(port)  # warm
+        self.running[configuration.name] = (stack, port, done + 1)
+        return self.load(port)
+
+
+def kept_serving(argv_of, **options):
+    @contextmanager
+    def serve(configuration):
+        port = free_port()
+        with serving(argv_of(port), port, configuration.env(), **options):
+            yield port
+    return serve
 
 
 UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
@@ -123,16 +161,14 @@ http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {fo
     return argv
 
 
-def redis(seconds):
-    def once(configuration):
-        port = free_port()
-        argv = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
-        with serving(argv, port, configuration.env()):
-            said = run(["redis-benchmark", "-p", str(port), "-t", "get", "-c", "10", "-n",
-                        str(20000 * seconds), "--csv"])
-            rate = float(re.search(r'"GET","([\d.]+)"', said).group(1))
-            return {"ns": 1e9 / rate, "rate": rate}
-    return once
+def redis(port):
+    return ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
+
+
+def redis_gets(port):
+    said = run(["redis-benchmark", "-p", str(port), "-t", "get", "-c", "10", "-n", "15000", "--csv"])
+    rate = float(re.search(r'"GET","([\d.]+)"', said).group(1))
+    return {"ns": 1e9 / rate, "rate": rate}
 
 
 def postgres_program(name):
@@ -158,19 +194,32 @@ def postgres_data():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def postgres(folder, who, seconds):
-    def once(configuration):
+def postgres(folder, who):
+    """Each server has a copy of the data."""
+    @contextmanager
+    def serve(configuration):
         port = free_port()
-        argv = [postgres_program("postgres"), "-D", f"{folder}/data", "-p", str(port), "-k", folder,
-                "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
-        with serving(argv, port, configuration.env(), cwd=folder, **who):
-            base = ["pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "bench"]
-            run([*base, "-i", "-q", "postgres"])
-            said = run([*base, "-S", "-n", "-c", "4", "-T", str(seconds), "postgres"],
-                       timeout=seconds + 30)
-            rate = float(re.search(r"tps = ([\d.]+)", said).group(1))
-            return {"ns": 1e9 / rate, "rate": rate}
-    return once
+        data = f"{folder}/{configuration.name.replace(' ', '-')}"
+        subprocess.run(["cp", "-a", f"{folder}/data", data], check=True)
+        argv = [postgres_program("postgres"), "-D", data, "-p", str(port), "-k", folder,
+                "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "autovacuum=off"]
+        try:
+            with serving(argv, port, configuration.env(), cwd=folder, **who):
+                run([*pgbench(port), "-i", "-q", "postgres"])
+                yield port
+        finally:
+            shutil.rmtree(data, ignore_errors=True)
+    return serve
+
+
+def pgbench(port):
+    return ["pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "bench"]
+
+
+def selects(port):
+    said = run([*pgbench(port), "-S", "-n", "-c", "4", "-t", "2000", "postgres"], timeout=60)
+    rate = float(re.search(r"tps = ([\d.]+)", said).group(1))
+    return {"ns": 1e9 / rate, "rate": rate}
 
 
 def iperf(seconds):
@@ -193,19 +242,24 @@ def iperf(seconds):
 
 
 def measure(rounds, seconds, connections, progress):
-    """name -> rows, and name -> reason for what is not there."""
+    """name -> rows, and name -> reason for what is not there.  Those that are well must show one per cent:
+    many more rounds, each of a moment."""
     results, skipped = {}, {}
 
-    def measured(name, programs, configurations, once):
+    def measured(name, programs, configurations, once, times=rounds):
         missing = found(*programs)
         if missing:
             skipped[name] = "not installed: " + ", ".join(missing)
             return
         progress(name)
         try:
-            results[name] = paired(configurations, once, rounds)
+            results[name] = paired(configurations, once, times)
         except (RuntimeError, subprocess.SubprocessError, OSError, AttributeError, IndexError) as error:
             skipped[name] = str(error)
+
+    def well(name, programs, serve, load, times):
+        with KeptUp(serve, load) as servers:
+            measured(name, programs, WELL, servers, times)
 
     with pinned(), tempfile.TemporaryDirectory(prefix="unstall-bench-") as folder:
         if not found("javac", "wrk"):
@@ -216,15 +270,15 @@ def measure(rounds, seconds, connections, progress):
         for count in connections:
             measured(f"Python http.server, wrk, {count} connections", ["wrk"], ILL,
                      under_wrk(python(folder), count, seconds))
-        measured("nginx, wrk, 10 connections", ["nginx", "wrk"], WELL,
-                 under_wrk(nginx(folder), 10, seconds))
-        measured("redis, redis-benchmark GET, 10 connections", ["redis-server", "redis-benchmark"],
-                 WELL, redis(seconds))
+        well("nginx, wrk, 10 connections", ["nginx", "wrk"], kept_serving(nginx(folder)),
+             lambda port: wrk(port, 10, 1), 6 * rounds)
+        well("redis, redis-benchmark GET, 10 connections", ["redis-server", "redis-benchmark"],
+             kept_serving(redis), redis_gets, 12 * rounds)
         if postgres_program("initdb"):
             with postgres_data() as (data, who):
-                measured("PostgreSQL, pgbench -S, 4 connections", ["pgbench"], WELL,
-                         postgres(data, who, seconds))
+                well("PostgreSQL, pgbench -S, 4 connections", ["pgbench"], postgres(data, who), selects,
+                     12 * rounds)
         else:
             skipped["PostgreSQL"] = "not installed"
-        measured("iperf3, one stream (MB/s)", ["iperf3"], WELL, iperf(seconds))
+        measured("iperf3, one stream (MB/s)", ["iperf3"], WELL, iperf(1), 2 * rounds)
     return results, skipped
