@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { HANDLERS_TURN, THREADS_TURN, OVER, LONGEST_MS = 1500, ROUNDS = 20000 };
+enum { HANDLERS_TURN, THREADS_TURN, OVER, LONGEST_MS = 1500, ENOUGH = 20, ROUNDS = 20000 };
 
 static struct pair shared;
 static uint32_t turn, rounds;
@@ -65,7 +65,8 @@ static void handler_and_thread_in_turn(void) {
     shared = pair_warm(0);
     sigaction(SIGUSR1, &action, NULL);
     void *busy = in_thread(keep_busy, NULL), *writer = in_thread(write_in_turn, NULL);
-    for (uint64_t until = now_ms() + LONGEST_MS; now_ms() < until && load(&rounds) < ROUNDS;) {
+    uint64_t until = now_ms() + LONGEST_MS; /* on a busy machine until there were some */
+    while ((now_ms() < until || load(&rounds) <= ENOUGH) && load(&rounds) < ROUNDS) {
         if (load(&turn) == HANDLERS_TURN)
             pthread_kill((pthread_t)(uintptr_t)busy, SIGUSR1);
         receive(&shared, shared.received + 100000, 0);
@@ -73,7 +74,6 @@ static void handler_and_thread_in_turn(void) {
     __atomic_store_n(&turn, OVER, __ATOMIC_SEQ_CST);
     joined(writer);
     joined(busy);
-    CHECK(rounds > 20, "only %u rounds", rounds);
     arrives(&shared, (int)window_ms() + 500);
 }
 
