@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
-#include <sys/mman.h>
 
 #include "clock.h"
 #include "evidence.h"
@@ -13,7 +12,7 @@ static struct evidence *free_ones;
 static uint32_t pool_lock;
 
 static struct evidence *chunk(void) {
-    long p = raw6(SYS_mmap, 0, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long p = raw_map(CHUNK);
     if (p < 0 && p > -4096)
         return NULL;
     struct evidence *all = (struct evidence *)p;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fds.h"
 
-#include <sys/mman.h>
 
 #include "raw.h"
 #include "spin.h"
@@ -17,8 +16,7 @@ static uint32_t pool_lock;
 static int high;
 
 static void *map(size_t bytes) {
-    long p =
-        raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long p = raw_map(bytes);
     return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
@@ -33,7 +31,7 @@ static uintptr_t *page_of(int fd) {
         return NULL;
     if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return fresh;
-    raw2(SYS_munmap, fresh, FDS_PAGE * sizeof(*page));
+    raw_unmap(fresh, FDS_PAGE * sizeof(*page));
     return page;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "config.h"
@@ -23,7 +22,7 @@ static size_t size_of(uint32_t capacity) {
 
 static void give_back(struct gather *g) {
     if (g->apart) {
-        raw2(SYS_munmap, g, size_of(g->capacity));
+        raw_unmap(g, size_of(g->capacity));
         return;
     }
     if (UNLIKELY(self.spinning == &buffers_lock))
@@ -40,8 +39,7 @@ static void give_back(struct gather *g) {
 
 static struct gather *map_buffers(uint32_t capacity) {
     size_t each = size_of(capacity);
-    long p = raw6(SYS_mmap, 0, (long)(each * BUFFERS_PER_MAP), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long p = raw_map(each * BUFFERS_PER_MAP);
     if (p < 0 && p > -4096)
         return NULL;
     struct gather *list = NULL;
@@ -98,8 +96,7 @@ bool gather_add_all(struct conn *c, const struct iovec *iov, size_t count, size_
     if (waiting && gather_add(c, iov, count, bytes))
         return true;
     uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
-    long p = raw6(SYS_mmap, 0, (long)size_of(capacity), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long p = raw_map(size_of(capacity));
     if (p < 0 && p > -4096)
         return false;
     struct gather *wider = (struct gather *)p;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <string.h>
 
 #include "fds.h"
@@ -25,7 +24,7 @@ struct piece {
 };
 
 static void unmap(struct piece *piece) {
-    raw2(SYS_munmap, piece, sizeof(*piece) + piece->bytes);
+    raw_unmap(piece, sizeof(*piece) + piece->bytes);
 }
 
 /* ---- keeping aside ----------------------------------------------------- */
@@ -36,8 +35,7 @@ static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p)
     size_t room = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST;
     if (room == 0)
         return shim_forward(o);
-    long at = raw6(SYS_mmap, 0, (long)(sizeof(struct piece) + room), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long at = raw_map(sizeof(struct piece) + room);
     if (at < 0 && at > -4096)
         return shim_fail(ENOBUFS, o->flags);
     struct piece *piece = (struct piece *)at;

@@ -8,6 +8,8 @@
 #ifndef UNSTALL_RAW_H
 #define UNSTALL_RAW_H
 
+#include <stddef.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #if defined(__x86_64__)
@@ -51,5 +53,39 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
 #define raw3(n, a, b, c)       raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define raw4(n, a, b, c, d)    raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+/* ---- memory of our own ------------------------------------------------- */
+
+/* ThreadSanitizer sees no raw calls: it has to be told that what one thread gave back comes before what another one is
+ * given, which may be the same pages. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RAW_TELLS_TSAN
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define RAW_TELLS_TSAN
+#endif
+#ifdef RAW_TELLS_TSAN
+#include <sanitizer/tsan_interface.h>
+__attribute__((weak, visibility("hidden"))) char raw_mappings;
+#define RAW_GIVEN() __tsan_acquire(&raw_mappings)
+#define RAW_GIVES() __tsan_release(&raw_mappings)
+#else
+#define RAW_GIVEN() ((void)0)
+#define RAW_GIVES() ((void)0)
+#endif
+
+/* Zeroed pages, or -errno. */
+static inline long raw_map(size_t bytes) {
+    long at =
+        raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    RAW_GIVEN();
+    return at;
+}
+
+static inline void raw_unmap(void *at, size_t bytes) {
+    RAW_GIVES();
+    raw2(SYS_munmap, at, bytes);
+}
 
 #endif

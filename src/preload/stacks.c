@@ -2,7 +2,6 @@
 #include "stacks.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "capture.h"
 #include "evidence.h"
@@ -56,8 +55,7 @@ static struct caller *caller_of(uintptr_t address) {
 static bool make_room(void) {
     if (firsts)
         return true;
-    long p = raw6(SYS_mmap, 0, FIRST_WRITES * sizeof(*firsts), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long p = raw_map(FIRST_WRITES * sizeof(*firsts));
     if (p < 0 && p > -4096)
         return false;
     firsts = (struct first_write *)p;
