@@ -22,7 +22,8 @@ enum { SLOTS = 6, THREADS = 4, PIPE_BYTES = 256 * 1024 };
 
 struct shared *shared;
 bool alarms;
-bool commands, no_children;
+bool commands;
+unsigned without;
 int streams_file;
 enum fault fault;
 int fast_port, slow_port;
@@ -171,6 +172,25 @@ static enum fault read_fault(const char *name) {
     return NO_FAULT;
 }
 
+static unsigned read_without(const char *names) {
+    static const char *const known[] = {"_Fork", "pthread_exit", "unseen-close", "cancel-asleep"};
+    enum { KNOWN = sizeof(known) / sizeof(known[0]) };
+    unsigned found = 0;
+    while (names && *names) {
+        size_t length = strcspn(names, ",");
+        unsigned i = 0;
+        while (i < KNOWN && (strlen(known[i]) != length || strncmp(known[i], names, length) != 0))
+            i++;
+        if (i == KNOWN) {
+            fprintf(stderr, "torture: TORTURE_WITHOUT: %s: nothing of that name\n", names);
+            exit(2);
+        }
+        found |= 1U << i;
+        names += length + (names[length] == ',');
+    }
+    return found;
+}
+
 int main(int count, char **words) {
     struct actor actors[THREADS];
     pthread_t threads[THREADS];
@@ -190,7 +210,7 @@ int main(int count, char **words) {
         return 2;
     signal(SIGPIPE, SIG_IGN);
     fault = read_fault(getenv("TORTURE_FAULT"));
-    no_children = getenv("TORTURE_NO_CHILDREN") != NULL;
+    without = read_without(getenv("TORTURE_WITHOUT"));
 
     uint32_t thread_count = 1 + random_below(&random, THREADS);
     slot_count = 1 + random_below(&random, SLOTS);
@@ -218,6 +238,8 @@ int main(int count, char **words) {
     case 1:
         quick_exit(0);
     case 2:
+        if (without & WITHOUT_LAST_EXIT)
+            return 0;
         pthread_exit(NULL);
     default:
         return 0;

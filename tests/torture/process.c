@@ -83,9 +83,9 @@ __attribute__((noreturn)) static void child_lives(struct actor *a, struct link *
 /* The child goes on with the link, the parent leaves it. */
 bool op_fork(struct actor *a, struct link *link) {
     struct timespec later = {.tv_nsec = 3000000};
-    bool bare = once_in(a, 3);
+    bool bare = once_in(a, 3) && !(without & WITHOUT_BARE_FORK);
     int fd = link->fd; /* the child may move it */
-    if (a->child || no_children)
+    if (a->child)
         return true;
     put_all(a, link, 1 + below(a, 200), 0);
     note(a, link, bare ? "_Fork" : "fork");
@@ -131,7 +131,7 @@ static pid_t run_by_spawn(const struct link *link) {
 }
 
 void op_run_program(struct actor *a, struct link *link) {
-    if (a->child || no_children)
+    if (a->child)
         return;
     put_all(a, link, 1 + below(a, 200), 0);
     uint32_t how = below(a, 3);

@@ -71,6 +71,8 @@ void op_helper(struct actor *a, struct link *link) {
     struct helper h = {.how = below(a, 3)};
     if (a->child)
         return;
+    if (h.how == 2 && without & WITHOUT_CANCEL_ASLEEP)
+        h.how = 1;
     note(a, link, "helper %u", h.how);
     start(&h, a, link, write_and_end);
     if (h.how == 2) {
@@ -179,6 +181,11 @@ void op_cancel(struct actor *a, struct link *link) {
     link_settle(a, link);
     if (link->nonblocking)
         h.how = 1;
+    if (without & WITHOUT_CANCEL_ASLEEP) {
+        if (link->nonblocking)
+            return;
+        h.how = 0;
+    }
     note(a, link, "cancel %u", h.how);
     start(&h, a, link, wait_for_ever);
     word_wait(&h.word, 0);

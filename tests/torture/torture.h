@@ -29,8 +29,16 @@ extern bool alarms; /* SIGALRM comes at random moments: EINTR is to be expected 
 /* Some thread has called system(3), which blocks SIGCHLD: the kernel then wakes another thread for it, and the blocking
  * write that this one was in returns what was written so far.  Bare programs see that, too (211 of 227 writes). */
 extern bool commands;
-/* TORTURE_NO_CHILDREN: ThreadSanitizer's runtime hangs in the child of a program with threads. */
-extern bool no_children;
+
+/* TORTURE_WITHOUT: names, with commas between, of what this program shall do in another way, or not at all, because a
+ * sanitizer's runtime cannot (scripts/sanitize says why). */
+enum without {
+    WITHOUT_BARE_FORK = 1,     /* "_Fork" */
+    WITHOUT_LAST_EXIT = 2,     /* "pthread_exit": by main's thread, the last one */
+    WITHOUT_UNSEEN_CLOSE = 4,  /* "unseen-close": by syscall(2) or close_range(2) */
+    WITHOUT_CANCEL_ASLEEP = 8, /* "cancel-asleep": in poll, select, epoll_wait, nanosleep */
+};
+extern unsigned without;
 
 /* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
 enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN };
