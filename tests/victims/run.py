@@ -9,6 +9,7 @@ whose system calls may not change.
 
 import argparse
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from runner.table import Table  # noqa: E402
 from runner.wells import load_well, wells  # noqa: E402
 
 COLUMNS = (*TREATMENTS, *SIMPLE)
+# What one cell may fail by, while the others go on.
+FAILURES = (AssertionError, OSError, subprocess.SubprocessError)
 
 
 def parse():
@@ -32,7 +35,7 @@ def parse():
                         help="one of --list; may be repeated; default: all that are not heavy")
     parser.add_argument("--mode", action="append", choices=COLUMNS, metavar="COLUMN",
                         help=f"one of {', '.join(COLUMNS)}; may be repeated; default: all")
-    parser.add_argument("--all", action="store_true", help="the heavy ones too (scripts/setup --gallery)")
+    parser.add_argument("--all", action="store_true", help="the heavy ones too (scripts/setup --gallery --all)")
     parser.add_argument("--list", action="store_true", help="name the programs and their stories")
     parser.add_argument("--update-docs", action="store_true",
                         help="write what was measured into docs/gallery.md; other rows stay")
@@ -44,14 +47,15 @@ def treatment_of(column):
 
 
 def measure(victim, columns, table):
-    """All columns of one victim; returns (column -> Measurement, what is wrong)."""
+    """All columns of one victim; returns (column -> Measurement, None where it failed; what is wrong)."""
     done, found = {}, []
     for column in columns:
         treatment = treatment_of(column)
         try:
             measurement = victim.run(treatment)
-        except AssertionError as error:
+        except FAILURES as error:
             table.failed(column)
+            done[column] = None
             found.append(f"{victim.name}, {column}: {error}")
             continue
         done[column] = measurement
@@ -62,33 +66,35 @@ def measure(victim, columns, table):
 
 def verdict_of(done):
     """What the report said in mode observe, for a table; nothing, if that was not measured."""
-    return done["observe"].observed.short() if "observe" in done else ""
+    return done["observe"].observed.short() if done.get("observe") else ""
 
 
-def run_victims(names, columns):
-    """Returns (name -> column -> Measurement, what is wrong)."""
-    table, results, found = Table(columns), {}, []
+def run_victims(names, columns, write):
+    """What is wrong; `write` gets name -> column -> Measurement of each victim once it is measured."""
+    table, found = Table(columns), []
     for name in names:
         victim = load(name)
         table.row(name)
         if victim.missing():
             table.end(f"lacks {', '.join(victim.missing())}")
             found.append(f"{name}: {', '.join(victim.missing())} not installed (scripts/setup"
-                         f"{' --gallery' if victim.heavy else ''})")
+                         f"{' --gallery --all' if victim.heavy else ' --gallery'})")
             continue
-        results[name], wrong = measure(victim, columns, table)
+        done, wrong = measure(victim, columns, table)
         found += wrong
-        table.end(verdict_of(results[name]))
-    return results, found
+        table.end(verdict_of(done))
+        write({name: done}, {})
+    return found
 
 
-def run_wells(names):
-    """Returns (name -> mode -> what it says, what is wrong)."""
-    results, found = {}, []
+def run_wells(names, write):
+    """What is wrong; `write` gets name -> mode -> what it says of each program once it is measured."""
+    found = []
     for name in names:
         well = load_well(name)
         if well.missing():
-            found.append(f"{name}: {', '.join(well.missing())} not installed (scripts/setup)")
+            found.append(f"{name}: {', '.join(well.missing())} not installed (scripts/setup "
+                         f"--gallery{' --all' if well.heavy else ''})")
             continue
         verdicts = well.verdicts()
         wrong, facts = well.facts()
@@ -96,13 +102,13 @@ def run_wells(names):
         wrong += wrong_of_well(told, well.stalls, well.says)
         if well.says:
             facts = f"{facts}; {told.told()}"
-        results[name] = {**verdicts, "verdict": told.short(), "facts": facts}
+        write({}, {name: {**verdicts, "verdict": told.short(), "facts": facts}})
         print(f"{name:18}  " + "  ".join(f"{mode}: {verdict}" for mode, verdict in verdicts.items()) +
               f"  verdict: {told.short()}  {facts}", flush=True)
         found += [f"{name}: {text}" for text in wrong]
         found += [f"{name}, {mode}: {verdict}" for mode, verdict in verdicts.items()
                   if not verdict.startswith("same")]
-    return results, found
+    return found
 
 
 def main():
@@ -118,13 +124,16 @@ def main():
     columns = [column for column in COLUMNS if column in (arguments.mode or COLUMNS)]
     chosen = arguments.victim or [*victims(heavy=arguments.all), *wells(heavy=arguments.all)]
     well = wells(heavy=True)
-    results, found = run_victims([name for name in chosen if name not in well], columns)
-    unchanged, wrong = run_wells([name for name in chosen if name in well])
-    for text in found + wrong:
+
+    def write(results, unchanged):
+        if arguments.update_docs:
+            update(COLUMNS, results, unchanged)
+
+    found = run_victims([name for name in chosen if name not in well], columns, write)
+    found += run_wells([name for name in chosen if name in well], write)
+    for text in found:
         print(text, file=sys.stderr)
-    if arguments.update_docs:
-        update(COLUMNS, results, unchanged)
-    return 1 if found + wrong else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -4,13 +4,16 @@
 import os
 import shutil
 import socket
+import sys
 import time
 
 import pytest
 
 from harness import AnsweringPeer, LIB, skip
-from runner import (BARE, Daemon, Driver, Measurement, OF_ONCE, Observed, Treatment, UNSEEN, Victim, complaints,
-                    daemon, load, load_well, may_be_noise, measured, victims, wells, wrong_of_well)
+from runner import (BARE, CountingRelay, Daemon, Driver, Measurement, Observed, TREATMENTS, Treatment, UNSEEN, Victim,
+                    compared, complaints, daemon, document, in_turns, load, load_well, made, may_be_noise, measured,
+                    victims, wells, wrong_of_well)
+from runner.load import warm_up
 from runner.wells import compare
 
 pytestmark = pytest.mark.no_library
@@ -123,11 +126,113 @@ def _runs(pid):
         return False
 
 
-@pytest.mark.parametrize("expects, ratio, right", [("well", 1.05, True), ("well", 1.3, False), ("ill", 400, True)])
-def test_the_time_of_sending_once_is_the_measure(expects, ratio, right):
-    times = (44.0 if expects == "ill" else 0.1,) * 10
-    found = complaints(EXCHANGE, Treatment("treated", expects), Measurement(times, compared={OF_ONCE: ratio}))
+@pytest.mark.parametrize("mode, ratio, right", [
+    ("auto", 1.05, True), ("auto", 1.3, False), ("coalesce", 1.3, False), ("nodelay", 1.3, True),
+])
+def test_the_time_of_sending_once_is_the_measure(mode, ratio, right):
+    once = compared([0.1 * ratio] * 10, [0.1] * 10)
+    found = complaints(EXCHANGE, Treatment(mode, "well"), Measurement((0.1,) * 10, once=once))
     assert not found if right else "sending once" in found[0]
+
+
+def test_what_slows_both_halves_of_a_round_is_not_compared():
+    slow = [1.0, 1.0, 5.0, 9.0, 1.0, 30.0, 1.0]
+    found = compared([1.05 * time for time in slow], slow)
+    assert found.ratio == pytest.approx(1.05) and found.quartiles == pytest.approx((1.05,) * 3) and found.rounds == 7
+
+
+def test_turns_are_taken_until_one_has_gone():
+    says = [sys.executable, "-c", "import sys; [print(3.0, flush=True) for _ in sys.stdin]"]
+    found = in_turns((BARE, says), (BARE, [*says[:2], says[2].replace("3.0", "2.0")]), 20)
+    assert (found.ours_ms, found.theirs_ms, found.ratio, found.rounds) == (3.0, 2.0, 1.5, 20)
+    with pytest.raises(AssertionError, match="has ended"):
+        in_turns((BARE, says), (BARE, ["true"]), 20)
+
+
+@pytest.mark.parametrize("rates, slices", [
+    ([100, 100, 100], 3),
+    ([100, 200, 400, 410, 405, 900], 5),
+    ([100, 90, 200, 150, 201], 5),
+    ([2 ** number for number in range(50)], 12),
+])
+def test_a_server_is_warm_when_its_rate_grows_no_more(rates, slices):
+    coming = iter(rates)
+    warm_up(lambda: next(coming))
+    assert len(rates) - len(list(coming)) == slices
+
+
+def test_only_what_the_build_reads_builds_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[made.__module__], "BUILD_ROOT", tmp_path / "build")
+    home, drafts = tmp_path / "victim", []
+    (home / "src").mkdir(parents=True)
+    for name in ("victim.py", "Cargo.toml", "src/main.rs"):
+        (home / name).write_text(name)
+
+    def folder():
+        return made([home / "Cargo.toml", home / "src"], drafts.append)
+
+    first = folder()
+    (home / "victim.py").write_text("another")
+    assert folder() == first and len(drafts) == 1
+    (home / "src" / "main.rs").write_text("another")
+    assert folder() != first and len(drafts) == 2
+    with pytest.raises(ZeroDivisionError):
+        made(home / "victim.py", lambda draft: 1 / 0)
+    assert not list((tmp_path / "build").rglob(".*")), "a failed build leaves its draft behind"
+
+
+def test_a_relay_counts_what_the_client_sends():
+    with AnsweringPeer(request=1, reply=10) as peer, CountingRelay(peer.port) as relay:
+        for turns in (3, 5):
+            with Driver(relay.port) as driver:
+                for _ in range(turns):
+                    driver.exchange(b"x", lambda so_far: len(so_far) >= 10)
+    assert sorted(relay.counts) == [3, 5]
+
+
+@pytest.fixture(name="gallery")
+def _gallery(tmp_path, monkeypatch):
+    monkeypatch.setattr(document, "_HOME", tmp_path / "gallery.md")
+    columns = [*TREATMENTS, "socket-nodelay", "cork-nodelay"]
+
+    def update(results, unchanged=None):
+        document.update(columns, results, unchanged or {})
+        text = (tmp_path / "gallery.md").read_text("utf-8")
+        return {line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:-1]]
+                for line in text.splitlines() if line.startswith("| `")}, text
+
+    return columns, update
+
+
+def _full(columns, milliseconds):
+    result = {column: Measurement((milliseconds,) * 10, 2.0) for column in columns}
+    return {**result, "observe": Measurement((44.0,) * 10, 2.0, observed=report())}
+
+
+def test_a_run_fills_every_cell_of_its_rows_and_leaves_the_others(gallery):
+    columns, update = gallery
+    rows, _ = update({"webrick": _full(columns, 44.0), "jvm-cork": _full(columns, 43.0)},
+                     {"well-curl": {**dict.fromkeys(("off", "observe", "nodelay", "auto"), "same"),
+                                    "verdict": "no-stall", "facts": ""}})
+    assert rows["webrick"][:-1] == ["44.00 · 2.0"] * 9 + ["stalls, 10 of 10"]
+    assert not [name for name in ("webrick", "jvm-cork", "well-curl") if "?" in rows[name]]
+    again, _ = update({"webrick": {"auto": Measurement((0.1,) * 10, 1.0), "cork": None}})
+    assert {**again, "webrick": None} == {**rows, "webrick": None}
+    assert dict(zip(columns, again["webrick"])) == {**dict(zip(columns, rows["webrick"])), "auto": "0.10 · 1.0",
+                                                    "cork": "failed"}
+
+
+def test_notes_name_what_a_rate_and_ten_requests_were_compared_with(gallery):
+    _, update = gallery
+    rates = {"treated": 900.0, "bare": 100.0, "own cure": 1000.0}
+    _, text = update({"jvm-cork": {"auto": Measurement((0.1,) * 10, rates=rates)}, "no-longer-there": {},
+                      "geventhttpclient": {"auto": Measurement((0.1,) * 10, once=compared([1.1] * 9, [1.0] * 9))}})
+    assert "- `jvm-cork`, auto: 900 requests a second, 9.0 times bare (100), 0.90 times own cure (1000)" in text
+    assert "- `geventhttpclient`, auto: 1.100 times the client that sends once" in text
+    (document._HOME).write_text(text + "- `jruby-webrick`, auto: of a program that left\n", "utf-8")  # pylint: disable=protected-access
+    _, text = update({"jvm-cork": {"auto": Measurement((0.1,) * 10, rates={**rates, "treated": 950.0})}})
+    assert text.count("- `jvm-cork`, auto") == 1 and "950 requests" in text
+    assert "- `geventhttpclient`, auto" in text and "jruby-webrick" not in text
 
 
 @pytest.mark.parametrize("rates, judgement", [

@@ -2,12 +2,11 @@
 """client.py PORT POSTS BODY [once] [tens]: posts over one connection and prints the answers.
 
 With `once`, head and body leave together: what the project's own cure made of it.  With `tens`, the story's own
-client: POSTS times a new connection and ten requests over it; prints the ms that each ten took.
+client: for each line that it reads a new connection and ten requests over it; prints the ms that they took.
 """
 
 import collections
 import collections.abc
-import json
 import sys
 import time
 
@@ -50,7 +49,8 @@ def ten():
 
 
 if "tens" in sys.argv[4:]:
-    print(json.dumps([ten() for _ in range(posts)]))
+    for _ in sys.stdin:
+        print(ten(), flush=True)
 else:
     kept = make("127.0.0.1", port, concurrency=1)
     for _ in range(posts):

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: MIT
 """geventhttpclient before its change 85, from source: header and body by two sends."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-from harness import run
-from runner import BARE, Nginx, OF_ONCE, Victim, build, made, run_client
+from runner import BARE, Nginx, Victim, build, in_turns, made, on_one_core, run_client
 from runner.qnam import servers
 
 HERE = Path(__file__).parent
 VERSIONS = HERE / "versions.txt"
 EXCHANGES = 25
-TENS, TURNS = 30, 8
+ROUNDS = 2000
 BODY = "order=" + "x" * 94
 
 
@@ -36,23 +34,16 @@ def measure(treatment, scratch):
 
     found = run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
     # Where it stalls, a ten takes half a second; nobody compares it.
-    return found if treatment.expects == "ill" else replace(found, compared=tens(treatment, scratch, python))
+    return found if treatment.expects == "ill" else replace(found, once=tens(treatment, scratch, python))
 
 
 def tens(treatment, scratch, python):
     """The story's own client, ten requests to nginx: treated, and bare as it sends once, in turns."""
-    def run_tens(port, how, *more):
-        done = run([python, HERE / "client.py", port, TENS, BODY, "tens", *more], how.env(), timeout=60)
-        return json.loads(done.stdout)
+    def command(*more):
+        return [python, HERE / "client.py", nginx.port, 0, BODY, "tens", *more]
 
-    ours, once = [], []
-    with Nginx(servers(scratch, tls=False), scratch) as nginx:
-        for _ in range(TURNS):
-            ours += run_tens(nginx.port, treatment)
-            once += run_tens(nginx.port, BARE, "once")
-    # The best: a neighbour on the machine slows, and nothing speeds up.
-    best, best_once = min(ours), min(once)
-    return {"ten requests": best, "ten sent once, bare": best_once, OF_ONCE: best / best_once}
+    with on_one_core(), Nginx(servers(scratch, tls=False), scratch) as nginx:
+        return in_turns((treatment, command()), (BARE, command("once")), ROUNDS)
 
 
 VICTIM = Victim(

@@ -11,15 +11,14 @@ EXCHANGES = 20
 
 def server():
     """The binary, built from crates of 2020."""
+    sources = [HERE / "Cargo.toml", HERE / "src"]
+
     def make(draft):
+        build(["cp", "-r", *sources, draft])
         build(["cargo", "build", "--quiet", "--release", "--jobs", "1", "--target-dir", draft,
                "--manifest-path", f"{draft}/Cargo.toml"], seconds=500)
 
-    def copy_and_make(draft):
-        build(["cp", "-r", HERE / "Cargo.toml", HERE / "src", draft])
-        make(draft)
-
-    return made(HERE, copy_and_make) / "release" / "hyper-writev"
+    return made(sources, make) / "release" / "hyper-writev"
 
 
 def measure(treatment, scratch):

@@ -16,4 +16,5 @@ VICTIM = Victim(
     packages=("qtbase5-dev",),
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
+    segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -20,16 +20,18 @@ modes in treatments.py, the two simple preloads in preloads.py and ../preloads/.
 
 from .client import run_client, run_mailer, talk
 from .compiled import build, compiled, made
+from .counting_relay import CountingRelay
 from .daemon import Daemon
 from .driver import Driver
 from .http_peer import HttpPeer
 from .http_server import run_http_server
 from .imap_peer import ImapPeer
+from .in_turns import Turns, compared, in_turns, on_one_core
 from .java import compile_java
 from .line_server import run_line_server
 from .load import measure_load
 from .judge import CURED_MS, ILL_MS, complaints, may_be_noise
-from .measurement import Measurement, OF_ONCE, WARM, measured
+from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
 from .preloads import SIMPLE, simple
@@ -40,9 +42,9 @@ from .victims import Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "BARE", "CURED_MS", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx", "OF_ONCE", "Observed",
-    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "UNSEEN", "Victim", "WARM", "Well", "build",
-    "compile_java", "compiled", "complaints", "load", "load_well", "made", "may_be_noise", "measure_load", "measured",
-    "run_client", "run_http_server", "run_line_server", "run_mailer", "simple", "talk", "victims", "wells",
+    "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx", "Observed",
+    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build",
+    "compared", "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made", "may_be_noise",
+    "measure_load", "measured", "on_one_core", "run_client", "run_http_server", "run_line_server", "run_mailer", "simple", "talk", "victims", "wells",
     "wrong_of_well",
 ]

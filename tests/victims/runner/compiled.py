@@ -6,28 +6,34 @@ import os
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 
 from harness import BUILD_ROOT
 
 
+def made(sources, make, *salt):
+    """The folder that `make(draft folder)` filled, made anew only if `sources` or `salt` changed.
 
-def made(source, make, *salt):
-    """The folder that `make(draft folder)` filled, made anew only if `source` or `salt` changed.
-
-    `source` is a file or a folder.
+    `sources` is a file, or a list of files and folders of which the first lies in the victim's own folder: what the
+    build reads, and not the victim.py beside it.
     """
-    digest = hashlib.sha256(repr(salt).encode())
-    for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
-        if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(path.read_bytes())
-    home = source if source.is_dir() else source.parent
+    sources = [sources] if isinstance(sources, Path) else sources
+    home, digest = sources[0].parent, hashlib.sha256(repr(salt).encode())
+    for source in sources:
+        for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+            if path.is_file():
+                digest.update(f"{path.relative_to(source.parent)}\0".encode() + path.read_bytes())
     folder = BUILD_ROOT / "test-bin" / f"{home.name}-{digest.hexdigest()[:12]}"
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = tempfile.mkdtemp(dir=folder.parent, prefix=f".{home.name}-")
     os.chmod(draft, 0o755)
-    make(draft)
+    try:
+        make(draft)
+    except BaseException:
+        shutil.rmtree(draft)
+        raise
     try:
         os.rename(draft, folder)
     except OSError:
@@ -48,5 +54,3 @@ def compiled(source, *command):
     """The binary that `command`, with -o FILE and the source behind it, makes of one source file."""
     return made(source, lambda draft: build([*command, "-o", f"{draft}/{source.stem}", source]),
                 command) / source.stem
-
-

@@ -60,8 +60,8 @@ class Daemon:
     a process group of its own, so that what it started ends with it.
     """
 
-    def __init__(self, command, env, scratch, name="daemon"):
-        self._command, self._env = command, env
+    def __init__(self, command, env, scratch, name="daemon", start_seconds=_START_SECONDS):
+        self._command, self._env, self._start_seconds = command, env, start_seconds
         self._scratch, self._log = scratch, scratch / f"{name}.log"
         self._process = None
         self.port = None
@@ -94,7 +94,7 @@ class Daemon:
             self._process = subprocess.Popen(argv, env=self._env, cwd=self._scratch, stdout=log,
                                              stdin=subprocess.DEVNULL, stderr=log,
                                              start_new_session=True)
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + self._start_seconds
         while time.monotonic() < deadline and self._process.poll() is None:
             if self._listens():
                 return True

@@ -4,9 +4,8 @@
 import datetime
 import re
 
-from harness import SOURCE_ROOT
+from harness import CURING_MODES, SOURCE_ROOT
 
-from .measurement import OF_ONCE
 from .victims import load, victims
 from .wells import MODES, load_well, wells
 
@@ -18,7 +17,7 @@ Real programs with the write-write-read stall, unmodified, bare and under every 
 preloads would have done: `socket-nodelay` sets TCP_NODELAY on every stream socket that `socket()` makes,
 `cork-nodelay` corks the sockets whose program asks for TCP_NODELAY, as libautocork (2007) did.
 
-Written by `scripts/gallery --all --update-docs`; what the programs need is installed by `scripts/setup --gallery`.
+Written by `scripts/gallery --all --update-docs`; what the programs need is installed by `scripts/setup --gallery --all`.
 The tests (`meson test --suite victims`) judge all but those marked heavy: the stall is gone (under 5 ms at the
 median) in nodelay, cork, coalesce and auto, and stays (over 30 ms) bare, in off and in observe.
 """
@@ -27,7 +26,7 @@ _CELLS = """
 
 Median milliseconds of an exchange over loopback, and data segments of the sick side in it.  An exchange is a request
 and its answer; with SMTP a mail, with LPD a file, with pipelining two requests.  For `git-ls-remote` and `msmtp` it is
-a whole run of the program; for `jvm-cork` and `jruby-webrick` the median latency under wrk (one thread, ten
+a whole run of the program; for `jvm-cork` and `jruby-puma` the median latency under wrk (one thread, ten
 connections) and the requests a second.  `cork-nodelay` cures none of them: who stalls never asked for TCP_NODELAY.
 
 `verdict` is what `unstall report` says of the run in observe: stalls that it proves, of the exchanges at the endpoint
@@ -52,13 +51,30 @@ ssh it tells the one stall of that handshake, of the others none.
 _DATE = "\nThe rows were measured on the days that they name, on Linux with two shared cores.\n"
 
 
+_COMPARED = """\
+Compared besides, by the best of five rounds in turns for requests a second (own cure: the JDK's property
+`sun.net.httpserver.nodelay`, Puma's TCP_CORK around a response), and for geventhttpclient the story's own client, ten
+requests over a new connection, round by round with the same client sending head and body at once, on one core:
+
+"""
+
+
 def _cell(measurement):
+    if measurement is None:
+        return "failed"
     text = f"{measurement.median:.2f}"
     if measurement.segments is not None:
         text += f" · {measurement.segments:.1f}"
     if measurement.rates:
         text += f" · {measurement.rates['treated']:.0f}/s"
     return text
+
+
+def _verdict(done):
+    """The cell; None, as before, where observe was not measured."""
+    if "observe" not in done:
+        return None
+    return done["observe"].observed.short() if done["observe"] else "failed"
 
 
 def _old_rows():
@@ -91,27 +107,37 @@ def _notes(results):
     lines = []
     for name, columns in results.items():
         for column, measurement in columns.items():
-            parts = [f"{key} {value:.0f} requests a second" for key, value in measurement.rates.items()]
-            parts += [f"{value:.2f} {key}" if key == OF_ONCE else f"{key} {value:.2f} ms"
-                      for key, value in measurement.compared.items()]
-            if parts and column in ("nodelay", "cork", "coalesce", "auto"):
-                lines.append(f"- `{name}`, {column}: {', '.join(parts)}")
+            if measurement and column in CURING_MODES and (measurement.once or "bare" in measurement.rates):
+                lines.append(f"- `{name}`, {column}: {_note(measurement)}")
     return lines
 
 
-def _old_notes(fresh):
+def _note(measurement):
+    if once := measurement.once:
+        low, middle, high = once.quartiles
+        return (f"{middle:.3f} times the client that sends once, bare (quartiles {low:.2f} and {high:.2f} of {once.rounds} "
+                f"rounds; medians {once.ours_ms:.2f} and {once.theirs_ms:.2f} ms)")
+    treated, others = measurement.rates["treated"], {**measurement.rates}
+    del others["treated"]
+    return f"{treated:.0f} requests a second, " + ", ".join(
+        f"{treated / rate:.{1 if name == 'bare' else 2}f} times {name} ({rate:.0f})" for name, rate in others.items())
+
+
+def _old_notes(fresh, names):
     if not _HOME.exists():
         return []
     return [line for line in _HOME.read_text("utf-8").splitlines()
-            if (found := re.match(r"- `([\w-]+)`, (\w+):", line)) and found.groups() not in fresh]
+            if (found := re.match(r"- `([\w-]+)`, (\w+):", line)) and found.groups() not in fresh
+            and found.group(1) in names]
 
 
 def update(columns, results, unchanged):
-    """Write the document; `results`: name -> column -> Measurement, `unchanged`: name -> mode -> verdict."""
+    """Write the document; `results`: name -> column -> Measurement (None where it failed), `unchanged`: name -> mode ->
+    verdict.  The cells of rows and columns that are not among them stay."""
     old, today = _old_rows(), datetime.date.today().isoformat()
     names = victims(heavy=True)
     times = {name: [*(_cell(done[column]) if column in done else None for column in columns),
-                    done["observe"].observed.short() if "observe" in done else None, today]
+                    _verdict(done), today]
              for name, done in results.items()}
     verdicts = {name: [*(found.get(mode) for mode in MODES), found["verdict"], found["facts"], today]
                 for name, found in unchanged.items()}
@@ -123,6 +149,6 @@ def update(columns, results, unchanged):
                 for name in wells(heavy=True)]
     _HOME.write_text(
         _HEAD + _CELLS + "\n" + _table(["program", *columns, "verdict", "day"], names, times, old) +
-        "\n" + "\n".join(sorted(_old_notes(keys) + fresh)) + "\n" + _DATE +
+        "\n" + _COMPARED + "\n".join(sorted(_old_notes(keys, names) + fresh)) + "\n" + _DATE +
         _WELL + _table(["program", *MODES, "verdict", "beside", "day"], wells(heavy=True), verdicts, old) +
         _STORIES + "\n".join(stories) + "\n", "utf-8")

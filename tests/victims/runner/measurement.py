@@ -4,10 +4,8 @@
 import statistics
 from dataclasses import dataclass, field
 
+from .in_turns import Turns
 from .observed import Observed
-
-# In Measurement.compared: the time of what sends once, bare, is the unit.
-OF_ONCE = "times sending once"
 
 # The first exchanges of a connection never stall: the receiver acknowledges its first segments at once.
 WARM = 3
@@ -19,14 +17,14 @@ class Measurement:
 
     Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with
     them, so that a busy machine slows both alike.  Where a load was measured, `rates` has the requests a
-    second by name: "treated", and what it is compared with.  `compared` has other medians in ms by name; `observed` is what the report says of a
-    run in mode observe.
+    second by name: "treated", and what it is compared with.  `once` has the Turns with the same program sending once,
+    bare; `observed` is what the report says of a run in mode observe.
     """
     times_ms: tuple
     segments: float = None
     bare_ms: tuple = ()
     rates: dict = field(default_factory=dict, hash=False)
-    compared: dict = field(default_factory=dict, hash=False)
+    once: Turns = None
     observed: Observed = None
 
     @property

@@ -2,6 +2,7 @@
 """QNetworkAccessManager of Qt 5 or 6 against nginx, plain or over TLS."""
 
 import json
+import ssl
 import subprocess
 
 from harness import run
@@ -26,6 +27,19 @@ server {{
 }}
 """
 _CERTIFICATE = "ssl_certificate @SCRATCH@/cert.pem; ssl_certificate_key @SCRATCH@/key.pem;"
+
+
+class _TlsPeer(HttpPeer):
+    """The well peer over TLS, with the certificate of the scratch folder."""
+
+    def __init__(self, scratch):
+        super().__init__()
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(scratch / "cert.pem", scratch / "key.pem")
+
+    def serve(self, connection):
+        connection.socket = self._context.wrap_socket(connection.socket, server_side=True)
+        super().serve(connection)
 
 
 def program(major):
@@ -58,15 +72,14 @@ def post(binary, url, treatment, posts=POSTS, **variables):
 
 
 def measure_qnam(major, treatment, scratch, tls):
-    """A Measurement: times against nginx; plain, the segments too, from a run against the well peer."""
+    """A Measurement: times against nginx, segments from a run against the well peer."""
     binary = program(major)
+    protocol = "https" if tls else "http"
     with Nginx(servers(scratch, tls), scratch) as nginx:
-        times = post(binary, f"http{'s' if tls else ''}://127.0.0.1:{nginx.port}/soap", treatment)
-    segments = None
-    if not tls:
-        with HttpPeer() as peer:
-            peer.meet(None)
-            post(binary, f"http://127.0.0.1:{peer.port}/soap", treatment, posts=10)
-        assert len(peer.connections) == 1 and len(peer.requests) == 10, peer.heads
-        segments = (peer.counts[-1] - peer.counts[WARM - 1]) / (len(peer.counts) - WARM)
+        times = post(binary, f"{protocol}://127.0.0.1:{nginx.port}/soap", treatment)
+    with _TlsPeer(scratch) if tls else HttpPeer() as peer:
+        peer.meet(None)
+        post(binary, f"{protocol}://127.0.0.1:{peer.port}/soap", treatment, posts=10)
+    assert len(peer.connections) == 1 and len(peer.requests) == 10, peer.heads
+    segments = (peer.counts[-1] - peer.counts[WARM - 1]) / (len(peer.counts) - WARM)
     return Measurement(tuple(times[WARM:]), segments)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Puma on JRuby under load; its own cure is TCP_CORK, of which this JRuby knows the name alone."""
+
+import subprocess
+from pathlib import Path
+
+from runner import Victim, build, made, measure_load
+
+HERE = Path(__file__).parent
+
+
+def puma():
+    """The folder of Puma with its parser in Java."""
+    script = HERE / "build.sh"
+    return made(script, lambda draft: build([script, draft]))
+
+
+def nio4r():
+    """Where Debian put the library that Puma waits with."""
+    files = subprocess.run(["dpkg", "-L", "ruby-nio4r"], check=True, capture_output=True, text=True).stdout.split()
+    return next(Path(name).parent for name in files if name.endswith("/lib/nio.rb"))
+
+
+def measure(treatment, scratch):
+    home, waiting = puma(), nio4r()
+
+    def command(port, *more):
+        return ["jruby", "-I", home / "lib", "-I", waiting, "-r", HERE / "here.rb", *more, home / "bin" / "puma",
+                "--bind", f"tcp://127.0.0.1:{port}", "--threads", "10:10", "--environment", "production",
+                HERE / "app.ru"]
+
+    return measure_load(treatment, scratch, command, "/order",
+                        own_cure=lambda port: command(port, "-r", HERE / "corked.rb"))
+
+
+VICTIM = Victim(
+    story="JRuby and Puma: 1405 requests a second without TCP_CORK, 12245 with; this JRuby makes no such call",
+    sick="server",
+    needs=("jruby", "javac", "jar", "wrk"),
+    packages=("ruby-nio4r",),
+    measure=measure,
+    verdict="it sends each answer in two small writes and Nagle holds the second",
+    heavy=True,
+)
