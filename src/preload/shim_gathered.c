@@ -89,11 +89,13 @@ bool shim_non_blocking(const struct out *o) {
 }
 
 bool shim_drained(struct conn *c, int fd) {
+    /* no sched_yield(2): that thread may have a lower priority */
+    static const struct timespec moment = {.tv_nsec = 50000};
     while (c->draining) {
         if (kernel->writable(fd, 0) <= 0)
             return false;
         conn_unlock(c);
-        raw0(SYS_sched_yield);
+        raw2(SYS_nanosleep, &moment, NULL);
         conn_lock(c);
     }
     return true;
