@@ -98,6 +98,7 @@ void conn_repair(struct conn *c) {
     c->ticking = false;
     c->next_ticking = NULL;
     c->turn_owner = NULL;
+    STORE(&c->turn_end, TURN_ENDS);
     c->policy.position = 0;
     STORE(&c->kept_error, 0);
     if (c->gather)

@@ -53,6 +53,11 @@ struct conn_counts {
     uint32_t pushes[PUSH_CAUSES];
 };
 
+/* A turn that holds nothing may end without the lock at a read (hold_leaves_turn): it is
+ * left, and what it teaches is learned at the next lock.  One of which siblings are to
+ * learn at once (kin.h) ends as those that hold do. */
+enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
+
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
@@ -82,6 +87,7 @@ struct conn {
     bool passed : 1;     /* was sent to another process, or to this one, by SCM_RIGHTS */
     bool shared : 1;     /* it was there at a fork that made this process: the parent has it too */
     bool stuck : 1;      /* gathered bytes were let go, the kernel had no room */
+    uint8_t turn_end;    /* enum turn_end: how the turn of turn_owner may end, or has */
     int kept_error;      /* errno of a send of our own, not yet told to the application */
     int other_fd;        /* another one, perhaps: where to look first when fd is closed */
     uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */

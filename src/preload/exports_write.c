@@ -10,9 +10,7 @@
 WRITES ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
-    struct out o = {
-        .fd = fd, .caller = CALLER, .form = OUT_WRITE, .buffer = buffer, .bytes = bytes};
-    return shim_write(&o);
+    return shim_write_short(fd, buffer, bytes, 0, OUT_WRITE, CALLER);
 }
 
 WRITES ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
@@ -25,17 +23,13 @@ WRITES ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
 WRITES ssize_t unstall_send(int fd, const void *buffer, size_t bytes, int flags) {
     if (shim_passes(fd))
         return REAL(send)(fd, buffer, bytes, flags);
-    struct out o = {.fd = fd,
-                    .caller = CALLER,
-                    .form = OUT_SEND,
-                    .buffer = buffer,
-                    .bytes = bytes,
-                    .flags = flags};
-    return shim_write(&o);
+    return shim_write_short(fd, buffer, bytes, flags, OUT_SEND, CALLER);
 }
 
 WRITES ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flags,
                               const struct sockaddr *address, socklen_t length) {
+    if (LIKELY(!address && !length))
+        return shim_write_short(fd, buffer, bytes, flags, OUT_SENDTO, CALLER);
     struct out o = {.fd = fd,
                     .caller = CALLER,
                     .form = OUT_SENDTO,

@@ -20,8 +20,8 @@ static size_t size_of(uint32_t capacity) {
     return (sizeof(struct gather) + capacity + 63) & ~(size_t)63;
 }
 
-static void give_back(struct gather *g) {
-    if (g->apart) {
+static inline void give_back(struct gather *g) {
+    if (UNLIKELY(g->apart)) {
         raw_unmap(g, size_of(g->capacity));
         return;
     }
@@ -83,10 +83,8 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
             gather_free(c);
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        memcpy(g->bytes + g->tail, iov[i].iov_base, iov[i].iov_len);
-        g->tail += (uint32_t)iov[i].iov_len;
-    }
+    for (size_t i = 0; i < count; i++)
+        gather_copy(g, iov[i].iov_base, iov[i].iov_len);
     return true;
 }
 
@@ -144,6 +142,13 @@ static bool callers_fault(ssize_t error) {
     return error == -EFAULT || error == -EINVAL || error == -EMSGSIZE || error == -EOPNOTSUPP;
 }
 
+/* The gathered bytes are lost, and the application hears why. */
+static bool gather_fails(struct conn *c, ssize_t error) {
+    conn_keep_error(c, (int)-error);
+    gather_free(c);
+    return true;
+}
+
 ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
     struct iovec parts[MOST_PARTS];
     for (;;) {
@@ -169,10 +174,8 @@ ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
             return sent;
         }
         if (sent < 0) {
-            if (waiting && !passing(sent)) {
-                conn_keep_error(c, (int)-sent);
-                gather_free(c);
-            }
+            if (waiting && !passing(sent))
+                gather_fails(c, sent);
             return passing(sent) ? -EAGAIN : sent;
         }
         if ((size_t)sent >= waiting) {
@@ -198,9 +201,28 @@ void gather_resolve(struct conn *c) {
     gather_sent(c, taken);
 }
 
+/* What nearly always happens: the kernel takes all of it at once. */
 bool gather_flush(struct conn *c, int flags) {
-    if (gather_length(c))
-        gather_send(c, c->fd, NULL, 0, flags);
+    size_t waiting = gather_length(c);
+    if (waiting == 0)
+        return true;
+    struct gather *g = c->gather;
+    struct iovec part = {g->bytes + g->head, waiting};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    g->before = c->counts.bytes - waiting;
+    g->exact = false;
+    g->in_flight = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ssize_t sent = kernel->send(c->fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    g->in_flight = false;
+    if (LIKELY(sent == (ssize_t)waiting)) {
+        gather_free(c);
+        return true;
+    }
+    if (sent < 0)
+        return !passing(sent) && gather_fails(c, sent);
+    gather_sent(c, (size_t)sent);
+    gather_send(c, c->fd, NULL, 0, flags); /* until the kernel itself says EAGAIN */
     return gather_length(c) == 0;
 }
 

@@ -11,6 +11,7 @@
 #ifndef UNSTALL_GATHER_H
 #define UNSTALL_GATHER_H
 
+#include <string.h>
 #include <sys/socket.h>
 
 #include "conn.h"
@@ -34,6 +35,12 @@ static inline size_t gather_length(const struct conn *c) {
 /* Bytes that gather_add() can still take, where there is a buffer. */
 static inline size_t gather_room(const struct conn *c) {
     return c->gather->capacity - c->gather->tail;
+}
+
+/* Copy bytes for which there is room. */
+static inline void gather_copy(struct gather *g, const void *bytes, size_t count) {
+    memcpy(g->bytes + g->tail, bytes, count);
+    g->tail += (uint32_t)count;
 }
 
 /* Copy all of it, or nothing: false when there is no room or no memory. */

@@ -110,32 +110,26 @@ static void probe_dark(struct conn *c, uint32_t pushes) {
         c->policy.dark = true;
 }
 
-void hold_push(struct conn *c, enum push_cause cause) {
-    if (LIKELY(!c->held && !c->gather))
-        return;
-    if (c->held) {
-        STORE(&c->held, false);
-        if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
-            struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
-            kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
-        }
-        policy_pushed(&c->policy);
-        c->counts.pushes[cause]++;
-        if (cause != PUSH_WINDOW && c->policy.mode == MODE_AUTO)
-            c->counts.mispredicted++;
-        uint32_t pushes = 0;
-        for (int i = 0; i < PUSH_CAUSES; i++)
-            pushes += c->counts.pushes[i];
-        if (c->policy.mode != MODE_AUTO || pushes > 1)
-            probe_dark(c, pushes);
+/* The kernel holds: let go. */
+static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
+    STORE_RELEASE(&c->held, false); /* hold_leaves_turn(): after the lock was taken */
+    if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
+        struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
+        kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
-    size_t waiting = gather_length(c);
-    if (waiting == 0 || c->draining)
-        return;
-    if (c->stuck) { /* counted when it was let go; the kernel had no room */
-        c->stuck = !gather_flush(c, 0);
-        return;
-    }
+    policy_pushed(&c->policy);
+    c->counts.pushes[cause]++;
+    if (cause != PUSH_WINDOW && c->policy.mode == MODE_AUTO)
+        c->counts.mispredicted++;
+    uint32_t pushes = 0;
+    for (int i = 0; i < PUSH_CAUSES; i++)
+        pushes += c->counts.pushes[i];
+    if (c->policy.mode != MODE_AUTO || pushes > 1)
+        probe_dark(c, pushes);
+}
+
+/* What is gathered is a unit that ends now: does Nagle stand in its way? */
+static __attribute__((noinline)) void release(struct conn *c, size_t waiting) {
     const struct config *now = config();
     struct policy_limits limits = {now->small, now->override, true};
     struct policy_action action = policy_release(&c->policy, &limits, waiting);
@@ -147,10 +141,25 @@ void hold_push(struct conn *c, enum push_cause cause) {
         hold_set_nodelay(c, c->fd);
         c->counts.late_pushes++;
     }
-    c->stuck = !gather_flush(c, 0);
-    if (c->stuck)
-        policy_no_room(&c->policy);
+}
+
+void hold_push(struct conn *c, enum push_cause cause) {
+    if (c->held)
+        push_held(c, cause);
+    size_t waiting = gather_length(c);
+    if (waiting == 0 || c->draining)
+        return;
+    if (UNLIKELY(c->stuck)) { /* counted when it was let go; the kernel had no room */
+        c->stuck = !gather_flush(c, 0);
+        return;
+    }
+    if (!policy_release_short(&c->policy, waiting))
+        release(c, waiting);
     c->counts.pushes[cause]++;
+    if (UNLIKELY(!gather_flush(c, 0))) {
+        c->stuck = true;
+        policy_no_room(&c->policy);
+    }
 }
 
 void hold_push_all(struct conn *c, enum push_cause cause) {
@@ -208,7 +217,7 @@ static void thread_ends(void *unused) {
 }
 
 /* A thread's return or cancellation is a turn's end too. */
-static void watch_thread_end(void) {
+void hold_watch_thread_end(void) {
     uint32_t none = 0;
     if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
@@ -227,30 +236,27 @@ void hold_thread_ends(void) {
 
 void hold_main_thread_is(void) {
     main_thread = &self;
-    watch_thread_end(); /* its cancellation passes by nothing else */
+    hold_watch_thread_end(); /* its cancellation passes by nothing else */
 }
 
-void hold_join_turn(struct conn *c) {
-    struct policy *p = &c->policy;
-    if (c->turn_owner != &self || self.turn != c) {
-        if (c->turn_owner && p->position)
-            p->position = 0; /* another thread goes on with the message: a turn of its own */
-        c->turn_owner = &self;
-        self.turn = c;
-        c->counts.turns++;
-        policy_turn_begins(p, c->wait_began && clock_now() - c->wait_began < AT_ONCE_NS);
-        c->wait_began = 0;
-    }
-    if (p->position < UINT16_MAX)
-        p->position++;
-    if (UNLIKELY(!self.ends_watched &&
-                 (p->mode == MODE_COALESCE || p->mode == MODE_CORK || p->mode == MODE_AUTO)))
-        watch_thread_end();
+/* Somebody goes on with the message: the turn before has been left, or is another
+ * thread's, and this one is a turn of its own. */
+void hold_turn_taken_over(struct conn *c) {
+    if (LOAD(&c->turn_end) == TURN_LEFT)
+        hold_turn_teaches(c);
+}
+
+/* Only the second turn of a message says whether it went on at once. */
+bool hold_wait_was_quick(struct conn *c) {
+    bool quick = c->policy.turns == 1 && clock_now() - c->wait_began < AT_ONCE_NS;
+    c->wait_began = 0;
+    return quick;
 }
 
 void hold_resume_turn(struct conn *c) {
     self.turn = c;
     c->turn_owner = &self;
+    STORE(&c->turn_end, TURN_ENDS);
 }
 
 /* The connection of the open turn, or NULL.  Read once: a signal handler may end
@@ -267,9 +273,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
     hold_push(c, cause);
     if (c->turn_owner != &self)
         return; /* another thread has gone on with the message */
-    c->turn_owner = NULL;
-    policy_turn_ends(p);
-    kin_teach(c);
+    hold_turn_teaches(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
         c->wait_began = clock_now();
 }

@@ -11,6 +11,8 @@
 #define UNSTALL_HOLD_H
 
 #include "conn.h"
+#include "kin.h"
+#include "policy_short.h"
 
 void hold_end_turn_slow(enum push_cause cause);
 
@@ -18,6 +20,24 @@ void hold_end_turn_slow(enum push_cause cause);
 static inline void hold_end_turn(enum push_cause cause) {
     if (UNLIKELY(self.turn != NULL))
         hold_end_turn_slow(cause);
+}
+
+/* The open turn of this thread ends at a read of its own connection `c`: where nothing is
+ * held there is nothing to do but to learn, which waits for the next lock, so that a
+ * well-behaved program pays for none here.  False: hold_end_turn().  A push that somebody
+ * else has begun is under way while he has the lock; handlers go by nested.h meanwhile. */
+static inline bool hold_leaves_turn(struct conn *c) {
+    self.depth++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool leaves = self.turn == c && LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
+                  !LOAD_ACQUIRE(&c->held) && !LOAD_ACQUIRE(&c->gather) && (LOAD(&c->lock) & 3) == 0;
+    if (LIKELY(leaves)) {
+        STORE(&c->turn_end, TURN_LEFT);
+        self.turn = NULL;
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.depth--;
+    return leaves;
 }
 
 /* Would keeping the open turn of this thread whole be worth something: it holds
@@ -45,9 +65,37 @@ void hold_main_thread_is(void);
  * the kernel holds may stay. */
 void hold_before_visible(void);
 
+void hold_watch_thread_end(void);
+void hold_turn_taken_over(struct conn *c);
+bool hold_wait_was_quick(struct conn *c);
+
+/* The turn is over: it teaches what it was.  Lock held. */
+static inline void hold_turn_teaches(struct conn *c) {
+    c->turn_owner = NULL;
+    STORE(&c->turn_end, TURN_ENDS);
+    policy_turn_ends_short(&c->policy);
+    if (kin_is_due(c))
+        kin_teach(c);
+}
+
 /* A write has joined the turn of this thread on c (lock held): opens the turn
  * if need be. */
-void hold_join_turn(struct conn *c);
+static inline void hold_join_turn(struct conn *c) {
+    struct policy *p = &c->policy;
+    if (c->turn_owner != &self || self.turn != c) {
+        if (UNLIKELY(c->turn_owner != NULL))
+            hold_turn_taken_over(c);
+        c->turn_owner = &self;
+        self.turn = c;
+        c->counts.turns++;
+        STORE(&c->turn_end, kin_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
+        policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
+    }
+    if (p->position < UINT16_MAX)
+        p->position++;
+    if (UNLIKELY(!self.ends_watched) && p->mode >= MODE_CORK)
+        hold_watch_thread_end();
+}
 
 /* The turn of this thread on c goes on, though it was ended meanwhile. */
 void hold_resume_turn(struct conn *c);

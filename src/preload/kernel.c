@@ -49,6 +49,10 @@ static int segments(int fd, struct kernel_segments *out) {
 }
 
 static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
+    /* one part: sendmsg(2) would copy the message's and the vector's head from us first */
+    if (message->msg_iovlen == 1)
+        return raw6(SYS_sendto, fd, (long)message->msg_iov->iov_base,
+                    (long)message->msg_iov->iov_len, flags, 0, 0);
     return raw3(SYS_sendmsg, fd, message, flags);
 }
 

@@ -62,8 +62,7 @@ void kin_join(struct conn *c, uint8_t kin) {
 
 void kin_teach(const struct conn *c) {
     const struct policy *p = &c->policy;
-    uint32_t turns = c->counts.turns;
-    if ((turns & (turns - 1)) != 0 || !c->kin || !(p->fallen || (p->ill && p->input_ever)))
+    if (!kin_is_due(c) || !(p->fallen || (p->ill && p->input_ever)))
         return;
     struct family *f = &families[c->kin];
     uint64_t model[2];

@@ -24,8 +24,13 @@ uint8_t kin_of_destination(const struct sockaddr *address, socklen_t length);
 /* A new connection (lock held) is one of the family. */
 void kin_join(struct conn *c, uint8_t kin);
 
-/* A turn of c has ended, or its first input has come (lock held): now and then its
- * family learns from it. */
+/* Is it time for the family of c to learn from it?  Now and then. */
+static inline bool kin_is_due(const struct conn *c) {
+    return c->kin && (c->counts.turns & (c->counts.turns - 1)) == 0;
+}
+
+/* A turn of c has ended, or its first input has come (lock held): its family learns from
+ * it, if it is due. */
 void kin_teach(const struct conn *c);
 
 #endif

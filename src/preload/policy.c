@@ -3,16 +3,13 @@
 
 #include <errno.h>
 
+#include "policy_short.h"
+
 enum {
-    SURELY_SMALL = 536,   /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
-    SURELY_LARGE = 65536, /* loopback's MSS is 65 483 */
-    ONE_WAY = 8,          /* small writes without any input ever: a stream */
-    WINDOW_END_COST = 4,  /* a hold ended by the window, against one ended by its turn */
+    ONE_WAY = 8,         /* small writes without any input ever: a stream */
+    WINDOW_END_COST = 4, /* a hold ended by the window, against one ended by its turn */
     WINDOW_END_LIMIT = 16,
-    PENDING_READ = 4096, /* a read that filled this much probably left something */
     GOES_ON = 2,
-    ANSWERED = 65536, /* bytes of a message that need not wait in the send buffer any more once
-                       * there is an answer; where they do, the next write finds no room */
 };
 
 const char *const mode_names[MODE_COUNT] = {"off",  "observe",  "nodelay",
@@ -31,12 +28,6 @@ bool policy_may_hold(const struct policy *p, const struct policy_limits *limits)
     return limits->may_hold && !p->dark && !p->app_more && !p->fallen && !p->unsure &&
            p->established && !policy_left_alone(p, limits) &&
            (p->mode == MODE_COALESCE || !p->no_more);
-}
-
-/* Nagle would keep a small unit back: as far as we know it is on, or another
- * process may have switched it on again. */
-static bool nagle_in_force(const struct policy *p) {
-    return !p->nodelay || p->doubtful;
 }
 
 /* The illness shows within a turn: what the turns looked like until now, cut at
@@ -141,18 +132,6 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
     return action;
 }
 
-bool policy_gathers_on(struct policy *p, const struct policy_limits *limits, size_t bytes) {
-    if (bytes == 0 || bytes > limits->small || !limits->may_hold || p->mode != MODE_COALESCE ||
-        p->crowded || !p->established || p->message_bytes == 0 ||
-        p->message_bytes + bytes > p->gather_limit)
-        return false;
-    p->message_bytes += (uint32_t)bytes;
-    if (bytes < (p->mss ? p->mss : limits->small + 1))
-        count16(&p->small_writes);
-    count16(&p->position);
-    return true;
-}
-
 void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes) {
     if (action->ends_unit && p->units > 0)
         p->units--;
@@ -196,22 +175,7 @@ struct policy_action policy_uncork(struct policy *p, const struct policy_limits 
 }
 
 void policy_input(struct policy *p, size_t bytes, size_t asked) {
-    if (p->turns == 1 && !p->kept_turn)
-        p->goes_on = 0;
-    p->kept_turn = false;
-    p->input_ever = true;
-    p->input_pending = bytes == asked && asked >= PENDING_READ;
-    p->established = !p->refuses;
-    p->one_way = false;
-    if (p->large && p->message_bytes <= ANSWERED) /* who answers has read it, as a rule */
-        p->crowded = false;
-    p->large = false;
-    p->small_writes = 0;
-    p->units = 0;
-    p->smalls = 0;
-    p->turns = 0;
-    p->message_bytes = 0;
-    p->pending = 0;
+    policy_input_short(p, bytes, asked);
 }
 
 void policy_established(struct policy *p) {
@@ -236,13 +200,6 @@ void policy_met(struct policy *p, int error) {
 void policy_no_room(struct policy *p) {
     p->crowded = true;
     p->large = false;
-}
-
-void policy_turn_begins(struct policy *p, bool quick) {
-    p->position = 0;
-    count16(&p->turns);
-    if (p->turns == 2 && quick && p->goes_on < UINT8_MAX)
-        p->goes_on++;
 }
 
 void policy_turn_ends(struct policy *p) {

@@ -109,11 +109,6 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w);
 
-/* The short way of a write behind gathered ones of its turn: it is counted, and true
- * means that it is to be gathered too.  What else could forbid that (an option, darkness,
- * a mode) has let the gathered ones go first.  False: nothing is counted. */
-bool policy_gathers_on(struct policy *p, const struct policy_limits *limits, size_t bytes);
-
 /* The write of which policy_write() said `action` failed: nothing of it counts. */
 void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes);
 
@@ -138,7 +133,12 @@ void policy_met(struct policy *p, int error);
 /* The kernel had no room for all of a write. */
 void policy_no_room(struct policy *p);
 /* `quick`: it goes on with a message after a wait that returned at once. */
-void policy_turn_begins(struct policy *p, bool quick);
+static inline void policy_turn_begins(struct policy *p, bool quick) {
+    p->position = 0;
+    p->turns = (uint16_t)(p->turns + (p->turns != UINT16_MAX));
+    if (UNLIKELY(quick) && p->turns == 2 && p->goes_on < UINT8_MAX)
+        p->goes_on++;
+}
 /* A turn ended in a way that teaches (at a wait, not by the window). */
 void policy_turn_ends(struct policy *p);
 /* The window had to end a hold. */

@@ -20,8 +20,10 @@ bool real_resolve(void);
 void *real_find(void **slot, const char *name);
 
 /* The next `name`, with its own type. */
-#define REAL(name)                                                               \
-    ((__typeof__(&name))(LIKELY(LOAD(&real_##name) != NULL) ? LOAD(&real_##name) \
-                                                            : real_find(&real_##name, #name)))
+#define REAL(name)                                                                           \
+    __extension__({                                                                          \
+        void *next_ = LOAD(&real_##name);                                                    \
+        (__typeof__(&name))(LIKELY(next_ != NULL) ? next_ : real_find(&real_##name, #name)); \
+    })
 
 #endif

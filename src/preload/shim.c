@@ -20,6 +20,7 @@
 #include "kernel.h"
 #include "kin.h"
 #include "log.h"
+#include "policy_short.h"
 #include "shim_parts.h"
 #include "tally.h"
 
@@ -188,8 +189,9 @@ struct conn *shim_read_begins(int fd, bool dont_wait) {
     if (UNLIKELY(!ours()))
         return NULL;
     uintptr_t word = fds_word(fd);
-    if (self.turn && !dont_wait && may_block(fd))
-        hold_end_turn(PUSH_READ);
+    struct conn *turn = LOAD(&self.turn);
+    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
+        hold_end_turn_slow(PUSH_READ);
     struct conn *c = fds_conn(word);
     if (c)
         self.births = LOAD(&c->births);
@@ -201,11 +203,17 @@ static bool is_stale(const struct conn *c) {
     return c->births != self.births;
 }
 
-static void input_came(struct conn *c, ssize_t got, size_t asked) {
+/* Lock held. */
+static inline void end_left_turn(struct conn *c) {
+    if (c->turn_owner == &self && self.turn != c)
+        hold_turn_teaches(c);
+}
+
+static inline void input_came(struct conn *c, ssize_t got, size_t asked) {
     bool first = !c->policy.input_ever;
     if (UNLIKELY(first) && is_stale(c))
         return;
-    policy_input(&c->policy, (size_t)got, asked);
+    policy_input_short(&c->policy, (size_t)got, asked);
     if (UNLIKELY(first))
         kin_teach(c);
 }
@@ -223,17 +231,14 @@ static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t go
     return got;
 }
 
-ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
-    if (!c)
-        return got;
-    if (got > 0) {
+/* A read that brought nothing: the end, an error of its own, or one that we have kept. */
+static __attribute__((noinline)) ssize_t read_got_nothing(struct conn *c, ssize_t got) {
+    if (LOAD(&c->turn_end) == TURN_LEFT) {
         conn_lock(c);
-        c->counts.reads++;
-        if (UNLIKELY(c->evidence != NULL))
-            return read_is_told(c, got, asked);
-        input_came(c, got, asked);
+        end_left_turn(c);
         conn_unlock(c);
-    } else if (UNLIKELY(LOAD(&c->kept_error))) {
+    }
+    if (UNLIKELY(LOAD(&c->kept_error))) {
         conn_lock(c);
         bool ours_to_tell = c->kept_error != EPIPE && !is_stale(c); /* EPIPE is a writer's */
         int error = ours_to_tell ? shim_take_error(c) : 0;
@@ -256,6 +261,21 @@ ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
         conn_unlock(c);
         errno = error;
     }
+    return got;
+}
+
+ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
+    if (!c)
+        return got;
+    if (UNLIKELY(got <= 0))
+        return read_got_nothing(c, got);
+    conn_lock(c);
+    c->counts.reads++;
+    end_left_turn(c);
+    if (UNLIKELY(c->evidence != NULL))
+        return read_is_told(c, got, asked);
+    input_came(c, got, asked);
+    conn_unlock(c);
     return got;
 }
 

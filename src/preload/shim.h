@@ -38,6 +38,10 @@ struct out {
 };
 
 ssize_t shim_write(const struct out *out);
+/* The same for one plain run of bytes (OUT_WRITE, OUT_SEND, OUT_SENDTO without an
+ * address): by the short way, if it is what nearly every write of its connection is. */
+ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                         uintptr_t caller);
 
 /* Known to be no TCP stream, and no turn is open: the call is none of our
  * business, whatever the gate says. */

@@ -63,24 +63,6 @@ static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t d
     return total;
 }
 
-bool shim_gathers_on(struct conn *c, const struct out *o) {
-    if (!c->gather || c->turn_owner != &self || self.turn != c || o->form == OUT_WRITEV ||
-        o->form > OUT_SENDTO || (o->flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || o->address ||
-        c->draining || c->stuck || o->bytes > gather_room(c))
-        return false;
-    const struct policy_limits limits = shim_limits();
-    uint16_t small_before = c->policy.small_writes;
-    if (!policy_gathers_on(&c->policy, &limits, o->bytes))
-        return false;
-    struct iovec one = {(void *)(uintptr_t)o->buffer, o->bytes};
-    gather_add(c, &one, 1, o->bytes);
-    c->counts.writes++;
-    c->counts.bytes += o->bytes;
-    c->counts.gathered++;
-    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
-    return true;
-}
-
 bool shim_non_blocking(const struct out *o) {
     if (o->flags & MSG_DONTWAIT)
         return true;

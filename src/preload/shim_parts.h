@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the write path (shim_write.c, shim_after.c, shim_gathered.c, shim_bulk.c)
+ * What the files of the write path (shim_write.c, shim_short.c, shim_after.c,
+ * shim_gathered.c, shim_bulk.c)
  * share with each other and with nobody else.  All with the connection's lock
  * held, unless said otherwise.
  */
@@ -26,6 +27,10 @@ bool shim_special(const struct out *o);
  * lock first.  The connection again, locked, or NULL. */
 struct conn *shim_tally(struct conn *c, int fd);
 
+/* The long way of a write whose connection has been found.  `joined`: it has joined its
+ * turn.  Unlocks. */
+ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined);
+
 /* ---- after the send (shim_after.c); no lock, errno is kept ------------- */
 
 /* The kernel took less than was accounted for, or nothing.  `held`: what was held
@@ -37,12 +42,11 @@ void shim_not_sent(struct conn *c, int fd, int error);
 void shim_established(struct conn *c);
 /* A write was to be held, and somebody has pushed since. */
 void shim_held_after_all(struct conn *c, int fd);
+/* The number leads to no socket: closed and born again where we could not see.  The
+ * call again, as it was made. */
+ssize_t shim_plain_after_all(const struct out *o);
 
 /* ---- behind gathered bytes (shim_gathered.c) -------------------------- */
-
-/* One more small piece behind gathered ones of the same turn, the plainest case: true
- * when it was gathered too.  Nothing is done otherwise. */
-bool shim_gathers_on(struct conn *c, const struct out *o);
 
 /* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE.
  * No lock. */

@@ -164,12 +164,6 @@ static bool gather_this(struct conn *c, const struct parts *p) {
     return true;
 }
 
-/* The number leads to no socket: closed and born again where we could not see. */
-static ssize_t plain_after_all(const struct out *o) {
-    fds_forget(o->fd);
-    return shim_forward(o);
-}
-
 /* Start the window's thread, if this write is to be the first one held. */
 static struct conn *with_ticker(struct conn *c, const struct out *o, const struct policy_write *w) {
     if (LIKELY(!policy_might_hold(&c->policy) || ticker_state() != TICKER_NONE))
@@ -199,7 +193,8 @@ static void look_for_room(struct conn *c, int fd) {
         p->crowded = kernel->writable(fd, 0) <= 0;
 }
 
-static ssize_t write_to(struct conn *c, const struct out *o) {
+/* `joined`: the write has joined its turn already. */
+static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     struct parts p;
     shim_parts_of(o, &p);
     if (UNLIKELY(!p.valid)) {
@@ -213,7 +208,8 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
         return shim_forward(o);
     }
     struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
-    hold_join_turn(c);
+    if (!joined)
+        hold_join_turn(c);
     struct policy_limits limits = shim_limits();
     if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit) &&
         !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
@@ -246,7 +242,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     if (action.how == WRITE_MORE) {
         c->counts.held++;
         if (!was_held && UNLIKELY(!ticker_watch(c)))
-            STORE(&c->held, false); /* held_after_all() lets it go */
+            STORE(&c->held, false); /* shim_held_after_all() lets it go */
     }
     bool known = c->policy.established, first = c->counts.late_pushes == 1;
     conn_unlock(c);
@@ -258,7 +254,7 @@ static ssize_t write_to(struct conn *c, const struct out *o) {
     self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
-            return plain_after_all(o);
+            return shim_plain_after_all(o);
         shim_correct(c, o->fd, &action, p.bytes, sent, was_held);
     }
     if (UNLIKELY(!known && sent > 0))
@@ -301,6 +297,22 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     return sent;
 }
 
+ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined) {
+    if (UNLIKELY(c->kept_error)) {
+        int error = shim_take_error(c);
+        conn_unlock(c);
+        return shim_fail(error, o->flags);
+    }
+    if (UNLIKELY(c->evidence != NULL)) {
+        c = shim_tally(c, o->fd);
+        if (!c)
+            return shim_forward(o);
+    }
+    if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
+        return write_and_look(c, o);
+    return write_to(c, o, joined);
+}
+
 ssize_t shim_write(const struct out *o) {
     if (UNLIKELY(!ours()))
         return nested_write(o);
@@ -314,23 +326,5 @@ ssize_t shim_write(const struct out *o) {
     if (config()->gathers && !o->raw)
         pthread_testcancel(); /* as the write would be that is gathered instead */
     struct conn *c = shim_find(o->fd);
-    if (!c)
-        return shim_forward(o);
-    if (UNLIKELY(c->kept_error)) {
-        int error = shim_take_error(c);
-        conn_unlock(c);
-        return shim_fail(error, o->flags);
-    }
-    if (c->gather && c->evidence == NULL && shim_gathers_on(c, o)) {
-        conn_unlock(c);
-        return (ssize_t)o->bytes;
-    }
-    if (UNLIKELY(c->evidence != NULL)) {
-        c = shim_tally(c, o->fd);
-        if (!c)
-            return shim_forward(o);
-    }
-    if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
-        return write_and_look(c, o);
-    return write_to(c, o);
+    return c ? shim_write_found(c, o, false) : shim_forward(o);
 }

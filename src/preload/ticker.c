@@ -38,7 +38,7 @@ static uint32_t start_lock;
 static pthread_t thread;
 static int thread_id;         /* gettid(2) of it */
 static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
-static uint64_t tick_count = 1;
+uint64_t ticker_ticks = 1;
 static uint32_t parked; /* futex: 1 while the thread sleeps for want of holds */
 static bool stopping;
 
@@ -60,10 +60,7 @@ static void unpark(void) {
         raw3(SYS_futex, &parked, FUTEX_WAKE_PRIVATE, 1);
 }
 
-bool ticker_watch(struct conn *c) {
-    STORE(&c->held_tick, LOAD(&tick_count));
-    if (c->ticking)
-        return true;
+bool ticker_watch_slow(struct conn *c) {
     c->ticking = true;
     struct conn *top = LOAD(&incoming);
     do
@@ -231,7 +228,7 @@ static void *run(void *unused) {
         }
         bool long_window = config()->window_us > LONGEST_TICK_US;
         sleep_us(long_window ? tick_us() : next_tick_us(&pace), long_window, &due);
-        tick = (struct tick){.number = __atomic_add_fetch(&tick_count, 1, __ATOMIC_RELAXED)};
+        tick = (struct tick){.number = __atomic_add_fetch(&ticker_ticks, 1, __ATOMIC_RELAXED)};
         if (control_changed())
             control_look();
         list = look_at_all(list, &tick);

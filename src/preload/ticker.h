@@ -32,9 +32,16 @@ static inline enum ticker_state ticker_state(void) {
     return (enum ticker_state)LOAD_ACQUIRE(&ticker_now);
 }
 
+extern uint64_t ticker_ticks; /* that were, and the one under way */
+
+bool ticker_watch_slow(struct conn *c);
+
 /* The connection has begun to hold.  Lock held; before the bytes are sent.  False: the
  * thread is being ended, or has been: nobody will look, the holder lets go itself. */
-bool ticker_watch(struct conn *c);
+static inline bool ticker_watch(struct conn *c) {
+    STORE(&c->held_tick, LOAD(&ticker_ticks));
+    return LIKELY(c->ticking) || ticker_watch_slow(c);
+}
 
 /* End the thread and wait for its end; the next hold starts another.  With
  * `forever` none is started again: holds are then impossible. */

@@ -4,22 +4,16 @@
 enum {
     NEVER = 1,
     ALWAYS = 255,
-    LAST_BAR = 217, /* 85 %: see the costs in turn.h */
-    WEIGHT = 8,     /* a new turn counts one eighth */
+    WEIGHT = 8, /* a new turn counts one eighth */
 };
 
 static unsigned slot(unsigned position) {
     return (position < TURN_POSITIONS ? position : TURN_POSITIONS) - 1;
 }
 
-enum turn_guess turn_predict(const struct turn_model *model, unsigned position) {
-    uint8_t share = position ? model->ended[slot(position)] : 0;
-    if (share == 0)
-        return TURN_UNKNOWN;
-    return share >= LAST_BAR ? TURN_LAST : TURN_MORE;
-}
-
 static void lean(uint8_t *share, int towards) {
+    if (*share == towards)
+        return;
     if (*share == 0) {
         *share = (uint8_t)towards;
         return;

@@ -15,7 +15,10 @@
 
 #include "base.h"
 
-enum { TURN_POSITIONS = 16 };
+enum {
+    TURN_POSITIONS = 16,
+    TURN_LAST_BAR = 217, /* 85 %: see the costs above */
+};
 
 struct turn_model {
     uint8_t ended[TURN_POSITIONS]; /* 0: never seen; 1..255: share of turns that ended here */
@@ -24,7 +27,14 @@ struct turn_model {
 enum turn_guess { TURN_UNKNOWN, TURN_MORE, TURN_LAST };
 
 /* Will write number `position` (from 1) be the last of its turn?  0: no write yet. */
-enum turn_guess turn_predict(const struct turn_model *model, unsigned position);
+static inline enum turn_guess turn_predict(const struct turn_model *model, unsigned position) {
+    if (position == 0)
+        return TURN_UNKNOWN;
+    uint8_t share = model->ended[(position < TURN_POSITIONS ? position : TURN_POSITIONS) - 1];
+    if (share == 0)
+        return TURN_UNKNOWN;
+    return share >= TURN_LAST_BAR ? TURN_LAST : TURN_MORE;
+}
 
 /* A turn of `writes` writes (at least 1) has ended. */
 void turn_learn(struct turn_model *model, unsigned writes);

@@ -54,11 +54,11 @@ FAULTS = [
     ("clock_nanosleep", "EINTR", "1+"),
     ("clock_nanosleep", "EINVAL", "1+"),
     ("rt_sigprocmask", "EINVAL", "1+"),
-    ("sendmsg", "EAGAIN", "2..6"),
-    ("sendmsg", "EAGAIN", "4"),
-    ("sendmsg", "EINTR", "3"),
-    ("sendmsg", "ENOBUFS", "3..5"),
-    ("sendmsg", "ENOMEM", "2"),
+    ("sendto", "EAGAIN", "2..6"),
+    ("sendto", "EAGAIN", "4"),
+    ("sendto", "EINTR", "3"),
+    ("sendto", "ENOBUFS", "3..5"),
+    ("sendto", "ENOMEM", "2"),
 ]
 
 
@@ -91,6 +91,8 @@ def start_calls(mode):
 def run_fault(mode, fault, before):
     """None, or what went wrong; 'not made' when no such call was there to fail."""
     call, error, numbers = fault
+    if call == "sendto" and mode != "coalesce":
+        return "not made"  # by us: it is the application's own write, whose error is told as it is
     when = "1+" if numbers == "start" else re.sub(r"\d+", lambda n: str(int(n.group()) + before[call]), numbers)
     with PatternPeer() as peer, tempfile.NamedTemporaryFile(mode="r", prefix="unstall-") as log:
         begin = time.monotonic()
@@ -135,7 +137,7 @@ def test_fault(outcomes, mode, fault):
 
 
 @pytest.mark.parametrize("call", ["setsockopt", "getsockopt", "mmap", "mprotect", "madvise", "clone3",
-                                  "prctl", "futex", "clock_nanosleep", "rt_sigprocmask", "sendmsg"])
+                                  "prctl", "futex", "clock_nanosleep", "rt_sigprocmask", "sendto"])
 def test_the_call_was_there_to_fail(outcomes, call):
     """A fault that never meets a call proves nothing: each is met in some mode."""
     met = [key for key, outcome in outcomes.items() if key[1][0] == call and outcome.result() is None]

@@ -422,7 +422,8 @@ Test(hold, probe) {
         c->policy.dark = false;
         c->origin = (uint8_t)row->origin;
         c->counts = (struct conn_counts){.bytes = row->seen};
-        fake.segments = (struct kernel_segments){.bytes_sent = row->sent, .bytes_queued = row->queued, .segments_out = 1};
+        fake.segments = (struct kernel_segments){
+            .bytes_sent = row->sent, .bytes_queued = row->queued, .segments_out = 1};
         fake.segments_error = row->error;
         c->held = true;
         push(PUSH_WAIT);
@@ -647,4 +648,56 @@ Test(hold, the_end_of_mine_is_not_the_end_of_its_turn) {
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == NULL && c->turn_owner == owner);
     EXPECT_INT("its write still counts", c->policy.position, 1);
+}
+
+/* ---- leaving a turn without the lock ---------------------------------------- */
+
+static const struct {
+    const char *name;
+    bool held, gathers, locked, due, elsewhere, leaves;
+} leavings[] = {
+    {"nothing is held", .leaves = true},
+    {"the kernel holds", .held = true},
+    {"bytes are gathered", .gathers = true},
+    {"somebody has the lock: his push may be under way", .locked = true},
+    {"siblings are to learn of it at once", .due = true},
+    {"it is the turn of another connection", .elsewhere = true},
+};
+
+Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
+    in_mode(MODE_COALESCE);
+    EACH_ROW(row, leavings) {
+        c->kin = row->due;
+        c->counts.turns = row->due ? 3 : 4;
+        join();
+        c->held = row->held;
+        if (row->gathers)
+            gathered("x");
+        if (row->locked)
+            c->lock |= 1;
+        if (row->elsewhere)
+            self.turn = NULL;
+        EXPECT_INT(row->name, hold_leaves_turn(c), row->leaves);
+        EXPECT_INT(row->name, self.turn == NULL, row->leaves || row->elsewhere);
+        EXPECT_INT(row->name, self.depth, 0);
+        c->lock = lock_free_word();
+        c->held = false;
+        gather_free(c);
+        self.turn = NULL;
+        c->turn_owner = NULL;
+    }
+}
+
+Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
+    in_mode(MODE_AUTO);
+    c->policy.ill = true;
+    join();
+    join();
+    ASSERT(hold_leaves_turn(c));
+    EXPECT_INT("not yet", c->policy.model.ended[1], 0);
+    join();
+    EXPECT_INT("two writes were a turn", c->policy.model.ended[1], 255);
+    EXPECT_INT("and the third begins one", c->policy.position, 1);
+    EXPECT(self.turn == c && c->turn_owner == &self);
+    ASSERT(hold_leaves_turn(c));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "player.h"
+#include "policy_short.h"
 #include "unit.h"
 
 static const struct {

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The short way of a write: a plain run of bytes, on a connection in steady state
+ * on which there is nothing to find out or to put right.  It does what
+ * shim_write.c does, in a third of the instructions; whatever is otherwise goes by
+ * shim_write.c.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "config.h"
+#include "evidence.h"
+#include "fds.h"
+#include "gather.h"
+#include "hold.h"
+#include "policy_short.h"
+#include "real.h"
+#include "shim_parts.h"
+#include "tally.h"
+#include "ticker.h"
+
+/* What the caller asked for, in the registers that it came in. */
+struct plain {
+    int fd, flags;
+    const void *buffer;
+    size_t bytes;
+    enum out_form form;
+    uintptr_t caller;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+#define COLD   static __attribute__((noinline, cold))
+
+INLINE struct out out_of(const struct plain *w) {
+    return (struct out){.fd = w->fd,
+                        .form = w->form,
+                        .flags = w->flags,
+                        .caller = w->caller,
+                        .buffer = w->buffer,
+                        .bytes = w->bytes};
+}
+
+COLD ssize_t long_way(struct plain w) {
+    const struct out o = out_of(&w);
+    return shim_write(&o);
+}
+
+COLD ssize_t long_way_from(struct conn *c, struct plain w, bool joined) {
+    const struct out o = out_of(&w);
+    return shim_write_found(c, &o, joined);
+}
+
+/* The kernel did not take all of it. */
+COLD ssize_t fell_short(struct conn *c, struct plain w, struct policy_action action, ssize_t sent,
+                        bool was_held) {
+    if (sent < 0 && errno == ENOTSOCK) {
+        const struct out o = out_of(&w);
+        return shim_plain_after_all(&o);
+    }
+    shim_correct(c, w.fd, &action, w.bytes, sent, was_held);
+    return sent;
+}
+
+INLINE struct policy_limits limits_now(const struct config *now, enum ticker_state ticker) {
+    return (struct policy_limits){now->small, now->override,
+                                  ticker != TICKER_IMPOSSIBLE && !now->quiet &&
+                                      !LOAD(&hold_refused)};
+}
+
+/* One more small piece behind gathered ones of the same turn. */
+INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct policy_limits *limits) {
+    if (c->turn_owner != &self || self.turn != c || c->draining || c->stuck ||
+        w->bytes > gather_room(c))
+        return false;
+    uint16_t small_before = c->policy.small_writes;
+    if (!policy_gathers_on(&c->policy, limits, w->bytes))
+        return false;
+    gather_copy(c->gather, w->buffer, w->bytes);
+    c->counts.writes++;
+    c->counts.bytes += w->bytes;
+    c->counts.gathered++;
+    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
+    return true;
+}
+
+/* The first piece.  False: no memory, it leaves plain. */
+INLINE bool gathers_first(struct conn *c, const struct plain *w) {
+    struct iovec one = {(void *)(uintptr_t)w->buffer, w->bytes};
+    if (UNLIKELY(!gather_add(c, &one, 1, w->bytes)))
+        return false;
+    if (UNLIKELY(!ticker_watch(c)))
+        hold_push(c, PUSH_PROCESS);
+    c->counts.gathered++;
+    return true;
+}
+
+INLINE void account(struct conn *c, const struct policy_action *action, size_t bytes) {
+    c->counts.writes++;
+    c->counts.bytes += bytes;
+    c->counts.messages += action->new_message;
+    c->counts.bursts += action->burst;
+}
+
+/* Lock held; released. */
+INLINE ssize_t send_plain(struct conn *c, struct plain w, struct policy_action action) {
+    bool was_held = c->held;
+    if (UNLIKELY(was_held))
+        STORE(&c->held, false);
+    conn_unlock(c);
+    if (UNLIKELY(was_held))
+        self.releasing = c; /* should this thread be cancelled in the call */
+    ssize_t sent = w.form == OUT_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
+                   : w.form == OUT_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
+                                        : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
+    if (UNLIKELY(was_held))
+        self.releasing = NULL;
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
+}
+
+/* Lock held; released. */
+INLINE ssize_t send_held(struct conn *c, struct plain w, struct policy_action action) {
+    bool was_held = c->held;
+    STORE(&c->held, true);
+    c->counts.held++;
+    if (!was_held && UNLIKELY(!ticker_watch(c)))
+        STORE(&c->held, false); /* shim_held_after_all() lets it go */
+    conn_unlock(c);
+    ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
+    if (UNLIKELY(sent != (ssize_t)w.bytes))
+        sent = fell_short(c, w, action, sent, was_held);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_held_after_all(c, w.fd);
+    return sent;
+}
+
+/* Statistics.  Before the write: false where the long way must let go of the lock, or there
+ * are gathered bytes to judge the write by. */
+COLD bool tally_begins(struct conn *c) {
+    if (c->gather || tally_pending())
+        return false;
+    tally_write_begins(c);
+    return true;
+}
+
+COLD void tally_accounts(struct conn *c, struct plain w, struct policy_action action) {
+    tally_written(c, &action);
+    evidence_wrote(c, &action, &(struct evidence_write){w.fd, w.bytes, w.caller});
+}
+
+/* Nothing is to be found out or put right, and the mode is one that cures. */
+INLINE bool in_steady_state(const struct conn *c, const struct config *now) {
+    return c->epoch == now->epoch && c->judged && c->doubt == LOAD(&doubt_epoch) &&
+           !c->kept_error && c->policy.mode >= MODE_NODELAY;
+}
+
+ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                         uintptr_t caller) {
+    const struct plain w = {fd, flags, buffer, bytes, form, caller};
+    uintptr_t word = fds_word(fd);
+    struct conn *c = fds_conn(word);
+    struct conn *turn = self.turn;
+    if (UNLIKELY(!c || (turn && turn != c) || self.draining ||
+                 (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SHORT_MOST || !ours()))
+        return long_way(w);
+    const struct config *now = config();
+    if (now->gathers)
+        pthread_testcancel(); /* as the write would be that is gathered instead */
+    conn_lock(c);
+    if (UNLIKELY(fds_word(fd) != word)) {
+        conn_unlock(c);
+        return long_way(w);
+    }
+    enum ticker_state ticker = ticker_state();
+    if (UNLIKELY(!in_steady_state(c, now) ||
+                 (ticker == TICKER_NONE && policy_might_hold(&c->policy)) ||
+                 (c->evidence && !tally_begins(c)))) {
+        shim_refresh(c);
+        return long_way_from(c, w, false);
+    }
+    const struct policy_limits limits = limits_now(now, ticker);
+    if (c->gather) {
+        if (!gathers_on(c, &w, &limits))
+            return long_way_from(c, w, false);
+        conn_unlock(c);
+        return (ssize_t)bytes;
+    }
+    struct policy_action action;
+    hold_join_turn(c);
+    if (UNLIKELY((c->policy.mode == MODE_COALESCE && (c->stuck || c->draining || !c->cookie)) ||
+                 !policy_write_short(&c->policy, &limits, bytes, &action)))
+        return long_way_from(c, w, true);
+    account(c, &action, bytes);
+    if (UNLIKELY(c->evidence != NULL))
+        tally_accounts(c, w, action);
+    if (action.how == WRITE_MORE)
+        return send_held(c, w, action);
+    if (action.how == WRITE_GATHER) {
+        if (LIKELY(gathers_first(c, &w))) {
+            conn_unlock(c);
+            return (ssize_t)bytes;
+        }
+        action.how = WRITE_PLAIN;
+    }
+    return send_plain(c, w, action);
+}
