@@ -183,8 +183,9 @@ def test_one_way_stream_has_the_segments_of_nagle():
         assert bytes(peer.connections[0].received) == pattern(200 * 20)
         return done.facts
 
-    bare, auto = segments("bare"), segments("auto")
-    assert auto["nodelay"] == 0
-    # Of 200 writes Nagle joins most, how many is chance; TCP_NODELAY would make 200 segments.
-    assert bare["segments"] < 200 / 2
-    assert auto["segments"] < 200 / 2
+    # Of 200 writes Nagle joins most, how many is chance (on a busy machine up to 198 leave alone,
+    # bare as in auto); TCP_NODELAY would make 200 segments, always.
+    bare, auto = ([segments(mode) for _ in range(8)] for mode in ("bare", "auto"))
+    assert not any(facts["nodelay"] for facts in auto)
+    assert min(facts["segments"] for facts in bare) < 200 / 2
+    assert min(facts["segments"] for facts in auto) < 200 / 2
