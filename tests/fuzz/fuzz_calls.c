@@ -116,7 +116,8 @@ static ssize_t put(int fd, size_t bytes, int form, int flags) {
         .fd = fd, .form = (enum out_form)form, .flags = flagless ? 0 : flags, .buffer = buffer, .bytes = bytes,
         .iov = parts, .iov_count = 3, .message = form == OUT_SENDMSG ? &message : NULL,
     };
-    ssize_t sent = shim_write(&out);
+    bool plain = form == OUT_WRITE || form == OUT_SEND || form == OUT_SENDTO; /* as the exported names do */
+    ssize_t sent = plain ? shim_write_short(fd, buffer, bytes, out.flags, out.form, 0) : shim_write(&out);
     if (sent > 0 && s) {
         s->written += (uint64_t)sent;
         s->app_more = (out.flags & MSG_MORE) != 0;
