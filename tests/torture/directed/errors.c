@@ -42,16 +42,20 @@ static struct answer answer_of(long n) {
     return a;
 }
 
+static int with_flags; /* of send(2); none: write(2) */
+
 static void write_calls(struct pair *p, bool by_raw, struct answer *answers) {
     for (int i = 0; i < CALLS; i++) {
         if (by_raw) {
-            long n = raw(SYS_write, p->ours, (long)content(0), 100, 0, 0, 0);
+            long n = raw(SYS_sendto, p->ours, (long)content(0), 100, with_flags, 0, 0);
             answers[i] = (struct answer){n < 0 ? (int)-n : 0, pipes};
             pipes = 0;
         } else {
-            answers[i] = answer_of(write(p->ours, content(0), 100));
+            answers[i] = answer_of(with_flags ? send(p->ours, content(0), 100, with_flags)
+                                              : write(p->ours, content(0), 100));
         }
         raw_sleep(window_ms() + 60); /* the window lets go, the peer answers */
+        usleep(100);                 /* ... or, on a busy machine, this does */
     }
 }
 
@@ -118,6 +122,11 @@ static void writes_after_the_end(void) {
     compare("after the peer's close", mine, bare);
 }
 
+static void sends_without_signals(void) {
+    with_flags = MSG_NOSIGNAL;
+    writes_after_the_end();
+}
+
 static void writes_after_shutdown(void) {
     struct answer mine[CALLS], bare[CALLS];
     struct pair ours = pair_warm(0), same = pair_warm(0);
@@ -180,6 +189,24 @@ static void error_is_not_consumed(void) {
     }
 }
 
+/* What a push of ours meets raises no signal: only a write does. */
+static void no_signal_by_a_push(void) {
+    struct pair p = pair_warm(0);
+    struct pollfd none = {.fd = -1};
+    watch_pipes();
+    raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+    put_all(&p, 50);
+    poll(&none, 1, 20); /* it leaves now, and is answered by a reset */
+    if (put(&p, 50) > 0) {
+        poll(&none, 1, 20);
+        char byte;
+        CHECK(pipes == 0, "SIGPIPE in poll");
+        CHECK(recv(p.ours, &byte, 1, 0) == 0, "not the peer's end: %s", strerror(errno));
+        CHECK(put(&p, 50) == -1, "a write after a reset");
+    }
+    CHECK(errno == EPIPE && pipes == 1, "%s, %d SIGPIPE", strerror(errno), (int)pipes);
+}
+
 /* By default SIGPIPE ends the process: at the same call as the bare one. */
 static int writes_until_killed(bool by_raw) {
     int counted[2];
@@ -237,8 +264,10 @@ const struct test_case error_cases[] = {
     {"writes after a reset", writes_after_reset},
     {"writes after a reset that came while holding", writes_after_reset_while_holding},
     {"writes after the peer's close", writes_after_the_end},
+    {"MSG_NOSIGNAL after the peer's close", sends_without_signals},
     {"writes after shutdown", writes_after_shutdown},
     {"an error met by a push is not consumed", error_is_not_consumed},
+    {"a push raises no signal", no_signal_by_a_push},
     {"SIGPIPE kills at the right call", sigpipe_kills},
     {"connection refused", refused},
     {NULL, NULL},

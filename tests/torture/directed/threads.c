@@ -144,11 +144,20 @@ static void *put_records(void *argument) {
     return NULL;
 }
 
+static void *read_all(void *unused) {
+    char answers[64];
+    while (recv(shared.ours, answers, sizeof(answers), 0) > 0)
+        ;
+    return unused;
+}
+
+/* Answers come all the while, so that each mode goes on to hold or gather. */
 static void many_writers(void) {
     int numbers[WRITERS] = {0, 1, 2, 3}, next[WRITERS] = {0};
     void *threads[WRITERS];
     char record[RECORD];
     shared = pair_warm(0);
+    void *reader = in_thread(read_all, NULL);
     for (int i = 0; i < WRITERS; i++)
         threads[i] = in_thread(put_records, &numbers[i]);
     for (int i = 0; i < WRITERS * RECORDS; i++) {
@@ -160,9 +169,13 @@ static void many_writers(void) {
               "record %d is torn: %.40s", i, record);
         CHECK(count == next[who], "thread %d: record %d instead of %d", who, count, next[who]);
         next[who]++;
+        if (i % 16 == 0)
+            reply(&shared, 1);
     }
     for (int i = 0; i < WRITERS; i++)
         joined(threads[i]);
+    raw(SYS_shutdown, shared.theirs, SHUT_WR, 0, 0, 0, 0);
+    joined(reader);
 }
 
 /* ---- closed by another thread, the number born again ------------------ */
@@ -286,16 +299,21 @@ static void *read_one(void *argument) {
 /* What the old connection still gives the reader is no news of the new socket, which is not even
  * connected: its first write is refused as bare. */
 static void closed_beneath_a_read(void) {
-    ssize_t got = 0;
+    ssize_t got = -1;
     char byte = 'x';
-    shared = pair_warm(0);
-    void *thread = in_thread(read_one, &got);
-    raw_sleep(30);
-    close(shared.ours);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
-    reply(&shared, 1);
-    joined(thread);
+    int fd = -1;
+    for (int tries = 0; got < 0 && tries < 20; tries++) { /* until the thread was in time */
+        shared = pair_warm(0);
+        void *thread = in_thread(read_one, &got);
+        raw_sleep(30);
+        close(shared.ours);
+        fd = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
+        raw(SYS_sendto, shared.theirs, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
+        joined(thread);
+        if (got < 0)
+            close(fd);
+    }
     CHECK(got == 1, "the blocked read returned %zd", got);
     CHECK(send(fd, &byte, 1, MSG_NOSIGNAL) == -1 && errno == EPIPE,
           "a write to a socket that is not connected: %s", strerror(errno));
