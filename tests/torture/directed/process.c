@@ -60,6 +60,32 @@ static void held_at_Fork(void) {
     fork_while_holding(_Fork);
 }
 
+/* A fork that passes by nobody: what the parent has is the parent's to send, once. */
+static void unseen_fork(void) {
+    struct pair p = pair_warm(0);
+    for (int round = 0; round < 3; round++) {
+        int status = -1;
+        put_all(&p, FIRST);
+        pid_t pid = (pid_t)raw(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+        if (pid == 0) {
+            raw_sleep(2 * window_ms() + 50); /* the parent's window has ended */
+            if (round < 2)
+                child_puts(&p, SECOND);
+            if (round == 1)
+                close(p.ours);
+            _exit(0);
+        }
+        while (raw(SYS_wait4, pid, (long)&status, 0, 0, 0, 0) == -EINTR)
+            ;
+        CHECK(status == 0, "the child ended with %x", (unsigned)status);
+        p.put += round < 2 ? SECOND : 0;
+        put_all(&p, THIRD);
+        exchange(&p);
+    }
+    close(p.ours);
+    ends(&p, 300);
+}
+
 /* The child goes on while the parent, with bytes held, only closes. */
 static void parent_leaves(void) {
     for (int round = 0; round < 2; round++) {
@@ -357,6 +383,7 @@ static void taken_by_pidfd(void) {
 const struct test_case process_cases[] = {
     {"held at fork", held_at_fork},
     {"held at _Fork", held_at_Fork},
+    {"held at a fork that nobody sees", unseen_fork},
     {"the parent leaves, holding", parent_leaves},
     {"the child ends at once", child_ends_at_once},
     {"held by another thread at fork", held_by_another_thread_at_fork},
