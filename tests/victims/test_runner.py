@@ -150,9 +150,9 @@ def test_turns_are_taken_until_one_has_gone():
 
 
 @pytest.mark.parametrize("rates, slices", [
-    ([100, 100, 100], 3),
-    ([100, 200, 400, 410, 405, 900], 5),
-    ([100, 90, 200, 150, 201], 5),
+    ([100, 100, 100, 100, 900], 4),
+    ([100, 200, 400, 410, 405, 415, 900], 6),
+    ([100, 90, 95, 200, 150, 201, 199, 900], 7),
     ([2 ** number for number in range(50)], 12),
 ])
 def test_a_server_is_warm_when_its_rate_grows_no_more(rates, slices):

@@ -34,7 +34,7 @@ def measure(treatment, scratch):
 
     found = run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
     # Where it stalls, a ten takes half a second; nobody compares it.
-    return found if treatment.expects == "ill" else replace(found, once=tens(treatment, scratch, python))
+    return replace(found, once=tens(treatment, scratch, python)) if treatment.expects == "well" else found
 
 
 def tens(treatment, scratch, python):

@@ -28,18 +28,19 @@ def _wrk(port, path, seconds):
 
 
 def _milliseconds(text, percent):
-    number, unit = re.search(rf"^\s+{percent}%\s+([\d.]+)(us|ms|s)$", text, re.M).groups()
-    return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
+    found = re.search(rf"^\s+{percent}%\s+([\d.]+)(us|ms|s)$", text, re.M)
+    assert found, f"wrk gives no latency:\n{text}"
+    return float(found.group(1)) * {"us": 1e-3, "ms": 1, "s": 1e3}[found.group(2)]
 
 
 def warm_up(rate):
-    """Call `rate()` until it has not grown twice in a row."""
+    """Call `rate()` until it has not grown three times in a row."""
     best, still = 0, 0
     for _ in range(_WARM_SLICES):
         now = rate()
         still = 0 if now > best * _GROWTH else still + 1
         best = max(best, now)
-        if still == 2:
+        if still == 3:
             return
 
 
