@@ -10,6 +10,7 @@ from harness import (CURING_MODES, HOOK_LIB, MODES, AnsweringPeer, pattern, prel
                      run_client, run_strace)
 
 EXCHANGES = 8
+HOOKED = preload_env(library=HOOK_LIB)["LD_PRELOAD"]
 
 
 def run_switches(threads, milliseconds, modes):
@@ -61,7 +62,7 @@ def run_off(mode, strace):
         if strace:
             done = run_strace(arguments, env)
         else:
-            done = run_client(arguments[0], "off", *arguments[1:], LD_PRELOAD=HOOK_LIB)
+            done = run_client(arguments[0], "off", *arguments[1:], LD_PRELOAD=HOOKED)
         assert bytes(peer.connections[0].received) == pattern((9 + EXCHANGES) * 300)
     return done
 
@@ -85,6 +86,6 @@ def test_after_a_switch_to_off_the_applications_values_are_back(mode):
 def test_a_connection_that_was_not_used_before_the_switch_is_cured(mode):
     """It was taken for one to leave alone, and stayed so."""
     with AnsweringPeer() as peer:
-        done = run_client(program("live_unused"), "off", *peer.target, EXCHANGES, 0, mode, LD_PRELOAD=HOOK_LIB)
+        done = run_client(program("live_unused"), "off", *peer.target, EXCHANGES, 0, mode, LD_PRELOAD=HOOKED)
         assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
     assert statistics.median(done.facts["us"]) < 5000
