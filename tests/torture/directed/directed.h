@@ -63,6 +63,9 @@ void put_until_full(struct pair *p, size_t bytes);
 void fill_for_good(struct pair *p);
 /* ... and then an answer is read: the next write begins a message. */
 void fill_amid_messages(struct pair *p);
+enum { WIDE_BUFFER = 16 << 20 };
+/* Sets SO_SNDBUF unseen, and says what to give back. */
+int send_buffer(const struct pair *p, int bytes);
 /* ... and, an answer having begun a new message, a little more, for which there is room while it
  * is written and none afterwards: what coalesce has gathered cannot leave. */
 void overfill(struct pair *p);

@@ -129,14 +129,19 @@ static void waits_are_interrupted(void) {
 
 /* ---- a handler writes to the connection that it interrupted ----------- */
 
+enum { NOTES = 65536 };
+static volatile uint64_t completed; /* bytes of the main program whose write has returned */
+static uint64_t completed_at[NOTES]; /* ... when the handler wrote its n-th byte */
+
 static void put_in_handler(int number) {
     (void)number;
+    __atomic_store_n(&completed_at[alarms % NOTES], completed, __ATOMIC_RELEASE);
     if (write(shared.ours, "h", 1) == 1)
         alarms++;
 }
 
-/* Read to the end: every byte is either the main program's or the handler's, and the main
- * program's are in order. */
+/* Read to the end: every byte is either the main program's or the handler's, the main program's
+ * are in order, and the handler's come behind all whose write had returned. */
 struct both {
     unsigned sleep_ms;
     uint64_t main_bytes, handler_bytes;
@@ -150,6 +155,9 @@ static void *read_both(void *argument) {
     while ((n = raw(SYS_recvfrom, shared.theirs, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
         for (long i = 0; i < n; i++) {
             if (buffer[i] == 'h') {
+                uint64_t before = __atomic_load_n(&completed_at[both->handler_bytes % NOTES], __ATOMIC_ACQUIRE);
+                CHECK(both->main_bytes >= before, "a handler's byte overtook %llu bytes",
+                      (unsigned long long)(before - both->main_bytes));
                 both->handler_bytes++;
                 continue;
             }
@@ -183,12 +191,13 @@ static uint64_t put_letters(uint64_t at, size_t bytes) {
         ssize_t n = write(shared.ours, letters(at + done), bytes - done);
         CHECK(n > 0 || errno == EINTR, "write: %s", strerror(errno));
         done += n > 0 ? (size_t)n : 0;
+        completed = at + done;
     }
     return at + bytes;
 }
 
 static void handler_writes(void) {
-    uint64_t at = 0;
+    uint64_t at = completed = 0;
     struct both both = {0};
     shared = pair_warm(0);
     struct pair other = pair_warm(0);
@@ -213,7 +222,7 @@ static void handler_writes(void) {
 static void handler_writes_while_blocked(void) {
     for (int round = 0; round < 3; round++) {
         struct both both = {.sleep_ms = 400};
-        uint64_t at = 0;
+        uint64_t at = completed = 0;
         char answer[10];
         shared = pair_warm(SMALL_BUFFERS);
         reply(&shared, sizeof(answer));
@@ -221,10 +230,12 @@ static void handler_writes_while_blocked(void) {
         ssize_t n;
         for (int rest = 0; rest < 4; rest++, raw_sleep(500)) /* window probes find a little room */
             while ((n = write(shared.ours, letters(at), 650)) > 0)
-                at += (uint64_t)n;
+                completed = at += (uint64_t)n;
         CHECK(recv(shared.ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
+        int room = send_buffer(&shared, WIDE_BUFFER); /* what coalesce gathers now cannot leave */
         for (int i = 0; i < 5 && (n = write(shared.ours, letters(at), 10)) > 0; i++)
-            at += (uint64_t)n;
+            completed = at += (uint64_t)n;
+        send_buffer(&shared, room);
         fcntl(shared.ours, F_SETFL, 0);
         void *thread = in_quiet_thread(read_both, &both);
         set_handler(put_in_handler, SA_RESTART);
