@@ -85,6 +85,17 @@ static void in_write(void) {
         ;
 }
 
+/* coalesce sends first what it has gathered, by a call that blocks. */
+static void in_write_behind(void) {
+    stage = 0;
+    fcntl(shared.ours, F_SETFL, O_NONBLOCK);
+    fill_for_good(&shared);
+    overfill(&shared);
+    fcntl(shared.ours, F_SETFL, 0);
+    word_set(&stage, 2);
+    in_write();
+}
+
 static void in_large_write(void) {
     while (put(&shared, 5000) > 0)
         ;
@@ -105,7 +116,7 @@ static const struct {
     {"epoll_wait", in_epoll, false},    {"nanosleep", in_nanosleep, false},
     {"sem_wait", in_semaphore, false},  {"read of a pipe", in_pipe, false},
     {"write", in_write, true},          {"large write", in_large_write, true},
-    {"send", in_send, true},
+    {"send", in_send, true},            {"write behind others", in_write_behind, true},
 };
 
 static void *hold_and_block(void *argument) {
@@ -128,7 +139,9 @@ static void cancelled_in_a_blocked_call(void) {
         shared = pair_warm(blocked[i].writes ? SMALL_BUFFERS : 0);
         stage = 0;
         pthread_t thread = (pthread_t)(uintptr_t)in_thread(hold_and_block, (void *)(uintptr_t)&blocked[i].call);
-        word_wait(&stage, 0);
+        uint32_t about_to_block = blocked[i].call == in_write_behind ? 2 : 1;
+        while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) != about_to_block)
+            raw_sleep(1);
         raw_sleep(blocked[i].writes ? 400 : 20);
         pthread_cancel(thread);
         pthread_join(thread, &result);
