@@ -210,7 +210,7 @@ static void *write_blocking(void *argument) {
 static void *count_all(void *argument) {
     static char buffer[65536];
     struct pair *p = argument;
-    raw_sleep(2);
+    raw_sleep(30); /* so that who waits for the edge is there */
     while (p->received < p->put)
         p->received += (uint64_t)raw(SYS_recvfrom, p->theirs, (long)buffer, sizeof(buffer), 0, 0, 0);
     return NULL;
