@@ -68,7 +68,7 @@ void shim_held_after_all(struct conn *c, int fd) {
 void shim_not_sent(struct conn *c, int fd, int error) {
     int saved = errno;
     struct conn *still = fds_lock(fd);
-    if (still == c) {
+    if (still && still == c) {
         policy_met(&c->policy, error);
         if (c->evidence)
             tally_unsent(c, NULL);
