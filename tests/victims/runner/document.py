@@ -53,8 +53,10 @@ _DATE = "\nThe rows were measured on the days that they name, on Linux with two 
 
 _COMPARED = """\
 Compared besides, by the best of five rounds in turns for requests a second (own cure: the JDK's property
-`sun.net.httpserver.nodelay`, Puma's TCP_CORK around a response), and for geventhttpclient the story's own client, ten
-requests over a new connection, round by round with the same client sending head and body at once, on one core:
+`sun.net.httpserver.nodelay`; Puma's TCP_CORK around a response, which goes through Ruby's FFI here and costs more than
+a JRuby that makes the call would need, so that what Puma with TCP_NODELAY gives is better read off the column nodelay),
+and for geventhttpclient the story's own client, ten requests over a new connection, round by round with the same client
+sending head and body at once, on one core:
 
 """
 
