@@ -14,23 +14,26 @@ REPLAYS = 5  # of a program in which bytes were late, and nothing else was wrong
 
 
 def torture(modes, operations, seed, each):
-    """Programs of all modes in turn until `operations` are done; returns the number that failed."""
+    """Programs of all modes in turn until `operations` are done, or Ctrl-C; returns the number that failed."""
     done, programs, failed, latest, late, judged = (Counter() for _ in range(6))
-    while sum(done.values()) < operations:
-        for mode in modes:
-            outcome = run_program(mode, seed, each)
-            done[mode] += outcome.operations
-            programs[mode] += 1
-            failed[mode] += bool(outcome.failures)
-            judged[mode] += outcome.facts["judged"]
-            late[mode] += outcome.facts["late"]
-            latest[mode] = max(latest[mode], outcome.facts["latest_ms"])
-            if outcome.failures:
-                print(outcome, flush=True)
-            if outcome.only_late():
-                again = [run_program(mode, seed, each).only_late() for _ in range(REPLAYS)]
-                print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)
-        seed += 1
+    try:
+        while sum(done.values()) < operations:
+            for mode in modes:
+                outcome = run_program(mode, seed, each)
+                done[mode] += outcome.operations
+                programs[mode] += 1
+                failed[mode] += bool(outcome.failures)
+                judged[mode] += outcome.facts["judged"]
+                late[mode] += outcome.facts["late"]
+                latest[mode] = max(latest[mode], outcome.facts["latest_ms"])
+                if outcome.failures:
+                    print(outcome, flush=True)
+                if outcome.only_late():
+                    again = [run_program(mode, seed, each).only_late() for _ in range(REPLAYS)]
+                    print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)
+            seed += 1
+    except KeyboardInterrupt:
+        print("interrupted; until then:", flush=True)
     print(f"{'mode':9} {'operations':>10} {'programs':>8} {'failed':>6} {'writes judged':>13} "
           f"{'over 30 ms':>10} {'latest':>9}")
     for mode in modes:
