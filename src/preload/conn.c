@@ -17,6 +17,7 @@ const char *const push_cause_names[PUSH_CAUSES] = {
 
 _Thread_local struct thread self;
 uint32_t fork_generation = 1;
+uint8_t forks_made;
 
 enum { SPINS = 64 };
 
@@ -83,6 +84,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     STORE(&c->births, (uint16_t)(c->births + 1));
     STORE(&c->refs, 1);
     c->origin = (uint8_t)origin;
+    c->forks = LOAD(&forks_made);
 }
 
 void conn_repair(struct conn *c) {

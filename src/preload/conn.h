@@ -88,6 +88,7 @@ struct conn {
     bool shared : 1;     /* it was there at a fork that made this process: the parent has it too */
     bool stuck : 1;      /* gathered bytes were let go, the kernel had no room */
     uint8_t turn_end;    /* enum turn_end: how the turn of turn_owner may end, or has */
+    uint8_t forks;       /* that the process had made when it met this one, modulo 256 */
     int kept_error;      /* errno of a send of our own, not yet told to the application */
     int other_fd;        /* another one, perhaps: where to look first when fd is closed */
     uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */
@@ -105,6 +106,8 @@ _Static_assert(sizeof(struct conn) == 256, "what few connections need is in evid
 
 /* The generation of this process among its forks. */
 extern uint32_t fork_generation;
+/* Forks that this process has made, modulo 256. */
+extern uint8_t forks_made;
 
 /* What signal handlers wrote to c while its lock was held (nested.h): `take_in` puts it
  * behind what is gathered, lock held; `catch_up` comes after the unlock; `forget` drops it. */

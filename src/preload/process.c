@@ -180,6 +180,7 @@ void process_forks(bool whole) {
     if (config()->gathers) /* other threads', and what found no room before */
         fds_each(leave_nothing, NULL);
     __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
 
 /* Asked anew each time: ioctl(FIOCLEX) and dup2 in a child change it unseen. */

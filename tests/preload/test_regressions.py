@@ -492,3 +492,11 @@ def test_what_the_program_sets_stays_while_another_thread_runs_programs(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_set_meanwhile"), mode, *peer.target, 4000)
     assert done.facts["lost"] == 0
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
+    """The parent, of which it was known that others may have the connection, put 0 back at its close."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_set_by_child"), mode, *peer.target, WARM_UP)
+    assert done.facts["nodelay"] == 1
