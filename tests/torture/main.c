@@ -22,7 +22,7 @@ enum { SLOTS = 6, THREADS = 4, PIPE_BYTES = 256 * 1024 };
 
 struct shared *shared;
 bool alarms;
-bool commands;
+bool had_children;
 unsigned without;
 int streams_file;
 enum fault fault;

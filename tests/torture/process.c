@@ -89,6 +89,7 @@ bool op_fork(struct actor *a, struct link *link) {
         return true;
     put_all(a, link, 1 + below(a, 200), 0);
     note(a, link, bare ? "_Fork" : "fork");
+    __atomic_store_n(&had_children, true, __ATOMIC_RELEASE);
     pid_t pid = bare ? _Fork() : fork();
     if (pid < 0)
         violation(a, link, "fork: %s", strerror(errno));
@@ -136,8 +137,8 @@ void op_run_program(struct actor *a, struct link *link) {
     put_all(a, link, 1 + below(a, 200), 0);
     uint32_t how = below(a, 3);
     note(a, link, "run %u", how);
+    __atomic_store_n(&had_children, true, __ATOMIC_RELEASE);
     if (how == 2) {
-        __atomic_store_n(&commands, true, __ATOMIC_RELEASE);
         int status = system("true");
         if (status != 0 && !(alarms && status == -1 && errno == EINTR))
             violation(a, link, "system: %x %s", (unsigned)status, strerror(errno));
