@@ -24,9 +24,8 @@ enum {
     STACK = 128 * 1024,
     LONGEST_TICK_US = 4000,
     CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
-    BUSY_TICK_US = CALM_TICK_US / 2,
-    CALM_AFTER = 16, /* ticks in which every hold ended by itself */
-    BUSY_AFTER = 16, /* times that something waited and had ended at the next look */
+    CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
+    BUSY_AFTER = 16,     /* times that something waited and had ended at the next look */
     GONE_TRIES = 10000,
     LINGER_TICKS = 10, /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
     KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
@@ -82,9 +81,9 @@ struct tick {
 
 /* Where turns end by themselves a look every 8 ms is enough to find one that does not: what
  * is seen waiting is looked at again one window later.  Where among many connections some
- * turn is always open, that would be a look every window: there it is every 4 ms, and what
- * waits at two looks has waited too long.  Either way nothing waits longer than a window
- * and 8 ms. */
+ * turn is always open, that would be a look every window: there it is every 4.5 ms (of a
+ * window of 1 ms), and what waits at two looks has waited too long.  Either way nothing
+ * waits longer than a window and 8 ms. */
 struct pace {
     unsigned calm; /* ticks since one found a hold older than the window */
     unsigned open; /* how often a turn was open and none too old, of late */
@@ -96,7 +95,7 @@ static uint32_t next_tick_us(struct pace *p) {
     bool busy = p->open >= BUSY_AFTER;
     bool soon = p->calm < CALM_AFTER || (p->waits && (p->slow || !busy));
     p->slow = !soon && !busy;
-    return soon ? tick_us() : busy ? BUSY_TICK_US : CALM_TICK_US;
+    return soon ? tick_us() : busy ? (tick_us() + CALM_TICK_US) / 2 : CALM_TICK_US;
 }
 
 static void keep_pace(struct pace *p, const struct tick *seen) {
