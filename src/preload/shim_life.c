@@ -175,9 +175,10 @@ static void close_connection(struct conn *c, int fd) {
     hold_push(c, PUSH_CLOSE);
     /* who else has it must not take ours for its wish: another process, or ourselves by a
      * copy made before we knew this number (dup(2) of a descriptor not born in our sight).
-     * A child of ours knows, and may have set its own since. */
-    bool others = c->passed || (c->origin == ORIGIN_FOREIGN && !c->shared);
-    if (others && c->forks == LOAD(&forks_made) && c->refs == 1 && !config()->quiet)
+     * Of one that was passed a child of ours knows, and may have set its own since. */
+    bool others =
+        (c->passed && c->forks == LOAD(&forks_made)) || (c->origin == ORIGIN_FOREIGN && !c->shared);
+    if (others && c->refs == 1 && !config()->quiet)
         hold_restore(c);
     if (c->refs == 1 && gather_length(c) && linger(c, fd)) {
         conn_unlock(c);
