@@ -16,6 +16,7 @@ REPLAYS = 5  # of a program in which bytes were late, and nothing else was wrong
 def torture(modes, operations, seed, each):
     """Programs of all modes in turn until `operations` are done, or Ctrl-C; returns the number that failed."""
     done, programs, failed, latest, late, judged = (Counter() for _ in range(6))
+    ends = {}
     try:
         while sum(done.values()) < operations:
             for mode in modes:
@@ -25,9 +26,10 @@ def torture(modes, operations, seed, each):
                 failed[mode] += bool(outcome.failures)
                 judged[mode] += outcome.facts["judged"]
                 late[mode] += outcome.facts["late"]
-                latest[mode] = max(latest[mode], outcome.facts["latest_ms"])
+                if outcome.facts["latest_ms"] > latest[mode]:
+                    latest[mode], ends[mode] = outcome.facts["latest_ms"], outcome.facts["latest"]
                 if outcome.failures:
-                    print(outcome, flush=True)
+                    print(outcome, *outcome.notes_of_late(), sep="\n  ", flush=True)
                 if outcome.only_late():
                     again = [run_program(mode, seed, each).only_late() for _ in range(REPLAYS)]
                     print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)
@@ -39,6 +41,8 @@ def torture(modes, operations, seed, each):
     for mode in modes:
         print(f"{mode:9} {done[mode]:10} {programs[mode]:8} {failed[mode]:6} {judged[mode]:13} "
               f"{late[mode]:10} {latest[mode]:6.0f} ms")
+    for mode, said in ends.items():
+        print(f"{mode}, the latest byte: {said}")
     return sum(failed.values())
 
 

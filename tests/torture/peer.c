@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "both_ends.h"
 #include "shared.h"
 
 enum {
@@ -36,10 +37,17 @@ enum {
     PATIENCE_MS = 20000,  /* for streams that do not end */
     LATE_MS = 30,         /* counted */
     MOST_FAILURES = 20,
+    LOOKS = 4,            /* at both ends of a stream, when a byte came late */
 };
 
 struct arrival {
     uint64_t end, when;
+};
+
+/* What the kernel said when a byte had come late. */
+struct look {
+    uint64_t end, late;
+    char text[BOTH_ENDS];
 };
 
 struct stream {
@@ -51,6 +59,8 @@ struct stream {
     bool wants_room;
     struct arrival *arrivals;
     size_t arrival_count, arrival_room;
+    uint32_t looked_up_to; /* records */
+    struct look look[LOOKS]; /* the latest ones */
 };
 
 static struct shared *shared;
@@ -62,7 +72,7 @@ static uint64_t randomness = 1, too_late_ms;
 static struct {
     unsigned records, late, too_late, failures, broken;
     uint64_t bytes, latest_ns, noise_ns;
-    char failure[MOST_FAILURES][160];
+    char failure[MOST_FAILURES][BOTH_ENDS + 200], latest[BOTH_ENDS];
 } found;
 
 __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) {
@@ -91,6 +101,13 @@ static void *measure_noise(void *unused) {
 
 /* ---- the end of a stream --------------------------------------------- */
 
+static const char *looked_at(const struct stream *s, uint64_t end) {
+    for (size_t i = 0; i < LOOKS; i++)
+        if (s->look[i].end == end)
+            return s->look[i].text;
+    return "nobody looked";
+}
+
 /* Each noted write against the arrival that completed it. */
 static void judge_lateness(const struct stream *s, const struct link *link) {
     uint32_t records = link->records < RECORDS ? link->records : RECORDS;
@@ -105,14 +122,17 @@ static void judge_lateness(const struct stream *s, const struct link *link) {
             continue;
         uint64_t late = s->arrivals[at].when - record.when;
         found.records++;
-        if (late > found.latest_ns)
+        if (late > found.latest_ns) {
             found.latest_ns = late;
+            snprintf(found.latest, sizeof(found.latest), "%s", looked_at(s, record.end));
+        }
         if (late > LATE_MS * UINT64_C(1000000))
             found.late++;
         if (too_late_ms && late > too_late_ms * UINT64_C(1000000) + 2 * found.noise_ns) {
             found.too_late++;
-            fail("link %u: byte %llu arrived %llu ms after its write returned", s->link,
-                 (unsigned long long)record.end, (unsigned long long)(late / 1000000));
+            fail("link %u: byte %llu arrived %llu ms after its write returned, at %.3f; %s", s->link,
+                 (unsigned long long)record.end, (unsigned long long)(late / 1000000),
+                 (double)s->arrivals[at].when / 1e6, looked_at(s, record.end));
         }
     }
 }
@@ -217,6 +237,27 @@ static void compare(struct stream *s, const char *bytes, size_t count) {
          (unsigned long long)(s->received + wrong), bytes + wrong, expected + wrong - done);
 }
 
+/* A byte that has just come, late: what both ends say can be asked now, not at the stream's end. */
+static void look_at_late(struct stream *s, uint64_t before) {
+    const struct link *link = &shared->link[s->link];
+    uint32_t records = __atomic_load_n(&link->records, __ATOMIC_ACQUIRE);
+    for (; s->looked_up_to < records; s->looked_up_to++) {
+        struct record record = link->record[s->looked_up_to];
+        if (record.end > s->received)
+            return;
+        struct look *least = s->look;
+        for (size_t i = 1; i < LOOKS; i++)
+            if (s->look[i].late < least->late)
+                least = &s->look[i];
+        uint64_t now = now_ns(), late = record.when && now > record.when ? now - record.when : 0;
+        if (record.end <= before || late < LATE_MS * UINT64_C(1000000) || late <= least->late)
+            continue;
+        least->end = record.end;
+        least->late = late;
+        both_ends(s->fd, least->text);
+    }
+}
+
 static void note_arrival(struct stream *s) {
     if (s->arrival_count == s->arrival_room) {
         s->arrival_room = s->arrival_room ? 2 * s->arrival_room : 64;
@@ -245,6 +286,8 @@ static void serve(struct stream *s) {
         compare(s, buffer, (size_t)n);
         s->received += (uint64_t)n;
         note_arrival(s);
+        if (s->named && !s->slow_port)
+            look_at_late(s, s->received - (uint64_t)n);
     }
     if (s->named && !answer(s)) {
         stream_ends(s, errno);
@@ -317,9 +360,10 @@ static bool resume(void) {
 
 static void report(void) {
     printf("{\"links\": %zu, \"broken\": %u, \"bytes\": %llu, \"judged\": %u, \"late\": %u, "
-           "\"too_late\": %u, \"latest_ms\": %.1f, \"noise_ms\": %.1f, \"failures\": [",
+           "\"too_late\": %u, \"latest_ms\": %.1f, \"noise_ms\": %.1f, \"latest\": \"%s\", \"failures\": [",
            stream_count, found.broken, (unsigned long long)found.bytes, found.records, found.late,
-           found.too_late, (double)found.latest_ns / 1e6, (double)found.noise_ns / 1e6);
+           found.too_late, (double)found.latest_ns / 1e6, (double)found.noise_ns / 1e6,
+           found.latest);
     for (unsigned i = 0; i < found.failures && i < MOST_FAILURES; i++) {
         printf("%s\"", i ? ", " : "");
         for (const char *p = found.failure[i]; *p; p++)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -31,6 +32,7 @@ TRACES = 16384
 
 # What a busy machine alone can cause.  A forgotten byte is forgotten again when the seed is replayed.
 _LATENESS = "ms after its write returned"
+_LATE = re.compile(rf"link (\d+): byte .* {_LATENESS}, at ([0-9.]+)")
 
 
 @dataclass
@@ -46,6 +48,15 @@ class Outcome:
     def only_late(self):
         """Whether lateness is all that is wrong."""
         return bool(self.failures) and all(_LATENESS in failure for failure in self.failures)
+
+    def notes_of_late(self, most=40):
+        """The last operations, on the link of the first late byte before it came."""
+        for failure in self.failures:
+            if late := _LATE.match(failure):
+                link, at = late[1], float(late[2])
+                mine = [note for note in self.trace if f" link {link}:" in note and float(note.split()[0]) <= at]
+                return mine[-most:]
+        return []
 
     def __str__(self):
         lines = [f"mode {self.mode}, seed {self.seed}: {len(self.failures)} failures", *self.failures]
