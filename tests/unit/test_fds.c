@@ -152,6 +152,21 @@ Test(fds, birth_over_a_tag) {
     EXPECT(fds_conn(fds_word(5)) == c);
 }
 
+/* Two threads meet one descriptor: who comes second gets the connection of the first, and
+ * what it had taken for it from the pool goes back there. */
+Test(fds, the_loser_of_a_meeting_returns_to_the_pool) {
+    bool first;
+    struct conn *c = fds_meet(5, &first);
+    ASSERT(c && first);
+    conn_unlock(c);
+    EXPECT(fds_meet(5, &first) == c);
+    EXPECT(!first);
+    ASSERT(self.depth == 1); /* its lock alone */
+    conn_unlock(c);
+    EXPECT_INT("one connection", in_use(), 1);
+    EXPECT(born(6) == c + 1); /* what was given back is taken first */
+}
+
 /* ---- copies ---------------------------------------------------------------- */
 
 Test(fds, copies_share_one_connection) {

@@ -167,6 +167,7 @@ Test(hold, a_full_kernel_keeps_order_and_counts_once) {
     push(PUSH_WAIT);
     EXPECT_TEXT("log", fake_log(), "send(5,abcdef) send(5,cdef)");
     EXPECT(c->stuck);
+    cr_expect(c->policy.crowded, "policy gathers nothing more for a kernel that has no room");
     push(PUSH_WINDOW);
     EXPECT_TEXT("again", fake_log(), "send(5,cdef)");
     EXPECT(c->stuck);

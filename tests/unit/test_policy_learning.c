@@ -167,6 +167,16 @@ Test(policy_learning, an_answer_nobody_asked_for) {
     cr_expect(!policy_asks_first(&p), "goes_on is now %d", p.goes_on);
 }
 
+Test(policy_learning, two_vain_questions_end_the_habit) {
+    struct policy p = {.goes_on = 2};
+    policy_asked(&p, false);
+    EXPECT_INT("one", p.goes_on, 1);
+    policy_asked(&p, false);
+    EXPECT_INT("none", p.goes_on, 0);
+    policy_asked(&p, false);
+    EXPECT_INT("it does not wrap", p.goes_on, 0);
+}
+
 Test(policy_learning, goes_on_does_not_wrap) {
     struct player player;
     player_start(&player, MODE_AUTO);

@@ -92,6 +92,24 @@ Test(quickack, cures_and_says_what_it_saved) {
     EXPECT_INT("saved by two messages; the whole one says nothing", r.saved_ms, 86);
 }
 
+/* Each message is counted by itself: what one has shown is not carried into the next. */
+static const struct {
+    const char *name, *run;
+    unsigned saved_ms;
+} forgotten[] = {
+    {"a stall in spite of it, then a quick message",
+     "r 44 r w 5 r 44 r w 5 r 44 r w 5 r 1 r w 5", 43},
+    {"given up: it is not set any more, and a quick message saves nothing",
+     "r 44 r w 5 r 44 r w 5 r 44 r w 5 r 44 r w 5 r 44 r w 5 r 44 r w 5 r 1 r w 5", 0},
+    {"a quick message between stalls in spite of it: not given up",
+     "r 44 r w 5 r 44 r w 5 r 44 r w 5 r 44 r w 5 r 44 r w 5 r 1 r w 5 r 44 r w 5 r 1 r w 5", 86},
+};
+
+Test(quickack, each_message_by_itself) {
+    EACH_ROW(row, forgotten)
+        EXPECT_INT(row->name, play(row->run, 1, QUICKACK_AUTO).saved_ms, row->saved_ms);
+}
+
 Test(quickack, leaves_an_application_alone_that_sets_it_itself) {
     struct quickack q = {.hands_off = true};
     EXPECT(!quickack_input(&q, QUICKACK_ALWAYS, MS).set);

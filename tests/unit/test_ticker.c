@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
@@ -100,6 +101,26 @@ Test(ticker, not_before_the_window) {
     double ms =
         (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6;
     cr_expect(ms >= 99, "a window of 100 ms ended after %.1f", ms);
+    ticker_stop(false);
+}
+
+/* A hold that begins late in a tick has that tick's rest and its window. */
+Test(ticker, the_rest_of_a_tick_does_not_count) {
+    enum { TICK_US = 4000, WINDOW_US = 2 * TICK_US };
+    config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=8000"}, NULL}, "prog");
+    ASSERT(ticker_ready());
+    hold_now(); /* from now on it ticks */
+    for (int i = 0; i < 5; i++) {
+        EXPECT(within_ms(5000, let_go));
+        for (uint64_t tick = LOAD(&ticker_ticks); LOAD(&ticker_ticks) == tick;)
+            nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = (TICK_US - 1000) * 1000L}, NULL);
+        uint64_t begun = clock_now();
+        hold_now();
+        EXPECT(within_ms(5000, let_go));
+        uint64_t us = (clock_now() - begun) / 1000;
+        cr_expect(us >= WINDOW_US, "a window of %d us ended after %d", WINDOW_US, (int)us);
+    }
     ticker_stop(false);
 }
 
