@@ -9,9 +9,11 @@
 #include "base.h"
 #include "names.h"
 
-#define ROW(name, need, family, role) extern void *real_##name;
+#define ROW(name, need, family, role)         extern void *real_##name;
+#define VERSION(older, name, version, newest) extern void *real_##older;
 #include "surface.def"
 #undef ROW
+#undef VERSION
 
 /* Look up all names.  False when a required one is missing. */
 bool real_resolve(void);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The library from outside: exactly the written names, libc alone, one anonymous version, little TLS."""
+"""The library from outside: exactly the written names, libc alone, few versions, little TLS."""
 
 import re
 import subprocess
@@ -9,7 +9,6 @@ import pytest
 from harness import BUILD_ROOT, HOOK_LIB, LIB, SOURCE_ROOT, skip
 
 SURFACE = SOURCE_ROOT / "src/preload/surface.def"
-MAP = SOURCE_ROOT / "src/preload/unstall.map"
 
 
 def output_of(*argv):
@@ -21,6 +20,10 @@ def surface():
     rows = re.findall(r"^ROW\((\w+), (\w+), (\w+), (\w+)\)", SURFACE.read_text(encoding="utf-8"), re.M)
     assert len({row[0] for row in rows}) == len(rows), "a name stands twice in surface.def"
     return {name: tuple(rest) for name, *rest in rows}
+
+
+def surface_of_this_machine():
+    return output_of("gcc", "-E", "-P", "-x", "c", "-DVERSION=VERSION", SURFACE)
 
 
 def symbols(path, *options):
@@ -67,18 +70,13 @@ def test_needs_libc_alone():
     assert set(needed) - {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"} == {"libc.so.6"}
 
 
-def test_no_version_of_its_own():
-    """A named version node would silently end interposition."""
-    assert "Version definition section" not in output_of("readelf", "-V", "-W", LIB)
-    text = re.sub(r"/\*.*?\*/", "", MAP.read_text(encoding="utf-8"), flags=re.S)
-    assert re.findall(r"(\S*)\s*\{", text) == [""]
-    assert re.search(r"local:\s*\*;\s*\};\s*$", text)
-
-
-def test_version_script_names_the_surface():
-    text = re.sub(r"/\*.*?\*/", "", MAP.read_text(encoding="utf-8"), flags=re.S)
-    listed = re.search(r"global:(.*?)local:", text, re.S).group(1)
-    assert sorted(re.findall(r"(\w+);", listed)) == sorted(surface())
+def test_versions_only_where_libc_has_several_definitions():
+    """A named version ends interposition for the callers of every other version (tests/abi/test_versions.py)."""
+    rows = re.findall(r'^VERSION\(\w+, (\w+), "(\S+)", "(\S+)"\)', surface_of_this_machine(), re.M)
+    expected = {f"{name}@{older}" for name, older, _ in rows} | {f"{name}@@{newest}" for name, _, newest in rows}
+    nm = output_of("nm", "-D", "--defined-only", "--with-symbol-versions", LIB)
+    assert set(re.findall(r" [TWi] (\w+@\S+)$", nm, re.M)) == expected
+    assert expected
 
 
 def test_thread_locals_are_few_and_static():

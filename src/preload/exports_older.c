@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names of which libc has more than one definition, in the older ones: a program that was
+ * linked long ago asks for these by their version (surface.def), and they go on to the same.
+ *
+ * An unversioned definition answers every caller, whichever version he asks for; so the names
+ * that have one definition in libc, under however many versions, stay without (ld.so(8);
+ * check_match in glibc's elf/dl-lookup.c).
+ */
+#include "exports.h"
+#include "hold.h"
+#include "process.h"
+
+#define ROW(name, need, family, role)
+#define VERSION(older, name, version, newest) \
+    extern __typeof__(name) older EXPORT;     \
+    __asm__(".symver " #older ", " #name "@" version ", remove");
+#include "surface.def"
+#undef ROW
+#undef VERSION
+
+#if defined(__x86_64__)
+
+/* Since 2.15 a script without "#!" is not run by sh any more. */
+int older_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                      const posix_spawnattr_t *attributes, char *const argv[],
+                      char *const environment[]) {
+    process_runs_program();
+    return REAL(older_posix_spawn)(pid, path, actions, attributes, argv, environment);
+}
+
+int older_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[],
+                       char *const environment[]) {
+    process_runs_program();
+    return REAL(older_posix_spawnp)(pid, file, actions, attributes, argv, environment);
+}
+
+#endif
+
+/* Since 2.24 the destructors of thread-locals are not run. */
+void older_quick_exit(int status) {
+    process_ends();
+    REAL(older_quick_exit)(status);
+    __builtin_unreachable();
+}
+
+/* Since 2.34 a thread that has ended is no error. */
+int older_pthread_kill(pthread_t thread, int number) {
+    hold_before_visible();
+    return REAL(older_pthread_kill)(thread, number);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A program that was linked against every name of the surface under each of its versions in libc
+ * (V(), which the test generates).  It calls each one in a child of its own, with arguments of zero,
+ * having said where the name led.  What then answers is versions_stand_in.c.
+ */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+#include "../preload/waits/raw.h"
+
+typedef long call_t(long, long, long, long, long, long);
+
+#define V(number, name, at, version) \
+    extern call_t call_##number;     \
+    __asm__(".symver call_" #number ", " #name "@" version);
+VERSIONS
+#undef V
+
+static const struct {
+    const char *what;
+    call_t *call;
+} calls[] = {
+#define V(number, name, at, version) {#name "@" version, call_##number},
+    VERSIONS
+};
+
+int main(void) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        Dl_info led = {.dli_fname = "nowhere"};
+        char line[512];
+        dladdr((void *)calls[i].call, &led);
+        int length = snprintf(line, sizeof line, "%s %s ", calls[i].what, led.dli_fname);
+        raw3(SYS_write, 1, (long)line, length);
+        long child = raw6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+        if (child == 0) {
+            calls[i].call(0, 0, 0, 0, 0, 0);
+            raw3(SYS_write, 1, (long)"nothing\n", 8);
+            raw1(SYS_exit_group, 1);
+        }
+        raw6(SYS_wait4, child, 0, 0, 0, 0, 0);
+    }
+    raw1(SYS_exit_group, 0);
+}
