@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ordinary calls: what every program does.
+ */
+#include "same.h"
+
+#include <signal.h>
+#include <sys/uio.h>
+
+CASE(nothing_at_all) {
+}
+
+CASE(writes_and_an_answer) {
+    char answer[20];
+    SAY(write(fd, "header ", 7));
+    SAY(write(fd, "body ", 5));
+    raw3(SYS_write, peer, "an answer", 9);
+    SAY(read(fd, answer, sizeof(answer)));
+}
+
+CASE(every_form_of_a_write) {
+    char text[] = "a few bytes";
+    struct iovec parts[2] = {{text, 5}, {text + 5, 6}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    struct mmsghdr two[2] = {{.msg_hdr = message}, {.msg_hdr = message}};
+    SAY(write(fd, text, 11));
+    SAY(writev(fd, parts, 2));
+    SAY(send(fd, text, 11, MSG_NOSIGNAL));
+    SAY(sendto(fd, text, 11, 0, NULL, 0));
+    SAY(sendmsg(fd, &message, 0));
+    SAY(sendmmsg(fd, two, 2, 0));
+    SAY(pwritev2(fd, parts, 2, -1, 0));
+    SAY(dprintf(fd, "%s", text));
+}
+
+CASE(options_read_back) {
+    int on = 1, value = -1;
+    socklen_t length = sizeof(value);
+    SAY(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &length));
+    say("nodelay %d", value);
+    SAY(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)));
+    SAY(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &length));
+    say("nodelay %d", value);
+}
+
+CASE(a_write_after_the_end) {
+    signal(SIGPIPE, SIG_IGN);
+    SAY(shutdown(fd, SHUT_WR));
+    SAY(write(fd, "late", 4));
+    SAY(shutdown(fd, SHUT_WR));
+    SAY(close(fd));
+    SAY(close(fd));
+    SAY(write(fd, "later", 5));
+}

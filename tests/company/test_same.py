@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""The cases of same/, each bare and in every mode: a program sees the same with the library as without.
+
+`off` among them is the proof of the surface: there an exported name forwards, and does nothing else.
+"""
+
+import functools
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness import MODES, bare_env, compile_c, mode_env
+
+FILES = sorted((Path(__file__).parent / "same").glob("*.c"))
+STATES = ("cold", "warm", "holding")
+AT_ONCE = 4
+LIMIT = 30  # seconds for a case
+WINDOW_US = 100000  # long enough that what is held is held while the case runs
+
+
+def outcome(binary, case, state, env):
+    """(exit code or minus the signal, output, errors) of one run."""
+    try:
+        done = subprocess.run([binary, case, state], env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="replace", check=False, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return ("no end", "", "")
+    return (done.returncode, done.stdout, done.stderr)
+
+
+@functools.cache
+def cases(source):
+    """The binary of a file of cases, and their names."""
+    binary = compile_c(source)
+    listed = subprocess.run([binary], env=bare_env(), capture_output=True, text=True, check=True)
+    return binary, listed.stdout.split()
+
+
+@functools.cache
+def bare(source, case, state):
+    """What the bare program does."""
+    return outcome(cases(source)[0], case, state, bare_env())
+
+
+def differences(source, state, env):
+    """The cases of `source` that do not do what the bare program does, each with both outcomes."""
+    binary, names = cases(source)
+
+    def compare(case):
+        before, now = bare(source, case, state), outcome(binary, case, state, env)
+        return None if before == now else f"{case}\n  bare: {before}\n  now:  {now}"
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return [found for found in pool.map(compare, names) if found]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("source", FILES, ids=lambda source: source.stem)
+def test_a_program_sees_the_same(source, state, mode):
+    found = differences(source, state, mode_env(mode, UNSTALL_WINDOW_US=WINDOW_US))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("source", FILES, ids=lambda source: source.stem)
+@pytest.mark.parametrize("state", STATES)
+def test_the_bare_program_does_what_the_case_is_about(source, state):
+    """A case that its own preparation ends compares nothing."""
+    ended = [case for case in cases(source)[1] if bare(source, case, state)[0] in (2, "no end")]
+    assert not ended
+
+
+def test_a_difference_is_found():
+    """A library that changes two calls: the cases that make them differ, and no other."""
+    folder = Path(__file__).parent / "programs"
+    liar = compile_c(folder / "liar.c", "-shared", "-fPIC")
+    found = differences(folder / "truth.c", "cold", bare_env(LD_PRELOAD=liar))
+    assert {text.split()[0] for text in found} == {"a_call_that_fails", "a_call_that_ends"}
