@@ -10,6 +10,8 @@
 #include "exports.h"
 #include "hold.h"
 #include "process.h"
+#include "rights.h"
+#include "syscalls.h"
 
 static int unstall_close(int fd) {
     shim_closing(fd);
@@ -92,8 +94,20 @@ ALSO(__fcntl, fcntl)
 
 /* ---- syscall(2) ------------------------------------------------------ */
 
-/* jump.S sends the numbers below here and all others straight on, so that a
- * number that we do not know (clone, vfork …) sees no frame of ours.  syscall(2)
+const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
+    [SYS_write] = 1,      [SYS_writev] = 1,         [SYS_pwritev2] = 1,
+    [SYS_sendto] = 1,     [SYS_sendmsg] = 1,        [SYS_sendmmsg] = 1,
+    [SYS_sendfile] = 1,   [SYS_splice] = 1,         [SYS_read] = 1,
+    [SYS_readv] = 1,      [SYS_recvfrom] = 1,       [SYS_recvmsg] = 1,
+    [SYS_close] = 1,      [SYS_close_range] = 1,    [SYS_execve] = 1,
+    [SYS_execveat] = 1,   [SYS_exit_group] = 1,     [SYS_seccomp] = 1,
+    [SYS_io_uring_setup] = 1,
+#define RIGHT(name, what) [SYS_##name] = 1,
+#include "rights.def"
+#undef RIGHT
+};
+
+/* A number that we do not know (clone, vfork …) sees no frame of ours.  syscall(2)
  * is no cancellation point: what may block goes on to it, not to libc's name. */
 static long written(struct out *o) {
     o->raw = true;
@@ -151,16 +165,21 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
     case SYS_recvmsg: return recvmsg((int)a, (struct msghdr *)b, (int)c);
     case SYS_exit_group: process_ends(); break;
-    case SYS_unshare:
-    case SYS_setns: process_wants_one_thread(); break;
-    case SYS_setuid:
-    case SYS_setreuid:
-    case SYS_setresuid: process_changes_user(); break;
     case SYS_execve:
     case SYS_execveat:
         process_is_replaced(NULL);
         return process_stays((int)REAL(syscall)(n, a, b, c, d, e, f));
-    case SYS_prctl: return prctl((int)a, b, c, d, e);
+#define RIGHT(name, what) case SYS_##name:
+#include "rights.def"
+#undef RIGHT
+        {
+            if (n == SYS_prctl && a == PR_SET_SECCOMP)
+                return prctl((int)a, b, c, d, e);
+            uint32_t barred = rights_change(n, (unsigned long)a);
+            long result = REAL(syscall)(n, a, b, c, d, e, f);
+            rights_changed(barred);
+            return result;
+        }
     case SYS_io_uring_setup: {
         long ring = REAL(syscall)(n, a, b, c, d, e, f);
         if (ring >= 0)

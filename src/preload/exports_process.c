@@ -5,7 +5,6 @@
  */
 #include <alloca.h>
 #include <errno.h>
-#include <linux/seccomp.h>
 
 #include "exports.h"
 #include "hold.h"
@@ -209,55 +208,6 @@ JUMP(longjmp)
 JUMP(_longjmp)
 JUMP(siglongjmp)
 JUMP(__longjmp_chk)
-
-/* ---- what a second thread or a call of ours would break -------------- */
-
-EXPORT int unshare(int flags) {
-    process_wants_one_thread();
-    return REAL(unshare)(flags);
-}
-
-EXPORT int setns(int fd, int type) {
-    process_wants_one_thread();
-    return REAL(setns)(fd, type);
-}
-
-/* ---- after them the directory of the statistics may be another user's -- */
-
-EXPORT int setuid(uid_t user) {
-    process_changes_user();
-    return REAL(setuid)(user);
-}
-
-EXPORT int seteuid(uid_t user) {
-    process_changes_user();
-    return REAL(seteuid)(user);
-}
-
-EXPORT int setreuid(uid_t real, uid_t effective) {
-    process_changes_user();
-    return REAL(setreuid)(real, effective);
-}
-
-EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) {
-    process_changes_user();
-    return REAL(setresuid)(real, effective, saved);
-}
-
-EXPORT int prctl(int option, ...) {
-    va_list list;
-    unsigned long a[4];
-    va_start(list, option);
-    for (int i = 0; i < 4; i++)
-        a[i] = va_arg(list, unsigned long);
-    va_end(list);
-    if (option != PR_SET_SECCOMP)
-        return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
-    process_filters(a[0] == SECCOMP_MODE_STRICT);
-    int result = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
-    process_filtered(result == 0);
-    return result;
-}
 
 /* ---- io_uring: bytes may pass where we do not see them ---------------- */
 

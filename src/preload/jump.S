@@ -11,7 +11,7 @@
  * syscall: a number that we do not know goes straight on, with no frame of ours
  * between (clone and vfork through syscall(2) depend on it).
  */
-#include <asm/unistd.h>
+#include "syscalls.h"
 
 	.section .tbss, "awT", %nobits
 	.balign 8
@@ -61,42 +61,18 @@ vfork:
 	.cfi_endproc
 	.size	vfork, .-vfork
 
-	.macro	family number
-	cmpq	$\number, %rdi
-	je	.Lours
-	.endm
-
 	.globl	syscall
 	.type	syscall, @function
 	.p2align 4
 syscall:
 	.cfi_startproc
 	endbr64
-	family	__NR_write
-	family	__NR_read
-	family	__NR_close
-	family	__NR_sendto
-	family	__NR_recvfrom
-	family	__NR_writev
-	family	__NR_readv
-	family	__NR_sendmsg
-	family	__NR_recvmsg
-	family	__NR_sendmmsg
-	family	__NR_pwritev2
-	family	__NR_sendfile
-	family	__NR_splice
-	family	__NR_close_range
-	family	__NR_exit_group
-	family	__NR_unshare
-	family	__NR_setns
-	family	__NR_setuid
-	family	__NR_setreuid
-	family	__NR_setresuid
-	family	__NR_execve
-	family	__NR_execveat
-	family	__NR_prctl
-	family	__NR_io_uring_setup
-	family	__NR_seccomp
+	cmpq	$SYSCALL_NUMBERS, %rdi
+	jae	.Lnext
+	leaq	unstall_syscalls(%rip), %r11
+	cmpb	$0, (%r11,%rdi)
+	jne	.Lours
+.Lnext:
 	movq	real_syscall(%rip), %r11
 	testq	%r11, %r11
 	jz	.Lours
@@ -146,42 +122,19 @@ vfork:
 	.cfi_endproc
 	.size	vfork, .-vfork
 
-	.macro	family number
-	cmp	x0, #\number
-	b.eq	.Lours
-	.endm
-
 	.globl	syscall
 	.type	syscall, %function
 	.p2align 4
 syscall:
 	.cfi_startproc
 	hint	34
-	family	__NR_write
-	family	__NR_read
-	family	__NR_close
-	family	__NR_sendto
-	family	__NR_recvfrom
-	family	__NR_writev
-	family	__NR_readv
-	family	__NR_sendmsg
-	family	__NR_recvmsg
-	family	__NR_sendmmsg
-	family	__NR_pwritev2
-	family	__NR_sendfile
-	family	__NR_splice
-	family	__NR_close_range
-	family	__NR_exit_group
-	family	__NR_unshare
-	family	__NR_setns
-	family	__NR_setuid
-	family	__NR_setreuid
-	family	__NR_setresuid
-	family	__NR_execve
-	family	__NR_execveat
-	family	__NR_prctl
-	family	__NR_io_uring_setup
-	family	__NR_seccomp
+	cmp	x0, #SYSCALL_NUMBERS
+	b.hs	.Lnext
+	adrp	x16, unstall_syscalls
+	add	x16, x16, :lo12:unstall_syscalls
+	ldrb	w16, [x16, x0]
+	cbnz	w16, .Lours
+.Lnext:
 	adrp	x16, real_syscall
 	ldr	x16, [x16, :lo12:real_syscall]
 	cbz	x16, .Lours

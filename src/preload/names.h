@@ -7,6 +7,7 @@
 #define UNSTALL_NAMES_H
 
 #include <fcntl.h>
+#include <grp.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +24,9 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
+#include <sys/fsuid.h>
 #include <sys/msg.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
@@ -71,6 +74,7 @@ pid_t __fork(void);
 pid_t __libc_fork(void);
 pid_t _Fork(void);
 pid_t __vfork(void);
+int capset(void *header, const void *data);
 int io_uring_setup(unsigned entries, struct io_uring_params *params);
 int io_uring_queue_init(unsigned entries, void *ring, unsigned flags);
 int io_uring_queue_init_params(unsigned entries, void *ring, struct io_uring_params *params);

@@ -269,24 +269,6 @@ __attribute__((destructor)) static void destructor(void) {
 
 /* ---- threads --------------------------------------------------------- */
 
-void process_wants_one_thread(void) {
-    if (!ours())
-        return;
-    hold_end_turn(PUSH_PROCESS);
-    if (ticker_state() != TICKER_RUNS)
-        return;
-    shim_sweep(PUSH_PROCESS);
-    ticker_stop(false);
-}
-
-void process_changes_user(void) {
-    if (!ours())
-        return;
-    hold_end_turn(PUSH_PROCESS); /* libc stops all threads for it, the window's too */
-    if (segment_wanted() && (segment_in_family() || fds_any()))
-        segment_make();
-}
-
 void process_thread_ends(void) {
     nested_abandon(); /* by a handler that interrupted us */
     if (ours())

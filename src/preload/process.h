@@ -24,13 +24,6 @@ void process_is_replaced(const char *path);
 int process_stays(int result);
 /* Before the process ends without (or with) exit handlers. */
 void process_ends(void);
-/* Before the process changes what a second thread would stand in the way of
- * (unshare, setns): holds are pushed, the window's thread is joined. */
-void process_wants_one_thread(void);
-/* Before the process becomes another user: statistics get their file while the
- * directory is still its own, if this is a process that has to do with TCP (the
- * worker that a server's master has forked, say). */
-void process_changes_user(void);
 /* Around the installing of a seccomp filter, or of the strict mode, where not even a
  * clock may be read. */
 void process_filters(bool strict);

@@ -27,9 +27,12 @@ enum {
     CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
     BUSY_AFTER = 16,     /* times that something waited and had ended at the next look */
     GONE_TRIES = 10000,
+    ENOUGH_STOPS = 16, /* by changes of rights, before none is started any more */
     LINGER_TICKS = 10, /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
     KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
 };
+
+#define BARRED (UINT32_C(1) << 31)
 
 int ticker_now;
 int ticker_process;
@@ -40,6 +43,8 @@ static struct conn *incoming; /* a stack of connections, pushed by holders, take
 uint64_t ticker_ticks = 1;
 static uint32_t parked; /* futex: 1 while the thread sleeps for want of holds */
 static bool stopping;
+static uint32_t bars;  /* calls under way during which no thread is to start */
+static uint32_t stops; /* how often the thread was ended */
 
 static uint32_t tick_us(void) {
     uint32_t window = config()->window_us;
@@ -263,7 +268,7 @@ bool ticker_ready(void) {
     if (ticker_state() == TICKER_NONE) {
         int saved = errno;
         spin_lock(&start_lock);
-        if (ticker_state() == TICKER_NONE && !config()->quiet) {
+        if (ticker_state() == TICKER_NONE && !config()->quiet && !LOAD(&bars)) {
             __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
             __atomic_store_n(&ticker_now, create() == 0 ? TICKER_RUNS : TICKER_IMPOSSIBLE,
                              __ATOMIC_RELEASE);
@@ -294,6 +299,7 @@ void ticker_stop(bool forever) {
         REAL(pthread_join)(thread, NULL);
         pthread_setcancelstate(cancel, NULL);
         wait_until_gone();
+        STORE(&stops, stops + 1);
         let_go(NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     }
@@ -302,12 +308,24 @@ void ticker_stop(bool forever) {
     spin_unlock(&start_lock);
 }
 
+uint32_t ticker_bar(void) {
+    __atomic_add_fetch(&bars, 1, __ATOMIC_SEQ_CST);
+    ticker_stop(LOAD(&stops) >= ENOUGH_STOPS);
+    return BARRED | fork_generation;
+}
+
+void ticker_unbar(uint32_t barred) {
+    if (barred == (BARRED | fork_generation)) /* else a handler has forked meanwhile */
+        __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);
+}
+
 void ticker_forked(bool may_start) {
     if (!may_start)
         ticker_now = TICKER_IMPOSSIBLE;
     else if (ticker_now == TICKER_RUNS)
         ticker_now = TICKER_NONE;
     incoming = NULL;
+    bars = 0;
     parked = 0;
     stopping = false;
 }

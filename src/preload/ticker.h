@@ -47,6 +47,10 @@ static inline bool ticker_watch(struct conn *c) {
  * `forever` none is started again: holds are then impossible. */
 void ticker_stop(bool forever);
 
+/* The same, and none is started until ticker_unbar(), which is given the result. */
+uint32_t ticker_bar(void);
+void ticker_unbar(uint32_t barred);
+
 /* In the child of a fork: there is no thread; may another be started? */
 void ticker_forked(bool may_start);
 

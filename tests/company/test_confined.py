@@ -2,12 +2,13 @@
 """Programs that confine themselves while bytes are held: what they hold leaves before, and they live on as bare."""
 
 import json
+import os
 import threading
 
 import pytest
 
 from clients import EXCHANGES, STALL_MS, binary, checking_peer
-from harness import CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run, segment_directory
+from harness import CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run, segment_directory, skip
 
 ALL = ("bare", *MODES)
 
@@ -77,6 +78,28 @@ def test_a_namespace_is_entered_as_bare(how, mode):
     assert facts["errno"] == confined("namespaces", how, "bare")["errno"]
     if mode in CURING_MODES:
         assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
+
+
+# ---- rights ----------------------------------------------------------------
+
+BOTH_FORMS = ("capset", "personality", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
+              "setfsuid", "setfsgid", "unshare", "setns", "no_new_privs", "capbset_drop", "cap_ambient", "securebits",
+              "keepcaps")
+LIBC_ALONE = ("seteuid", "setegid", "initgroups")
+SYSCALL_ALONE = ("keyctl", "landlock")
+
+
+@pytest.mark.parametrize("mode", ["auto", "coalesce"])
+@pytest.mark.parametrize("how", [*BOTH_FORMS, *LIBC_ALONE, *(f"syscall-{name}" for name in (*BOTH_FORMS, *SYSCALL_ALONE))])
+def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode):
+    """Ours kept capabilities, users and groups, and ran without the sandbox."""
+    if os.geteuid() != 0:
+        skip("only root can drop what root has")
+    facts = confined("privileges", how, mode, "thread")
+    assert facts["errno"] == 0
+    assert facts["stayed"] == facts["differ"] == 0
+    assert facts["had"] == facts["has"] == 1
+    assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
 
 
 # ---- limits ----------------------------------------------------------------

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "rights.h"
+
+#include <linux/keyctl.h>
+#include <sys/prctl.h>
+
+#include "fds.h"
+#include "hold.h"
+#include "segment.h"
+#include "shim.h"
+#include "ticker.h"
+
+enum when { other, always, user, options };
+
+static enum when when(long number) {
+    switch (number) {
+#define RIGHT(name, what) \
+    case SYS_##name: return what;
+#include "rights.def"
+#undef RIGHT
+    default: return other;
+    }
+}
+
+/* Of the two calls with many meanings: those that change the caller's rights. */
+static bool option_changes(long number, unsigned long option) {
+    if (number == SYS_keyctl)
+        return option == KEYCTL_JOIN_SESSION_KEYRING || option == KEYCTL_SET_REQKEY_KEYRING ||
+               option == KEYCTL_ASSUME_AUTHORITY;
+    return option == PR_SET_NO_NEW_PRIVS || option == PR_CAPBSET_DROP || option == PR_CAP_AMBIENT ||
+           option == PR_SET_SECUREBITS || option == PR_SET_KEEPCAPS;
+}
+
+uint32_t rights_change(long number, unsigned long first) {
+    enum when what = when(number);
+    if (what == other || (what == options && !option_changes(number, first)) || !ours())
+        return 0;
+    hold_end_turn(PUSH_PROCESS);
+    /* The directory of the statistics may be another user's afterwards.  A process that
+     * has nothing to do with TCP makes no file. */
+    if (what == user && segment_wanted() && (segment_in_family() || fds_any()))
+        segment_make();
+    if (ticker_state() == TICKER_RUNS)
+        shim_sweep(PUSH_PROCESS);
+    return ticker_bar();
+}
+
+void rights_changed(uint32_t barred) {
+    ticker_unbar(barred);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Around a call of rights.def: holds are pushed, the window's thread ends, and
+ * none starts until the call is over.  The next hold starts a thread with the
+ * rights that its caller has then.  A program that changes its rights again and
+ * again (a server that takes its client's for each request) gets no thread any
+ * more: starting one for each request would slow it.
+ */
+#ifndef UNSTALL_RIGHTS_H
+#define UNSTALL_RIGHTS_H
+
+#include <sys/syscall.h>
+
+#include "base.h"
+
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self 446 /* Linux 5.13 */
+#endif
+
+/* The call `number` with this first argument follows.  The result goes to
+ * rights_changed(), after it. */
+uint32_t rights_change(long number, unsigned long first);
+void rights_changed(uint32_t barred);
+
+#endif
