@@ -1,27 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""scripts/lib/foreign-suites.py understands what regrtest says, and finds a difference where there is one."""
+"""scripts/lib/foreign-suites.py understands what a suite says, and finds a difference where there is one."""
 
-import importlib.util
+import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
 import pytest
 
-from harness import SOURCE_ROOT
+from harness import LIB, SOURCE_ROOT
+
+sys.path.insert(0, str(SOURCE_ROOT / "scripts/lib"))
+
+from foreign import judge, regrtest, say  # noqa: E402
+from foreign.host import Host, compile_warm_up, reports  # noqa: E402
 
 pytestmark = pytest.mark.no_library
-
-
-def load():
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("foreign_suites", SOURCE_ROOT / "scripts/lib/foreign-suites.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-foreign = load()
 
 REPORT = """<testsuites><testsuite>
 <testcase name="test.test_x.A.test_well" status="run" result="completed"/>
@@ -42,11 +35,11 @@ ERROR: setUpClass (test.test_x.B)
 
 def run_of(**outcomes):
     """A Run with these outcomes."""
-    return foreign.Run(outcomes=outcomes)
+    return judge.Run(outcomes=outcomes)
 
 
 def test_a_report_and_the_text_together():
-    run = foreign.understand(TEXT, xml.fromstring(REPORT), False)
+    run = regrtest.understand(TEXT, xml.fromstring(REPORT), False)
     assert run.outcomes == {
         "test.test_x.A.test_well": "failed",
         "test.test_x.A.test_left": "skipped",
@@ -59,20 +52,20 @@ def test_a_report_and_the_text_together():
 
 
 def test_the_last_test_of_a_run_without_a_report_hung():
-    run = foreign.understand("test_a (test.test_x.A.test_a) ... ok\ntest_b (test.test_x.A.test_b) ... ", None, False)
+    run = regrtest.understand("test_a (test.test_x.A.test_a) ... ok\ntest_b (test.test_x.A.test_b) ... ", None, False)
     assert run.outcomes == {"test.test_x.A.test_a": "passed", "test.test_x.A.test_b": "hung"}
 
 
 def test_a_run_that_ends_badly_for_no_test_is_an_error():
     report = xml.fromstring('<testsuites><testcase name="a" result="completed"/></testsuites>')
-    assert foreign.understand("", report, False).outcomes == {"a": "passed", "(end)": "error"}
-    assert foreign.understand("", report, True).outcomes == {"a": "passed"}
+    assert regrtest.understand("", report, False).outcomes == {"a": "passed", "(end)": "error"}
+    assert regrtest.understand("", report, True).outcomes == {"a": "passed"}
 
 
 def test_differences_are_found():
     bare, other = run_of(a="passed", b="failed", c="passed"), run_of(a="passed", b="passed", d="passed")
-    assert foreign.differences(bare, other) == ["b", "c", "d"]
-    assert foreign.differences(bare, bare) == []
+    assert judge.differences(bare, other) == ["b", "c", "d"]
+    assert judge.differences(bare, bare) == []
 
 
 @pytest.mark.parametrize("bare, other, expected", [
@@ -83,11 +76,38 @@ def test_differences_are_found():
     (["failed"] * 4, ["passed"] * 4, "different"),
 ])
 def test_verdicts(bare, other, expected):
-    assert foreign.verdict(bare, other) == expected
+    assert judge.verdict(bare, other) == expected
 
 
-def test_the_library_must_be_there(tmp_path):
-    assert not foreign.loaded(tmp_path / "libunstall.so")
+@pytest.fixture(scope="module", name="warm_up")
+def fixture_warm_up(tmp_path_factory):
+    """The warm-up's library."""
+    return compile_warm_up(tmp_path_factory.mktemp("warm-up"))
+
+
+def test_the_library_must_be_there(tmp_path, warm_up):
+    assert "is not loaded" in Host(tmp_path / "libunstall.so", warm_up).complaint()
+    assert Host(LIB, warm_up).complaint() == ""
+
+
+def test_a_warm_up_that_wakes_nothing_is_refused(tmp_path, warm_up):
+    """One that comes behind the library finds it asleep: here an empty one stands for it."""
+    idle = tmp_path / warm_up.name
+    subprocess.run(["cc", "-shared", "-x", "c", "/dev/null", "-o", idle], check=True)
+    assert "asleep" in Host(LIB, idle).complaint()
+
+
+@pytest.mark.parametrize("mode, count", [("auto", "held_writes"), ("coalesce", "gathered_writes")])
+def test_the_warm_up_is_over_before_main(mode, count, tmp_path, warm_up):
+    """It has made a connection with the pattern, and leaves no child, no descriptor and no signal."""
+    program = "import os; print(os.listdir('/proc/self/fd'), open(f'/proc/self/task/{os.getpid()}/children').read())"
+    host = Host(LIB, warm_up)
+    done = {which: subprocess.run([sys.executable, "-c", program], env=host.environment(which, tmp_path),
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+            for which in ("bare", mode)}
+    assert done["bare"].stdout == done[mode].stdout == "['0', '1', '2', '3'] \n"
+    assert done["bare"].stderr == done[mode].stderr == ""
+    assert any(facts[count] > 0 for facts in reports(tmp_path))
 
 
 @pytest.mark.parametrize("test, match", [
@@ -96,18 +116,17 @@ def test_the_library_must_be_there(tmp_path):
     ("(end)", None),
 ])
 def test_what_regrtest_is_asked_to_run_again(test, match):
-    assert foreign.name_to_match(test) == match
+    assert regrtest.Suite("test_x").only(test) == match
 
 
 def test_the_table_goes_between_its_marks(tmp_path):
     document = tmp_path / "x.md"
-    document.write_text("a\n<!-- table:begin -->\nold\n<!-- table:end -->\nb\n", encoding="utf-8")
-    rows = [["test_x", *["same"] * (len(foreign.HEAD) - 1)]]
+    document.write_text("a\n<!-- python:begin -->\nold\n<!-- python:end -->\nb\n", encoding="utf-8")
     for _ in range(2):
-        foreign.write_markdown(document, rows, [])
+        say.fill(document, "python", say.block("Python", say.table(["suite", "auto"], [["test_x", "same"]]), []))
     text = document.read_text(encoding="utf-8")
-    assert text.startswith("a\n") and text.endswith("<!-- table:end -->\nb\n")
+    assert text.startswith("a\n") and text.endswith("<!-- python:end -->\nb\n")
     assert "old" not in text and text.count("| test_x") == 1
     document.write_text("no marks\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="no block"):
-        foreign.write_markdown(document, rows, [])
+        say.fill(document, "python", "")

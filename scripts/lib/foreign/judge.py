@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""A test must end in every mode as it ends bare; what does not is run again, and judged.
+
+A suite here is an object with a `name`, `run(mode, host, only=None)`, which gives the Run of all of it
+or of one test, and `only(test)`: what `run` takes for that test, None where only all can be run again.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+TRIES = 3  # of a test that ended otherwise, bare and in its mode
+TOO_MANY = 20  # to be run again: something is broken
+
+RANK = ("passed", "skipped", "expected failure", "failed", "error", "hung")
+
+
+@dataclass
+class Run:
+    """One suite, run once.  An outcome begins with a word of RANK; more may follow a colon."""
+    outcomes: dict = field(default_factory=dict)  # test -> outcome
+    seconds: float = 0
+    connections: int = 0
+    worked: int = 0  # writes held or gathered, and late pushes
+
+    def note(self, test, outcome):
+        """A test's outcome; of several the worst counts."""
+        self.outcomes[test] = max(self.outcomes.get(test, outcome), outcome, key=rank)
+
+    def counted(self):
+        """`118 passed, 2 skipped`"""
+        counts = Counter(word(outcome) for outcome in self.outcomes.values())
+        return ", ".join(f"{counts[name]} {name}" for name in RANK if counts[name])
+
+
+def word(outcome):
+    """The word of RANK that an outcome begins with."""
+    return outcome.partition(":")[0]
+
+
+def rank(outcome):
+    """How bad an outcome is."""
+    return RANK.index(word(outcome))
+
+
+@dataclass
+class Judged:
+    """A test that did not end as bare: `different`, `flaky`, or `noise` where bare differs from bare."""
+    suite: str
+    mode: str
+    test: str
+    verdict: str
+    bare: list
+    other: list
+
+    def __str__(self):
+        return (f"{self.verdict}: {self.test}, {self.mode}: {'; '.join(self.other)}. "
+                f"bare: {'; '.join(self.bare)}")
+
+
+def differences(bare, other):
+    """Tests that ended differently, or are in one run only."""
+    return sorted(test for test in bare.outcomes.keys() | other.outcomes.keys()
+                  if bare.outcomes.get(test) != other.outcomes.get(test))
+
+
+def verdict(bare, other):
+    """`flaky` or `different`, from all the outcomes of one test, bare and under a mode."""
+    odd = [outcome for outcome in other if outcome not in set(bare)]
+    return "different" if len(odd) > 1 else "flaky"
+
+
+def judge(suite, mode, test, runs, host):
+    """Run a test again, bare and under its mode, and say what it is."""
+    only = suite.only(test)
+    seen = {"bare": [], mode: []}
+    for which, outcomes in seen.items():
+        outcomes.append(runs[which].outcomes.get(test, "absent"))
+        for _ in range(TRIES):
+            outcomes.append(suite.run(which, host, only).outcomes.get(test, "absent"))
+    return Judged(suite.name, mode, test, verdict(seen["bare"], seen[mode]), seen["bare"], seen[mode])
+
+
+def compare(suite, runs, modes, host, say):
+    """The tests of `runs` (mode -> Run) that are not as bare, each judged."""
+    judged = []
+    for mode in modes:
+        odd = differences(runs["bare"], runs[mode])
+        if len(odd) > TOO_MANY:
+            judged += [Judged(suite.name, mode, test, "different", [runs["bare"].outcomes.get(test, "absent")],
+                              [runs[mode].outcomes.get(test, "absent")]) for test in odd]
+        else:
+            judged += [judge(suite, mode, test, runs, host) for test in odd]
+    for one in judged:
+        say(f"  {one}")
+    return judged

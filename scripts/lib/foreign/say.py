@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Tables of what was found: for the terminal, for a document, for the test runner."""
+
+import platform
+import sys
+import time
+import xml.etree.ElementTree as xml
+
+
+def verdict_of_mode(judged):
+    """A mode's cell, from what was judged of one suite in it."""
+    wrong = sum(one.verdict == "different" for one in judged)
+    return f"{wrong} different" if wrong else f"same, {len(judged)} flaky" if judged else "same"
+
+
+def verdicts(modes, judged):
+    """The cells of all modes."""
+    return [verdict_of_mode([one for one in judged if one.mode == mode]) for mode in modes]
+
+
+def table(head, rows):
+    """Markdown, in columns."""
+    widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *rows]
+    return "".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |\n"
+                   for line in lines)
+
+
+def stand(what):
+    """What was run, when and where, in a line."""
+    return f"{what}, {time.strftime('%Y-%m-%d', time.gmtime())}, kernel {platform.release()}."
+
+
+def fill(path, name, body):
+    """`body` between the marks of `name` in a document."""
+    text = path.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
+    head, _, rest = text.partition(begin)
+    _, _, foot = rest.partition(end)
+    if not rest or not foot:
+        sys.exit(f"{path}: no block {name} for the table")
+    path.write_text(f"{head}{begin}{body}{end}{foot}", encoding="utf-8")
+
+
+def block(what, lines, judged):
+    """The body of a block: what was run, its table, what was judged."""
+    listed = "".join(f"- {one}\n" for one in judged) or "None.\n"
+    return f"{stand(what)}\n\n{lines}\nNot as bare at first, and run again:\n\n{listed}"
+
+
+def write_junit(path, results, modes):
+    """One case for each suite and mode; `results` are pairs of a suite's name and what was judged of it."""
+    root = xml.Element("testsuite", name="foreign")
+    for name, judged in results:
+        for mode in modes:
+            case = xml.SubElement(root, "testcase", classname=name, name=mode)
+            wrong = [str(one) for one in judged if one.mode == mode and one.verdict == "different"]
+            if wrong:
+                xml.SubElement(case, "failure", message="not as bare").text = "\n".join(wrong)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    xml.ElementTree(root).write(path)
