@@ -38,6 +38,8 @@ static void ask_options(struct conn *c) {
     kernel->get_option(c->fd, IPPROTO_TCP, TCP_ULP, &ulp);
     p->no_more |= ulp != 0; /* there MSG_MORE leaves a record open */
     p->app_nodelay = p->nodelay = nodelay != 0;
+    if (p->app_cork && !cork && p->pending && !p->app_more)
+        policy_pushed(p); /* what it was thought to keep back has left as a unit */
     p->app_cork = cork != 0;
     p->unsure = false;
 }

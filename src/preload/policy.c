@@ -111,6 +111,9 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
         action.how = p->mode == MODE_COALESCE ? WRITE_GATHER : WRITE_MORE;
         if (action.how == WRITE_MORE)
             add32(&p->pending, w->bytes);
+    } else if (p->app_cork && p->unsure && p->pending && p->mode != MODE_OFF) {
+        action.need_facts = true; /* the listener's, which may have got it after the handshake */
+        return action;
     } else if (w->more || p->app_cork) {
         p->app_more = p->app_more || w->more;
         add32(&p->pending, w->bytes);

@@ -204,21 +204,23 @@ def test_nothing_is_held_while_the_process_ends(how, mode):
     assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
 
 
-def late_option(mode):
-    with started_server([program("was_accepted_before_option")], mode) as (_, port):
+def late_option(mode, option):
+    with started_server([program("was_accepted_before_option"), option], mode) as (_, port):
         seen = request_all(port, 12)
     assert bytes(seen.received) == pattern(12 * EXCHANGE)
     return seen.median_ms
 
 
-def test_bare_a_connection_accepted_before_its_listeners_option_stalls():
-    assert late_option("bare") > 5
+@pytest.mark.parametrize("option", ["nodelay", "cork"])
+def test_bare_a_connection_accepted_before_its_listeners_option_stalls(option):
+    assert late_option("bare", option) > 5
 
 
+@pytest.mark.parametrize("option", ["nodelay", "cork"])
 @pytest.mark.parametrize("mode", CURING_MODES)
-def test_a_connection_accepted_before_its_listeners_option_is_cured(mode):
-    """It was thought to have the TCP_NODELAY that its listener was given after the handshake."""
-    assert late_option(mode) < 5
+def test_a_connection_accepted_before_its_listeners_option_is_cured(mode, option):
+    """It was thought to have the TCP_NODELAY or TCP_CORK that its listener was given after the handshake."""
+    assert late_option(mode, option) < 5
 
 
 @pytest.mark.parametrize("name", ["between_file_read", "between_file_write"])

@@ -22,8 +22,11 @@ static UNUSED void answer_all(int fd)
 
 static void SERVE(int listener);
 
-int main(void)
+static UNUSED const char *how; /* the first argument, or "" */
+
+int main(int count, char **words)
 {
+    how = count > 1 ? words[1] : "";
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
