@@ -2,6 +2,7 @@
 #include "fake_kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ struct fake_kernel fake;
 
 static uint32_t log_lock; /* the ticker's thread writes too */
 
-static void note(const char *what, int fd, const char *with, size_t n) {
+void fake_note(const char *what, int fd, const char *with, size_t n) {
     spin_lock(&log_lock);
     text_add(&fake.log, fake.log.used ? " " : "");
     text_add(&fake.log, what);
@@ -27,18 +28,29 @@ static void note(const char *what, int fd, const char *with, size_t n) {
 
 static int set_option(int fd, int level, int name, int value) {
     bool nodelay = level == IPPROTO_TCP && name == TCP_NODELAY;
-    note(nodelay ? "nodelay" : "set", fd, value ? "1" : "0", 1);
+    fake_note(nodelay ? "nodelay" : "set", fd, value ? "1" : "0", 1);
     return fake.set_error;
 }
 
+static int answer(int *value, int n) {
+    *value = n;
+    return n ? 0 : -EINVAL;
+}
+
 static int get_option(int fd, int level, int name, int *value) {
+    if (level == SOL_SOCKET && name == SO_SNDBUF)
+        return answer(value, fake.room);
+    if (level == SOL_SOCKET && name == SO_PROTOCOL) {
+        fake_note("protocol", fd, NULL, 0);
+        return answer(value, fake.protocol);
+    }
     const char *what = level != IPPROTO_TCP  ? "get"
                        : name == TCP_MAXSEG  ? "mss"
                        : name == TCP_NODELAY ? "nodelay?"
                        : name == TCP_CORK    ? "cork?"
                        : name == TCP_ULP     ? "ulp?"
                                              : "get";
-    note(what, fd, NULL, 0);
+    fake_note(what, fd, NULL, 0);
     if (level == IPPROTO_TCP && name == TCP_NODELAY)
         *value = fake.nodelay;
     else if (level == IPPROTO_TCP && name == TCP_CORK)
@@ -53,13 +65,13 @@ static int get_option(int fd, int level, int name, int *value) {
 }
 
 static int cookie(int fd, uint64_t *value) {
-    note("cookie", fd, NULL, 0);
+    fake_note("cookie", fd, NULL, 0);
     *value = fake.cookie;
     return fake.cookie ? 0 : -ENOTSOCK;
 }
 
 static int segments(int fd, struct kernel_segments *out) {
-    note("info", fd, NULL, 0);
+    fake_note("info", fd, NULL, 0);
     *out = fake.segments;
     return fake.segments_error;
 }
@@ -69,7 +81,7 @@ static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
     for (size_t i = 0; i < message->msg_iovlen; i++)
         text_add_n(&all, message->msg_iov[i].iov_base, message->msg_iov[i].iov_len);
     bool polite = (flags & MSG_DONTWAIT) && (flags & MSG_NOSIGNAL);
-    note(!polite            ? "rude"
+    fake_note(!polite            ? "rude"
          : flags & MSG_MORE ? "more"
                             : "send",
          fd, all.at, all.used < 40 ? all.used : 40);
@@ -83,29 +95,44 @@ static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
     return answer;
 }
 
-static int flags_of(int fd) {
-    note("flags", fd, NULL, 0);
+static int descriptor_flags(int fd) {
+    fake_note("flags", fd, NULL, 0);
     return 0;
 }
 
+static int status_flags(int fd) {
+    (void)fd;
+    return fake.non_blocking ? O_NONBLOCK : 0;
+}
+
+static int writable(int fd, int timeout_ms) {
+    (void)timeout_ms;
+    fake_note("room", fd, NULL, 0);
+    return !fake.full;
+}
+
 static int is_file(int fd) {
-    note("stat", fd, NULL, 0);
+    fake_note("stat", fd, NULL, 0);
     return 0;
 }
 
 static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
-    (void)address;
-    note(peer ? "peer" : "local", fd, NULL, 0);
-    return -ENOTCONN;
+    uint16_t port = peer ? fake.peer_port : fake.local_port;
+    fake_note(peer ? "peer" : "local", fd, NULL, 0);
+    *(struct sockaddr_in *)address =
+        (struct sockaddr_in){.sin_family = AF_INET,
+                             .sin_port = htons(port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return port ? 0 : -ENOTCONN;
 }
 
 static int dup_above(int fd, int lowest) {
-    note("dup", fd, NULL, 0);
+    fake_note("dup", fd, NULL, 0);
     return lowest;
 }
 
 static int close_descriptor(int fd) {
-    note("close", fd, NULL, 0);
+    fake_note("close", fd, NULL, 0);
     return 0;
 }
 
@@ -115,10 +142,11 @@ static const struct kernel_ops ops = {
     .cookie = cookie,
     .segments = segments,
     .send = send_message,
-    .descriptor_flags = flags_of,
-    .status_flags = flags_of,
+    .descriptor_flags = descriptor_flags,
+    .status_flags = status_flags,
     .is_file = is_file,
     .name = name_of,
+    .writable = writable,
     .dup_above = dup_above,
     .close = close_descriptor,
 };

@@ -9,7 +9,7 @@
 #include "kernel.h"
 #include "text.h"
 
-enum { FAKE_SENDS = 16 };
+enum { FAKE_SENDS = 64 };
 
 struct fake_kernel {
     struct text log;
@@ -19,6 +19,11 @@ struct fake_kernel {
     char ulp[4];       /* of TCP_ULP */
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
     uint64_t cookie;   /* 0: -ENOTSOCK */
+    int protocol;      /* of SO_PROTOCOL; 0: -EINVAL */
+    int room;          /* of SO_SNDBUF; 0: -EINVAL */
+    bool full;         /* not writable */
+    bool non_blocking; /* O_NONBLOCK */
+    uint16_t peer_port, local_port; /* at 127.0.0.1; 0: -ENOTCONN */
     struct kernel_segments segments;
     int segments_error;
     ssize_t sends[FAKE_SENDS]; /* answers in turn; 0: everything; < 0: -errno */
@@ -30,6 +35,9 @@ extern struct fake_kernel fake;
 
 /* Put it in the place of the real one, with nothing written down. */
 void fake_kernel_install(void);
+
+/* A line of its own in the log: "what(fd,with)". */
+void fake_note(const char *what, int fd, const char *with, size_t n);
 
 /* What was asked since the last call of this. */
 const char *fake_log(void);

@@ -1,40 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * A signal handler interrupts our own thread inside a lock, and does not come back.
+ * A signal handler interrupts our own thread inside a lock, writes there, and does not
+ * come back.
  */
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 
+#include "gather.h"
+#include "hold.h"
 #include "nested.h"
-#include "shim_parts.h"
-#include "unit.h"
+#include "whole.h"
 
 static struct conn shared;
 static uint32_t passed;
-
-/* Nothing is written here. */
-ssize_t shim_forward(const struct out *o) {
-    (void)o;
-    return -1;
-}
-
-ssize_t shim_fail(int error, int flags) {
-    (void)error;
-    (void)flags;
-    return -1;
-}
-
-void shim_parts_of(const struct out *o, struct parts *p) {
-    (void)o;
-    (void)p;
-}
-
-ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p) {
-    (void)c;
-    (void)o;
-    (void)p;
-    return -1;
-}
 
 static void *pass(void *unused) {
     (void)unused;
@@ -72,4 +53,101 @@ Test(nested, a_waiter_that_leaves_wakes_the_next, .timeout = 10) {
     EXPECT_INT("depth", self.depth, 0);
     pthread_join(thread, NULL);
     EXPECT_INT("the next one came", passed, 1);
+}
+
+/* ---- a handler's write ------------------------------------------------------ */
+
+static ssize_t write_in_a_handler(int fd, const char *bytes) {
+    uint32_t before = self.depth;
+    self.depth = before + 1; /* as if inside a section of ours */
+    ssize_t sent = whole_write(fd, bytes);
+    self.depth = before;
+    return sent;
+}
+
+Test(nested, what_was_kept_aside_leaves_with_the_lock) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
+    EXPECT_INT("taken", write_in_a_handler(5, "de"), 2);
+    EXPECT_TEXT("not yet", fake_log(), "");
+    conn_unlock(c);
+    EXPECT_TEXT("now, in order", fake_log(), "send(5,abcde)");
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* Its number may be another's by the time that it can leave. */
+Test(nested, a_piece_whose_number_is_closed_is_dropped) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    fds_share(c, 6);
+    EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
+    EXPECT_INT("taken", write_in_a_handler(6, "def"), 3);
+    fds_leave(c, 5);
+    conn_unlock(c);
+    EXPECT_TEXT("the other's alone", fake.wire_buffer, "def");
+}
+
+/* Another thread has the lock, and lets it go after we have seen that and before our piece
+ * is on the list: it has looked there, and nobody would again.  The piece's bytes lie on a
+ * page that faults when they are copied, which is just then. */
+static struct conn *theirs;
+static char *page;
+enum { PAGE = 4096 };
+
+static void let_go(int signal) {
+    (void)signal;
+    mprotect(page, PAGE, PROT_READ);
+    STORE(&theirs->lock, lock_free_word());
+}
+
+Test(nested, a_lock_that_is_freed_before_the_piece_is_there) {
+    whole_start_in(MODE_COALESCE);
+    theirs = whole_warm(5);
+    page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(page, "abc", 3);
+    mprotect(page, PAGE, PROT_NONE);
+    sigaction(SIGSEGV, &(struct sigaction){.sa_handler = let_go}, NULL);
+    STORE(&theirs->lock, (lock_my_word() + 4) | 1);
+    self.depth = 1;
+    struct out o = {.fd = 5, .form = OUT_WRITE, .buffer = page, .bytes = 3};
+    EXPECT_INT("taken", nested_write(&o), 3);
+    self.depth = 0;
+    EXPECT_TEXT("sent by us", fake.wire_buffer, "abc");
+    EXPECT(theirs->deferred == NULL);
+}
+
+/* ---- left in the middle of a send -------------------------------------------- */
+
+static sigjmp_buf away;
+
+static ssize_t take_all_and_leave(int fd, const struct msghdr *message, int flags) {
+    (void)fd, (void)flags;
+    fake.segments.bytes_sent += message->msg_iov[0].iov_len;
+    siglongjmp(away, 1);
+}
+
+/* A handler jumps out of our sendmsg when the kernel has taken all of it. */
+Test(nested, what_the_kernel_has_taken_is_not_sent_again) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    fake.segments.bytes_sent = c->counts.bytes;
+    EXPECT_INT("gathered", whole_write(5, "abcdef"), 6);
+    const struct kernel_ops *before = kernel;
+    struct kernel_ops jumping = *kernel;
+    jumping.send = take_all_and_leave;
+    if (sigsetjmp(away, 1) == 0) {
+        kernel = &jumping;
+        hold_end_turn(PUSH_WAIT);
+    }
+    kernel = before;
+    nested_abandon(); /* as our longjmp does before it jumps */
+    EXPECT_INT("depth", self.depth, 0);
+    EXPECT(conn_trylock(c));
+    hold_push(c, PUSH_WAIT);
+    conn_unlock(c);
+    EXPECT_INT("nothing is left", gather_length(c), 0);
+    EXPECT_TEXT("nor sent", fake.wire_buffer, "");
 }
