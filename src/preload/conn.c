@@ -109,6 +109,7 @@ void conn_repair(struct conn *c) {
     if (c->evidence)
         evidence_repair(c);
     c->shared = true;
+    c->dark_there = c->policy.dark;
     c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
     c->stuck = false;
 }

@@ -91,13 +91,25 @@ void hold_ask_facts(struct conn *c) {
     c->policy.mss = (uint32_t)mss;
 }
 
+/* One that was not born in our sight may be a listener: what is set on it all that it accepts
+ * would inherit. */
+static bool listens(struct conn *c) {
+    int listens = 0;
+    if (c->origin == ORIGIN_FOREIGN && !c->listener && !c->policy.established &&
+        kernel->get_option(c->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == 0)
+        c->listener = listens != 0;
+    return c->listener;
+}
+
 void hold_darken(struct conn *c) {
     struct policy *p = &c->policy;
     hold_push(c, PUSH_DARK);
     p->dark = true;
+    if (!mode_cures((enum mode)p->mode) || listens(c))
+        return;
     if (p->unsure)
         ask_options(c);
-    if (mode_cures((enum mode)p->mode) && !p->nodelay && !p->app_cork)
+    if (!p->nodelay && !p->app_cork)
         hold_set_nodelay(c, c->fd);
 }
 

@@ -10,6 +10,8 @@
 #ifndef UNSTALL_HOLD_H
 #define UNSTALL_HOLD_H
 
+#include <unistd.h>
+
 #include "conn.h"
 #include "kin.h"
 #include "policy_short.h"
@@ -117,6 +119,10 @@ void hold_restore(struct conn *c);
 
 /* Writes happen here that we do not see: TCP_NODELAY, and never a hold. */
 void hold_darken(struct conn *c);
+/* The numbers of stdio's streams: a connection that is one of them is dark. */
+static inline bool hold_is_stdio(int fd) {
+    return (unsigned)fd <= STDERR_FILENO;
+}
 /* The MSS, and the application's options where they are not known: asked once. */
 void hold_ask_facts(struct conn *c);
 /* Another process may have set our options back: doubt what we know. */

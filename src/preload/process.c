@@ -196,7 +196,7 @@ static bool survives_exec(const struct conn *c) {
  * write of it passes by us at which it could be set again. */
 static void hand_over(struct conn *c, void *here) {
     hold_push_all(c, PUSH_PROCESS);
-    if (c->policy.dark && (!*(bool *)here || c->shared))
+    if (c->policy.dark && (!*(bool *)here || c->dark_there))
         return;
     if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet &&
         (!*(bool *)here || survives_exec(c)))

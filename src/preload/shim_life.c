@@ -31,14 +31,14 @@ enum { TYPE_MASK = 0xf, LINGER_LOWEST = 256 };
 
 static bool uring; /* io_uring was set up: bytes may pass where we do not see them */
 
-/* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, or io_uring. */
+/* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, io_uring, or one of stdio's numbers. */
 static void born_cured(struct conn *c) {
     const struct config *now = config();
-    if (now->quiet || !(now->always_nodelay || LOAD(&uring)) || c->policy.nodelay ||
-        c->policy.app_cork)
+    if (now->quiet || !(now->always_nodelay || LOAD(&uring) || c->policy.dark) ||
+        c->policy.nodelay || c->policy.app_cork)
         return;
     shim_refresh(c);
-    if (mode_cures((enum mode)c->policy.mode))
+    if (mode_cures((enum mode)c->policy.mode) && !c->policy.nodelay)
         hold_set_nodelay(c, c->fd);
 }
 
@@ -56,6 +56,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
     if (!c)
         return;
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
+    c->policy.dark = hold_is_stdio(fd);
     c->doubt = LOAD(&doubt_epoch);
     conn_unlock(c);
 }
@@ -68,6 +69,7 @@ void shim_listens(int fd) {
     if (!c)
         return;
     c->listener = true;
+    hold_restore(c); /* stdio's number, or a stream was opened on it: what it accepts inherits it */
     conn_unlock(c);
 }
 
@@ -100,6 +102,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.no_more = no_more;
     c->mptcp = mptcp;
     c->policy.established = true;
+    c->policy.dark = hold_is_stdio(fd);
     kin_join(c, kin);
     c->doubt = LOAD(&doubt_epoch);
     tally_born(c);
@@ -232,6 +235,10 @@ void shim_duplicated(int fd, int copy) {
         return;
     }
     fds_share(c, copy);
+    if (UNLIKELY(hold_is_stdio(copy)) && !c->policy.dark) {
+        shim_refresh(c);
+        hold_darken(c);
+    }
     conn_unlock(c);
 }
 

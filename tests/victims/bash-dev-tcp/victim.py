@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""A bash script as client: each printf has the connection as its standard output for as long as it runs."""
+
+from pathlib import Path
+
+from runner import TalkPeer, Victim, measured
+from runner.client import talk
+
+HERE = Path(__file__).parent
+EXCHANGES = 25
+
+
+class Answerer(TalkPeer):
+    """Answers each message of two lines by one."""
+
+    def take(self, pending):
+        if pending.count(b"\n") < 2:
+            return None
+        assert pending == b"question %d\nhow many\n" % len(self.counts), pending
+        return len(pending), b"answer %d\n" % len(self.counts), True
+
+
+def measure(treatment, scratch):
+    with Answerer() as peer:
+        said = talk(peer, treatment, scratch, lambda port: ["/bin/bash", HERE / "ask.bash", port, EXCHANGES])
+    assert said == b"".join(b"answer %d\n" % i for i in range(EXCHANGES)), said
+    return measured(peer.times_ms, peer.counts[1:])
+
+
+VICTIM = Victim(
+    story="a bash script asks through /dev/tcp by two printfs, each of which writes to a dup that is descriptor 1",
+    sick="client",
+    needs=("bash",),
+    measure=measure,
+    verdict="Writes pass unseen: with",
+    segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+)
