@@ -237,6 +237,15 @@ int process_stays(int result) {
     return result;
 }
 
+/* An inherited connection goes back to whoever has it besides, as it came; where a child of ours
+ * may write on, its cure is worth more. */
+static void give_back(struct conn *c, void *unused) {
+    (void)unused;
+    if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.doubtful &&
+        c->doubt == LOAD(&doubt_epoch) && !config()->quiet)
+        hold_restore(c);
+}
+
 static void still_gathered(struct conn *c, void *left) {
     *(bool *)left |= gather_length(c) > 0;
 }
@@ -259,6 +268,7 @@ void process_ends(void) {
         struct timespec moment = {.tv_nsec = 1000000};
         raw2(SYS_nanosleep, &moment, NULL);
     }
+    fds_each(give_back, NULL);
     if (__atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) == 0)
         process_reports(false);
 }
