@@ -41,6 +41,7 @@ static void ask_options(struct conn *c) {
     if (p->app_cork && !cork && p->pending && !p->app_more)
         policy_pushed(p); /* what it was thought to keep back has left as a unit */
     p->app_cork = cork != 0;
+    p->had_option |= p->app_nodelay || p->app_cork;
     p->unsure = false;
 }
 

@@ -54,6 +54,7 @@ struct policy {
     bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
     bool large : 1;         /* ... only because this message is larger than what is gathered */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
+    bool had_option : 1;    /* the application has set TCP_NODELAY or TCP_CORK at some time */
     uint16_t gather_limit;  /* most bytes gathered in a message; 0: not known yet */
     bool doubtful;          /* another process has it and may set TCP_NODELAY back at any time */
     uint8_t window_ends;    /* holds that the window had to end, decaying */

@@ -85,10 +85,10 @@ void shim_accepted(int listener, int fd) {
             fds_set(fd, FDS_OTHER); /* a listener of another family, AF_UNIX say */
         return;
     }
-    /* Accepted sockets inherit TCP_NODELAY and TCP_CORK from the listener, if they were
-     * set before the handshake: where they are set now, that is to be asked. */
+    /* Accepted sockets inherit TCP_NODELAY and TCP_CORK as the listener had them at the
+     * handshake: where they were ever set, or that is not known, they are to be asked for. */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
-    bool mptcp = l->mptcp;
+    bool mptcp = l->mptcp, unsure = l->policy.unsure || l->policy.had_option;
     bool kernel_nodelay = l->policy.nodelay;
     uint8_t kin = kin_of_listener(l);
     conn_unlock(l);
@@ -98,7 +98,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.app_nodelay = nodelay;
     c->policy.nodelay = kernel_nodelay;
     c->policy.app_cork = cork;
-    c->policy.unsure = nodelay || cork;
+    c->policy.unsure = unsure;
     c->policy.no_more = no_more;
     c->mptcp = mptcp;
     c->policy.established = true;

@@ -34,6 +34,7 @@ static void nodelay_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
     p->app_nodelay = on;
     p->nodelay = on;
+    p->had_option |= on;
     /* between the application's call and this lock another thread may have put back what it took for the application's */
     if (on && UNLIKELY(LOAD(&hold_restores) != restores_before))
         kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -48,6 +49,7 @@ static void cork_set(struct conn *c, bool on) {
     struct policy *p = &c->policy;
     if (on || !p->app_cork) {
         p->app_cork = on;
+        p->had_option |= on;
         return;
     }
     const struct config *now = config();

@@ -50,6 +50,21 @@ def test_accepted_reads_back_what_the_listener_had(mode):
     assert facts_lines(run_client(program("options_of_listener"), mode).stdout) == bare
 
 
+@pytest.mark.parametrize("nodelay", [0, 1])
+@pytest.mark.parametrize("mode", MODES)
+def test_accepted_reads_back_what_an_inherited_listener_has(mode, nodelay):
+    """systemd's NoDelay=true read back 0, and was really cleared before an exec."""
+    def lines(mode):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
+            done = run_client(program("options_of_listener"), mode, listener.fileno(), pass_fds=[listener.fileno()])
+        return [line for line in facts_lines(done.stdout) if nodelay or "kernel" not in line]
+
+    bare = lines("bare")
+    assert bare.count("in the kernel: 1") == nodelay and f"after exec: nodelay {nodelay} cork 0" in bare
+    assert lines(mode) == bare
+
+
 # ---- the application's own choice wins -------------------------------------
 
 def traced(name, mode, **variables):
