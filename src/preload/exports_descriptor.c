@@ -18,9 +18,14 @@ static int unstall_close(int fd) {
     return REAL(close)(fd);
 }
 
-static int unstall_close_range(unsigned first, unsigned last, int flags) {
-    if (!(flags & CLOSE_RANGE_CLOEXEC))
+/* Flags that the kernel does not know it refuses. */
+static void closing_range(unsigned first, unsigned last, int flags) {
+    if (!(flags & ~CLOSE_RANGE_UNSHARE))
         shim_closing_range(first, last);
+}
+
+static int unstall_close_range(unsigned first, unsigned last, int flags) {
+    closing_range(first, last, flags);
     return REAL(close_range)(first, last, flags);
 }
 
@@ -38,7 +43,8 @@ static int unstall_dup2(int fd, int to) {
 }
 
 static int unstall_dup3(int fd, int to, int flags) {
-    shim_replacing(fd, to);
+    if (!(flags & ~O_CLOEXEC))
+        shim_replacing(fd, to);
     int copy = REAL(dup3)(fd, to, flags);
     shim_duplicated(fd, copy);
     return copy;
@@ -156,8 +162,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return shim_read_ends(read_from, REAL(syscall)(n, a, b, c, d, e, f), 0);
     case SYS_close: shim_closing((int)a); break;
     case SYS_close_range:
-        if (!(c & CLOSE_RANGE_CLOEXEC))
-            shim_closing_range((unsigned)a, (unsigned)b);
+        closing_range((unsigned)a, (unsigned)b, (int)c);
         break;
     case SYS_sendmmsg: return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
     case SYS_sendfile: return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);

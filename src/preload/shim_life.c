@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -242,11 +243,18 @@ void shim_duplicated(int fd, int copy) {
     conn_unlock(c);
 }
 
+/* dup2(2) refuses a number beyond the limit, also an open one from before it was lowered. */
+static bool within_limit(int fd) {
+    struct rlimit limit = {0};
+    return raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && (rlim_t)fd < limit.rlim_cur;
+}
+
 void shim_replacing(int fd, int copy) {
     if (fd == copy || !ours())
         return;
     hold_end_turn(PUSH_CLOSE);
-    if (fds_word(copy) <= FDS_LAST_TAG || config()->quiet || kernel->descriptor_flags(fd) >= 0)
+    if (fds_word(copy) <= FDS_LAST_TAG || config()->quiet ||
+        (kernel->descriptor_flags(fd) >= 0 && within_limit(copy)))
         shim_closing(copy);
 }
 

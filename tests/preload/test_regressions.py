@@ -502,3 +502,14 @@ def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_set_by_child"), mode, *peer.target, WARM_UP)
     assert done.facts["nodelay"] == 1
+
+
+def test_a_close_that_fails_changes_nothing():
+    """A dup2, dup3 or close_range that the kernel refused had us forget the connection: it read back TCP_NODELAY=1."""
+    def ways(mode):
+        with AnsweringPeer() as peer:
+            return lines(run_client(program("was_not_closed"), mode, *peer.target, WARM_UP))
+
+    bare = ways("bare")
+    assert len(bare) == 9 and all("-1 E" in line and "nodelay 0" in line for line in bare)
+    assert {mode: ways(mode) for mode in MODES} == {mode: bare for mode in MODES}
