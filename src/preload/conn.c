@@ -37,37 +37,40 @@ uint32_t thread_tag_new(void) {
     return self.tag;
 }
 
-void conn_lock_slow(struct conn *c, uint32_t seen) {
+bool lock_slow(uint32_t *lock, uint32_t seen) {
     const uint32_t mine = lock_my_word();
     for (int i = 0;; i++) {
         if (seen >> 18 != fork_generation) {
-            if (__atomic_compare_exchange_n(&c->lock, &seen, mine | 1, false, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED)) {
-                conn_repair(c);
-                return;
-            }
+            if (__atomic_compare_exchange_n(lock, &seen, mine | 1, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                return true;
         } else if ((seen & 3) == 0) {
             /* once we have waited others may wait too: take it as "waited for" */
-            if (__atomic_compare_exchange_n(&c->lock, &seen, mine | (i < SPINS ? 1 : 2), false,
+            if (__atomic_compare_exchange_n(lock, &seen, mine | (i < SPINS ? 1 : 2), false,
                                             __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-                return;
+                return false;
         } else if (i < SPINS) {
             relax();
-            seen = LOAD(&c->lock);
+            seen = LOAD(lock);
         } else {
             uint32_t waited_for = (seen & ~UINT32_C(3)) | 2;
             if (seen != waited_for &&
-                !__atomic_compare_exchange_n(&c->lock, &seen, waited_for, false, __ATOMIC_RELAXED,
+                !__atomic_compare_exchange_n(lock, &seen, waited_for, false, __ATOMIC_RELAXED,
                                              __ATOMIC_RELAXED))
                 continue;
-            raw4(SYS_futex, &c->lock, FUTEX_WAIT_PRIVATE, waited_for, 0);
-            seen = LOAD(&c->lock);
+            raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, waited_for, 0);
+            seen = LOAD(lock);
         }
     }
 }
 
-void conn_unlock_slow(struct conn *c) {
-    raw3(SYS_futex, &c->lock, FUTEX_WAKE_PRIVATE, 1);
+void lock_wake(uint32_t *lock) {
+    raw3(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void conn_lock_slow(struct conn *c, uint32_t seen) {
+    if (lock_slow(&c->lock, seen))
+        conn_repair(c);
 }
 
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {

@@ -116,12 +116,19 @@ void nested_take_in(struct conn *c);
 void nested_catch_up(struct conn *c);
 void nested_forget(struct conn *c);
 
+/* Takes a lock that was not free; true: it was taken before the fork that made this process. */
+bool lock_slow(uint32_t *lock, uint32_t seen);
+void lock_wake(uint32_t *lock);
 void conn_lock_slow(struct conn *c, uint32_t seen);
-void conn_unlock_slow(struct conn *c);
 
 /* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken,
  * 2 taken and waited for.  The tag is part of the word so that it is known, at
- * every instruction, whether this thread holds it: a handler may jump away. */
+ * every instruction, whether this thread holds it: a handler may jump away.
+ *
+ * A waiter tries for a moment and then sleeps, so that a holder of lower priority
+ * runs on (one that yields keeps it from running for ever under SCHED_FIFO).  The
+ * holder does not inherit the waiter's priority: nor does it inside the kernel's
+ * lock of the same socket, in which it spends ten times as long. */
 static inline uint32_t lock_free_word(void) {
     return fork_generation << 18;
 }
@@ -133,6 +140,12 @@ static inline uint32_t lock_my_word(void) {
 static inline bool lock_is_mine(const uint32_t *lock) {
     uint32_t word = LOAD(lock);
     return (word & 3) != 0 && (word & ~UINT32_C(3)) == lock_my_word();
+}
+
+static inline void lock_free(uint32_t *lock) {
+    uint32_t before = __atomic_exchange_n(lock, lock_free_word(), __ATOMIC_SEQ_CST);
+    if (UNLIKELY((before & 3) == 2))
+        lock_wake(lock);
 }
 
 static inline void conn_lock(struct conn *c) {
@@ -171,9 +184,7 @@ static inline bool conn_trylock(struct conn *c) {
 /* The exchange and the load are one order with the handler's: it writes `deferred` and
  * then tries the lock, we free the lock and then read `deferred`. */
 static inline void conn_unlock(struct conn *c) {
-    uint32_t before = __atomic_exchange_n(&c->lock, lock_free_word(), __ATOMIC_SEQ_CST);
-    if (UNLIKELY((before & 3) == 2))
-        conn_unlock_slow(c);
+    lock_free(&c->lock);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.locked = NULL;
     self.depth--;

@@ -176,13 +176,16 @@ void nested_abandon(void) {
         stop_draining();
     if (LIKELY(self.depth == 0) || self.vforked)
         return;
+    /* one that is not ours: we were woken to take it, perhaps, while others sleep on */
     if (self.spinning && lock_is_mine(self.spinning))
-        __atomic_store_n(self.spinning, lock_free_word(), __ATOMIC_RELEASE);
+        lock_free(self.spinning);
+    else if (self.spinning)
+        lock_wake(self.spinning);
     self.spinning = NULL;
     if (self.locked && lock_is_mine(&self.locked->lock))
         release(self.locked);
     else if (self.locked)
-        conn_unlock_slow(self.locked); /* woken to take it, perhaps, while others sleep on */
+        lock_wake(&self.locked->lock);
     self.locked = NULL;
     self.depth = 0;
 }

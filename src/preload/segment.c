@@ -4,9 +4,12 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "clock.h"
 #include "config.h"
@@ -22,7 +25,7 @@ enum { MACHINE = EM_X86_64 };
 enum { MACHINE = EM_AARCH64 };
 #endif
 
-enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10000, RECORDS_AT_ONCE = 32 };
+enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
 
 typedef uint64_t __attribute__((may_alias)) aliased;
 
@@ -94,8 +97,9 @@ void segment_make(void) {
     if (!__atomic_compare_exchange_n(&segment_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
         /* another thread makes it, in a millisecond: what it wants to count has its place then */
+        static const struct timespec moment = {.tv_nsec = 10000000};
         for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&segment_state) == LIFE_MAKING; i++)
-            raw0(SYS_sched_yield);
+            raw4(SYS_futex, &segment_state, FUTEX_WAIT_PRIVATE, LIFE_MAKING, &moment);
         return;
     }
     /* a handler may neither find it half made nor jump out of here */
@@ -103,6 +107,7 @@ void segment_make(void) {
     int saved = errno;
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
     make();
+    raw3(SYS_futex, &segment_state, FUTEX_WAKE_PRIVATE, INT_MAX);
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
     errno = saved;
 }

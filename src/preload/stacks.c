@@ -8,6 +8,7 @@
 #include "modules.h"
 #include "segment.h"
 #include "segment_file.h"
+#include "raw.h"
 #include "spin.h"
 
 enum {

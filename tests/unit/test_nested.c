@@ -12,10 +12,11 @@
 #include "gather.h"
 #include "hold.h"
 #include "nested.h"
+#include "spin.h"
 #include "whole.h"
 
 static struct conn shared;
-static uint32_t passed;
+static uint32_t short_lock, passed;
 
 static void *pass(void *unused) {
     (void)unused;
@@ -25,11 +26,19 @@ static void *pass(void *unused) {
     return NULL;
 }
 
-static pthread_t waiter_asleep(void) {
+static void *pass_short(void *unused) {
+    (void)unused;
+    spin_lock(&short_lock);
+    passed = 1;
+    spin_unlock(&short_lock);
+    return NULL;
+}
+
+static pthread_t waiter_asleep(void *(*run)(void *), const uint32_t *lock) {
     const struct timespec moment = {.tv_nsec = 50000000};
     pthread_t thread;
-    ASSERT(pthread_create(&thread, NULL, pass, NULL) == 0);
-    while ((LOAD(&shared.lock) & 3) != 2) /* bounded by the test's time */
+    ASSERT(pthread_create(&thread, NULL, run, NULL) == 0);
+    while ((LOAD(lock) & 3) != 2) /* bounded by the test's time */
         sched_yield();
     nanosleep(&moment, NULL);
     return thread;
@@ -37,7 +46,7 @@ static pthread_t waiter_asleep(void) {
 
 Test(nested, a_lock_that_is_left_is_free, .timeout = 10) {
     conn_lock(&shared);
-    pthread_t thread = waiter_asleep();
+    pthread_t thread = waiter_asleep(pass, &shared.lock);
     nested_abandon();
     EXPECT_INT("depth", self.depth, 0);
     pthread_join(thread, NULL);
@@ -47,8 +56,27 @@ Test(nested, a_lock_that_is_left_is_free, .timeout = 10) {
 /* Of two that wait one is woken, and it is that one which its handler takes away. */
 Test(nested, a_waiter_that_leaves_wakes_the_next, .timeout = 10) {
     conn_lock(&shared);
-    pthread_t thread = waiter_asleep();
+    pthread_t thread = waiter_asleep(pass, &shared.lock);
     STORE(&shared.lock, lock_free_word()); /* unlocked, and the wake-up was for us */
+    nested_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    pthread_join(thread, NULL);
+    EXPECT_INT("the next one came", passed, 1);
+}
+
+Test(nested, a_short_lock_that_is_left_is_free, .timeout = 10) {
+    spin_lock(&short_lock);
+    pthread_t thread = waiter_asleep(pass_short, &short_lock);
+    nested_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    pthread_join(thread, NULL);
+    EXPECT_INT("the next one came", passed, 1);
+}
+
+Test(nested, a_waiter_that_leaves_a_short_lock_wakes_the_next, .timeout = 10) {
+    spin_lock(&short_lock);
+    pthread_t thread = waiter_asleep(pass_short, &short_lock);
+    STORE(&short_lock, lock_free_word());
     nested_abandon();
     EXPECT_INT("depth", self.depth, 0);
     pthread_join(thread, NULL);
