@@ -88,6 +88,7 @@ struct conn {
     bool shared : 1;     /* it was there at a fork that made this process: the parent has it too */
     bool stuck : 1;      /* gathered bytes were let go, the kernel had no room */
     bool dark_there : 1; /* it was dark at that fork: the parent writes unseen, too */
+    bool tried : 1;      /* the application has read here, if only in vain */
     uint8_t turn_end;    /* enum turn_end: how the turn of turn_owner may end, or has */
     uint8_t forks;       /* that the process had made when it met this one, modulo 256 */
     int kept_error;      /* errno of a send of our own, not yet told to the application */

@@ -208,24 +208,3 @@ JUMP(longjmp)
 JUMP(_longjmp)
 JUMP(siglongjmp)
 JUMP(__longjmp_chk)
-
-/* ---- io_uring: bytes may pass where we do not see them ---------------- */
-
-static int ring_made(int result) {
-    if (result >= 0)
-        shim_uring();
-    return result;
-}
-
-EXPORT int io_uring_setup(unsigned entries, struct io_uring_params *params) {
-    return ring_made(REAL(io_uring_setup)(entries, params));
-}
-
-EXPORT int io_uring_queue_init(unsigned entries, void *ring, unsigned flags) {
-    return ring_made(REAL(io_uring_queue_init)(entries, ring, flags));
-}
-
-EXPORT int io_uring_queue_init_params(unsigned entries, void *ring,
-                                      struct io_uring_params *params) {
-    return ring_made(REAL(io_uring_queue_init_params)(entries, ring, params));
-}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declarations of every name of the surface: libc's headers, and for what they
- * do not declare (double-underscore forms, liburing, newer libcs) our own.
+ * Declarations of every name of the surface: libc's headers, and for what they do not
+ * declare (double-underscore forms, newer libcs) our own.
  */
 #ifndef UNSTALL_NAMES_H
 #define UNSTALL_NAMES_H
@@ -38,8 +38,6 @@
 #include <time.h>
 #include <unistd.h>
 
-struct io_uring_params;
-
 ssize_t __write(int fd, const void *buffer, size_t bytes);
 ssize_t __send(int fd, const void *buffer, size_t bytes, int flags);
 int __sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
@@ -75,8 +73,5 @@ pid_t __libc_fork(void);
 pid_t _Fork(void);
 pid_t __vfork(void);
 int capset(void *header, const void *data);
-int io_uring_setup(unsigned entries, struct io_uring_params *params);
-int io_uring_queue_init(unsigned entries, void *ring, unsigned flags);
-int io_uring_queue_init_params(unsigned entries, void *ring, struct io_uring_params *params);
 
 #endif

@@ -21,6 +21,7 @@
 #include "nested.h"
 #include "raw.h"
 #include "real.h"
+#include "rings.h"
 #include "segment.h"
 #include "shim.h"
 #include "stacks.h"
@@ -120,6 +121,7 @@ static bool initialise(void) {
         config_switch(MODE_OFF, true);
     stats_program(program_invocation_short_name);
     verbose_start(program_invocation_short_name);
+    rings_start();
     if (!config()->children)
         leave_preload(environ);
     *open_gate = GATE_OPEN;

@@ -23,7 +23,7 @@ static long missing(void) {
     return -1;
 }
 
-enum { optional, required, elsewhere };
+enum { optional, required };
 
 static const struct {
     void **slot;
@@ -85,8 +85,6 @@ bool real_resolve(void) {
         if (!LOAD(versions[i].slot))
             real_find(versions[i].slot, versions[i].name);
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-        if (table[i].need == elsewhere)
-            continue; /* a name that dlsym does not find costs a malloc, for dlerror */
         void *found = LOAD(table[i].slot);
         if (!found)
             found = real_find(table[i].slot, table[i].name);

@@ -233,6 +233,10 @@ static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t go
 
 /* A read that brought nothing: the end, an error of its own, or one that we have kept. */
 static __attribute__((noinline)) ssize_t read_got_nothing(struct conn *c, ssize_t got) {
+    if (UNLIKELY(LOAD(&c->counts.reads) == 0) && conn_trylock(c)) {
+        c->tried = true;
+        conn_unlock(c);
+    }
     if (LOAD(&c->turn_end) == TURN_LEFT) {
         conn_lock(c);
         end_left_turn(c);

@@ -19,6 +19,7 @@
 #include "kin.h"
 #include "log.h"
 #include "raw.h"
+#include "rings.h"
 #include "shim.h"
 #include "stats.h"
 #include "tally.h"
@@ -30,12 +31,10 @@
 
 enum { TYPE_MASK = 0xf, LINGER_LOWEST = 256 };
 
-static bool uring; /* io_uring was set up: bytes may pass where we do not see them */
-
 /* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, io_uring, or one of stdio's numbers. */
 static void born_cured(struct conn *c) {
     const struct config *now = config();
-    if (now->quiet || !(now->always_nodelay || LOAD(&uring) || c->policy.dark) ||
+    if (now->quiet || !(now->always_nodelay || LOAD(&rings_known) || c->policy.dark) ||
         c->policy.nodelay || c->policy.app_cork)
         return;
     shim_refresh(c);
@@ -78,6 +77,7 @@ void shim_accepted(int listener, int fd) {
     if (fd < 0 || !ours())
         return;
     tally_outside();
+    rings_before_birth();
     struct conn *l = shim_find(listener);
     if (!l) {
         uintptr_t word = fds_word(listener);
@@ -108,6 +108,7 @@ void shim_accepted(int listener, int fd) {
     c->doubt = LOAD(&doubt_epoch);
     tally_born(c);
     born_cured(c);
+    rings_made(c);
     conn_unlock(c);
 }
 
@@ -125,6 +126,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
                         const struct sockaddr *address, socklen_t length) {
     if (!c || (result != 0 && error != EINPROGRESS))
         return;
+    rings_before_birth();
     struct conn *now = fds_lock(fd);
     if (now == c) {
         policy_established(&c->policy);
@@ -132,6 +134,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
         kin_join(c, kin_of_destination(address, length));
         tally_born(c);
         born_cured(c);
+        rings_made(c);
     }
     if (now)
         conn_unlock(now);
@@ -193,8 +196,11 @@ static void close_connection(struct conn *c, int fd) {
         conn_unlock(c);
         return;
     }
+    bool silent = rings_are_suspected(c);
     stats_connection_ends(c, fd);
     fds_release(c);
+    if (UNLIKELY(silent))
+        rings_look();
 }
 
 void shim_closing(int fd) {
@@ -279,6 +285,6 @@ static void cure_for_uring(struct conn *c, void *unused) {
 void shim_uring(void) {
     if (!ours())
         return;
-    STORE(&uring, true);
+    STORE(&rings_known, true);
     fds_each(cure_for_uring, NULL);
 }

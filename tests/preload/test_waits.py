@@ -61,8 +61,7 @@ def test_bare_the_call_behaves_as_the_table_says(bare, name):
     for check in row.checks:
         outcome = bare[check.act]
         assert outcome.stderr == ""
-        if check.judge != rows.CURED:
-            assert outcome.late_ms is not None and outcome.late_ms < LONG_MS
+        assert outcome.late_ms is not None and outcome.late_ms < LONG_MS
     stdout = bare[row.checks[0].act].stdout
     if row.behaviour == rows.ENDS:
         # the parent's end is daemon's child's beginning

@@ -29,12 +29,11 @@ _SEGMENTS_IN = 152  # offset of tcpi_data_segs_in in struct tcp_info
 
 def program():
     """The client program, compiled once."""
-    ring = compile_c(SOURCES / "no_liburing.c", "-shared", "-fPIC")
     acts = sorted(source for source in SOURCES.glob("*.c")
-                  if source.stem not in ("no_liburing", "wait_while_holding"))
+                  if source.stem != "wait_while_holding")
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in acts)).hexdigest()[:12]
     return compile_c(SOURCES / "wait_while_holding.c", "-fno-builtin", f'-DACTS="{digest}"',
-                     *[str(source) for source in acts], "-Wl,--no-as-needed", str(ring))
+                     *[str(source) for source in acts])
 
 
 def answers(names, env):

@@ -129,8 +129,6 @@ ROWS = {
     **_rows(ENDS, GATHERED, _exit="exit_group", _Exit="exit_group", abort="tgkill"),
     # a forked child of a process that has made threads holds nothing
     **_rows(ACTS, ALL, pthread_create="", thrd_create=""),
-    **{name: Row(ACTS, "", (Check(name, ("nodelay", "auto"), CURED),))
-       for name in ("io_uring_setup", "io_uring_queue_init", "io_uring_queue_init_params")},
     **_rows(WAITS, GATHERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
             __longjmp_chk="poll"),
     # acts that another process can see
@@ -155,6 +153,7 @@ OTHERS = (
     Check("syscall SYS_exit_group", GATHERED), Check("syscall SYS_seccomp"),
     Check("syscall SYS_unshare"), Check("unshare CLONE_NEWUSER"), Check("a thread's return"),
     Check("join by syscall", ALL, JOINED),
+    Check("syscall SYS_io_uring_setup", ("nodelay", "auto"), CURED),
     # these may close what stood at the new number: nothing is held over them
     Check("dup2 of it", ALL, UNASKED), Check("__dup2 of it", ALL, UNASKED),
     Check("dup3 of it", ALL, UNASKED),

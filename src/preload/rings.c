@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "rings.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+
+#include "clock.h"
+#include "config.h"
+#include "fds.h"
+#include "raw.h"
+#include "shim.h"
+#include "text.h"
+
+enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
+
+bool rings_known;
+
+static bool liburing;      /* written at load alone */
+static uint32_t occasions; /* to look */
+
+static int is_liburing(struct dl_phdr_info *object, size_t size, void *found) {
+    (void)size;
+    if (object->dlpi_name && strstr(object->dlpi_name, "/liburing.so"))
+        *(bool *)found = true;
+    return *(bool *)found;
+}
+
+void rings_start(void) {
+    dl_iterate_phdr(is_liburing, &liburing);
+}
+
+static bool is_ring(int fd) {
+    static const char ring[] = "anon_inode:[io_uring]";
+    char target[sizeof(ring)];
+    TEXT(path, 32);
+    text_add(&path, "/proc/self/fd/");
+    text_number(&path, fd);
+    long length = raw4(SYS_readlinkat, AT_FDCWD, path.at, target, sizeof(target));
+    return length == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0;
+}
+
+static bool ring_is_there(void) {
+    for (int fd = 0; fd < NUMBERS; fd++)
+        if (fds_word(fd) == FDS_UNKNOWN && is_ring(fd))
+            return true;
+    return false;
+}
+
+static bool wanted(void) {
+    return !LOAD(&rings_known) && LOAD(&occasions) < LAST_LOOK && mode_cures(config()->mode) &&
+           !config()->quiet;
+}
+
+void rings_look(void) {
+    if (!wanted())
+        return;
+    uint32_t now = __atomic_add_fetch(&occasions, 1, __ATOMIC_RELAXED);
+    if ((now & (now - 1)) == 0 && ring_is_there())
+        shim_uring();
+}
+
+/* A parent closes what its child serves, and a child what its parent does. */
+bool rings_are_suspected(const struct conn *c) {
+    return c->policy.established && !c->listener && !c->policy.dark && !c->tried &&
+           c->counts.writes == 0 && c->counts.reads == 0 && !c->passed && !c->shared &&
+           c->forks == LOAD(&forks_made);
+}
+
+/* ---- the connection made last ----------------------------------------- */
+
+static struct conn *last;
+static uint64_t last_at;
+
+static bool last_is_silent(void) {
+    struct conn *c = LOAD(&last);
+    if (!c || clock_now() - LOAD(&last_at) < SILENT_NS || !conn_trylock(c))
+        return false;
+    bool silent = rings_are_suspected(c);
+    conn_unlock(c);
+    return silent;
+}
+
+void rings_before_birth(void) {
+    if (wanted() && (liburing || last_is_silent()))
+        rings_look();
+}
+
+void rings_made(struct conn *c) {
+    if (!wanted())
+        return;
+    STORE(&last, c);
+    STORE(&last_at, clock_now());
+}
