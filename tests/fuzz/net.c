@@ -38,8 +38,10 @@ void net_dup(int fd, int copy) {
 
 void net_close(int fd) {
     struct net_socket *s = net_of(fd);
+    if (!s)
+        return;
     net.leads[fd] = NULL;
-    if (s && --s->descriptors == 0)
+    if (--s->descriptors == 0)
         s->withheld = 0; /* TCP flushes at close */
 }
 

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""Tries mutants (mutants.py) of a tree, one at a time, in a copy of it: scripts/mutate says how and what for.
+
+A tree is anything with sources, a command that builds it and programs that test it: tests/house has a small one.
+"""
+
+import argparse
+import collections
+import ctypes
+import datetime
+import fnmatch
+import hashlib
+import os
+import random
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import mutants
+
+PR_SET_CHILD_SUBREAPER = 36
+ENDED, FAILED, HUNG = "ended", "failed", "hung"
+# what becomes of a mutant, in the order of the table
+FOUND, STOPPED, SAME, ACCEPTED, UNREACHED, SURVIVED = (
+    "found", "hung", "same code", "accepted", "not reached", "survived")
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+class Programs:
+    """Runs programs and leaves none of them behind: what they leave becomes our child, and ends by its number."""
+
+    def __init__(self):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    @staticmethod
+    def end_children():
+        for _ in range(100):
+            children = Path("/proc/thread-self/children").read_text(encoding="ascii").split()
+            if not children:
+                return
+            for child in children:
+                os.kill(int(child), signal.SIGKILL)
+                os.waitpid(int(child), 0)
+
+    def run(self, words, folder, limit, output=subprocess.DEVNULL):
+        """What became of it, and its output, if that was wanted."""
+        def bounded():
+            resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 60, int(limit) + 60))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                              if output == subprocess.PIPE else output, preexec_fn=bounded) as program:
+            try:
+                text, _ = program.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+                self.end_children()
+                return HUNG, b""
+        self.end_children()
+        return (ENDED if program.returncode == 0 else FAILED), text
+
+
+@dataclass
+class Options:
+    tree: Path
+    build: str
+    objects: str
+    tests: str
+    test_words: str
+    limit: float
+
+
+class Copy:
+    """The copy of a tree, built once as it is."""
+
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder / "tree"
+        self.programs = Programs()
+        shutil.copytree(options.tree, self.folder, symlinks=True, ignore=shutil.ignore_patterns("build*", ".git", "__pycache__"))
+        outcome, text = self.build()
+        if outcome != ENDED:
+            sys.exit(f"the tree as it is does not build:\n{text.decode(errors='replace')[-3000:]}")
+        self.objects, self.tests = self.hashes(options.objects), self.hashes(options.tests)
+        self.took = {}
+        self.has_found = collections.defaultdict(collections.Counter)
+        for test in self.tests:
+            begun = time.monotonic()
+            if self.run(test) != ENDED:
+                sys.exit(f"{test} fails in the tree as it is")
+            self.took[test] = time.monotonic() - begun
+
+    def build(self):
+        return self.programs.run(["bash", "-c", self.options.build], self.folder, 600, subprocess.PIPE)
+
+    def hashes(self, pattern):
+        files = (p for word in pattern.split() for p in self.folder.glob(word) if p.is_file())
+        return {str(p.relative_to(self.folder)): hashlib.sha256(p.read_bytes()).digest() for p in sorted(files)
+                if not (pattern == self.options.tests and not os.access(p, os.X_OK))}
+
+    def run(self, test):
+        """A program that does not end in time is only believed to hang when it does so again."""
+        words = [str(self.folder / test), *shlex.split(self.options.test_words)]
+        outcome, _ = self.programs.run(words, self.folder, self.options.limit)
+        if outcome == HUNG:
+            outcome, _ = self.programs.run(words, self.folder, 2 * self.options.limit)
+        return outcome
+
+    def order(self, mutant, tests):
+        """First what has found mutants of this file, then what is named as the file is, then what is quick."""
+        stem = mutant.file.rsplit(".")[0]
+        return sorted(tests, key=lambda test: (-self.has_found[mutant.file][test],
+                                               stem.split("_")[0] not in test, self.took[test]))
+
+    def judge(self, mutant, path):
+        """Builds and tests one; None: it does not compile.  The copy is as before afterwards."""
+        source = path.read_text(encoding="utf-8")
+        path.write_text(mutant.applied(source), encoding="utf-8")
+        try:
+            if self.build()[0] != ENDED:
+                return None
+            if self.hashes(self.options.objects) == self.objects:
+                return SAME
+            now = self.hashes(self.options.tests)
+            changed = [test for test in self.tests if now[test] != self.tests[test]]
+            for test in self.order(mutant, changed):
+                outcome = self.run(test)
+                if outcome != ENDED:
+                    self.has_found[mutant.file][test] += 1
+                    return STOPPED if outcome == HUNG else FOUND
+            return SURVIVED if changed else UNREACHED
+        finally:
+            path.write_text(source, encoding="utf-8")
+
+
+# ---- what is known to be no change ------------------------------------------
+
+class Equivalents:
+    """The file of those that were looked at and accepted: `file | before | after | reason`, `after` may be *."""
+
+    def __init__(self, path):
+        lines = path.read_text(encoding="utf-8").splitlines() if path else []
+        self.rows = [[word.strip() for word in line.split(" | ")] for line in lines
+                     if line.strip() and not line.startswith("#")]
+        for row in self.rows:
+            if len(row) != 4 or not row[3]:
+                sys.exit(f"{path}: not 'file | before | after | reason': {' | '.join(row)}")
+
+    def reason(self, mutant):
+        for file, before, after, reason in self.rows:
+            if file == mutant.file and before == shown(mutant.before) and after in ("*", shown(mutant.after)):
+                return reason
+        return None
+
+
+def shown(text):
+    """Without comments, and with one blank for all white space."""
+    return mutants.one_line(mutants.NO_CODE.sub(lambda found: " " if found[0].startswith("/") else found[0], text))
+
+
+# ---- the run ------------------------------------------------------------------
+
+def all_mutants(tree, sources, files):
+    paths = sorted(p for pattern in sources for p in tree.glob(pattern))
+    wanted = [p for p in paths if not files or any(fnmatch.fnmatch(p.name, f) for f in files)]
+    if not wanted:
+        sys.exit(f"no source is named {' or '.join(files)}")
+    return {p.name: p for p in wanted}, [m for p in wanted for m in mutants.mutants_of(p.name, p.read_text(encoding="utf-8"))]
+
+
+def try_all(copy, paths, chosen, count, equivalents):
+    """(mutant, what became of it) of the first `count` that compile."""
+    judged = []
+    for mutant in chosen:
+        if len(judged) == count:
+            break
+        path = copy.folder / paths[mutant.file].relative_to(copy.options.tree)
+        verdict = copy.judge(mutant, path)
+        if verdict is None:
+            continue
+        if verdict in (SURVIVED, UNREACHED) and equivalents.reason(mutant):
+            verdict = ACCEPTED
+        judged.append((mutant, verdict))
+        if verdict in (SURVIVED, UNREACHED, STOPPED):
+            say(f"{verdict}: {mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}")
+    return judged
+
+
+def table(judged):
+    counts = collections.defaultdict(collections.Counter)
+    for mutant, verdict in judged:
+        for name in (mutant.file, "all"):
+            counts[name][verdict] += 1
+    columns = [FOUND, STOPPED, SURVIVED, UNREACHED, ACCEPTED, SAME]
+    yield "| file | mutants | " + " | ".join(columns) + " | score |"
+    yield "|---" * (len(columns) + 3) + "|"
+    for name in sorted(counts, key=lambda name: (name == "all", name)):
+        row = counts[name]
+        yield (f"| {name} | {sum(row.values())} | " + " | ".join(str(row[column]) for column in columns) +
+               f" | {score(row)} |")
+
+
+def score(row):
+    """Of those that change something, how many are found."""
+    found = row[FOUND] + row[STOPPED]
+    changes = found + row[SURVIVED] + row[UNREACHED]
+    return f"{100 * found / changes:.0f} %" if changes else "-"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--tree", type=Path, required=True)
+    parser.add_argument("--source", action="append", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--objects", required=True)
+    parser.add_argument("--tests", required=True)
+    parser.add_argument("--test-words", default="")
+    parser.add_argument("--limit", type=float, default=30)
+    parser.add_argument("--equivalent", type=Path)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", action="append", default=[])
+    parser.add_argument("--list", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    wanted = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    paths, every = all_mutants(wanted.tree, wanted.source, wanted.file)
+    chosen = random.Random(wanted.seed).sample(every, len(every))
+    if wanted.list:
+        for mutant in sorted(chosen[:wanted.count], key=lambda m: (m.file, m.line)):
+            say(f"{mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}")
+        return 0
+    equivalents = Equivalents(wanted.equivalent)
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        copy = Copy(Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words, wanted.limit),
+                    Path(folder))
+        judged = try_all(copy, paths, chosen, wanted.count, equivalents)
+    say(f"\n{datetime.date.today()}, {len(judged)} of {len(every)} mutants, seed {wanted.seed}:\n")
+    say("\n".join(table(judged)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
