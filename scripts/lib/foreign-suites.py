@@ -3,10 +3,12 @@
 """Runs other people's test suites, unmodified, bare and under the library, and compares.
 
     foreign-suites.py --library libunstall.so [--quick] [--cold] [--junit-xml=FILE] [--markdown FILE] [SUITE...]
+    foreign-suites.py --library libunstall.so --ltp FOLDER [...]
 
-Every test must end in every mode as it ends bare.  A test that did not is run again, bare and
-under that mode: where bare it ends the same way now and then, or where it never does so again, it
-is flaky and named; else it is a difference, and the exit code is 1.
+A SUITE is a module of Python's tests, or stress-ng; without one all run.  Every test must end in
+every mode as it ends bare.  A test that did not is run again, bare and under that mode: where bare
+it ends the same way now and then, or where it never does so again, it is flaky and named; else it is
+a difference, and the exit code is 1.
 
 Bare and in every mode the library of tests/company/warm_up.c is preloaded too: it plays the pattern
 on a connection before main, so that all of unstall is awake when a test begins (--cold: without).
@@ -21,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from foreign import judge, regrtest, say
+from foreign import judge, ltp, programs, regrtest, say, stress_ng
 from foreign.host import MODES, Host, compile_warm_up
 
 PYTHON_HEAD = ["suite", "bare", *MODES, "connections", f"held, gathered or pushed ({', '.join(MODES[1:])})",
@@ -37,11 +39,11 @@ def python_row(suite, runs, judged):
             f"{runs['bare'].seconds:.0f} s"]
 
 
-def python_suites(wanted, host):
+def python_suites(suites, jobs, host):
     """Run Python's suites; give (rows, pairs of a suite's name and what was judged)."""
     rows, results = [], []
-    with concurrent.futures.ThreadPoolExecutor(wanted.jobs) as pool:
-        for suite in chosen(wanted.suites, wanted.quick):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for suite in suites:
             print(suite.name, flush=True)
             pending = {mode: pool.submit(suite.run, mode, host) for mode in ("bare", *MODES)}
             runs = {mode: job.result() for mode, job in pending.items()}
@@ -54,26 +56,35 @@ def python_suites(wanted, host):
     return rows, results
 
 
+def program_suites(suites, host):
+    """Run suites of programs; give (rows, pairs of a suite's name and what was judged)."""
+    done = [programs.run_programs(suite, host) for suite in suites]
+    return [row for row, _ in done], [(suite.name, judged) for suite, (_, judged) in zip(suites, done)]
+
+
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, type=Path)
     parser.add_argument("--quick", action="store_true", help="only what fits in two minutes")
     parser.add_argument("--cold", action="store_true", help="without the warm-up")
+    parser.add_argument("--ltp", type=Path, metavar="FOLDER", help="a Linux Test Project, installed there")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--junit-xml", type=Path)
-    parser.add_argument("--markdown", type=Path, help="a document with a block for the table")
+    parser.add_argument("--markdown", type=Path, help="a document with a block for each table")
     parser.add_argument("suites", nargs="*", metavar="SUITE")
     return parser.parse_args()
 
 
 def chosen(names, quick):
-    """The suites to run."""
+    """Python's suites of these names, and whether stress-ng is among them; without names all are."""
     known = {suite.name: suite for suite in regrtest.SUITES}
     for name in names:
-        if name not in known:
-            sys.exit(f"no suite {name}; there are: {' '.join(known)}")
-    return [known[name] for name in names] or [suite for suite in regrtest.SUITES if suite.quick or not quick]
+        if name not in (*known, "stress-ng"):
+            sys.exit(f"no suite {name}; there are: {' '.join(known)} stress-ng")
+    if names:
+        return [known[name] for name in names if name in known], "stress-ng" in names
+    return [suite for suite in known.values() if suite.quick or not quick], True
 
 
 def skip(reason):
@@ -82,27 +93,45 @@ def skip(reason):
     sys.exit(1 if os.environ.get("UNSTALL_TESTS_MUST_RUN") == "1" else 77)
 
 
+def run_all(wanted, host):
+    """Run what is wanted; yield (the block of the document, what it is, head, rows, results) of each kind."""
+    if wanted.ltp:
+        suites = ltp.suites(wanted.ltp, programs.confinement(), wanted.jobs)
+        yield "ltp", ltp.version(wanted.ltp), programs.HEAD, *program_suites(suites, host)
+        return
+    python, stress = chosen(wanted.suites, wanted.quick)
+    for reason in (python and regrtest.missing(), stress and stress_ng.missing()):
+        if reason:
+            skip(reason)
+    if python:
+        yield ("python", f"Python {platform.python_version()}", PYTHON_HEAD,
+               *python_suites(python, wanted.jobs, host))
+    if stress:
+        suites = stress_ng.suites(programs.confinement(), wanted.quick)
+        yield "stress-ng", stress_ng.version(), programs.HEAD, *program_suites(suites, host)
+
+
 def main():
     """Run, compare, say."""
     # Where a shell has started us in the background SIGINT is ignored, and tests that raise it fail bare.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = arguments()
-    if regrtest.missing():
-        skip(regrtest.missing())
+    results = []
     with tempfile.TemporaryDirectory(prefix="us-") as folder:
         os.chmod(folder, 0o755)  # tests become other users
         host = Host(wanted.library.resolve(), None if wanted.cold else compile_warm_up(folder))
         if host.complaint():
             sys.exit(host.complaint())
-        rows, results = python_suites(wanted, host)
-    judged = [one for _, several in results for one in several]
-    lines = say.table(PYTHON_HEAD, rows)
-    print(f"\n{lines}", end="")
-    if wanted.markdown:
-        say.fill(wanted.markdown, "python", say.block(f"Python {platform.python_version()}", lines, judged))
+        for block, what, head, rows, some in run_all(wanted, host):
+            lines = say.table(head, rows)
+            print(f"\n{lines}", flush=True)
+            if wanted.markdown:
+                judged = [one for _, several in some for one in several]
+                say.fill(wanted.markdown, block, say.block(what, lines, judged))
+            results += some
     if wanted.junit_xml:
         say.write_junit(wanted.junit_xml, results, MODES)
-    return any(one.verdict == "different" for one in judged)
+    return any(one.verdict == "different" for _, several in results for one in several)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,20 @@
  *
  * Preloaded beside the library by scripts/foreign-suites: before main, every process makes one
  * connection over loopback and plays the pattern on it (two small writes, a read), so that all of
- * the library is awake when the test begins.  The runs without the library load this too: what
- * differs then is the library's doing alone.
+ * the library is awake when the test begins.  The first forked child of each process does so again:
+ * suites like the Linux Test Project run the test itself in a child, and there the library would have
+ * no thread.  The runs without the library load this too: what differs then is its doing alone.
  *
  * The peer is a forked child: a peer thread would leave the process with libc's habits of a program
  * that has threads.  Afterwards the child and all descriptors are gone.  What cannot be had (no
  * descriptor, no process, no network) is done without.
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -25,6 +28,8 @@ enum {
     BODY = 100,
     ANSWER = 60,
 };
+
+static pid_t (*real_fork)(void);
 
 static int listener_on_loopback(struct sockaddr_in *address) {
     *address = (struct sockaddr_in){.sin_family = AF_INET,
@@ -73,7 +78,7 @@ static void ask_all(int fd) {
 }
 
 static void exchange_with_child(int listener, const struct sockaddr_in *address) {
-    pid_t child = fork();
+    pid_t child = real_fork();
     if (child == 0) {
         bound_waits(listener); /* accept(2) minds SO_RCVTIMEO; the accepted socket inherits it */
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -94,7 +99,7 @@ static void exchange_with_child(int listener, const struct sockaddr_in *address)
         continue;
 }
 
-__attribute__((constructor)) static void warm_up(void) {
+static void warm_up(void) {
     int kept = errno;
     struct sockaddr_in address;
     int listener = listener_on_loopback(&address);
@@ -113,4 +118,23 @@ __attribute__((constructor)) static void warm_up(void) {
         close(listener);
     }
     errno = kept;
+}
+
+__attribute__((constructor)) static void begin(void) {
+    real_fork = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+    warm_up();
+}
+
+pid_t fork(void) {
+    static volatile sig_atomic_t forked;
+    bool first = !forked;
+    forked = 1;
+    if (!real_fork) /* another constructor comes first */
+        begin();
+    pid_t child = real_fork();
+    if (child == 0 && first) {
+        forked = 0;
+        warm_up();
+    }
+    return child;
 }
