@@ -79,30 +79,35 @@ static bool answered(int netlink, struct info *far, struct inet_diag_msg *socket
     return false;
 }
 
-void both_ends(int fd, char *text) {
-    struct info ours = {0}, theirs = {0};
-    struct inet_diag_msg socket_of_theirs;
-    socklen_t length = sizeof(ours);
+/* The other process's end, behind `used` bytes of the text. */
+static void words_of_the_other(int fd, char *text, int used) {
+    struct info theirs = {0};
+    struct inet_diag_msg theirs_too;
     struct sockaddr_in near = {0}, far = {0};
-    int used = 0;
-    text[0] = '\0';
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ours, &length) == 0)
-        used = in_words(text, BOTH_ENDS, "reader", &ours);
-    length = sizeof(near);
-    if (getsockname(fd, (struct sockaddr *)&near, &length) != 0)
-        return;
-    length = sizeof(far);
-    if (getpeername(fd, (struct sockaddr *)&far, &length) != 0)
+    socklen_t length = sizeof(near);
+    if (getsockname(fd, (struct sockaddr *)&near, &length) != 0 ||
+        getpeername(fd, (struct sockaddr *)&far, &length) != 0)
         return;
     int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (netlink < 0)
         return;
-    if (ask(netlink, &near, &far) && answered(netlink, &theirs, &socket_of_theirs)) {
+    if (ask(netlink, &near, &far) && answered(netlink, &theirs, &theirs_too)) {
         used += snprintf(text + used, BOTH_ENDS - (size_t)used, "; queues %u in %u out, timer %u; ",
-                         socket_of_theirs.idiag_rqueue, socket_of_theirs.idiag_wqueue,
-                         socket_of_theirs.idiag_timer);
+                         theirs_too.idiag_rqueue, theirs_too.idiag_wqueue, theirs_too.idiag_timer);
         if (used < BOTH_ENDS)
             in_words(text + used, BOTH_ENDS - (size_t)used, "writer", &theirs);
     }
     close(netlink);
+}
+
+unsigned both_ends(int fd, char *text) {
+    struct info ours = {0};
+    socklen_t length = sizeof(ours);
+    text[0] = '\0';
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ours, &length) != 0)
+        return 0;
+    int used = in_words(text, BOTH_ENDS, "reader", &ours);
+    if (used < BOTH_ENDS)
+        words_of_the_other(fd, text, used);
+    return ours.known.tcpi_last_data_recv;
 }

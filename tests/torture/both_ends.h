@@ -9,7 +9,8 @@
 
 enum { BOTH_ENDS = 1000 };
 
-/* In words, at most BOTH_ENDS bytes.  What the kernel does not tell is left out. */
-void both_ends(int fd, char *text);
+/* In words, at most BOTH_ENDS bytes.  What the kernel does not tell is left out.  Returns for how
+ * many milliseconds, to a jiffy, the last data that came in had waited for its reader. */
+unsigned both_ends(int fd, char *text);
 
 #endif

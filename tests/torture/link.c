@@ -5,10 +5,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -87,6 +89,16 @@ void link_sent(struct link *link, size_t bytes) {
     bool kept = link->cork || link->more;
     link->record[link->records] = (struct record){end, kept ? 0 : now_ns()};
     __atomic_store_n(&link->records, link->records + 1, __ATOMIC_RELEASE);
+    if (kept)
+        link_keeps(link);
+}
+
+void link_keeps(struct link *link) {
+    int unsent = 0;
+    if (ioctl(link->fd, SIOCOUTQNSD, &unsent) != 0)
+        return;
+    for (uint32_t i = link->records; i-- > 0 && link->record[i].end + (uint32_t)unsent > link->sent;)
+        link->record[i].when = 0;
 }
 
 void link_release(struct actor *a, struct link *link) {

@@ -37,7 +37,7 @@ enum {
     PATIENCE_MS = 20000,  /* for streams that do not end */
     LATE_MS = 30,         /* counted */
     MOST_FAILURES = 20,
-    LOOKS = 4,            /* at both ends of a stream, when a byte came late */
+    LOOKS = 32,           /* at both ends of a stream, when a byte came late */
 };
 
 struct arrival {
@@ -46,7 +46,7 @@ struct arrival {
 
 /* What the kernel said when a byte had come late. */
 struct look {
-    uint64_t end, late;
+    uint64_t from, to; /* bytes of the stream */
     char text[BOTH_ENDS];
 };
 
@@ -60,7 +60,8 @@ struct stream {
     struct arrival *arrivals;
     size_t arrival_count, arrival_room;
     uint32_t looked_up_to; /* records */
-    struct look look[LOOKS]; /* the latest ones */
+    uint32_t look_count;
+    struct look look[LOOKS]; /* the last ones */
 };
 
 static struct shared *shared;
@@ -86,24 +87,44 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) 
 
 /* ---- how late the machine itself is ---------------------------------- */
 
+static void note_noise(uint64_t ns) {
+    uint64_t most = __atomic_load_n(&found.noise_ns, __ATOMIC_RELAXED);
+    while (ns > most && !__atomic_compare_exchange_n(&found.noise_ns, &most, ns, true, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED))
+        ;
+}
+
 static void *measure_noise(void *unused) {
     (void)unused;
     for (;;) {
         struct timespec one = {.tv_nsec = 1000000};
         uint64_t before = now_ns();
         nanosleep(&one, NULL);
-        uint64_t over = now_ns() - before - 1000000;
-        if (over > __atomic_load_n(&found.noise_ns, __ATOMIC_RELAXED))
-            __atomic_store_n(&found.noise_ns, over, __ATOMIC_RELAXED);
+        note_noise(now_ns() - before - 1000000);
     }
     return NULL;
+}
+
+/* For how long the reading thread itself was kept from a processor since the last look. */
+static void note_own_delay(void) {
+    static int file = -2;
+    static uint64_t before;
+    char text[100] = "";
+    unsigned long long ran = 0, waited = 0;
+    if (file == -2)
+        file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (pread(file, text, sizeof(text) - 1, 0) <= 0 || sscanf(text, "%llu %llu", &ran, &waited) != 2)
+        return;
+    if (before)
+        note_noise(waited - before);
+    before = waited;
 }
 
 /* ---- the end of a stream --------------------------------------------- */
 
 static const char *looked_at(const struct stream *s, uint64_t end) {
     for (size_t i = 0; i < LOOKS; i++)
-        if (s->look[i].end == end)
+        if (end > s->look[i].from && end <= s->look[i].to)
             return s->look[i].text;
     return "nobody looked";
 }
@@ -237,24 +258,24 @@ static void compare(struct stream *s, const char *bytes, size_t count) {
          (unsigned long long)(s->received + wrong), bytes + wrong, expected + wrong - done);
 }
 
-/* A byte that has just come, late: what both ends say can be asked now, not at the stream's end. */
+/* Bytes that have just come, late: what both ends say can be asked now, not at the stream's end.
+ * What waited here for this reader, the program could not help. */
 static void look_at_late(struct stream *s, uint64_t before) {
     const struct link *link = &shared->link[s->link];
+    struct arrival *arrival = &s->arrivals[s->arrival_count - 1];
     uint32_t records = __atomic_load_n(&link->records, __ATOMIC_ACQUIRE);
+    struct look *look = NULL;
     for (; s->looked_up_to < records; s->looked_up_to++) {
         struct record record = link->record[s->looked_up_to];
         if (record.end > s->received)
             return;
-        struct look *least = s->look;
-        for (size_t i = 1; i < LOOKS; i++)
-            if (s->look[i].late < least->late)
-                least = &s->look[i];
-        uint64_t now = now_ns(), late = record.when && now > record.when ? now - record.when : 0;
-        if (record.end <= before || late < LATE_MS * UINT64_C(1000000) || late <= least->late)
+        if (look || record.end <= before || record.when == 0 ||
+            arrival->when < record.when + LATE_MS * UINT64_C(1000000))
             continue;
-        least->end = record.end;
-        least->late = late;
-        both_ends(s->fd, least->text);
+        look = &s->look[s->look_count++ % LOOKS];
+        look->from = before;
+        look->to = s->received;
+        arrival->when -= both_ends(s->fd, look->text) * UINT64_C(1000000);
     }
 }
 
@@ -394,6 +415,7 @@ int main(int count, char **words) {
     while (!over_at || streams_open > 0 || now_ns() < over_at - (PATIENCE_MS - 50) * UINT64_C(1000000)) {
         struct epoll_event events[64];
         int n = epoll_wait(epoll, events, 64, resume() ? 1 : 20);
+        note_own_delay();
         accept_all(fast, false);
         accept_all(slow, true);
         for (int i = 0; i < n; i++)

@@ -73,6 +73,9 @@ void actor_ends(struct actor *a);
 struct link *link_open(struct actor *a);
 /* The calls accepted `bytes`. */
 void link_sent(struct link *link, size_t bytes);
+/* Its own hold has begun: the kernel joins to it what it had not sent by then, full buffers say,
+ * and keeps that too (213 ms, in every mode). */
+void link_keeps(struct link *link);
 /* Its own hold (TCP_CORK, MSG_MORE) ends, as a sane program's would before it waits. */
 void link_release(struct actor *a, struct link *link);
 /* Bytes of replies that the peer owes or has sent, and nobody has read. */

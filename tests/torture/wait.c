@@ -144,6 +144,7 @@ void op_option(struct actor *a, struct link *link) {
         link->cork = true;
         note(a, link, "cork");
         set(a, link, TCP_CORK, 1);
+        link_keeps(link);
         break;
     case 1:
         link_release(a, link);
