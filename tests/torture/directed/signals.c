@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -313,22 +314,45 @@ static void jump_from_a_blocked_call(void) {
     }
 }
 
-/* Jumps at any moment of a busy writer leave no lock behind. */
+/* Their end reads what nobody counts, up to the mark behind it. */
+enum { MARK = '!' };
+
 static void *swallow(void *argument) {
     static char buffer[65536];
-    uint32_t *over = argument;
-    while (!__atomic_load_n(over, __ATOMIC_ACQUIRE)) {
-        if (raw(SYS_recvfrom, shared.theirs, (long)buffer, sizeof(buffer), MSG_DONTWAIT, 0, 0) < 0)
-            raw_sleep(1);
+    uint64_t *marked_at = argument;
+    for (;;) {
+        long n = raw(SYS_recvfrom, shared.theirs, (long)buffer, sizeof(buffer), 0, 0, 0);
+        CHECK(n > 0 || n == -EINTR, "their end: %ld", n);
+        char *mark = n > 0 ? memchr(buffer, MARK, (size_t)n) : NULL;
+        if (!mark)
+            continue;
+        CHECK(mark == buffer + n - 1, "%d bytes behind the mark", (int)(buffer + n - 1 - mark));
+        *marked_at = now_ms();
+        return NULL;
     }
-    return NULL;
 }
 
+/* Nothing is kept in the kernel for longer than the window, and nothing comes behind what is
+ * written now. */
+static void nothing_is_kept(void *reader, const uint64_t *marked_at) {
+    int unsent = -1;
+    raw_sleep(window_ms() + 60);
+    raw(SYS_ioctl, shared.ours, SIOCOUTQNSD, (long)&unsent, 0, 0, 0);
+    CHECK(unsent == 0, "%d bytes kept for %u ms", unsent, window_ms() + 60);
+    uint64_t before = now_ms();
+    CHECK(write(shared.ours, &(char){MARK}, 1) == 1, "write: %s", strerror(errno));
+    joined(reader);
+    CHECK(*marked_at < before + window_ms() + 60, "the last byte was kept for %d ms",
+          (int)(*marked_at - before));
+    shared.received = shared.put;
+}
+
+/* Jumps at any moment of a busy writer leave no lock behind. */
 static void jump_from_anywhere(void) {
-    static uint32_t over;
+    static uint64_t marked_at;
     static volatile int jumps;
     shared = pair_warm(0);
-    void *reader = in_quiet_thread(swallow, &over);
+    void *reader = in_quiet_thread(swallow, &marked_at);
     set_handler(jump, 0);
     if (sigsetjmp(back, 1) != 0)
         jumps++;
@@ -346,10 +370,7 @@ static void jump_from_anywhere(void) {
     }
     alarm_after(0, 0);
     signal(SIGALRM, SIG_IGN);
-    raw_sleep(window_ms() + 50);
-    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
-    joined(reader);
-    shared.received = shared.put;
+    nothing_is_kept(reader, &marked_at);
     for (int i = 0; i < 3; i++)
         exchange(&shared);
     joined(in_thread(exchange_in_thread, NULL));
@@ -380,7 +401,7 @@ static void *write_for_ever(void *argument) {
 }
 
 static void end_from_anywhere(void) {
-    static uint32_t over;
+    static uint64_t marked_at;
     struct sigaction action = {.sa_handler = end_thread};
     sigset_t mask;
     shared = pair_warm(0);
@@ -388,7 +409,7 @@ static void end_from_anywhere(void) {
     sigemptyset(&mask);
     sigaddset(&mask, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &mask, NULL);
-    void *reader = in_thread(swallow, &over);
+    void *reader = in_thread(swallow, &marked_at);
     for (int i = 0; i < 1000; i++) {
         uint32_t begun = 0;
         void *thread = in_thread(write_for_ever, &begun);
@@ -398,12 +419,7 @@ static void end_from_anywhere(void) {
         pthread_kill((pthread_t)(uintptr_t)thread, SIGUSR1);
         joined(thread);
     }
-    if (write(shared.ours, content(0), 20) < 0)
-        fail("write: %s", strerror(errno));
-    raw_sleep(window_ms() + 50);
-    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
-    joined(reader);
-    shared.received = shared.put;
+    nothing_is_kept(reader, &marked_at);
     for (int i = 0; i < 3; i++)
         exchange(&shared);
     close(shared.ours);
