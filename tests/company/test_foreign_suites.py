@@ -99,15 +99,23 @@ def test_a_warm_up_that_wakes_nothing_is_refused(tmp_path, warm_up):
 
 @pytest.mark.parametrize("mode, count", [("auto", "held_writes"), ("coalesce", "gathered_writes")])
 def test_the_warm_up_is_over_before_main(mode, count, tmp_path, warm_up):
-    """It has made a connection with the pattern, and leaves no child, no descriptor and no signal."""
-    program = "import os; print(os.listdir('/proc/self/fd'), open(f'/proc/self/task/{os.getpid()}/children').read())"
+    """It has played the pattern, and leaves one connection under numbers out of the way; also in a forked child."""
+    program = """import os
+print(sorted(map(int, os.listdir("/proc/self/fd"))))
+if os.fork() == 0:
+    print(sorted(map(int, os.listdir("/proc/self/fd"))), flush=True)
+    os._exit(0)
+print(os.wait()[1])"""
     host = Host(LIB, warm_up)
-    done = {which: subprocess.run([sys.executable, "-c", program], env=host.environment(which, tmp_path),
+    done = {which: subprocess.run([sys.executable, "-uc", program], env=host.environment(which, tmp_path),
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
             for which in ("bare", mode)}
-    assert done["bare"].stdout == done[mode].stdout == "['0', '1', '2', '3'] \n"
+    assert done["bare"].stdout == done[mode].stdout
+    assert done["bare"].stdout == "[0, 1, 2, 3, 200, 201]\n[0, 1, 2, 3, 200, 201, 202, 203]\n0\n"
     assert done["bare"].stderr == done[mode].stderr == ""
-    assert any(facts[count] > 0 for facts in reports(tmp_path))
+    facts = list(reports(tmp_path))
+    assert len(facts) == 2
+    assert all(one[count] > 1 for one in facts)
 
 
 @pytest.mark.parametrize("test, match", [

@@ -2,24 +2,25 @@
  *
  * Preloaded beside the library by scripts/foreign-suites: before main, every process makes one
  * connection over loopback and plays the pattern on it (two small writes, a read), so that all of
- * the library is awake when the test begins.  The first forked child of each process does so again:
- * suites like the Linux Test Project run the test itself in a child, and there the library would have
- * no thread.  The runs without the library load this too: what differs then is its doing alone.
+ * the library is awake when the test begins, and in the midst of a message: one more small write
+ * follows, which the library holds or gathers where it may.  The first forked child of each program
+ * does so again: suites like the Linux Test Project run the test itself in a child.  (Not the child's
+ * children: tests watch those until they sleep, and would take our recv for their wait.)  The runs
+ * without the library load this too: what differs then is the library's doing alone.
  *
- * The peer is a forked child: a peer thread would leave the process with libc's habits of a program
- * that has threads.  Afterwards the child and all descriptors are gone.  What cannot be had (no
- * descriptor, no process, no network) is done without.
+ * One thread plays both ends: a peer thread or a child would leave the process with libc's habits of
+ * a program with threads, a signal, and times of children.  Both ends stay open, under numbers that
+ * few tests look at.  What cannot be had (no descriptor, no network) is done without.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -27,95 +28,72 @@ enum {
     HEAD = 40,
     BODY = 100,
     ANSWER = 60,
+    ASIDE = 200, /* the lowest number of a descriptor that stays */
 };
 
 static pid_t (*real_fork)(void);
 
-static int listener_on_loopback(struct sockaddr_in *address) {
-    *address = (struct sockaddr_in){.sin_family = AF_INET,
-                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof *address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener < 0)
+/* fd under a high number, where no wait lasts: the tests are other people's. */
+static int aside(int fd) {
+    if (fd < 0)
         return -1;
-    if (bind(listener, (struct sockaddr *)address, size) == 0 && listen(listener, 1) == 0 &&
-        getsockname(listener, (struct sockaddr *)address, &size) == 0)
-        return listener;
-    close(listener);
-    return -1;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, ASIDE);
+    close(fd);
+    struct timeval second = {.tv_sec = 1};
+    setsockopt(high, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
+    setsockopt(high, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+    return high;
 }
 
-/* Nothing here may wait for ever: the tests are other people's. */
-static void bound_waits(int fd) {
-    struct timeval second = {.tv_sec = 1};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
+/* Both ends of a connection; false where none can be had, and then nothing stays open. */
+static bool connected(int ends[2]) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    ends[0] = ends[1] = -1;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listener < 0)
+        return false;
+    if (bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0 &&
+        getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
+        (ends[0] = aside(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))) >= 0 &&
+        connect(ends[0], (struct sockaddr *)&address, size) == 0)
+        ends[1] = aside(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+    close(listener);
+    if (ends[1] >= 0)
+        return true;
+    if (ends[0] >= 0)
+        close(ends[0]);
+    return false;
 }
 
 /* Acknowledges at once: without the library, too, no exchange waits 40 ms. */
-static void answer_all(int fd) {
+static bool receives(int fd, size_t size) {
     char bytes[HEAD + BODY];
-    for (int exchange = 0; exchange < EXCHANGES; exchange++) {
-        for (size_t have = 0; have < sizeof bytes;) {
-            setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
-            ssize_t got = recv(fd, bytes + have, sizeof bytes - have, 0);
-            if (got <= 0)
-                return;
-            have += (size_t)got;
-        }
-        if (send(fd, bytes, ANSWER, MSG_NOSIGNAL) != ANSWER)
-            return;
+    for (size_t have = 0; have < size;) {
+        setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
+        ssize_t got = recv(fd, bytes + have, size - have, 0);
+        if (got <= 0)
+            return false;
+        have += (size_t)got;
     }
+    return true;
 }
 
-static void ask_all(int fd) {
-    char bytes[BODY] = {0};
-    for (int exchange = 0; exchange < EXCHANGES; exchange++)
-        if (send(fd, bytes, HEAD, MSG_NOSIGNAL) != HEAD ||
-            send(fd, bytes, BODY, MSG_NOSIGNAL) != BODY ||
-            recv(fd, bytes, ANSWER, MSG_WAITALL) != ANSWER)
-            return;
-}
-
-static void exchange_with_child(int listener, const struct sockaddr_in *address) {
-    pid_t child = real_fork();
-    if (child == 0) {
-        bound_waits(listener); /* accept(2) minds SO_RCVTIMEO; the accepted socket inherits it */
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0)
-            answer_all(fd);
-        _exit(0);
-    }
-    if (child < 0)
-        return;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        bound_waits(fd);
-        if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
-            ask_all(fd);
-        close(fd);
-    }
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        continue;
+static bool sends(int fd, size_t size) {
+    char bytes[HEAD + BODY] = {0};
+    return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
 }
 
 static void warm_up(void) {
     int kept = errno;
-    struct sockaddr_in address;
-    int listener = listener_on_loopback(&address);
-    if (listener >= 0) {
-        /* The child's end must not be the program's signal. */
-        sigset_t ended, pending, before;
-        sigemptyset(&ended);
-        sigaddset(&ended, SIGCHLD);
-        sigpending(&pending);
-        sigprocmask(SIG_BLOCK, &ended, &before);
-        exchange_with_child(listener, &address);
-        if (!sigismember(&pending, SIGCHLD))
-            while (sigtimedwait(&ended, NULL, &(struct timespec){0}) == SIGCHLD)
-                continue;
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        close(listener);
+    int ends[2];
+    if (connected(ends)) {
+        bool well = true;
+        for (int exchange = 0; well && exchange < EXCHANGES; exchange++)
+            well = sends(ends[0], HEAD) && sends(ends[0], BODY) && receives(ends[1], HEAD + BODY) &&
+                   sends(ends[1], ANSWER) && receives(ends[0], ANSWER);
+        sends(ends[0], HEAD);
     }
     errno = kept;
 }
@@ -132,9 +110,7 @@ pid_t fork(void) {
     if (!real_fork) /* another constructor comes first */
         begin();
     pid_t child = real_fork();
-    if (child == 0 && first) {
-        forked = 0;
+    if (child == 0 && first)
         warm_up();
-    }
     return child;
 }
