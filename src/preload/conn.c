@@ -16,6 +16,7 @@ const char *const push_cause_names[PUSH_CAUSES] = {
 };
 
 _Thread_local struct thread self;
+_Static_assert(offsetof(struct thread, turn) == 0, "jump.S reads it");
 uint32_t fork_generation = 1;
 uint8_t forks_made;
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
@@ -111,7 +112,53 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #define RIGHT(name, what) [SYS_##name] = 1,
 #include "rights.def"
 #undef RIGHT
+    /* waits */
+    [SYS_futex] = SYSCALL_WAITS,
+#ifdef SYS_futex_waitv
+    [SYS_futex_waitv] = SYSCALL_WAITS,
+#endif
+#ifdef SYS_poll /* the older ones are x86-64's alone */
+    [SYS_poll] = SYSCALL_WAITS,
+    [SYS_select] = SYSCALL_WAITS,
+    [SYS_epoll_wait] = SYSCALL_WAITS,
+    [SYS_pause] = SYSCALL_WAITS,
+#endif
+    [SYS_ppoll] = SYSCALL_WAITS,
+    [SYS_pselect6] = SYSCALL_WAITS,
+    [SYS_epoll_pwait] = SYSCALL_WAITS,
+    [SYS_epoll_pwait2] = SYSCALL_WAITS,
+    [SYS_nanosleep] = SYSCALL_WAITS,
+    [SYS_clock_nanosleep] = SYSCALL_WAITS,
+    [SYS_accept] = SYSCALL_WAITS,
+    [SYS_accept4] = SYSCALL_WAITS,
+    [SYS_wait4] = SYSCALL_WAITS,
+    [SYS_waitid] = SYSCALL_WAITS,
+    [SYS_rt_sigtimedwait] = SYSCALL_WAITS,
+    [SYS_io_uring_enter] = SYSCALL_WAITS,
 };
+
+/* Who asks by it without waiting ends no turn, where that is seen without following a pointer. */
+static bool may_wait(long n, long b, long c, long d) {
+    if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
+        return false;
+    switch (n) {
+    case SYS_futex:
+        switch (b & FUTEX_CMD_MASK) {
+        case FUTEX_WAIT:
+        case FUTEX_WAIT_BITSET:
+        case FUTEX_WAIT_REQUEUE_PI:
+        case FUTEX_LOCK_PI:
+        case FUTEX_LOCK_PI2: return true;
+        default: return false;
+        }
+#ifdef SYS_poll
+    case SYS_poll: return c != 0;
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait: return d != 0;
+    default: return true;
+    }
+}
 
 /* A number that we do not know (clone, vfork …) sees no frame of ours.  syscall(2)
  * is no cancellation point: what may block goes on to it, not to libc's name. */
@@ -200,7 +247,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
             process_filtered(result >= 0);
         return result;
     }
-    default: break;
+    default:
+        if (may_wait(n, b, c, d))
+            hold_end_turn(PUSH_WAIT);
+        break;
     }
     return REAL(syscall)(n, a, b, c, d, e, f);
 }

@@ -36,6 +36,18 @@ int older_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_acti
     return REAL(older_posix_spawnp)(pid, file, actions, attributes, argv, environment);
 }
 
+/* Until 2.3.2 a condition was smaller: it points to one of today's, made at the first call. */
+int older_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+    hold_end_turn(PUSH_WAIT);
+    return REAL(older_pthread_cond_wait)(condition, mutex);
+}
+
+int older_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                 const struct timespec *until) {
+    hold_end_turn(PUSH_WAIT);
+    return REAL(older_pthread_cond_timedwait)(condition, mutex, until);
+}
+
 #endif
 
 /* Since 2.24 the destructors of thread-locals are not run. */

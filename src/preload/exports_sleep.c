@@ -42,6 +42,18 @@ WAIT(int, sem_wait, (sem_t * sem), (sem))
 WAIT(int, sem_timedwait, (sem_t * sem, const struct timespec *until), (sem, until))
 WAIT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *until),
      (sem, clock, until))
+WAIT(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex),
+     (condition, mutex))
+WAIT(int, pthread_cond_timedwait,
+     (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
+     (condition, mutex, until))
+WAIT(int, pthread_cond_clockwait,
+     (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock,
+      const struct timespec *until),
+     (condition, mutex, clock, until))
+WAIT(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex))
+WAIT(int, cnd_timedwait, (cnd_t * condition, mtx_t *mutex, const struct timespec *until),
+     (condition, mutex, until))
 WAIT(int, pthread_join, (pthread_t thread, void **result), (thread, result))
 WAIT(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
      (thread, result, until))

@@ -70,7 +70,13 @@ syscall:
 	cmpq	$SYSCALL_NUMBERS, %rdi
 	jae	.Lnext
 	leaq	unstall_syscalls(%rip), %r11
-	cmpb	$0, (%r11,%rdi)
+	movzbl	(%r11,%rdi), %r11d
+	testl	%r11d, %r11d
+	jz	.Lnext
+	cmpl	$SYSCALL_WAITS, %r11d
+	jne	.Lours
+	movq	self@GOTTPOFF(%rip), %r11	/* self.turn is its first member */
+	cmpq	$0, %fs:(%r11)
 	jne	.Lours
 .Lnext:
 	movq	real_syscall(%rip), %r11
@@ -133,7 +139,14 @@ syscall:
 	adrp	x16, unstall_syscalls
 	add	x16, x16, :lo12:unstall_syscalls
 	ldrb	w16, [x16, x0]
-	cbnz	w16, .Lours
+	cbz	w16, .Lnext
+	cmp	w16, #SYSCALL_WAITS
+	b.ne	.Lours
+	mrs	x17, tpidr_el0
+	adrp	x16, :gottprel:self		/* self.turn is its first member */
+	ldr	x16, [x16, :gottprel_lo12:self]
+	ldr	x16, [x17, x16]
+	cbnz	x16, .Lours
 .Lnext:
 	adrp	x16, real_syscall
 	ldr	x16, [x16, :lo12:real_syscall]

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which numbers of syscall(2) are ours to see: 1 for those that unstall_syscall()
- * knows.  jump.S sends all others straight on.
+ * knows; SYSCALL_WAITS for those that it has to know of while the thread has an open turn.
+ * jump.S sends all others straight on.
  */
 #ifndef UNSTALL_SYSCALLS_H
 #define UNSTALL_SYSCALLS_H
 
 #define SYSCALL_NUMBERS 512
+#define SYSCALL_WAITS   2
 
 #ifndef __ASSEMBLER__
 extern const unsigned char unstall_syscalls[SYSCALL_NUMBERS];

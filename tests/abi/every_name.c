@@ -36,6 +36,8 @@ static struct sockaddr_in nowhere = {.sin_family = AF_INET};
 static socklen_t length = sizeof(int);
 static sigset_t no_signals, alarm_signal;
 static sem_t many;
+static pthread_cond_t spurious;
+static pthread_mutex_t checked; /* of the kind that refuses to be left by one who has not locked it: EPERM */
 static siginfo_t info;
 static char *const true_words[] = {"/bin/true", NULL};
 static uint64_t eight;
@@ -121,6 +123,11 @@ static const struct {
     {"sem_wait", PLAIN, {P(&many)}},
     {"sem_timedwait", PLAIN, {P(&many), P(&no_time)}},
     {"sem_clockwait", PLAIN, {P(&many), CLOCK_MONOTONIC, P(&no_time)}},
+    {"pthread_cond_wait", PLAIN, {P(&spurious), P(&checked)}},
+    {"pthread_cond_timedwait", PLAIN, {P(&spurious), P(&checked), P(&no_time)}},
+    {"pthread_cond_clockwait", PLAIN, {P(&spurious), P(&checked), CLOCK_MONOTONIC, P(&no_time)}},
+    {"cnd_wait", PLAIN, {P(&spurious), P(&checked)}},
+    {"cnd_timedwait", PLAIN, {P(&spurious), P(&checked), P(&no_time)}},
     {"pthread_join", SELF, {0, 0}},
     {"pthread_timedjoin_np", SELF, {0, 0, P(&no_time)}},
     {"pthread_clockjoin_np", SELF, {0, 0, CLOCK_MONOTONIC, P(&no_time)}},
@@ -380,6 +387,7 @@ static void prepare(void)
     sigaddset(&alarm_signal, SIGUSR2);
     sigaction(SIGALRM, &action, NULL);
     sem_init(&many, 0, 1000);
+    checked = (pthread_mutex_t)PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
     nowhere.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 

@@ -133,6 +133,7 @@ OLD_BEHAVIOUR = {
     "posix_spawnp": "0, then 7", "posix_spawnp now": "ENOEXEC",
     "quick_exit": "ran the thread's destructor, ended with 5", "quick_exit now": "ended with 5",
     "pthread_kill": "ESRCH", "pthread_kill now": "0",
+    "pthread_cond_wait": "0", "pthread_cond_timedwait": "ETIMEDOUT", "behind the condition": "untouched",
 }
 
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,9 @@ OLDER(posix_spawn, "GLIBC_2.2.5")
 OLDER(posix_spawnp, "GLIBC_2.2.5")
 OLDER(quick_exit, "GLIBC_2.10")
 OLDER(pthread_kill, "GLIBC_2.2.5")
+OLDER(pthread_cond_wait, "GLIBC_2.2.5")
+OLDER(pthread_cond_timedwait, "GLIBC_2.2.5")
+OLDER(pthread_cond_signal, "GLIBC_2.2.5")
 
 extern char **environ;
 extern int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *library);
@@ -75,6 +79,34 @@ static void kills(const char *what, __typeof__(pthread_kill) *call) {
     pthread_join(thread, NULL);
 }
 
+/* A condition of before 2.3.2 is one pointer; what lies behind it is somebody else's. */
+static struct {
+    void *condition, *behind[5];
+} old;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *signals(void *unused) {
+    pthread_mutex_lock(&mutex);
+    older_pthread_cond_signal((pthread_cond_t *)&old);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+static void waits(void) {
+    pthread_t thread;
+    pthread_mutex_lock(&mutex);
+    pthread_create(&thread, NULL, signals, NULL);
+    int result = older_pthread_cond_wait((pthread_cond_t *)&old, &mutex);
+    printf("pthread_cond_wait: %s\n", result ? strerrorname_np(result) : "0");
+    pthread_join(thread, NULL);
+    result = older_pthread_cond_timedwait((pthread_cond_t *)&old, &mutex, &(struct timespec){1, 0});
+    printf("pthread_cond_timedwait: %s\n", result ? strerrorname_np(result) : "0");
+    bool touched = false;
+    for (int i = 0; i < 5; i++)
+        touched |= old.behind[i] != NULL;
+    printf("behind the condition: %s\n", touched ? "written" : "untouched");
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     spawns("posix_spawn", older_posix_spawn, argv[1]);
@@ -85,5 +117,6 @@ int main(int argc, char **argv) {
     exits("quick_exit now", quick_exit);
     kills("pthread_kill", older_pthread_kill);
     kills("pthread_kill now", pthread_kill);
+    waits();
     return 0;
 }

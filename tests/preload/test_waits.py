@@ -123,6 +123,7 @@ WHOLE = {act: rows.ALL for act in (
     "epoll_pwait2 with timeout 0", "poll for room", "select for room", "read of a file",
     "readv of a file", "recv with MSG_DONTWAIT", "waitpid with WNOHANG", "waitid with WNOHANG",
     "sigtimedwait with timeout 0", "msgrcv with IPC_NOWAIT", "flock with LOCK_NB",
+    "syscall SYS_futex FUTEX_WAKE", "syscall SYS_epoll_pwait with timeout 0",
     "lockf with F_TLOCK", "fcntl F_SETLK", "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
 # Others can see it: what is gathered leaves before, what the kernel holds may stay.
 WHOLE |= {act: ("cork", "auto") for act in (

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waits for time to pass, for a semaphore, for a thread.
+ * Waits for time to pass, for a semaphore, for a condition, for a thread.
  */
 #include "acts.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <threads.h>
@@ -64,3 +65,59 @@ ACT(pthread_timedjoin_np, sleeping_thread, 0,
 ACT(pthread_clockjoin_np, sleeping_thread, 0,
     pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, DEADLINE(CLOCK_MONOTONIC)))
 ACT(thrd_join, sleeping_c11_thread, 0, thrd_join(c11_thread, NULL))
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static mtx_t c11_mutex;
+static cnd_t c11_condition;
+
+static void *wakes_all(void *unused) {
+    sleep_out_of_sight();
+    pthread_mutex_lock(&mutex);
+    pthread_cond_broadcast(&condition);
+    pthread_mutex_unlock(&mutex);
+    mtx_lock(&c11_mutex);
+    cnd_broadcast(&c11_condition);
+    mtx_unlock(&c11_mutex);
+    return unused;
+}
+
+static void waking_thread(void) {
+    if (mtx_init(&c11_mutex, mtx_plain) != thrd_success || cnd_init(&c11_condition) != thrd_success ||
+        pthread_create(&thread, NULL, wakes_all, NULL) != 0)
+        fail("waking_thread");
+}
+
+#define LOCKED(call) (pthread_mutex_lock(&mutex), call)
+#define C11_LOCKED(call) (mtx_lock(&c11_mutex), call)
+
+ACT(pthread_cond_wait, waking_thread, 0, LOCKED(pthread_cond_wait(&condition, &mutex)))
+ACT(pthread_cond_timedwait, NULL, 0,
+    LOCKED(pthread_cond_timedwait(&condition, &mutex, DEADLINE(CLOCK_REALTIME))))
+ACT(pthread_cond_clockwait, NULL, 0,
+    LOCKED(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, DEADLINE(CLOCK_MONOTONIC))))
+ACT(cnd_wait, waking_thread, 0, C11_LOCKED(cnd_wait(&c11_condition, &c11_mutex)))
+ACT(cnd_timedwait, waking_thread, 0,
+    C11_LOCKED(cnd_timedwait(&c11_condition, &c11_mutex, DEADLINE(CLOCK_REALTIME))))
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+/* The definition of glibc before 2.3.2: zero initializes it. */
+extern __typeof__(pthread_cond_timedwait) older_timedwait;
+__asm__(".symver older_timedwait, pthread_cond_timedwait@GLIBC_2.2.5");
+static pthread_cond_t older_condition;
+
+ACT_AS(older_timedwait, "pthread_cond_timedwait@GLIBC_2.2.5", NULL, 0,
+       LOCKED(older_timedwait(&older_condition, &mutex, DEADLINE(CLOCK_REALTIME))))
+#endif
+
+/* ---- by syscall(2) ------------------------------------------------------ */
+
+static uint32_t word;
+
+#define FUTEX(operation, until) syscall(SYS_futex, &word, operation, 0, until, NULL, ~0U)
+
+ACT_AS(syscall_futex, "syscall SYS_futex FUTEX_WAIT", NULL, 0, FUTEX(FUTEX_WAIT_PRIVATE, &span))
+ACT_AS(syscall_bitset, "syscall SYS_futex FUTEX_WAIT_BITSET", NULL, 0,
+       FUTEX(FUTEX_WAIT_BITSET_PRIVATE, DEADLINE(CLOCK_MONOTONIC)))
+ACT_AS(syscall_ppoll, "syscall SYS_ppoll", NULL, 0, syscall(SYS_ppoll, NULL, 0, &span, NULL, 0))
+ACT_AS(syscall_nanosleep, "syscall SYS_nanosleep", NULL, 0, syscall(SYS_nanosleep, &span, NULL))

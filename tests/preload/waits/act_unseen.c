@@ -141,3 +141,7 @@ KEEP(message, "msgrcv with IPC_NOWAIT", what_is_asked,
 KEEP(semaphore, "semop with IPC_NOWAIT", what_is_asked,
      semop(semaphores, &(struct sembuf){.sem_op = -1, .sem_flg = IPC_NOWAIT}, 1))
 KEEP(lock, "flock with LOCK_NB", what_is_asked, flock(file, LOCK_EX | LOCK_NB))
+KEEP(wake, "syscall SYS_futex FUTEX_WAKE", NULL,
+     syscall(SYS_futex, &(int){0}, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0))
+KEEP(epoll_by_syscall, "syscall SYS_epoll_pwait with timeout 0", what_is_asked,
+     syscall(SYS_epoll_pwait, flags, &(struct epoll_event){0}, 1, 0, NULL, 0))

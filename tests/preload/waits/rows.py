@@ -7,6 +7,7 @@ the caller (or whoever comes after it) waits for a third of a second where no wi
 
 import re
 from dataclasses import dataclass
+from platform import machine
 
 from harness import SOURCE_ROOT
 
@@ -82,7 +83,9 @@ ROWS = {
     **_rows(WAITS, ALL, sleep="clock_nanosleep", usleep="clock_nanosleep",
             nanosleep="clock_nanosleep", __nanosleep="clock_nanosleep",
             clock_nanosleep="clock_nanosleep", thrd_sleep="clock_nanosleep", sem_wait="futex",
-            sem_timedwait="futex", sem_clockwait="futex", pthread_join="futex",
+            sem_timedwait="futex", sem_clockwait="futex", pthread_cond_wait="futex",
+            pthread_cond_timedwait="futex", pthread_cond_clockwait="futex", cnd_wait="futex",
+            cnd_timedwait="futex", pthread_join="futex",
             pthread_timedjoin_np="futex", pthread_clockjoin_np="futex", thrd_join="futex"),
     # waits for children and signals
     **_rows(WAITS, ALL, wait="wait4", __wait="wait4", wait3="wait4", wait4="wait4",
@@ -153,6 +156,9 @@ OTHERS = (
     Check("syscall SYS_exit_group", GATHERED), Check("syscall SYS_seccomp"),
     Check("syscall SYS_unshare"), Check("unshare CLONE_NEWUSER"), Check("a thread's return"),
     Check("join by syscall", ALL, JOINED),
+    Check("syscall SYS_futex FUTEX_WAIT"), Check("syscall SYS_futex FUTEX_WAIT_BITSET"),
+    Check("syscall SYS_ppoll"), Check("syscall SYS_nanosleep"),
+    *([Check("pthread_cond_timedwait@GLIBC_2.2.5")] if machine() == "x86_64" else []),
     Check("syscall SYS_io_uring_setup", ("nodelay", "auto"), CURED),
     # these may close what stood at the new number: nothing is held over them
     Check("dup2 of it", ALL, UNASKED), Check("__dup2 of it", ALL, UNASKED),
