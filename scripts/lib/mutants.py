@@ -80,12 +80,12 @@ def branches(source, code):
 NOT_LEFT_OUT = re.compile(
     r"(const|static|struct|enum|union|unsigned|signed|int|char|bool|void|long|short|u?int\d+_t|s?size_t|uintptr_t|"
     r"double|float|register|extern|pthread_\w+_t|pid_t|socklen_t|return|goto|case|default|else|do|while|for|if|switch|"
-    r"(?<=\()void\)|_Static_assert|__builtin_prefetch|__atomic_signal_fence|__extension__|TEXT)\b")
+    r"_Static_assert|__builtin_prefetch|__atomic_signal_fence|__extension__|TEXT)\b")
 
 
 def statements(code):
     """Start and end of each statement inside a function that can be left out as a whole."""
-    for found in re.finditer(r"(?<=[;{}):])\s*\n((?: {4})+)(?=[A-Za-z_*(+-])", code):
+    for found in re.finditer(r"(?<=[;{}):])\s*\n((?: {4})+)(?=[A-Za-z_*(+-])(?!\(void\))", code):
         start, end = found.end(), code.find(";", found.end()) + 1
         text = code[start:end]
         if text and not re.search(r"[{}]", text) and not NOT_LEFT_OUT.match(text):

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""scripts/mutate finds what tests notice, reports what they do not, and leaves nothing changed.
+
+A tree of one source stands for ours: a function that is tested, one that is not, one that would not end.
+"""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from scripts import load
+
+from harness import SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+SOURCE = """#include <stdbool.h>
+int tested(int n) {
+    if (n == 3)
+        return 1;
+    return 0;
+}
+int untested(int n) {
+    if (n == 4)
+        return 1;
+    return 0;
+}
+int ends(int n) {
+    volatile int left = n;
+    while (left != 0) {
+        left--;
+    }
+    return left;
+}
+int the_same(int n) {
+    int unused;
+    unused = n;
+    return n;
+}
+"""
+TEST = """
+int tested(int n);
+int ends(int n);
+int main(void) { return !(tested(3) == 1 && tested(2) == 0 && ends(2) == 0); }
+"""
+BUILD = "mkdir -p build && gcc -O2 -c -o build/planted.o src/planted.c && gcc -o build/test-it it.c build/planted.o"
+ACCEPTED = "planted.c | if (n == 4) | if (false) | an example\n"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    (tmp_path / "tree/src").mkdir(parents=True)
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "tree/src/planted.c").write_text(SOURCE)
+    (tmp_path / "tree/it.c").write_text(TEST)
+    (tmp_path / "equivalent").write_text("# file | before | after | reason\n" + ACCEPTED)
+    return tmp_path / "tree"
+
+
+def mutate(tree, *more):
+    return subprocess.run(
+        [sys.executable, "-B", SOURCE_ROOT / "scripts/lib/mutate.py", "--tree", tree, "--source", "src/*.c",
+         "--build", BUILD, "--objects", "build/*.o", "--tests", "build/test-*", "--limit", "0.5",
+         "--equivalent", tree.parent / "equivalent", *more],
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tree.parent / "temporary")},
+        check=False, capture_output=True, text=True, timeout=50)
+
+
+def what_became(text):
+    """Line of the source -> the verdicts that were printed of it."""
+    found = {}
+    for verdict, line in re.findall(r"^(survived|hung|not reached): planted\.c:(\d+)", text, re.MULTILINE):
+        found.setdefault(SOURCE.splitlines()[int(line) - 1].strip(), []).append(verdict)
+    return found
+
+
+def test_what_is_tested_is_found_and_what_is_not_survives(tree):
+    done = mutate(tree)
+    assert (done.returncode, done.stderr) == (0, "")
+    became = what_became(done.stdout)
+    assert "if (n == 3)" not in became
+    assert became["if (n == 4)"] == ["survived"] * 2  # ==, true; false is accepted
+    assert became["left--;"] == ["hung"]
+    row = re.search(r"^\| planted.c \| (.*) \|$", done.stdout, re.MULTILINE)[1].split(" | ")
+    made, found, hung, survived, unreached, accepted, same = map(int, row[:-1])
+    assert made == found + hung + survived + unreached + accepted + same
+    assert found >= 4 and hung == 1 and accepted == 1 and same >= 1 and unreached == 0
+    assert row[-1] == f"{100 * (found + hung) / (found + hung + survived):.0f} %"
+
+
+def test_nothing_is_changed_and_nothing_is_left(tree):
+    mutate(tree, "--count", "3")
+    assert (tree / "src/planted.c").read_text() == SOURCE
+    assert sorted(path.name for path in tree.iterdir()) == ["it.c", "src"]
+    assert list((tree.parent / "temporary").iterdir()) == []
+
+
+def test_what_the_slow_tests_notice_is_found(tree):
+    (tree.parent / "slow").write_text('*.c | grep -q "n == 4" src/planted.c\n')
+    became = what_became(mutate(tree, "--slow", tree.parent / "slow").stdout)
+    assert "if (n == 4)" not in became and "return 1;" in became
+
+
+@pytest.mark.parametrize("text, complaint", [
+    (TEST.replace("== 1", "== 2"), "build/test-it fails in the tree as it is"),
+    ("int main(void) {", "the tree as it is does not build"),
+])
+def test_a_tree_that_fails_as_it_is_says_nothing_of_mutants(tree, text, complaint):
+    (tree / "it.c").write_text(text)
+    done = mutate(tree)
+    assert done.returncode == 1 and complaint in done.stderr
+
+
+def test_an_equivalent_needs_a_reason(tree):
+    (tree.parent / "equivalent").write_text("planted.c | if (n == 4) | if (false)\n")
+    assert "not 'file | before | after | reason'" in mutate(tree).stderr
+
+
+def test_the_same_seed_makes_the_same_mutants(tree):
+    lists = [mutate(tree, "--list", "--count", "5", "--seed", seed).stdout for seed in ("7", "7", "8")]
+    assert lists[0] == lists[1] != lists[2]
+
+
+# What stands in a function -> what is made of it.
+PATTERNS = {
+    "if (a < b && c)": ["if (a <= b && c)", "if (a < b || c)", "if (true)", "if (false)"],
+    "x = a->b;": [";"],
+    "call(a, !b); /* a < b */": ["; /* a < b */", "call(a, b); /* a < b */"],
+    'say("a < b");': [";"],
+    "int n = size + 1;": ["int n = size;", "int n = size - 1;"],
+    "return false;": ["return true;"],
+    "flags = ONE | TWO;": ["flags = ONE;", ";"],
+    "n -= 2;": ["n += 2;", ";"],
+    "(void)unused;": [],
+}
+
+
+@pytest.mark.parametrize("line", PATTERNS)
+def test_patterns(line):
+    made = load("mutants").mutants_of("one.c", f"void f(void) {{\n    {line}\n}}\n")
+    assert sorted(mutant.after for mutant in made) == sorted(PATTERNS[line])
+    assert all(mutant.line == 2 for mutant in made)
+
+
+def test_two_calls_change_places():
+    made = load("mutants").mutants_of("one.c", "void f(void) {\n    first(a);\n    second(b);\n}\n")
+    assert [mutant.after for mutant in made if mutant.kind == "order"] == ["second(b); first(a);"]
