@@ -22,4 +22,17 @@ static inline uint64_t clock_now(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* The same to a tick of the kernel (1 to 10 ms), 6 ns a look. */
+static inline uint64_t clock_coarse(void) {
+    struct timespec t;
+    if (UNLIKELY(LOAD(&clock_stopped) != 0))
+        return LOAD(&clock_stopped);
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* What two looks at it must lie apart to say that at least `ns` (or a tick, if that is
+ * more) lie between: two instants a microsecond apart may seem one tick apart. */
+uint64_t clock_coarse_surely(uint64_t ns);
+
 #endif

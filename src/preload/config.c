@@ -150,24 +150,33 @@ static bool set_stats(struct config *c, const char *value) {
     return value[0] == '/';
 }
 
+/* The place of `value` among the names, or -1. */
+static int place(const char *const names[], size_t count, const char *value) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(value, names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
 static bool set_assignment(struct config *c, const char *value) {
     static const char *const names[] = {"connection", "peer", "listener"}; /* segment_assignment */
-    for (uint32_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (strcmp(value, names[i]) == 0) {
-            c->arms.assignment = i;
-            return true;
-        }
-    return false;
+    int at = place(names, ARRAY_SIZE(names), value);
+    c->arms.assignment = (uint32_t)at;
+    return at >= 0;
 }
 
 static bool set_quickack(struct config *c, const char *value) {
     static const char *const names[] = {"off", "auto", "always"}; /* enum quickack_use */
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-        if (strcmp(value, names[i]) == 0) {
-            c->quickack = (uint8_t)i;
-            return true;
-        }
-    return false;
+    int at = place(names, ARRAY_SIZE(names), value);
+    c->quickack = (uint8_t)at;
+    return at >= 0;
+}
+
+static bool set_thread(struct config *c, const char *value) {
+    static const char *const names[] = {"own", "always", "never"}; /* enum thread_use */
+    int at = place(names, ARRAY_SIZE(names), value);
+    c->thread = (uint8_t)at;
+    return at >= 0;
 }
 
 static bool set_seed(struct config *c, const char *value) {
@@ -210,6 +219,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
     VARIABLE("UNSTALL_STATS", "the whole path of a directory, as in /dev/shm/unstall",
              set_stats(c, value))
     VARIABLE("UNSTALL_STACKS", "0 or 1", set_switch(&c->stacks, value))
+    VARIABLE("UNSTALL_THREAD", "own, always or never", set_thread(c, value))
     VARIABLE("UNSTALL_QUICKACK", "off, auto or always", set_quickack(c, value))
     VARIABLE("UNSTALL_ARMS", "up to 6 modes with weights from 1 to 1000, as in off:50,auto:50",
              arms_parse(&c->arms, value))

@@ -29,6 +29,9 @@ enum {
     CONFIG_FILTERS = 32,
 };
 
+/* When a thread of ours keeps the window (UNSTALL_THREAD). */
+enum thread_use { THREAD_OWN, THREAD_ALWAYS, THREAD_NEVER };
+
 struct port_range {
     uint16_t first, last;
     bool exclude;
@@ -64,6 +67,7 @@ struct config {
     bool gathers;     /* some connection may be, or has been, in mode coalesce */
     bool seed_given;  /* UNSTALL_SEED */
     uint8_t quickack; /* enum quickack_use */
+    uint8_t thread;   /* enum thread_use */
     uint8_t verbose;
 };
 

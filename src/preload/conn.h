@@ -70,7 +70,8 @@ struct conn {
     /* from here on all belongs to one connection and is cleared by conn_reset() */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
-    uint64_t held_tick; /* the ticker's count when the hold or gathering began */
+    uint64_t held_since; /* the hold or gathering began: the ticker's count; where there is no
+                          * ticker, ns of the coarse clock */
     struct gather *gather;
     bool held;      /* the kernel holds bytes because of our MSG_MORE */
     bool lingering; /* closed by the application, gathered bytes still to send */

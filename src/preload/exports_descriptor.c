@@ -108,6 +108,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     [SYS_readv] = 1,      [SYS_recvfrom] = 1,       [SYS_recvmsg] = 1,
     [SYS_close] = 1,      [SYS_close_range] = 1,    [SYS_execve] = 1,
     [SYS_execveat] = 1,   [SYS_exit_group] = 1,     [SYS_seccomp] = 1,
+    [SYS_exit] = 1,
     [SYS_io_uring_setup] = 1,
 #define RIGHT(name, what) [SYS_##name] = 1,
 #include "rights.def"
@@ -217,6 +218,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
     case SYS_recvmsg: return recvmsg((int)a, (struct msghdr *)b, (int)c);
     case SYS_exit_group: process_ends(); break;
+    case SYS_exit: process_task_exits(); break;
     case SYS_execve:
     case SYS_execveat:
         process_is_replaced(NULL);

@@ -14,7 +14,7 @@
 /* ---- children -------------------------------------------------------- */
 
 EXPORT pid_t fork(void) {
-    process_forks(true);
+    process_forks();
     return process_forked(REAL(fork)());
 }
 ALSO(__fork, fork)
@@ -22,18 +22,18 @@ ALSO(__libc_fork, fork)
 
 /* No atfork handler runs for it: in the child even libc's locks are as they were. */
 EXPORT pid_t _Fork(void) {
-    process_forks(false);
+    process_forks();
     return REAL(_Fork)();
 }
 
 EXPORT int daemon(int stay, int keep_streams) {
-    process_forks(true);
+    process_forks();
     return process_forked(REAL(daemon)(stay, keep_streams));
 }
 
 EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
                      const struct winsize *window) {
-    process_forks(true);
+    process_forks();
     return process_forked(REAL(forkpty)(terminal, name, termp, window));
 }
 
@@ -181,6 +181,19 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
     process_gets_threads();
     return REAL(thrd_create)(thread, start, argument);
+}
+
+/* A thread, or a child that shares our memory; the arguments after `argument` matter to some flags only. */
+EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
+    va_list list;
+    va_start(list, argument);
+    pid_t *parent_id = va_arg(list, pid_t *);
+    void *storage = va_arg(list, void *);
+    pid_t *child_id = va_arg(list, pid_t *);
+    va_end(list);
+    if (flags & CLONE_THREAD)
+        process_gets_threads();
+    return REAL(clone)(run, stack, flags, argument, parent_id, storage, child_id);
 }
 
 EXPORT void pthread_exit(void *result) {

@@ -21,6 +21,7 @@ enum {
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
     AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
+    LATE_NS = 5000000,   /* a hold without a window that lasted longer was no habit's */
 };
 
 uint32_t doubt_epoch;
@@ -128,6 +129,7 @@ static void probe_dark(struct conn *c, uint32_t pushes) {
 /* The kernel holds: let go. */
 static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
     STORE_RELEASE(&c->held, false); /* hold_leaves_turn(): after the lock was taken */
+    hold_judge_age(c);
     if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
         struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
         kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -146,7 +148,7 @@ static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause 
 /* What is gathered is a unit that ends now: does Nagle stand in its way? */
 static __attribute__((noinline)) void release(struct conn *c, size_t waiting) {
     const struct config *now = config();
-    struct policy_limits limits = {now->small, now->override, true};
+    struct policy_limits limits = {now->small, now->override, true, false};
     struct policy_action action = policy_release(&c->policy, &limits, waiting);
     if (action.need_facts) {
         hold_ask_facts(c);
@@ -211,7 +213,6 @@ void hold_linger_ends(struct conn *c) {
 
 /* ---- turns ----------------------------------------------------------- */
 
-static const struct thread *main_thread;
 static pthread_key_t ends_key;
 static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
 
@@ -243,20 +244,33 @@ void hold_watch_thread_end(void) {
 
 void hold_thread_ends(void) {
     hold_end_turn(PUSH_PROCESS);
-    /* Once the main thread has ended, the process lives as long as its other
-     * threads: ours must not be the one that keeps it (pthread_exit(3)). */
-    if (&self == main_thread)
-        ticker_stop(true);
+    ticker_thread_ends();
 }
 
-void hold_main_thread_is(void) {
-    main_thread = &self;
-    hold_watch_thread_end(); /* its cancellation passes by nothing else */
+/* ---- habits ------------------------------------------------------------ */
+
+void hold_learn_piece(struct conn *c) {
+    if (!ticker_windowless(ticker_state()))
+        return;
+    uint64_t now = clock_now();
+    policy_habit_piece(&c->policy, now - c->held_since);
+    c->held_since = now;
+    STORE(&c->turn_end, TURN_ENDS); /* its end is to be seen, too */
 }
+
+void hold_judge_age_slow(struct conn *c) {
+    if (clock_coarse() - c->held_since <= clock_coarse_surely(LATE_NS))
+        return;
+    c->policy.fallen = true;
+    kin_forbid(c->kin);
+}
+
+/* ---- turns, continued --------------------------------------------------- */
 
 /* Somebody goes on with the message: the turn before has been left, or is another
  * thread's, and this one is a turn of its own. */
 void hold_turn_taken_over(struct conn *c) {
+    c->policy.quick_turns = 0;
     if (LOAD(&c->turn_end) == TURN_LEFT)
         hold_turn_teaches(c);
 }
@@ -288,6 +302,8 @@ static void end_turn(struct conn *c, enum push_cause cause) {
     hold_push(c, cause);
     if (c->turn_owner != &self)
         return; /* another thread has gone on with the message */
+    if (policy_learns_habit(p) && ticker_windowless(ticker_state()))
+        policy_habit_turn(p, clock_now() - c->held_since);
     hold_turn_teaches(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
         c->wait_began = clock_now();

@@ -15,6 +15,7 @@
 #include "conn.h"
 #include "kin.h"
 #include "policy_short.h"
+#include "ticker.h"
 
 void hold_end_turn_slow(enum push_cause cause);
 
@@ -58,10 +59,8 @@ static inline bool hold_gathers(void) {
     return c && LOAD(&c->gather) != NULL;
 }
 
-/* The calling thread ends (pthread_exit, cancellation, return); which thread is
- * the main one is said at initialisation. */
+/* The calling thread ends (pthread_exit, cancellation, return). */
 void hold_thread_ends(void);
-void hold_main_thread_is(void);
 
 /* In coalesce: before an act that others can see.  Gathered bytes leave; what
  * the kernel holds may stay. */
@@ -70,6 +69,17 @@ void hold_before_visible(void);
 void hold_watch_thread_end(void);
 void hold_turn_taken_over(struct conn *c);
 bool hold_wait_was_quick(struct conn *c);
+
+/* Without a window: the habit of a connection on which nothing is held yet. */
+void hold_learn_piece(struct conn *c);
+
+/* Without a window, in auto: a hold has ended by itself (lock held).  One that the kernel may have had
+ * to end makes the endpoint one of TCP_NODELAY alone. */
+void hold_judge_age_slow(struct conn *c);
+static inline void hold_judge_age(struct conn *c) {
+    if (c->policy.mode == MODE_AUTO && ticker_windowless(ticker_state()))
+        hold_judge_age_slow(c);
+}
 
 /* The turn is over: it teaches what it was.  Lock held. */
 static inline void hold_turn_teaches(struct conn *c) {
@@ -92,9 +102,12 @@ static inline void hold_join_turn(struct conn *c) {
         c->counts.turns++;
         STORE(&c->turn_end, kin_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
         policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
+        p->fallen |= LOAD(&kin_forbidden[c->kin]);
     }
     if (p->position < UINT16_MAX)
         p->position++;
+    if (UNLIKELY(policy_learns_habit(p)))
+        hold_learn_piece(c);
     if (UNLIKELY(!self.ends_watched) && p->mode >= MODE_CORK)
         hold_watch_thread_end();
 }

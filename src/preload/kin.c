@@ -9,12 +9,14 @@ enum { FAMILIES = 256 };
 struct family {
     uint64_t key; /* whose it is: a hash of the endpoint */
     uint64_t model[2];
-    uint32_t taught;
+    uint16_t taught;
+    uint16_t quick_turns;
 };
 
 _Static_assert(sizeof(struct turn_model) == sizeof(((struct family *)0)->model), "as whole words");
 
 static struct family families[FAMILIES];
+bool kin_forbidden[FAMILIES];
 
 /* FNV-1a (draft-eastlake-fnv). */
 static uint64_t hash(uint64_t seed, const void *bytes, size_t count) {
@@ -53,10 +55,12 @@ uint8_t kin_of_destination(const struct sockaddr *address, socklen_t length) {
 void kin_join(struct conn *c, uint8_t kin) {
     const struct family *f = &families[kin];
     c->kin = kin;
+    c->policy.fallen |= LOAD(&kin_forbidden[kin]);
     if (!kin || !LOAD(&f->taught))
         return;
     uint64_t model[2] = {LOAD(&f->model[0]), LOAD(&f->model[1])};
     memcpy(&c->policy.model, model, sizeof(model));
+    c->policy.quick_turns = (uint8_t)LOAD(&f->quick_turns);
     c->policy.ill = c->policy.taught = true;
 }
 
@@ -69,5 +73,11 @@ void kin_teach(const struct conn *c) {
     memcpy(model, &p->model, sizeof(model));
     STORE(&f->model[0], model[0]);
     STORE(&f->model[1], model[1]);
+    STORE(&f->quick_turns, p->quick_turns);
     STORE(&f->taught, !p->fallen);
+}
+
+void kin_forbid(uint8_t kin) {
+    if (kin)
+        STORE(&kin_forbidden[kin], true);
 }

@@ -24,6 +24,11 @@ uint8_t kin_of_destination(const struct sockaddr *address, socklen_t length);
 /* A new connection (lock held) is one of the family. */
 void kin_join(struct conn *c, uint8_t kin);
 
+/* Holds of this family came late: TCP_NODELAY alone, for good (also where two families have
+ * the same number). */
+void kin_forbid(uint8_t kin);
+extern bool kin_forbidden[256];
+
 /* Is it time for the family of c to learn from it?  Now and then. */
 static inline bool kin_is_due(const struct conn *c) {
     return c->kin && (c->counts.turns & (c->counts.turns - 1)) == 0;

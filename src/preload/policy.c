@@ -36,6 +36,7 @@ static void becomes_ill(struct policy *p) {
     if (p->ill)
         return;
     p->ill = true;
+    p->quick_turns = 0;
     p->model = (struct turn_model){0};
 }
 
@@ -90,9 +91,12 @@ bool policy_holds(const struct policy *p, const struct policy_limits *limits,
         return false;
     switch ((enum mode)p->mode) {
     case MODE_CORK: return true;
-    case MODE_COALESCE: return !p->crowded && p->message_bytes + w->bytes <= p->gather_limit;
+    case MODE_COALESCE:
+        return !limits->windowless && !p->crowded &&
+               p->message_bytes + w->bytes <= p->gather_limit;
     case MODE_AUTO:
         return p->ill && (p->input_ever || (p->taught && !p->one_way)) && !p->input_pending &&
+               (!limits->windowless || p->quick_turns >= HABIT) &&
                turn_predict(&p->model, p->position) == TURN_MORE;
     default: return false;
     }

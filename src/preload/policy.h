@@ -31,7 +31,8 @@ static inline bool mode_cures(enum mode mode) {
 struct policy_limits {
     uint32_t small; /* UNSTALL_SMALL: the most bytes that are held or copied */
     bool override;  /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
-    bool may_hold;  /* a window can be kept: the ticker runs, or can be started */
+    bool may_hold;
+    bool windowless; /* no thread of ours bounds a hold, only the kernel's timer (200 ms) */
 };
 
 /* The part of a connection that policy reads and writes. */
@@ -55,9 +56,11 @@ struct policy {
     bool large : 1;         /* ... only because this message is larger than what is gathered */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
     bool had_option : 1;    /* the application has set TCP_NODELAY or TCP_CORK at some time */
+    bool hesitated : 1;     /* a piece of this turn came late behind the one before */
     uint16_t gather_limit;  /* most bytes gathered in a message; 0: not known yet */
     bool doubtful;          /* another process has it and may set TCP_NODELAY back at any time */
     uint8_t window_ends;    /* holds that the window had to end, decaying */
+    uint8_t quick_turns;    /* in a row, up to HABIT: see policy_learns_habit() */
     uint8_t goes_on;        /* messages in a row that went on after a wait that returned at once */
     bool kept_turn;         /* such a wait did not end this message's turn */
     uint16_t position;      /* writes in the open turn */
@@ -97,6 +100,25 @@ struct policy_action {
     bool burst : 1;       /* the second small write of this message */
     bool new_message : 1; /* the first write since input */
 };
+
+/* Without a window a wrong guess costs a late piece (200 ms).  So auto holds by a proved
+ * habit alone: HABIT turns in a row that ended by a call that we see, no piece later than
+ * HABIT_GAP_NS behind the one before, nor the end behind the last.  Docs/decisions.md has
+ * the simulation behind the number. */
+enum { HABIT = 8, HABIT_GAP_NS = 1000000 };
+
+static inline bool policy_learns_habit(const struct policy *p) {
+    return p->ill && p->quick_turns < HABIT && p->mode == MODE_AUTO;
+}
+
+/* A piece of a turn, or its end, comes `gap` ns behind the piece before; 0 for the first. */
+static inline void policy_habit_piece(struct policy *p, uint64_t gap) {
+    p->hesitated = p->position > 1 && (p->hesitated || gap > HABIT_GAP_NS);
+}
+static inline void policy_habit_turn(struct policy *p, uint64_t gap) {
+    bool quick = p->position > 0 && !p->hesitated && gap <= HABIT_GAP_NS;
+    p->quick_turns = (uint8_t)(quick ? p->quick_turns + 1 : 0);
+}
 
 /* Cheap: could any write of this connection be held or gathered at all? */
 static inline bool policy_might_hold(const struct policy *p) {

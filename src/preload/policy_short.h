@@ -105,10 +105,12 @@ static inline enum short_way short_way_of(const struct policy *p,
     switch ((enum mode)p->mode) {
     case MODE_AUTO:
         holds = may && !p->no_more && !p->input_pending &&
+                (!limits->windowless || p->quick_turns >= HABIT) &&
                 turn_predict(&p->model, p->position) == TURN_MORE;
         break;
     case MODE_CORK: holds = may && !p->no_more; break;
     case MODE_COALESCE:
+        may = may && !limits->windowless;
         if (p->crowded || !p->gather_limit)
             return may ? SHORT_NOT : SHORT_PLAIN; /* is there room?  The kernel must be asked */
         holds = may && p->message_bytes + bytes <= p->gather_limit;

@@ -43,14 +43,13 @@ const volatile uint8_t *gate = &shut;
 
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
-static bool threads_seen;
 static uint32_t reported; /* the last report has been written */
 
 static void fork_happened(void) {
     fork_generation = (fork_generation + 1) & 0x3fff;
     self.turn = NULL;
     self.draining = NULL;
-    ticker_forked(self.forks_whole && !LOAD(&threads_seen));
+    ticker_forked();
     stats_forked();
     segment_forked();
     stacks_forked();
@@ -149,7 +148,6 @@ bool gate_slow(void) {
 }
 
 __attribute__((constructor)) static void constructor(void) {
-    hold_main_thread_is(); /* the dynamic linker's, before any other */
     segment_program_begins();
     if (*LOAD(&gate) != GATE_OPEN)
         gate_slow();
@@ -158,13 +156,13 @@ __attribute__((constructor)) static void constructor(void) {
 /* ---- forks and programs ---------------------------------------------- */
 
 void process_gets_threads(void) {
-    STORE(&threads_seen, true);
+    hold_end_turn(PUSH_PROCESS); /* begun without a window */
+    ticker_threads_seen();
 }
 
 pid_t process_forked(pid_t result) {
     if (result == 0)
         ours(); /* repair now, while it is known how the child was made */
-    self.forks_whole = false;
     return result;
 }
 
@@ -174,10 +172,9 @@ static void leave_nothing(struct conn *c, void *unused) {
         hold_push_all(c, PUSH_PROCESS);
 }
 
-void process_forks(bool whole) {
+void process_forks(void) {
     if (!ours())
         return;
-    self.forks_whole = whole;
     hold_end_turn(PUSH_PROCESS);
     if (config()->gathers) /* other threads', and what found no room before */
         fds_each(leave_nothing, NULL);
@@ -281,6 +278,12 @@ __attribute__((destructor)) static void destructor(void) {
 
 /* ---- threads --------------------------------------------------------- */
 
+void process_task_exits(void) {
+    process_thread_ends();
+    if (ours())
+        ticker_task_exits();
+}
+
 void process_thread_ends(void) {
     nested_abandon(); /* by a handler that interrupted us */
     if (ours())
@@ -302,7 +305,7 @@ void process_filters(bool strict) {
     filtering = true;
     config_switch(MODE_OFF, true); /* first: other threads begin no hold behind the sweep */
     shim_sweep(PUSH_PROCESS);
-    ticker_stop(false);
+    ticker_stop();
 }
 
 void process_filtered(bool installed) {

@@ -10,11 +10,10 @@
 #include "base.h"
 
 /* Before a call that makes a child which shares our connections, and after it,
- * in parent and child.  `whole`: libc's own fork, which leaves libc usable. */
-void process_forks(bool whole);
+ * in parent and child. */
+void process_forks(void);
 pid_t process_forked(pid_t result);
-/* The application makes a thread: from now on a child of fork has only
- * async-signal-safe calls (fork(2)), and starting a thread is none. */
+/* The application makes a thread: from now on one of ours changes nothing. */
 void process_gets_threads(void);
 /* Before a call that runs another program, here or in a child that is made by
  * the same call: what survives gets the application's own options back. */
@@ -28,8 +27,9 @@ void process_ends(void);
  * clock may be read. */
 void process_filters(bool strict);
 void process_filtered(bool installed);
-/* The calling thread ends. */
+/* The calling thread ends; by SYS_exit, that is, without libc. */
 void process_thread_ends(void);
+void process_task_exits(void);
 
 /* For jump.S. */
 void *unstall_vfork_begins(void);

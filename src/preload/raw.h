@@ -26,6 +26,13 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
     return result;
 }
 
+/* The base of the thread's static thread-local storage (gcc 11's builtin is not clang's). */
+static inline char *raw_thread_pointer(void) {
+    char *at;
+    __asm__("movq %%fs:0, %0" : "=r"(at));
+    return at;
+}
+
 #elif defined(__aarch64__)
 
 static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
@@ -43,8 +50,14 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
     return x0;
 }
 
+static inline char *raw_thread_pointer(void) {
+    char *at;
+    __asm__("mrs %0, tpidr_el0" : "=r"(at));
+    return at;
+}
+
 #else
-#error "unstall knows x86-64 and aarch64; a port needs raw6() here and vfork and syscall in jump.S"
+#error "unstall knows x86-64 and aarch64; a port needs raw6() and raw_thread_pointer() here and vfork and syscall in jump.S"
 #endif
 
 #define raw0(n)                raw6(n, 0, 0, 0, 0, 0, 0)

@@ -13,7 +13,7 @@
 #include "hold.h"
 #include "kernel.h"
 #include "fds.h"
-#include "shim.h"
+#include "shim_parts.h"
 
 static _Thread_local uint32_t restores_before;
 
@@ -52,8 +52,7 @@ static void cork_set(struct conn *c, bool on) {
         p->had_option |= on;
         return;
     }
-    const struct config *now = config();
-    struct policy_limits limits = {now->small, now->override, true};
+    struct policy_limits limits = shim_limits();
     struct policy_action action = policy_uncork(p, &limits);
     if (action.need_facts) {
         hold_ask_facts(c);

@@ -8,11 +8,20 @@
 #ifndef UNSTALL_SHIM_PARTS_H
 #define UNSTALL_SHIM_PARTS_H
 
+#include "config.h"
+#include "hold.h"
 #include "policy.h"
 #include "shim.h"
+#include "ticker.h"
 
 /* ---- deciding (shim_write.c) ----------------------------------------- */
 
+static inline struct policy_limits shim_limits_now(const struct config *now,
+                                                   enum ticker_state ticker) {
+    return (struct policy_limits){
+        now->small, now->override,
+        ticker != TICKER_STOPS && !now->quiet && !LOAD(&hold_refused), ticker_windowless(ticker)};
+}
 struct policy_limits shim_limits(void);
 /* Ask policy; facts that it misses are asked of the kernel. */
 struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,

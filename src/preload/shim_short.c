@@ -63,12 +63,6 @@ COLD ssize_t fell_short(struct conn *c, struct plain w, struct policy_action act
     return sent;
 }
 
-INLINE struct policy_limits limits_now(const struct config *now, enum ticker_state ticker) {
-    return (struct policy_limits){now->small, now->override,
-                                  ticker != TICKER_IMPOSSIBLE && !now->quiet &&
-                                      !LOAD(&hold_refused)};
-}
-
 /* One more small piece behind gathered ones of the same turn. */
 INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct policy_limits *limits) {
     if (c->turn_owner != &self || self.turn != c || c->draining || c->stuck ||
@@ -106,8 +100,10 @@ INLINE void account(struct conn *c, const struct policy_action *action, size_t b
 /* Lock held; released. */
 INLINE ssize_t send_plain(struct conn *c, struct plain w, struct policy_action action) {
     bool was_held = c->held;
-    if (UNLIKELY(was_held))
+    if (UNLIKELY(was_held)) {
         STORE(&c->held, false);
+        hold_judge_age(c);
+    }
     conn_unlock(c);
     if (UNLIKELY(was_held))
         self.releasing = c; /* should this thread be cancelled in the call */
@@ -174,12 +170,12 @@ ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, en
     }
     enum ticker_state ticker = ticker_state();
     if (UNLIKELY(!in_steady_state(c, now) ||
-                 (ticker == TICKER_NONE && policy_might_hold(&c->policy)) ||
+                 ticker_undecided(ticker, &c->policy) ||
                  (c->evidence && !tally_begins(c)))) {
         shim_refresh(c);
         return long_way_from(c, w, false);
     }
-    const struct policy_limits limits = limits_now(now, ticker);
+    const struct policy_limits limits = shim_limits_now(now, ticker);
     if (c->gather) {
         if (!gathers_on(c, &w, &limits))
             return long_way_from(c, w, false);

@@ -104,10 +104,7 @@ static ssize_t forward_more(const struct out *o, const struct parts *p) {
 /* ---- the write ------------------------------------------------------- */
 
 struct policy_limits shim_limits(void) {
-    const struct config *now = config();
-    return (struct policy_limits){now->small, now->override,
-                                  ticker_state() != TICKER_IMPOSSIBLE && !now->quiet &&
-                                      !LOAD(&hold_refused)};
+    return shim_limits_now(config(), ticker_state());
 }
 
 struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,
@@ -164,17 +161,19 @@ static bool gather_this(struct conn *c, const struct parts *p) {
     return true;
 }
 
-/* Start the window's thread, if this write is to be the first one held. */
+/* Where this write is to be the first one held: is there to be a thread that keeps the window? */
 static struct conn *with_ticker(struct conn *c, const struct out *o, const struct policy_write *w) {
-    if (LIKELY(!policy_might_hold(&c->policy) || ticker_state() != TICKER_NONE))
+    if (LIKELY(!ticker_undecided(ticker_state(), &c->policy)))
         return c;
     if (c->policy.unsure)
         hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
     struct policy_limits limits = shim_limits();
+    limits.windowless = false;
     if (!policy_holds(&c->policy, &limits, w))
         return c;
+    bool gathers = c->policy.mode == MODE_COALESCE;
     conn_unlock(c);
-    ticker_ready();
+    ticker_decide(gathers);
     return shim_find(o->fd);
 }
 
@@ -238,6 +237,8 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     shim_prepare(c, &action, o->fd);
     if (gather_length(c))
         return shim_send_after_gathered(c, o, &p);
+    if (was_held && action.how == WRITE_PLAIN)
+        hold_judge_age(c);
     STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
     if (action.how == WRITE_MORE) {
         c->counts.held++;

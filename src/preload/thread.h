@@ -24,7 +24,6 @@ struct thread {
     uint16_t births;        /* of the connection that this thread reads, when the call began */
     uint32_t tag;           /* tells the holder of a lock; 16 bits, 0: not given yet */
     bool vforked;           /* a vfork child runs on this thread's memory: touch nothing */
-    bool forks_whole;       /* inside libc's fork(), not a raw clone or _Fork */
     bool ends_watched;      /* the destructor for this thread's end is armed */
 };
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "ticker.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/time_types.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "clock.h"
@@ -17,19 +16,17 @@
 #include "hold.h"
 #include "kernel.h"
 #include "raw.h"
-#include "real.h"
+#include "raw_thread.h"
 #include "spin.h"
 
 enum {
-    STACK = 128 * 1024,
     LONGEST_TICK_US = 4000,
     CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
     CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
     BUSY_AFTER = 16,     /* times that something waited and had ended at the next look */
-    GONE_TRIES = 10000,
-    ENOUGH_STOPS = 16, /* by changes of rights, before none is started any more */
+    ENOUGH_STOPS = 16,   /* by changes of rights, before none is started any more */
     LINGER_TICKS = 10, /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
-    KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
+    PARKED_MS = 100,   /* without a hold, before the thread ends: another start costs 30 µs */
 };
 
 #define BARRED (UINT32_C(1) << 31)
@@ -37,12 +34,14 @@ enum {
 int ticker_now;
 int ticker_process;
 static uint32_t start_lock;
-static pthread_t thread;
-static int thread_id;         /* gettid(2) of it */
+static struct raw_thread thread;
+static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
+static bool threads_seen;        /* the program has made a thread of its own */
+static bool tasks_exit;          /* one of them has left by SYS_exit */
 static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
 uint64_t ticker_ticks = 1;
 static uint32_t parked; /* futex: 1 while the thread sleeps for want of holds */
-static bool stopping;
+static uint32_t stopping; /* futex: 1 once the thread is to end */
 static uint32_t bars;  /* calls under way during which no thread is to start */
 static uint32_t stops; /* how often the thread was ended */
 
@@ -119,7 +118,7 @@ static void keep_pace(struct pace *p, const struct tick *seen) {
 static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (LOAD(&c->lingering))
         return false;
-    uint64_t age = now->number - LOAD(&c->held_tick);
+    uint64_t age = now->number - LOAD(&c->held_since);
     bool waits = LOAD(&c->held) || LOAD(&c->gather);
     if (age >= window_ticks())
         return !waits && age < LINGER_TICKS;
@@ -139,7 +138,7 @@ static bool look(struct conn *c, struct tick *now) {
     bool stays = true;
     if (waits && c->refs > 0) {
         now->waits = true;
-        if (now->number - c->held_tick >= window_ticks()) {
+        if (now->number - c->held_since >= window_ticks()) {
             now->expired = true;
             hold_window_ends(c);
         }
@@ -147,7 +146,7 @@ static bool look(struct conn *c, struct tick *now) {
             hold_linger_ends(c);
             return true;
         }
-    } else if (now->number - c->held_tick >= LINGER_TICKS) {
+    } else if (now->number - c->held_since >= LINGER_TICKS) {
         c->ticking = false;
         stays = false;
     }
@@ -190,16 +189,30 @@ static void let_go(struct conn *list) {
     }
 }
 
-static void park(void) {
+/* True: something is held again, or the thread is to end.  False: nothing was for a while. */
+static bool park(void) {
+    const struct __kernel_timespec most = {.tv_nsec = PARKED_MS * 1000000L};
     __atomic_store_n(&parked, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&parked, __ATOMIC_SEQ_CST)) {
-        if (__atomic_load_n(&incoming, __ATOMIC_SEQ_CST) ||
-            __atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
-            __atomic_store_n(&parked, 0, __ATOMIC_SEQ_CST);
-            return;
-        }
-        raw4(SYS_futex, &parked, FUTEX_WAIT_PRIVATE, 1, NULL);
-    }
+    if (!__atomic_load_n(&incoming, __ATOMIC_SEQ_CST) &&
+        !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
+        raw4(SYS_futex, &parked, FUTEX_WAIT_PRIVATE, 1, &most);
+    return __atomic_exchange_n(&parked, 0, __ATOMIC_SEQ_CST) == 0 ||
+           __atomic_load_n(&incoming, __ATOMIC_SEQ_CST) ||
+           __atomic_load_n(&stopping, __ATOMIC_SEQ_CST);
+}
+
+/* The thread ends by itself, so that an idle program has none, and none outlives the
+ * program's own threads.  False: something is held again.  A holder puts its connection on
+ * the list and then looks at the state; this looks at the list after it has set the state. */
+static bool leave(void) {
+    if (!spin_trylock(&start_lock))
+        return false;
+    __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_SEQ_CST);
+    bool leaves = !__atomic_load_n(&incoming, __ATOMIC_SEQ_CST);
+    if (!leaves)
+        __atomic_store_n(&ticker_now, TICKER_RUNS, __ATOMIC_SEQ_CST);
+    spin_unlock(&start_lock);
+    return leaves;
 }
 
 /* One tick after the last one, `due`.  A window of many ticks must not add up what each
@@ -211,22 +224,30 @@ static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
         *due = now + ns;
     struct __kernel_timespec until = {.tv_sec = (long long)(*due / 1000000000),
                                       .tv_nsec = (long long)(*due % 1000000000)};
-    raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    raw6(SYS_futex, (long)&stopping, FUTEX_WAIT_BITSET_PRIVATE, 0, (long)&until, 0,
+         FUTEX_BITSET_MATCH_ANY);
 }
 
-static void *run(void *unused) {
-    (void)unused;
-    __atomic_store_n(&thread_id, (int)raw0(SYS_gettid), __ATOMIC_RELEASE);
+static void take_my_tag(void) {
+    if (thread_lock_tag)
+        self.tag = thread_lock_tag; /* tags are few: the thread may start often */
+    else
+        thread_lock_tag = thread_tag();
+}
+
+static void run(void) {
+    take_my_tag();
     raw2(SYS_prctl, PR_SET_TIMERSLACK, 1);
     raw2(SYS_prctl, PR_SET_NAME, "unstall");
     struct conn *list = NULL;
     struct tick tick = {0};
     struct pace pace = {0};
     uint64_t due = 0;
-    while (!__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
+    bool leaves = false;
+    while (!leaves && !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
         list = take_incoming(list);
         if (!list) {
-            park();
+            leaves = !park() && leave();
             pace = (struct pace){0};
             continue;
         }
@@ -238,79 +259,73 @@ static void *run(void *unused) {
         list = look_at_all(list, &tick);
         keep_pace(&pace, &tick);
     }
-    let_go(list);
+    if (!leaves)
+        let_go(list);
     gather_thread_ends();
-    return NULL;
 }
 
 /* ---- start and end --------------------------------------------------- */
 
-static int create(void) {
-    pthread_attr_t attributes;
-    /* all but libc's own (32 to 34): a thread that blocks SIGSETXID hangs setuid(2) */
-    uint64_t all = ~(UINT64_C(7) << 31), before;
-    int error = pthread_attr_init(&attributes);
-    if (error)
-        return error;
-    pthread_attr_setstacksize(&attributes, STACK); /* or the usual one */
+/* The number of tasks, without a descriptor of our own: /proc/PID/task has a link for
+ * each beside its own two (proc_task_getattr in fs/proc/base.c of the kernel). */
+static bool has_tasks(void) {
+    struct stat st = {0};
+    return raw4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0) == 0 && st.st_nlink > 3;
+}
+
+static bool is_wanted(bool gathers) {
+    enum thread_use use = (enum thread_use)config()->thread;
+    return use == THREAD_ALWAYS ||
+           (use == THREAD_OWN && (gathers || LOAD(&threads_seen) || has_tasks()));
+}
+
+/* start_lock held. */
+static enum ticker_state decide(bool gathers) {
+    if (!is_wanted(gathers))
+        return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
+    __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&ticker_process, (int)raw0(SYS_getpid));
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
-    error = REAL(pthread_create)(&thread, &attributes, run, NULL);
-    if (error == EINVAL) /* a program with much static thread-local storage */
-        error = REAL(pthread_create)(&thread, NULL, run, NULL);
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
-    pthread_attr_destroy(&attributes);
-    return error;
+    return raw_thread_start(&thread, run) == 0 ? TICKER_RUNS : TICKER_NEVER;
 }
 
-bool ticker_ready(void) {
+void ticker_decide(bool gathers) {
     STORE(&hold_acted, true);
-    if (ticker_state() == TICKER_NONE) {
-        int saved = errno;
-        spin_lock(&start_lock);
-        if (ticker_state() == TICKER_NONE && !config()->quiet && !LOAD(&bars)) {
-            __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
-            __atomic_store_n(&ticker_now, create() == 0 ? TICKER_RUNS : TICKER_IMPOSSIBLE,
-                             __ATOMIC_RELEASE);
-        }
-        spin_unlock(&start_lock);
-        errno = saved;
-    }
-    return ticker_state() == TICKER_RUNS;
+    spin_lock(&start_lock);
+    enum ticker_state state = ticker_state();
+    if (!config()->quiet && !LOAD(&bars) &&
+        (state == TICKER_NONE || (state == TICKER_WITHOUT && gathers)))
+        __atomic_store_n(&ticker_now, (int)decide(gathers), __ATOMIC_SEQ_CST);
+    spin_unlock(&start_lock);
 }
 
-/* pthread_join returns when the thread has let go of its memory; the kernel counts
- * it a moment longer, and unshare(CLONE_NEWUSER) would fail with EINVAL. */
-static void wait_until_gone(void) {
-    int tid = __atomic_load_n(&thread_id, __ATOMIC_ACQUIRE);
-    for (int i = 0; i < GONE_TRIES && raw3(SYS_tgkill, raw0(SYS_getpid), tid, 0) == 0; i++)
-        raw0(SYS_sched_yield);
+bool ticker_watch_without(struct conn *c) {
+    STORE(&c->held_since, clock_coarse());
+    return c->gather == NULL;
 }
 
-void ticker_stop(bool forever) {
+void ticker_stop(void) {
     spin_lock(&start_lock);
     if (ticker_state() == TICKER_RUNS) {
         /* from now on nobody begins a hold; who was about to sees it in ticker_watch() */
-        __atomic_store_n(&ticker_now, TICKER_IMPOSSIBLE, __ATOMIC_SEQ_CST);
-        __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&ticker_now, TICKER_STOPS, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
+        raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
         unpark();
-        int cancel; /* joining is a cancellation point; unshare(2) and its like are none */
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-        REAL(pthread_join)(thread, NULL);
-        pthread_setcancelstate(cancel, NULL);
-        wait_until_gone();
+        raw_thread_join(&thread);
         STORE(&stops, stops + 1);
         let_go(NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
+    } else {
+        raw_thread_join(&thread); /* it may be about to leave */
     }
-    if (forever)
-        __atomic_store_n(&ticker_now, TICKER_IMPOSSIBLE, __ATOMIC_RELEASE);
     spin_unlock(&start_lock);
 }
 
 uint32_t ticker_bar(void) {
     __atomic_add_fetch(&bars, 1, __ATOMIC_SEQ_CST);
-    ticker_stop(LOAD(&stops) >= ENOUGH_STOPS);
+    ticker_stop();
+    if (LOAD(&stops) >= ENOUGH_STOPS)
+        __atomic_store_n(&ticker_now, TICKER_NEVER, __ATOMIC_SEQ_CST);
     return BARRED | fork_generation;
 }
 
@@ -319,13 +334,27 @@ void ticker_unbar(uint32_t barred) {
         __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);
 }
 
-void ticker_forked(bool may_start) {
-    if (!may_start)
-        ticker_now = TICKER_IMPOSSIBLE;
-    else if (ticker_now == TICKER_RUNS)
-        ticker_now = TICKER_NONE;
+void ticker_threads_seen(void) {
+    int without = TICKER_WITHOUT;
+    STORE(&threads_seen, true);
+    __atomic_compare_exchange_n(&ticker_now, &without, TICKER_NONE, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_RELAXED);
+}
+
+void ticker_task_exits(void) {
+    STORE(&tasks_exit, true);
+    ticker_stop();
+}
+
+void ticker_thread_ends(void) {
+    if (UNLIKELY(LOAD(&tasks_exit)))
+        ticker_stop();
+}
+
+void ticker_forked(void) {
+    raw_thread_forked(&thread);
+    ticker_now = TICKER_NONE;
+    threads_seen = tasks_exit = false;
     incoming = NULL;
-    bars = 0;
-    parked = 0;
-    stopping = false;
+    parked = stopping = bars = stops = 0;
 }

@@ -16,16 +16,27 @@ int ticker_now = TICKER_RUNS;
 int ticker_process;
 uint64_t ticker_ticks = 1;
 
-bool ticker_ready(void) {
-    return true;
+void ticker_decide(bool gathers) {
+    (void)gathers;
 }
 
-void ticker_stop(bool forever) {
-    (void)forever;
+void ticker_stop(void) {
 }
 
-void ticker_forked(bool may_start) {
-    (void)may_start;
+void ticker_forked(void) {
+}
+
+void ticker_threads_seen(void) {
+}
+
+void ticker_task_exits(void) {
+}
+
+void ticker_thread_ends(void) {
+}
+
+bool ticker_watch_without(struct conn *c) {
+    return c->gather == NULL;
 }
 
 bool ticker_watch_slow(struct conn *c) {

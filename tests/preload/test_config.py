@@ -35,6 +35,7 @@ BAD = [
     ("UNSTALL_WINDOW_US", "99999999999999999999", "500"), ("UNSTALL_WINDOW_US", "-1000", "500"),
     ("UNSTALL_SMALL", "0", "bytes"), ("UNSTALL_SMALL", "-1", "bytes"), ("UNSTALL_SMALL", "4k", "bytes"),
     ("UNSTALL_OVERRIDE", "yes", "1"), ("UNSTALL_CHILDREN", "2", "1"),
+    ("UNSTALL_THREAD", "sometimes", "own"),
     ("UNSTALL_PORTS", "http", "80"), ("UNSTALL_PORTS", "70000", "80"), ("UNSTALL_PORTS", "90-80", "80"),
     ("UNSTALL_PORTS", "80,", "80"), ("UNSTALL_PORTS", "80-", "80"), ("UNSTALL_PORTS", "!", "80"),
     ("UNSTALL_PEERS", "localhost", "10.0.0.0/8"), ("UNSTALL_PEERS", "10.0.0.0/33", "10.0.0.0/8"),
@@ -69,7 +70,7 @@ def test_bad_value_costs_one_line_and_nothing_else(name, value, expected):
 def test_bad_value_leaves_the_default(name, value, expected):
     """The default mode still cures, but for a filter, which must not be half applied."""
     with AnsweringPeer() as peer:
-        done = run_client(program("put_write"), None, *peer.target, **{name: value})
+        done = run_client(program("put_write"), None, *peer.target, **{"UNSTALL_THREAD": "always", name: value})
     assert done.median_ms < 5 and done.segments < 1.5, expected
 
 
@@ -256,7 +257,7 @@ def end(how, mode, **variables):
 @pytest.mark.parametrize("mode", ["off", "observe", *CURING_MODES])
 def test_report_at_every_end(how, mode, tmp_path):
     # a long window: one that ends within a turn, because the machine is busy, would count
-    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path), UNSTALL_WINDOW_US="100000")
+    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path), UNSTALL_WINDOW_US="100000", UNSTALL_THREAD="always")
     (report,) = read_reports(tmp_path)
     assert set(report) == KEYS and set(report["pushes"]) == CAUSES
     assert report["program"] == program("ends").name

@@ -227,7 +227,7 @@ def test_a_connection_accepted_before_its_listeners_option_is_cured(mode, option
 def test_a_file_between_header_and_body_leaves_the_turn_whole(name):
     """In auto the read or write of a file, which cannot block, ended each turn: two segments a message."""
     with AnsweringPeer() as peer:
-        done = run_client(program(name), "auto", *peer.target, 12)
+        done = run_client(program(name), "auto", *peer.target, 12, UNSTALL_THREAD="always")
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
     assert done.segments <= 1.25 and done.median_ms < 5
 
@@ -237,7 +237,7 @@ def test_the_first_hold_on_an_inherited_connection_has_a_window(mode):
     """Its options were asked after it had been decided that no thread for the window was needed."""
     with ScriptedPeer(EXCHANGE) as peer:
         with socket.create_connection((peer.address, peer.port)) as sock:
-            done = run_client(program("was_inherited_unseen"), mode, 7, close_fds=False,
+            done = run_client(program("was_inherited_unseen"), mode, 7, UNSTALL_THREAD="always", close_fds=False,
                               preexec_fn=lambda: os.dup2(sock.fileno(), 7))
     assert done.facts["last_us"] < AT_ONCE_US
 
@@ -275,7 +275,7 @@ def test_what_was_accepted_with_a_full_socket_arrives(how, mode):
 def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     """In auto eight small writes without any input that we saw were given back to Nagle, for good."""
     with AnsweringPeer() as peer:
-        done = run_client(program("was_unseen_reads"), mode, *peer.target, 24)
+        done = run_client(program("was_unseen_reads"), mode, *peer.target, 24, UNSTALL_THREAD="always")
     assert bytes(peer.connections[0].received) == pattern(24 * EXCHANGE)
     assert done.median_ms < 5
 

@@ -53,6 +53,8 @@ static struct policy some_policy(void) {
         .gather_limit = (uint16_t)(draw(4) ? GATHER_MOST : draw(2000)),
         .doubtful = seldom(),
         .window_ends = (uint8_t)(draw(2) ? draw(20) : 0),
+        .quick_turns = (uint8_t)(draw(2) ? HABIT : draw(HABIT)),
+        .hesitated = seldom(),
         .goes_on = (uint8_t)draw(4),
         .kept_turn = draw(2),
         .position = (uint16_t)(seldom() ? draw(40) : 1 + draw(3)),
@@ -99,7 +101,7 @@ Test(policy_short, a_write) {
         struct policy long_one, short_one;
         copy(&long_one, &before);
         copy(&short_one, &before);
-        struct policy_limits limits = {4096, seldom(), !seldom()};
+        struct policy_limits limits = {4096, seldom(), !seldom(), seldom()};
         struct policy_write w = {.bytes = some_bytes()};
         struct policy_action wanted, got;
         memset(&got, 0xff, sizeof(got));
@@ -122,7 +124,7 @@ Test(policy_short, a_write) {
 
 /* A small write that Nagle would keep, at whose sight TCP_NODELAY is set, is never taken. */
 Test(policy_short, the_illness_goes_the_long_way) {
-    const struct policy_limits limits = {4096, false, true};
+    const struct policy_limits limits = {.small = 4096, .may_hold = true};
     struct policy_action action;
     struct policy p = {.mode = MODE_AUTO, .established = true, .input_ever = true, .position = 1};
     EXPECT(policy_write_short(&p, &limits, 200, &action) && action.how == WRITE_PLAIN);
@@ -147,7 +149,7 @@ Test(policy_short, the_end_of_a_turn) {
 }
 
 Test(policy_short, what_was_gathered_leaves) {
-    const struct policy_limits limits = {4096, false, true};
+    const struct policy_limits limits = {.small = 4096, .may_hold = true};
     int taken = 0;
     for (int i = 0; i < STATES / 10; i++) {
         const struct policy before = some_policy();

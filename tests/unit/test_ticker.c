@@ -5,7 +5,10 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "config.h"
@@ -30,7 +33,15 @@ static void set_up(void) {
 
 TestSuite(ticker, .init = set_up, .timeout = 20);
 
+static bool starts(void) {
+    ticker_decide(true);
+    return ticker_state() == TICKER_RUNS;
+}
+
+/* As a write does: the thread may have left since the last hold. */
 static void hold_now(void) {
+    if (ticker_state() == TICKER_NONE)
+        starts();
     conn_lock(c);
     c->held = true;
     ticker_watch(c);
@@ -66,20 +77,20 @@ static bool off_the_list(void) {
 
 Test(ticker, none_before_the_first_hold) {
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
-    ticker_stop(false); /* of none: nothing happens */
+    ticker_stop(); /* of none: nothing happens */
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
 }
 
 Test(ticker, starts_once_and_keeps_errno) {
     errno = 4711;
-    EXPECT(ticker_ready() && ticker_ready());
+    EXPECT(starts() && starts());
     EXPECT_INT("errno", errno, 4711);
     EXPECT_INT("state", ticker_state(), TICKER_RUNS);
-    ticker_stop(false);
+    ticker_stop();
 }
 
 Test(ticker, the_window_ends_a_hold) {
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     for (int i = 0; i < 5; i++) {
         hold_now();
         cr_expect(within_ms(2000, let_go), "hold %d is never let go", i);
@@ -87,12 +98,12 @@ Test(ticker, the_window_ends_a_hold) {
         pause_ms(i * 10); /* parked or not */
     }
     EXPECT_INT("counted", c->counts.pushes[PUSH_WINDOW], 5);
-    ticker_stop(false);
+    ticker_stop();
 }
 
 Test(ticker, not_before_the_window) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     struct timespec begun, ended;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     hold_now();
@@ -101,18 +112,18 @@ Test(ticker, not_before_the_window) {
     double ms =
         (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6;
     cr_expect(ms >= 99, "a window of 100 ms ended after %.1f", ms);
-    ticker_stop(false);
+    ticker_stop();
 }
 
 /* A hold that begins late in a tick has that tick's rest and its window. */
 Test(ticker, the_rest_of_a_tick_does_not_count) {
     enum { TICK_US = 4000, WINDOW_US = 2 * TICK_US };
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=8000"}, NULL}, "prog");
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     hold_now(); /* from now on it ticks */
     for (int i = 0; i < 5; i++) {
         EXPECT(within_ms(5000, let_go));
-        for (uint64_t tick = LOAD(&ticker_ticks); LOAD(&ticker_ticks) == tick;)
+        for (uint64_t tick = LOAD(&ticker_ticks); LOAD(&ticker_ticks) == tick && !off_the_list();)
             nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         nanosleep(&(struct timespec){.tv_nsec = (TICK_US - 1000) * 1000L}, NULL);
         uint64_t begun = clock_now();
@@ -121,25 +132,25 @@ Test(ticker, the_rest_of_a_tick_does_not_count) {
         uint64_t us = (clock_now() - begun) / 1000;
         cr_expect(us >= WINDOW_US, "a window of %d us ended after %d", WINDOW_US, (int)us);
     }
-    ticker_stop(false);
+    ticker_stop();
 }
 
 Test(ticker, gathered_bytes_are_tried_again) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = fake.sends[1] = fake.sends[2] = -EAGAIN;
     struct iovec one = {(char[]){"abc"}, 3};
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     conn_lock(c);
     ASSERT(gather_add(c, &one, 1, 3));
     ticker_watch(c);
     conn_unlock(c);
     EXPECT(within_ms(2000, let_go));
     EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) send(5,abc) send(5,abc)");
-    ticker_stop(false);
+    ticker_stop();
 }
 
 Test(ticker, what_holds_no_more_leaves_the_list) {
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     hold_now();
     conn_lock(c);
     hold_push(c, PUSH_WAIT);
@@ -147,11 +158,11 @@ Test(ticker, what_holds_no_more_leaves_the_list) {
     EXPECT(within_ms(2000, off_the_list));
     hold_now();
     cr_expect(within_ms(2000, let_go), "and comes back at the next hold");
-    ticker_stop(false);
+    ticker_stop();
 }
 
 Test(ticker, a_connection_released_while_on_the_list) {
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     hold_now();
     conn_lock(c);
     fds_leave(c, 5);
@@ -165,34 +176,137 @@ Test(ticker, a_connection_released_while_on_the_list) {
     hold_now();
     EXPECT(within_ms(2000, let_go));
     EXPECT_TEXT("the new descriptor", fake_log(), "nodelay(6,1)");
-    ticker_stop(false);
+    ticker_stop();
 }
 
 Test(ticker, the_end_lets_go_and_another_can_start) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
     for (int i = 0; i < 3; i++) {
-        ASSERT(ticker_ready());
+        ASSERT(starts());
         hold_now();
-        ticker_stop(false);
+        ticker_stop();
         EXPECT(!c->held && !c->ticking);
         EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
         EXPECT_INT("state", ticker_state(), TICKER_NONE);
     }
 }
 
-Test(ticker, an_end_for_ever) {
-    ASSERT(ticker_ready());
-    ticker_stop(true);
-    EXPECT_INT("state", ticker_state(), TICKER_IMPOSSIBLE);
-    EXPECT(!ticker_ready());
+static void use(const char *thread) {
+    char setting[64] = "UNSTALL_THREAD=";
+    config_load((char *[]){strcat(setting, thread), NULL}, "prog");
 }
 
-Test(ticker, a_forked_child_has_none) {
-    ASSERT(ticker_ready());
-    ticker_stop(false);
-    ASSERT(ticker_ready());
-    ticker_forked(true); /* as if: this process keeps its thread, which stays parked */
+static int tasks(void) {
+    struct stat st;
+    return stat("/proc/self/task", &st) == 0 ? (int)st.st_nlink - 2 : -1;
+}
+
+/* The runner has a thread of its own; a child of it has one task. */
+static void in_a_child(int (*test)(void)) {
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(tasks() == 1 ? test() : 99);
+    ASSERT(waitpid(child, &status, 0) == child);
+    EXPECT_INT("the line that went wrong, or 0", WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+}
+
+#define WANT(what)           \
+    do {                     \
+        if (!(what))         \
+            return __LINE__; \
+    } while (0)
+
+static int stays_one(void) {
+    ticker_decide(false);
+    WANT(ticker_state() == TICKER_WITHOUT && ticker_windowless(ticker_state()));
+    hold_now();
+    WANT(!c->ticking && tasks() == 1);
+    ticker_decide(true); /* coalesce */
+    WANT(ticker_state() == TICKER_RUNS && tasks() == 2);
+    ticker_stop();
+    WANT(tasks() == 1);
+    return 0;
+}
+
+Test(ticker, a_single_thread_stays_one) {
+    in_a_child(stays_one);
+}
+
+static int is_decided_anew(void) {
+    ticker_decide(false);
+    ticker_threads_seen();
+    WANT(ticker_state() == TICKER_NONE);
+    ticker_decide(false);
+    WANT(ticker_state() == TICKER_RUNS && tasks() == 2);
+    ticker_forked(); /* as if: the thread stays */
+    WANT(ticker_state() == TICKER_NONE);
+    return 0;
+}
+
+Test(ticker, a_thread_of_the_program_allows_one) {
+    in_a_child(is_decided_anew);
+}
+
+/* The runner's thread is one that the library did not see being made. */
+Test(ticker, a_task_that_was_not_seen_allows_one) {
+    cr_assert(tasks() > 1);
+    ticker_decide(false);
+    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    ticker_stop();
+}
+
+Test(ticker, never) {
+    use("never");
+    ticker_threads_seen();
+    ticker_decide(true);
+    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+    ticker_decide(true);
+    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+}
+
+Test(ticker, always) {
+    use("always");
+    ticker_decide(false);
+    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    ticker_stop();
+}
+
+static bool none_there(void) {
+    return ticker_state() == TICKER_NONE;
+}
+
+Test(ticker, ends_by_itself_and_starts_again) {
+    for (int i = 0; i < 3; i++) {
+        ASSERT(starts());
+        hold_now();
+        EXPECT(within_ms(2000, let_go));
+        EXPECT(within_ms(2000, none_there));
+    }
+    ticker_stop(); /* of one that has left, or is about to */
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
+}
+
+Test(ticker, its_end_leaves_no_task) {
+    int before = tasks();
+    for (int i = 0; i < 100; i++) {
+        ASSERT(starts());
+        EXPECT_INT("with it", tasks(), before + 1);
+        ticker_stop();
+        EXPECT_INT("without", tasks(), before);
+    }
+}
+
+Test(ticker, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
+    ticker_thread_ends();
+    ASSERT(starts());
+    ticker_thread_ends();
+    EXPECT_INT("libc counts threads", ticker_state(), TICKER_RUNS);
+    ticker_task_exits();
+    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    ASSERT(starts());
+    ticker_thread_ends();
+    EXPECT_INT("libc counts one too many", ticker_state(), TICKER_NONE);
 }
 
 /* Everything of a closed connection leaves by a descriptor of our own, which is then closed. */
@@ -200,7 +314,7 @@ Test(ticker, a_lingering_connection) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = -EAGAIN;
     struct iovec one = {(char[]){"abc"}, 3};
-    ASSERT(ticker_ready());
+    ASSERT(starts());
     conn_lock(c);
     ASSERT(gather_add(c, &one, 1, 3));
     c->lingering = true;
@@ -211,5 +325,5 @@ Test(ticker, a_lingering_connection) {
     const char *log = fake_log();
     cr_expect(strstr(log, "send(5,abc) send(5,abc)") && strstr(log, "close(5)"), "%s", log);
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
-    ticker_stop(false);
+    ticker_stop();
 }

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "raw_thread.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/time_types.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "raw.h"
+#include "real.h"
+#include "thread.h"
+
+enum {
+    GUARD = 65536, /* the largest page of Linux's architectures */
+    STACK = 131072,
+    MARGIN = 4096,          /* beyond our thread-locals: libc's own block of a thread */
+    STORAGE_MOST = 1 << 26, /* a program with more static thread-local storage gets no thread */
+    HEAD = 64,              /* bytes of libc's block that compiled code reads (the canary) */
+    ALIGNMENT = 64,
+    KERNEL_SIGSET = 8,      /* bytes, rt_sigprocmask(2) */
+    GONE_LOOKS = 64,        /* before the first sleep */
+    GONE_SLEEP_NS = 50000,
+    GONE_TRIES = 1000, /* then the number is another thread's by now */
+};
+
+/* Defined by the runtime of a sanitizer, where one is in the process. */
+extern void __asan_init(void) __attribute__((weak));
+extern void __hwasan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+extern void __tsan_init(void) __attribute__((weak));
+
+static bool sanitized(void) {
+    return __asan_init || __hwasan_init || __msan_init || __tsan_init;
+}
+
+/* ---- made by clone(2) -------------------------------------------------- */
+
+/* How far the thread-locals lie from the thread pointer, on either side: ours, and errno. */
+static size_t storage_reach(void) {
+    const char *pointer = raw_thread_pointer();
+    const char *reached[] = {(const char *)&self, (const char *)&errno};
+    size_t most = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(reached); i++) {
+        size_t far = (size_t)(reached[i] > pointer ? reached[i] - pointer : pointer - reached[i]);
+        most = far > most ? far : most;
+    }
+    return (most + sizeof(self) + MARGIN + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+/* The stack, and above it a zeroed block around a thread pointer of its own, with the head
+ * of libc's block. */
+static bool make_memory(struct raw_thread *t) {
+    size_t reach = storage_reach();
+    if (reach > STORAGE_MOST)
+        return false;
+    if (t->memory) {
+        memset(t->memory + GUARD + STACK, 0, 2 * reach);
+    } else {
+        long at = raw_map(GUARD + STACK + 2 * reach);
+        if (at < 0 && at > -4096)
+            return false;
+        raw3(SYS_mprotect, at, GUARD, PROT_NONE);
+        t->memory = (char *)at;
+    }
+    char **pointer = (char **)(t->memory + GUARD + STACK + reach);
+    memcpy(pointer, raw_thread_pointer(), HEAD);
+#if defined(__x86_64__)
+    pointer[0] = pointer[2] = (char *)pointer; /* glibc's tcb and self; musl's self is the first */
+#endif
+    t->storage = pointer;
+    return true;
+}
+
+static int runs(void *thread) {
+    struct raw_thread *t = thread;
+    t->run();
+    return 0;
+}
+
+static int start_raw(struct raw_thread *t) {
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                      CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    uint64_t all = ~UINT64_C(0), before;
+    if (!make_memory(t))
+        return -ENOMEM;
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    int id = REAL(clone)(runs, t->memory + GUARD + STACK, flags, t, &t->id, t->storage, &t->id);
+    int error = errno;
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    if (id < 0)
+        return -error;
+    t->known_id = id;
+    return 0;
+}
+
+/* ---- made by libc ------------------------------------------------------ */
+
+static void *runs_by_libc(void *thread) {
+    runs(thread);
+    return NULL;
+}
+
+static int start_by_libc(struct raw_thread *t) {
+    pthread_t made;
+    /* all but those that libc reserves: who blocks SIGSETXID hangs setuid(2) */
+    uint64_t all = ~(UINT64_C(7) << 31), before;
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    int error = REAL(pthread_create)(&made, NULL, runs_by_libc, t);
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    if (error)
+        return -error;
+    t->by_libc = true;
+    t->joins = (unsigned long)made;
+    return 0;
+}
+
+static void join_by_libc(struct raw_thread *t) {
+    int cancel; /* joining is a cancellation point; unshare(2) and its like are none */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    REAL(pthread_join)((pthread_t)t->joins, NULL);
+    pthread_setcancelstate(cancel, NULL);
+    t->by_libc = false;
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void wait_until_left(struct raw_thread *t) {
+    for (int id; (id = LOAD_ACQUIRE(&t->id)) != 0;)
+        raw4(SYS_futex, &t->id, FUTEX_WAIT, id, NULL);
+}
+
+int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
+    int saved = errno;
+    if (t->by_libc)
+        join_by_libc(t);
+    wait_until_left(t); /* its stack is the next one's */
+    t->run = run;
+    int error = sanitized() ? start_by_libc(t) : start_raw(t);
+    errno = saved;
+    return error;
+}
+
+/* The kernel clears `id` before it takes the thread off the list of the process's own. */
+void raw_thread_join(struct raw_thread *t) {
+    const struct __kernel_timespec moment = {.tv_nsec = GONE_SLEEP_NS};
+    if (t->by_libc)
+        join_by_libc(t);
+    wait_until_left(t);
+    for (int i = 0; t->known_id && i < GONE_TRIES; i++) {
+        if (raw3(SYS_tgkill, raw0(SYS_getpid), t->known_id, 0) != 0)
+            break;
+        if (i >= GONE_LOOKS)
+            raw2(SYS_nanosleep, &moment, NULL);
+    }
+    t->known_id = 0;
+}
+
+void raw_thread_forked(struct raw_thread *t) {
+    t->id = t->known_id = 0;
+    t->by_libc = false;
+}

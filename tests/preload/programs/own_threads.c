@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How many tasks this process has after exchanges of the plain pattern.  With argv[5] == "thread" it
+ * has started a thread of its own before, with "task" one that libc does not know.
+ */
+#include <sched.h>
+#include <sys/stat.h>
+
+#include "client.h"
+
+static void exchange(int fd)
+{
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    read_reply(fd);
+}
+
+static int tasks(void)
+{
+    struct stat st;
+    CHECK(stat("/proc/self/task", &st) == 0);
+    return (int)st.st_nlink - 2;
+}
+
+static void *stays(void *unused)
+{
+    for (;;) pause();
+    return unused;
+}
+
+/* Made of nothing of libc's: it may not even touch thread-local storage. */
+static int sleeps(void *unused)
+{
+    (void)unused;
+    struct timespec while_we_work = {60, 0};
+    raw_call(SYS_nanosleep, (long)&while_we_work, 0, 0, 0, 0);
+    return 0;
+}
+
+static void start_task(void)
+{
+    static _Alignas(16) char stack[1 << 16], storage[1 << 16];
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+    memset(storage, 0, sizeof storage);
+    void *pointer = storage + sizeof storage / 2;
+    *(void **)pointer = pointer;
+    CHECK(clone(sleeps, stack + sizeof stack, flags, NULL, NULL, pointer, NULL) > 0);
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t other;
+    CHECK(argc == 6);
+    client_t client = client_arguments(argc, argv);
+    if (strcmp(argv[5], "thread") == 0) CHECK(pthread_create(&other, NULL, stays, NULL) == 0);
+    if (strcmp(argv[5], "task") == 0) start_task();
+    int before = tasks();
+    int fd = connect_to(client);
+    run_exchanges(fd, client.count, exchange);
+    ADD_FACT("\"before\": %d, \"after\": %d", before, tasks());
+    return report();
+}

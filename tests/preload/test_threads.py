@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Whose thread: a program with a single thread stays one, and a thread of ours changes nothing in any other."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import MODES, AnsweringPeer, mode_env, program, run_client
+
+ALL = ["bare", *MODES]
+EXCHANGES = 30
+TRIES = 5  # a busy machine may keep a program from having a habit, or break it
+
+
+def tasks(mode, own="none", **variables):
+    with AnsweringPeer() as peer:
+        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, **variables)
+    return done.facts["after"] - done.facts["before"]
+
+
+# ---- when there is a thread of ours ------------------------------------------
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_program_with_one_thread_stays_one(mode):
+    assert tasks(mode) == (1 if mode == "coalesce" else 0)
+
+
+@pytest.mark.parametrize("own", ["thread", "task"])
+@pytest.mark.parametrize("mode", ALL)
+def test_a_program_with_threads_has_one_more_where_bytes_are_held(mode, own):
+    assert tasks(mode, own) == (1 if mode in ("auto", "cork", "coalesce") else 0)
+
+
+@pytest.mark.parametrize("own", ["none", "thread"])
+@pytest.mark.parametrize("mode", MODES)
+def test_never_means_never_and_cures_all_the_same(mode, own):
+    with AnsweringPeer() as peer:
+        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, UNSTALL_THREAD="never")
+    assert done.facts["after"] == done.facts["before"]
+    if mode not in ("off", "observe"):
+        assert done.median_ms < 5
+
+
+@pytest.mark.parametrize("mode", ["auto", "cork", "coalesce"])
+def test_always_means_always(mode):
+    assert tasks(mode, UNSTALL_THREAD="always") == 1
+
+
+# ---- what bounds a hold without it --------------------------------------------
+
+def habits(mode):
+    """The run of changes_habit in which holds were seen, or the last one of all tries."""
+    for _ in range(TRIES):
+        with AnsweringPeer() as peer:
+            done = run_client(program("changes_habit"), mode, *peer.target, EXCHANGES)
+        if done.facts["held"][0]:
+            break
+    return done.facts
+
+
+def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
+    """Two pieces and a read thirty times; then one piece and computing, on three connections."""
+    facts = habits("auto")
+    late = [ms for ms in facts["kept_ms"] if ms > 100]
+    assert facts["held"] == [True, False, False], "held by habit; after the late one, never again to that endpoint"
+    assert len(late) == 1 and facts["kept_ms"][0] == late[0] < 350, facts["kept_ms"]
+
+
+def test_a_habit_makes_one_segment_a_turn():
+    for _ in range(TRIES):
+        with AnsweringPeer() as peer:
+            done = run_client(program("put_write"), "auto", *peer.target, 100)
+        if done.segments <= 1.25:
+            return
+    assert done.segments <= 1.25
+
+
+def test_cork_without_a_thread_is_cork_until_read():
+    """As TCP_CORK by hand: what a program computes on is kept until the kernel's own timer, about 200 ms."""
+    facts = habits("cork")
+    assert all(100 < ms < 350 for ms in facts["kept_ms"][0::3]), facts["kept_ms"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "cork", "coalesce"])
+def test_with_a_thread_the_window_is_the_bound(mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program("changes_habit"), mode, *peer.target, EXCHANGES, UNSTALL_THREAD="always")
+    assert sorted(done.facts["kept_ms"])[len(done.facts["kept_ms"]) // 2] < 40
+
+
+# ---- what the thread must not change -------------------------------------------
+
+@pytest.mark.parametrize("how", ["wait", "handler"])
+@pytest.mark.parametrize("mode", ALL)
+def test_a_signal_that_the_program_blocks_reaches_no_other_thread(mode, how):
+    """SIGRTMIN killed the process, or ran its handler in our thread: glibc's SIGRTMIN is 34, not one of libc's own."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("timer_signal"), mode, *peer.target, 8, 0, how, UNSTALL_THREAD="always")
+    assert done.facts["taken"] > 0 and done.facts["elsewhere"] == 0
+    if how == "wait":
+        assert done.facts["taken"] == 20
+
+
+@pytest.mark.parametrize("thread", ["own", "always"])
+@pytest.mark.parametrize("mode", ALL)
+def test_a_handler_forks_while_the_program_allocates(mode, thread):
+    """libc's fork waited for malloc's lock, which the interrupted code held: libc knew a second thread."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("forks_in_handler"), mode, *peer.target, 12, timeout=60, UNSTALL_THREAD=thread)
+    assert done.facts["forks"] >= 300
+
+
+def leave(leaves, end, mode):
+    with AnsweringPeer() as peer:
+        return subprocess.run([program("main_leaves"), *map(str, peer.target), "12", "0", leaves, end],
+                              env=mode_env(mode), timeout=20, stdout=subprocess.DEVNULL, check=False).returncode
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("end", ["returns", "exits", "inline"])
+@pytest.mark.parametrize("leaves", ["syscall", "inline"])
+def test_a_process_ends_with_its_own_last_thread(leaves, end, mode):
+    """It lived on by our thread alone, and not even SIGTERM ended it."""
+    code = leave(leaves, end, mode)
+    # The kernel gives the code of the last task.  Where that leaves unseen, ours may be it, a moment later.
+    assert code == leave(leaves, end, "bare") or (end == "inline" and code == 0)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_sigterm_ends_a_process_whose_main_thread_has_left(mode):
+    with AnsweringPeer() as peer:
+        argv = [program("main_leaves"), *map(str, peer.target), "12", "0", "inline", "stays"]
+        with subprocess.Popen(argv, env=mode_env(mode), stdout=subprocess.PIPE, text=True) as child:
+            child.stdout.readline()  # the report: the other thread has made its exchanges
+            os.kill(child.pid, signal.SIGTERM)
+            begin = time.monotonic()
+            assert child.wait(10) == -signal.SIGTERM
+    assert time.monotonic() - begin < 5
