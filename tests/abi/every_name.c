@@ -220,6 +220,7 @@ static const struct {
     {"abort", LAST, {0}},
     {"pthread_create", STARTS, {P(&started), 0, P(start), 0}},
     {"thrd_create", STARTS, {P(&started), P(start), 0}},
+    {"clone", PLAIN, {0, 0, 0, 0}},
     {"pthread_exit", LAST, {0}},
     {"thrd_exit", LAST, {0}},
     {"longjmp", JUMP, {0}},

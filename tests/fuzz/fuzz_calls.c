@@ -376,7 +376,7 @@ static void op_run_program(struct input *in) {
 static void op_fork(struct input *in) {
     (void)in;
     net.passing = 0;
-    process_forks(true);
+    process_forks();
     check_turn_is_over();
 }
 

@@ -19,7 +19,7 @@ Test(process, a_child_of_a_process_in_exec_holds) {
     whole_warm(5);
     process_is_replaced("/nowhere/to/be/found");
     ASSERT(hold_refused);
-    process_forks(true);
+    process_forks();
     pid_t child = fork();
     if (child == 0) {
         process_forked(0);
