@@ -70,13 +70,38 @@ def test_differences_are_found():
 
 @pytest.mark.parametrize("bare, other, expected", [
     (["passed"] * 4, ["failed"] * 4, "different"),
-    (["passed"] * 4, ["failed", "passed", "hung", "passed"], "different"),
+    (["passed"] * 14, ["failed", "hung"] * 3 + ["passed"] * 8, "different"),
+    (["passed"] * 14, ["failed", "hung"] * 2 + ["passed"] * 10, "flaky"),
     (["passed"] * 4, ["failed", "passed", "passed", "passed"], "flaky"),
     (["passed", "failed", "passed", "passed"], ["failed"] * 4, "flaky"),
     (["failed"] * 4, ["passed"] * 4, "different"),
 ])
 def test_verdicts(bare, other, expected):
     assert judge.verdict(bare, other) == expected
+
+
+class Planted:
+    """A suite whose one test fails in every mode."""
+    name = "planted"
+
+    def only(self, test):
+        return test
+
+    def run(self, mode, _host, only):
+        return run_of(**{only: "passed" if mode == "bare" else "failed"})
+
+
+@pytest.mark.parametrize("explained, expected", [({}, ["different", "different"]),
+                                                 ({("planted", "a", "coalesce"): "why"}, ["different", "explained"])])
+def test_a_difference_is_explained_in_its_mode_alone(monkeypatch, explained, expected):
+    monkeypatch.setattr(judge, "EXPLAINED", explained)
+    modes, suite = ("auto", "coalesce"), Planted()
+    runs = {mode: suite.run(mode, None, "a") for mode in ("bare", *modes)}
+    judged = judge.compare(suite, runs, modes, None, lambda line: None)
+    assert [one.verdict for one in judged] == expected
+    assert str(judged[0]) == "different: a, auto: 4 failed. bare: 4 passed"
+    assert ("(why)" in str(judged[1])) == bool(explained)
+    assert say.verdicts(modes, judged)[1] == ("same, 1 explained" if explained else "1 different")
 
 
 @pytest.fixture(scope="module", name="warm_up")

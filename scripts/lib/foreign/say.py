@@ -5,12 +5,14 @@ import platform
 import sys
 import time
 import xml.etree.ElementTree as xml
+from collections import Counter
 
 
 def verdict_of_mode(judged):
     """A mode's cell, from what was judged of one suite in it."""
-    wrong = sum(one.verdict == "different" for one in judged)
-    return f"{wrong} different" if wrong else f"same, {len(judged)} flaky" if judged else "same"
+    counts = Counter(one.verdict for one in judged)
+    words = [f"{counts[name]} {name}" for name in ("different", "explained", "flaky") if counts[name]]
+    return ", ".join(words if counts["different"] else ["same", *words])
 
 
 def verdicts(modes, judged):
