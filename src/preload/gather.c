@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "clock.h"
 #include "config.h"
 #include "kernel.h"
 #include "raw.h"
@@ -68,6 +69,20 @@ static struct gather *take(void) {
     return g;
 }
 
+bool gather_is_at(const struct conn *c, int fd) {
+    uint64_t now;
+    return !c->cookie || (kernel->cookie(fd, &now) == 0 && now == c->cookie);
+}
+
+/* Before gathered bytes leave, if the clock has moved on: they must not reach whoever has the
+ * number now. */
+static bool gather_lost(struct conn *c) {
+    if (LIKELY(c->gather->began == clock_coarse()) || gather_is_at(c, c->fd))
+        return false;
+    gather_free(c);
+    return true;
+}
+
 bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
     struct gather *g = c->gather;
     if (!g) {
@@ -76,6 +91,7 @@ bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
             return false;
         g->head = g->tail = 0;
         g->in_flight = false;
+        g->began = clock_coarse();
         STORE(&c->gather, g);
     }
     if (bytes > g->capacity - g->tail) {
@@ -99,8 +115,11 @@ bool gather_add_all(struct conn *c, const struct iovec *iov, size_t count, size_
         return false;
     struct gather *wider = (struct gather *)p;
     *wider = (struct gather){.capacity = capacity, .apart = true, .tail = (uint32_t)waiting};
-    if (waiting)
+    wider->began = clock_coarse();
+    if (waiting) {
+        wider->began = c->gather->began;
         memcpy(wider->bytes, gather_front(c).iov_base, waiting);
+    }
     gather_free(c);
     STORE(&c->gather, wider);
     return gather_add(c, iov, count, bytes);
@@ -151,6 +170,8 @@ static bool gather_fails(struct conn *c, ssize_t error) {
 
 ssize_t gather_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
     struct iovec parts[MOST_PARTS];
+    if (gather_length(c))
+        gather_lost(c);
     for (;;) {
         size_t waiting = gather_length(c), used = 0, extra = 0;
         if (waiting)
@@ -204,7 +225,7 @@ void gather_resolve(struct conn *c) {
 /* What nearly always happens: the kernel takes all of it at once. */
 bool gather_flush(struct conn *c, int flags) {
     size_t waiting = gather_length(c);
-    if (waiting == 0)
+    if (waiting == 0 || UNLIKELY(gather_lost(c)))
         return true;
     struct gather *g = c->gather;
     struct iovec part = {g->bytes + g->head, waiting};

@@ -23,6 +23,7 @@ struct gather {
     bool exact;      /* `before` is the kernel's own count, not ours */
     bool apart;      /* larger than those of the pool, in a mapping of its own */
     uint64_t before; /* bytes that the kernel had taken before it */
+    uint64_t began;  /* clock_coarse() of the first byte: until then c->fd was this socket */
     struct gather *next;
     char bytes[];
 };
@@ -42,6 +43,10 @@ static inline void gather_copy(struct gather *g, const void *bytes, size_t count
     memcpy(g->bytes + g->tail, bytes, count);
     g->tail += (uint32_t)count;
 }
+
+/* Is `fd` still the socket that c is?  Calls that pass us by may have closed the number and
+ * given it to another one. */
+bool gather_is_at(const struct conn *c, int fd);
 
 /* Copy all of it, or nothing: false when there is no room or no memory. */
 bool gather_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);

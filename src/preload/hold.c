@@ -191,10 +191,7 @@ void hold_push_all(struct conn *c, enum push_cause cause) {
 }
 
 void hold_window_ends(struct conn *c) {
-    uint64_t cookie;
-    if (gather_length(c) && c->cookie &&
-        (kernel->cookie(c->fd, &cookie) != 0 || cookie != c->cookie)) {
-        /* the number leads elsewhere now: closed behind our back */
+    if (gather_length(c) && !gather_is_at(c, c->fd)) {
         gather_drop(c);
         STORE(&c->held, false);
         return;

@@ -79,6 +79,14 @@ INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct polic
     return true;
 }
 
+/* Where the first piece is to be gathered, is there nothing in its way, and is the number still
+ * this connection's? */
+INLINE bool may_begin(const struct conn *c, const struct plain *w,
+                      const struct policy_limits *limits) {
+    return !c->stuck && !c->draining && c->cookie && c->fd == w->fd &&
+           (w->bytes > limits->small || c->policy.crowded || gather_is_at(c, w->fd));
+}
+
 /* The first piece.  False: no memory, it leaves plain. */
 INLINE bool gathers_first(struct conn *c, const struct plain *w) {
     struct iovec one = {(void *)(uintptr_t)w->buffer, w->bytes};
@@ -177,14 +185,14 @@ ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, en
     }
     const struct policy_limits limits = shim_limits_now(now, ticker);
     if (c->gather) {
-        if (!gathers_on(c, &w, &limits))
+        if (UNLIKELY(c->fd != fd) || !gathers_on(c, &w, &limits))
             return long_way_from(c, w, false);
         conn_unlock(c);
         return (ssize_t)bytes;
     }
     struct policy_action action;
     hold_join_turn(c);
-    if (UNLIKELY((c->policy.mode == MODE_COALESCE && (c->stuck || c->draining || !c->cookie)) ||
+    if (UNLIKELY((c->policy.mode == MODE_COALESCE && !may_begin(c, &w, &limits)) ||
                  !policy_write_short(&c->policy, &limits, bytes, &action)))
         return long_way_from(c, w, true);
     account(c, &action, bytes);

@@ -146,13 +146,35 @@ void shim_prepare(struct conn *c, const struct policy_action *action, int fd) {
     }
 }
 
+/* A write is to be gathered: is its number still this connection's?  Asked before the first of
+ * a buffer.  False: it is another's; the action is taken back, the connection forgotten and its
+ * lock released. */
+static bool still_its_number(struct conn *c, int fd, const struct policy_action *action,
+                             size_t bytes) {
+    if (gather_length(c))
+        return true;
+    if (c->fd != fd) { /* the one that is asked is the one by which they leave */
+        c->other_fd = c->fd;
+        c->fd = fd;
+    }
+    if (!c->cookie)
+        kernel->cookie(fd, &c->cookie);
+    else if (UNLIKELY(!gather_is_at(c, fd))) {
+        policy_unsent(&c->policy, action, bytes);
+        c->turn_owner = NULL;
+        self.turn = NULL;
+        conn_unlock(c);
+        fds_forget(fd);
+        return false;
+    }
+    return true;
+}
+
 /* Lock held.  True: all of it waits in the buffer now. */
 static bool gather_this(struct conn *c, const struct parts *p) {
     bool first = gather_length(c) == 0;
     if (c->draining || c->stuck)
         return false;
-    if (first && !c->cookie)
-        kernel->cookie(c->fd, &c->cookie);
     if (!gather_add(c, p->iov, p->count, p->bytes))
         return false;
     if (first && UNLIKELY(!ticker_watch(c)))
@@ -220,6 +242,8 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
     limits = shim_limits();
     struct policy_action action = shim_decide(c, &limits, &w);
+    if (action.how == WRITE_GATHER && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
+        return shim_write(o);
     bool was_held = c->held;
     shim_account(c, &action, p.bytes);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, p.bytes, o->caller});
@@ -308,6 +332,11 @@ ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined) {
         c = shim_tally(c, o->fd);
         if (!c)
             return shim_forward(o);
+    }
+    if (UNLIKELY(c->gather && c->fd != o->fd) && !gather_is_at(c, o->fd)) {
+        conn_unlock(c);
+        fds_forget(o->fd); /* one of its numbers is another's now */
+        return shim_write(o);
     }
     if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
         return write_and_look(c, o);

@@ -13,11 +13,9 @@ BIRTHS = ("file", "pipe", "unix", "udp", "tcp")
 
 
 # Neither the end nor the birth passed by us.  What is held in the kernel meets ENOTSOCK on a file or a
-# pipe and is then written plainly.  No error tells us of a UDP socket (MSG_MORE joins its datagrams), and
-# what coalesce gathered goes nowhere rather than into a descriptor that it may not be meant for: the
-# documented limits of births that cannot be seen.
-NOT_PROMISED = {("raw", what, "coalesce") for what in ("file", "pipe", "udp")} | {
-    ("raw", "udp", mode) for mode in ("cork", "auto")}
+# pipe and is then written plainly; coalesce asks whose the number is before it gathers.  No error tells us
+# of a UDP socket (MSG_MORE joins its datagrams): the documented limit of births that cannot be seen.
+NOT_PROMISED = {("raw", "udp", mode) for mode in ("cork", "auto")}
 
 REBIRTHS = [(how, what, mode) for how in ENDS for what in BIRTHS for mode in ("bare", *MODES)
             if (how, what, mode) not in NOT_PROMISED]

@@ -135,11 +135,14 @@ struct pair pair_make(int options) {
     struct sockaddr_in address;
     struct pair p = {0};
     int small = SMALL_BUFFER, listener = raw_listener(&address, options);
-    p.ours = socket(AF_INET, SOCK_STREAM, 0);
+    bool unseen = options & UNSEEN;
+    p.ours = unseen ? (int)raw(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0, 0)
+                    : socket(AF_INET, SOCK_STREAM, 0);
     if (options & SMALL_BUFFERS)
         setsockopt(p.ours, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
-    CHECK(connect(p.ours, (struct sockaddr *)&address, sizeof(address)) == 0, "connect: %s",
-          strerror(errno));
+    CHECK((unseen ? raw(SYS_connect, p.ours, (long)&address, sizeof(address), 0, 0, 0)
+                  : connect(p.ours, (struct sockaddr *)&address, sizeof(address))) == 0,
+          "connect: %s", strerror(errno));
     p.theirs = high((int)raw(SYS_accept4, listener, 0, 0, SOCK_CLOEXEC, 0, 0));
     raw(SYS_close, listener, 0, 0, 0, 0, 0);
     CHECK(p.theirs > 0, "accept: %d", p.theirs);
@@ -305,7 +308,8 @@ void joined(void *thread) {
 
 static const struct test_case *const tables[] = {thread_cases, nonblocking_cases, argument_cases,
                                                  error_cases,  process_cases,     end_cases,
-                                                 signal_cases, cancel_cases, aside_cases};
+                                                 signal_cases, cancel_cases,      aside_cases,
+                                                 reborn_cases};
 
 int main(int count, char **words) {
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)

@@ -20,7 +20,7 @@ struct pair {
     uint64_t received; /* bytes that their end has read, and that were right */
 };
 
-enum { SMALL_BUFFERS = 1 };
+enum { SMALL_BUFFERS = 1, UNSEEN = 2 /* ours, too, is made by raw calls */ };
 
 struct test_case {
     const char *name;
@@ -28,7 +28,8 @@ struct test_case {
 };
 
 extern const struct test_case thread_cases[], nonblocking_cases[], argument_cases[], error_cases[],
-    process_cases[], end_cases[], signal_cases[], cancel_cases[], aside_cases[];
+    process_cases[], end_cases[], signal_cases[], cancel_cases[], aside_cases[],
+    reborn_cases[];
 
 /* ---- judging --------------------------------------------------------- */
 
