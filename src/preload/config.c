@@ -387,6 +387,16 @@ bool config_publish(const struct config *seen, const struct config *next) {
                                        __ATOMIC_RELAXED);
 }
 
+void config_kill(void) {
+    const struct config *seen;
+    struct config next;
+    do {
+        seen = config();
+        next = *seen;
+        next.killed = true;
+    } while (!config_publish(seen, &next));
+}
+
 void config_switch(enum mode mode, bool quiet) {
     const struct config *seen;
     struct config next;

@@ -95,6 +95,8 @@ void config_load(char **environment, const char *program);
 
 /* Publish a copy of the present configuration with another mode. */
 void config_switch(enum mode mode, bool quiet);
+/* ... or one in which all connections go by `off`, arms or not. */
+void config_kill(void);
 /* Publish a copy of `next`, which differs from `seen` only in mode, quiet, window_us,
  * killed and arms.  False: another thread was first; look again. */
 bool config_publish(const struct config *seen, const struct config *next);

@@ -6,11 +6,13 @@
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 #include "exports.h"
 #include "hold.h"
 #include "process.h"
+#include "raw.h"
 #include "rights.h"
 #include "syscalls.h"
 
@@ -19,15 +21,22 @@ static int unstall_close(int fd) {
     return REAL(close)(fd);
 }
 
-/* Flags that the kernel does not know it refuses. */
-static void closing_range(unsigned first, unsigned last, int flags) {
-    if (!(flags & ~CLOSE_RANGE_UNSHARE))
+/* Flags that the kernel does not know it refuses.  CLOSE_RANGE_UNSHARE is an
+ * unshare(CLONE_FILES) before it. */
+static uint32_t closing_range(unsigned first, unsigned last, int flags) {
+    if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC))
+        return 0;
+    uint32_t barred = flags & CLOSE_RANGE_UNSHARE ? rights_change(SYS_unshare, CLONE_FILES) : 0;
+    if (!(flags & CLOSE_RANGE_CLOEXEC))
         shim_closing_range(first, last);
+    return barred;
 }
 
 static int unstall_close_range(unsigned first, unsigned last, int flags) {
-    closing_range(first, last, flags);
-    return REAL(close_range)(first, last, flags);
+    uint32_t barred = closing_range(first, last, flags);
+    int result = REAL(close_range)(first, last, flags);
+    rights_changed(barred);
+    return result;
 }
 
 static int unstall_dup(int fd) {
@@ -110,6 +119,12 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     [SYS_execveat] = 1,   [SYS_exit_group] = 1,     [SYS_seccomp] = 1,
     [SYS_exit] = 1,
     [SYS_io_uring_setup] = 1,
+    [SYS_clone] = SYSCALL_BEGINS,
+    [SYS_clone3] = SYSCALL_BEGINS,
+#if defined(__x86_64__)
+    [SYS_fork] = SYSCALL_BEGINS,
+    [SYS_vfork] = SYSCALL_BEGINS,
+#endif
 #define RIGHT(name, what) [SYS_##name] = 1,
 #include "rights.def"
 #undef RIGHT
@@ -161,8 +176,25 @@ static bool may_wait(long n, long b, long c, long d) {
     }
 }
 
-/* A number that we do not know (clone, vfork …) sees no frame of ours.  syscall(2)
- * is no cancellation point: what may block goes on to it, not to libc's name. */
+/* Calls that come back twice: after this they go on from jump.S, with no frame of ours.
+ * The flags of clone3 are read as the kernel would, so that a bad pointer is its to name. */
+void unstall_syscall_begins(long n, long a) {
+    int saved = errno;
+    uint64_t flags = CLONE_VM; /* of SYS_vfork, and where they cannot be read */
+    struct iovec here = {&flags, sizeof(flags)}, there = {(void *)a, sizeof(flags)};
+    if (n == SYS_clone)
+        flags = (unsigned long)a;
+    else if (n == SYS_clone3)
+        raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
+#if defined(__x86_64__)
+    else if (n == SYS_fork)
+        flags = 0;
+#endif
+    process_clones(flags);
+    errno = saved;
+}
+
+/* syscall(2) is no cancellation point: what may block goes on to it, not to libc's name. */
 static long written(struct out *o) {
     o->raw = true;
     return shim_write(o);
@@ -209,9 +241,12 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         read_from = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
         return shim_read_ends(read_from, REAL(syscall)(n, a, b, c, d, e, f), 0);
     case SYS_close: shim_closing((int)a); break;
-    case SYS_close_range:
-        closing_range((unsigned)a, (unsigned)b, (int)c);
-        break;
+    case SYS_close_range: {
+        uint32_t barred = closing_range((unsigned)a, (unsigned)b, (int)c);
+        long result = REAL(syscall)(n, a, b, c, d, e, f);
+        rights_changed(barred);
+        return result;
+    }
     case SYS_sendmmsg: return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
     case SYS_sendfile: return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
     case SYS_splice:

@@ -183,18 +183,25 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
     return REAL(thrd_create)(thread, start, argument);
 }
 
-/* A thread, or a child that shares our memory; the arguments after `argument` matter to some flags only. */
+/* What follows `argument` matters to some flags only.  A child on our memory for which we
+ * wait is one of vfork; it has a stack of its own, so that this frame is safe from it. */
 EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
+    const int sharing = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_SETTLS | CLONE_THREAD;
+    bool waits = (flags & sharing) == (CLONE_VM | CLONE_VFORK) && unstall_vfork_begins();
     va_list list;
     va_start(list, argument);
     pid_t *parent_id = va_arg(list, pid_t *);
     void *storage = va_arg(list, void *);
     pid_t *child_id = va_arg(list, pid_t *);
     va_end(list);
-    if (flags & CLONE_THREAD)
-        process_gets_threads();
-    return REAL(clone)(run, stack, flags, argument, parent_id, storage, child_id);
+    if (!waits)
+        process_clones((unsigned long)flags);
+    int result = REAL(clone)(run, stack, flags, argument, parent_id, storage, child_id);
+    if (waits)
+        unstall_vfork_returned();
+    return result;
 }
+ALSO(__clone, clone)
 
 EXPORT void pthread_exit(void *result) {
     process_thread_ends();

@@ -9,7 +9,8 @@
  * with a register (sysdeps/unix/sysv/linux/x86_64/vfork.S).
  *
  * syscall: a number that we do not know goes straight on, with no frame of ours
- * between (clone and vfork through syscall(2) depend on it).
+ * between.  clone and vfork through syscall(2) depend on that: of them we are told
+ * before.
  */
 #include "syscalls.h"
 
@@ -73,6 +74,8 @@ syscall:
 	movzbl	(%r11,%rdi), %r11d
 	testl	%r11d, %r11d
 	jz	.Lnext
+	cmpl	$SYSCALL_BEGINS, %r11d
+	je	.Lbegins
 	cmpl	$SYSCALL_WAITS, %r11d
 	jne	.Lours
 	movq	self@GOTTPOFF(%rip), %r11	/* self.turn is its first member */
@@ -85,6 +88,21 @@ syscall:
 	jmp	*%r11
 .Lours:
 	jmp	unstall_syscall
+.Lbegins:
+	.irp	register, rdi, rsi, rdx, rcx, r8, r9
+	pushq	%\register
+	.cfi_adjust_cfa_offset 8
+	.endr
+	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
+	call	unstall_syscall_begins
+	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
+	.irp	register, r9, r8, rcx, rdx, rsi, rdi
+	popq	%\register
+	.cfi_adjust_cfa_offset -8
+	.endr
+	jmp	.Lnext
 	.cfi_endproc
 	.size	syscall, .-syscall
 
@@ -140,6 +158,8 @@ syscall:
 	add	x16, x16, :lo12:unstall_syscalls
 	ldrb	w16, [x16, x0]
 	cbz	w16, .Lnext
+	cmp	w16, #SYSCALL_BEGINS
+	b.eq	.Lbegins
 	cmp	w16, #SYSCALL_WAITS
 	b.ne	.Lours
 	mrs	x17, tpidr_el0
@@ -154,6 +174,19 @@ syscall:
 	br	x16
 .Lours:
 	b	unstall_syscall
+.Lbegins:
+	stp	x29, x30, [sp, -80]!
+	stp	x0, x1, [sp, 16]
+	stp	x2, x3, [sp, 32]
+	stp	x4, x5, [sp, 48]
+	str	x6, [sp, 64]
+	bl	unstall_syscall_begins
+	ldr	x6, [sp, 64]
+	ldp	x4, x5, [sp, 48]
+	ldp	x2, x3, [sp, 32]
+	ldp	x0, x1, [sp, 16]
+	ldp	x29, x30, [sp], 80
+	b	.Lnext
 	.cfi_endproc
 	.size	syscall, .-syscall
 

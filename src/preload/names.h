@@ -72,6 +72,7 @@ pid_t __fork(void);
 pid_t __libc_fork(void);
 pid_t _Fork(void);
 pid_t __vfork(void);
+int __clone(int (*run)(void *), void *stack, int flags, void *argument, ...);
 int capset(void *header, const void *data);
 
 #endif

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -43,6 +44,7 @@ const volatile uint8_t *gate = &shut;
 
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
+static bool set_aside;    /* for good: see process_steps_aside() */
 static uint32_t reported; /* the last report has been written */
 
 static void fork_happened(void) {
@@ -132,6 +134,8 @@ static bool initialise(void) {
 bool gate_slow(void) {
     int seen = __atomic_load_n(&init_state, __ATOMIC_ACQUIRE);
     if (seen == INIT_DONE) {
+        if (LOAD(&set_aside))
+            return false;
         if (*open_gate != GATE_OPEN)
             fork_happened();
         return true;
@@ -153,7 +157,7 @@ __attribute__((constructor)) static void constructor(void) {
         gate_slow();
 }
 
-/* ---- forks and programs ---------------------------------------------- */
+/* ---- forks ----------------------------------------------------------- */
 
 void process_gets_threads(void) {
     hold_end_turn(PUSH_PROCESS); /* begun without a window */
@@ -181,6 +185,54 @@ void process_forks(void) {
     __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
+
+static void still_gathered(struct conn *c, void *left) {
+    *(bool *)left |= gather_length(c) > 0;
+}
+
+/* ---- tasks that share more or less than a thread --------------------- */
+
+/* One table of descriptors and one set of thread-locals for each thread is what all of
+ * this rests on.  Where a task shares memory without them, or the table without memory,
+ * every call passes through, for good, here and in children of fork: what a number leads
+ * to is not known any more.  Options go back, and nothing is held. */
+static void process_steps_aside(void) {
+    bool left = false;
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    if (!config()->quiet) {
+        config_kill(); /* first: other threads begin no hold behind the sweep */
+        if (config()->gathers)
+            fds_each(leave_nothing, NULL);
+        shim_sweep(PUSH_PROCESS);
+        ticker_stop();
+        fds_each(still_gathered, &left);
+    }
+    if (left)
+        return; /* no room for a second: bytes that would be lost */
+    STORE(&set_aside, true);
+    *open_gate = GATE_SHUT_FOR_GOOD;
+}
+
+/* The window's thread has ended. */
+void process_unshares_table(void) {
+    if (ours() && (config()->quiet || ticker_tasks() != 1))
+        process_steps_aside();
+}
+
+void process_clones(unsigned long flags) {
+    bool memory = flags & CLONE_VM, table = flags & CLONE_FILES;
+    bool thread = (flags & CLONE_THREAD) && table && (flags & CLONE_SETTLS);
+    if (thread)
+        process_gets_threads();
+    else if (memory || table)
+        process_steps_aside();
+    else
+        process_forks();
+}
+
+/* ---- programs -------------------------------------------------------- */
 
 /* Asked anew each time: ioctl(FIOCLEX) and dup2 in a child change it unseen. */
 static bool survives_exec(const struct conn *c) {
@@ -243,10 +295,6 @@ static void give_back(struct conn *c, void *unused) {
     if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.doubtful &&
         c->doubt == LOAD(&doubt_epoch) && !config()->quiet)
         hold_restore(c);
-}
-
-static void still_gathered(struct conn *c, void *left) {
-    *(bool *)left |= gather_length(c) > 0;
 }
 
 void process_ends(void) {

@@ -15,6 +15,10 @@ void process_forks(void);
 pid_t process_forked(pid_t result);
 /* The application makes a thread: from now on one of ours changes nothing. */
 void process_gets_threads(void);
+/* Before clone(2) with these flags. */
+void process_clones(unsigned long flags);
+/* Before the calling thread gets a descriptor table of its own. */
+void process_unshares_table(void);
 /* Before a call that runs another program, here or in a child that is made by
  * the same call: what survives gets the application's own options back. */
 void process_runs_program(void);
@@ -36,6 +40,7 @@ void *unstall_vfork_begins(void);
 void *unstall_vfork_next(void);
 void unstall_vfork_returned(void);
 void *unstall_syscall_next(void);
+void unstall_syscall_begins(long n, long a);
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f);
 
 #endif

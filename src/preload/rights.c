@@ -2,10 +2,12 @@
 #include "rights.h"
 
 #include <linux/keyctl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include "fds.h"
 #include "hold.h"
+#include "process.h"
 #include "segment.h"
 #include "shim.h"
 #include "ticker.h"
@@ -42,7 +44,10 @@ uint32_t rights_change(long number, unsigned long first) {
         segment_make();
     if (ticker_state() == TICKER_RUNS)
         shim_sweep(PUSH_PROCESS);
-    return ticker_bar();
+    uint32_t barred = ticker_bar();
+    if (number == SYS_unshare && (first & CLONE_FILES))
+        process_unshares_table();
+    return barred;
 }
 
 void rights_changed(uint32_t barred) {

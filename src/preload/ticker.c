@@ -266,17 +266,18 @@ static void run(void) {
 
 /* ---- start and end --------------------------------------------------- */
 
-/* The number of tasks, without a descriptor of our own: /proc/PID/task has a link for
- * each beside its own two (proc_task_getattr in fs/proc/base.c of the kernel). */
-static bool has_tasks(void) {
+/* Without a descriptor of our own: /proc/PID/task has a link for each beside its own two
+ * (proc_task_getattr in fs/proc/base.c of the kernel). */
+unsigned ticker_tasks(void) {
     struct stat st = {0};
-    return raw4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0) == 0 && st.st_nlink > 3;
+    long error = raw4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0);
+    return error == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
 }
 
 static bool is_wanted(bool gathers) {
     enum thread_use use = (enum thread_use)config()->thread;
     return use == THREAD_ALWAYS ||
-           (use == THREAD_OWN && (gathers || LOAD(&threads_seen) || has_tasks()));
+           (use == THREAD_OWN && (gathers || LOAD(&threads_seen) || ticker_tasks() > 1));
 }
 
 /* start_lock held. */

@@ -73,6 +73,9 @@ void ticker_stop(void);
 uint32_t ticker_bar(void);
 void ticker_unbar(uint32_t barred);
 
+/* The number of tasks of this process; 0: it cannot be told. */
+unsigned ticker_tasks(void);
+
 /* The program has a thread of its own now: the next hold decides anew. */
 void ticker_threads_seen(void);
 

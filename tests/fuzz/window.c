@@ -35,6 +35,10 @@ void ticker_task_exits(void) {
 void ticker_thread_ends(void) {
 }
 
+unsigned ticker_tasks(void) {
+    return 1;
+}
+
 bool ticker_watch_without(struct conn *c) {
     return c->gather == NULL;
 }
