@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """scripts/mutate finds what tests notice, reports what they do not, and leaves nothing changed.
 
-A tree of one source stands for ours: a function that is tested, one that is not, one that would not end.
+A tree of one source stands for ours: a function that is tested, one that is not.
 """
 
 import re
@@ -26,13 +26,6 @@ int untested(int n) {
         return 1;
     return 0;
 }
-int ends(int n) {
-    volatile int left = n;
-    while (left != 0) {
-        left--;
-    }
-    return left;
-}
 int the_same(int n) {
     int unused;
     unused = n;
@@ -41,10 +34,18 @@ int the_same(int n) {
 """
 TEST = """
 int tested(int n);
-int ends(int n);
-int main(void) { return !(tested(3) == 1 && tested(2) == 0 && ends(2) == 0); }
+int main(void) { return !(tested(3) == 1 && tested(2) == 0); }
 """
 BUILD = "mkdir -p build && gcc -O2 -c -o build/planted.o src/planted.c && gcc -o build/test-it it.c build/planted.o"
+ENDLESS = """
+int tested(int n) {
+    volatile int left = n + 5;
+    while (left != 3) {
+        left--;
+    }
+    return n == 3;
+}
+"""
 ACCEPTED = "planted.c | if (n == 4) | if (false) | an example\n"
 
 
@@ -61,7 +62,7 @@ def tree(tmp_path):
 def mutate(tree, *more):
     return subprocess.run(
         [sys.executable, "-B", SOURCE_ROOT / "scripts/lib/mutate.py", "--tree", tree, "--source", "src/*.c",
-         "--build", BUILD, "--objects", "build/*.o", "--tests", "build/test-*", "--limit", "0.5",
+         "--build", BUILD, "--objects", "build/*.o", "--tests", "build/test-*", "--limit", "2",
          "--equivalent", tree.parent / "equivalent", *more],
         env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tree.parent / "temporary")},
         check=False, capture_output=True, text=True, timeout=50)
@@ -81,12 +82,20 @@ def test_what_is_tested_is_found_and_what_is_not_survives(tree):
     became = what_became(done.stdout)
     assert "if (n == 3)" not in became
     assert became["if (n == 4)"] == ["survived"] * 2  # ==, true; false is accepted
-    assert became["left--;"] == ["hung"]
     row = re.search(r"^\| planted.c \| (.*) \|$", done.stdout, re.MULTILINE)[1].split(" | ")
     made, found, hung, survived, unreached, accepted, same = map(int, row[:-1])
     assert made == found + hung + survived + unreached + accepted + same
-    assert found >= 4 and hung == 1 and accepted == 1 and same >= 1 and unreached == 0
-    assert row[-1] == f"{100 * (found + hung) / (found + hung + survived):.0f} %"
+    assert found >= 4 and hung == 0 and accepted == 1 and same >= 1 and unreached == 0
+    assert row[-1] == f"{100 * found / (found + survived):.0f} %"
+
+
+def test_what_does_not_end_is_ended(tree):
+    (tree / "src/planted.c").write_text(ENDLESS)
+    (tree.parent / "equivalent").write_text("")
+    done = mutate(tree)
+    assert re.search(r"^hung: .*\n    - left--;\n", done.stdout, re.MULTILINE)
+    left = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True).stdout
+    assert str(tree.parent / "temporary") not in left
 
 
 def test_nothing_is_changed_and_nothing_is_left(tree):
