@@ -3,21 +3,41 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "fake_kernel.h"
 #include "real.h"
 
 struct fake_real fake_real;
 
-static ssize_t call(const char *what, int fd, const struct iovec *iov, size_t count) {
-    TEXT(all, 16384);
-    for (size_t i = 0; i < count; i++)
-        text_add_n(&all, iov[i].iov_base, iov[i].iov_len);
-    fake_note(what, fd, all.at, all.used < 40 ? all.used : 40);
+enum { PARTS_MOST = 1024, BYTES_MOST = 16384 };
+
+static void happens_meanwhile(void) {
     void (*meanwhile)(void) = fake_real.meanwhile;
     fake_real.meanwhile = NULL;
     if (meanwhile)
         meanwhile();
+}
+
+/* What the kernel would refuse. */
+static bool is_bad(const struct iovec *iov, size_t count) {
+    bool bad = !iov || count > PARTS_MOST;
+    for (size_t i = 0; !bad && i < count; i++)
+        bad = iov[i].iov_len >= BYTES_MOST;
+    return bad;
+}
+
+static ssize_t call(const char *what, int fd, const struct iovec *iov, size_t count) {
+    TEXT(all, BYTES_MOST);
+    if (is_bad(iov, count)) {
+        fake_note(what, fd, "bad", 3);
+        errno = EINVAL;
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        text_add_n(&all, iov[i].iov_base, iov[i].iov_len);
+    fake_note(what, fd, all.at, all.used < 40 ? all.used : 40);
+    happens_meanwhile();
     ssize_t answer = fake_real.count < FAKE_ANSWERS ? fake_real.answers[fake_real.count] : 0;
     fake_real.count++;
     if (answer < 0) {
@@ -52,9 +72,37 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *message, int flags) {
                 message->msg_iovlen);
 }
 
+static ssize_t fake_sendto(int fd, const void *buffer, size_t bytes, int flags,
+                           const struct sockaddr *address, socklen_t length) {
+    (void)flags, (void)length;
+    return one(address ? "SENDTO_ADDRESS" : "SENDTO", fd, buffer, bytes);
+}
+
+static ssize_t fake_pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
+    (void)offset, (void)flags;
+    return call("PWRITEV2", fd, iov, (size_t)count);
+}
+
+static long fake_syscall(long n, long fd, long a, long b, long c) {
+    const struct msghdr *message = (const struct msghdr *)a;
+    switch (n) {
+    case SYS_write: return one("RAW_WRITE", (int)fd, (const void *)a, (size_t)b);
+    case SYS_writev: return call("RAW_WRITEV", (int)fd, (const struct iovec *)a, (size_t)b);
+    case SYS_pwritev2: return call("RAW_PWRITEV2", (int)fd, (const struct iovec *)a, (size_t)b);
+    case SYS_sendto:
+        return one(c & MSG_MORE ? "RAW_SENDTO_MORE" : "RAW_SENDTO", (int)fd, (const void *)a,
+                   (size_t)b);
+    case SYS_sendmsg:
+        return call(b & MSG_MORE ? "RAW_SENDMSG_MORE" : "RAW_SENDMSG", (int)fd, message->msg_iov,
+                    message->msg_iovlen);
+    default: errno = ENOSYS; return -1;
+    }
+}
+
 static int fake_nanosleep(const struct timespec *request, struct timespec *left) {
     (void)request, (void)left;
     fake_note("SLEEP", 0, NULL, 0);
+    happens_meanwhile();
     return 0;
 }
 
@@ -64,5 +112,8 @@ void fake_real_install(void) {
     real_writev = (void *)(uintptr_t)fake_writev;
     real_send = (void *)(uintptr_t)fake_send;
     real_sendmsg = (void *)(uintptr_t)fake_sendmsg;
+    real_sendto = (void *)(uintptr_t)fake_sendto;
+    real_pwritev2 = (void *)(uintptr_t)fake_pwritev2;
+    real_syscall = (void *)(uintptr_t)fake_syscall;
     real_nanosleep = (void *)(uintptr_t)fake_nanosleep;
 }

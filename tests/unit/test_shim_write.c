@@ -3,7 +3,10 @@
  * The path of a write, from the exported call to the kernel and the next in line.
  */
 #include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "config.h"
 #include "gather.h"
@@ -74,6 +77,533 @@ Test(shim_write, a_release_is_over_when_the_write_is) {
         const char *log = fake_log();
         cr_expect(strstr(log, "WRITE") && !strstr(log, "nodelay"), "way %zu: %s", i, log);
         EXPECT(!c->held);
+        shim_closing(5);
+    }
+}
+
+/* ---- forms --------------------------------------------------------------------- */
+
+/* Each form goes on by its own name, or by its own system call where it came so; what is
+ * held needs a flag, which write(2) and writev(2) have not. */
+static const struct {
+    const char *name;
+    enum out_form form;
+    bool raw;
+    const char *plain, *held;
+} forms[] = {
+    {"write", OUT_WRITE, false, "WRITE", "SEND_MORE"},
+    {"writev", OUT_WRITEV, false, "WRITEV", "SENDMSG_MORE"},
+    {"send", OUT_SEND, false, "SEND", "SEND_MORE"},
+    {"sendto", OUT_SENDTO, false, "SENDTO", "SEND_MORE"},
+    {"sendmsg", OUT_SENDMSG, false, "SENDMSG", "SENDMSG_MORE"},
+    {"pwritev2", OUT_PWRITEV2, false, "PWRITEV2", "SENDMSG_MORE"},
+    {"write by syscall", OUT_WRITE, true, "RAW_WRITE", "RAW_SENDMSG_MORE"},
+    {"writev by syscall", OUT_WRITEV, true, "RAW_WRITEV", "RAW_SENDMSG_MORE"},
+    {"send by syscall", OUT_SEND, true, "RAW_SENDTO", "RAW_SENDMSG_MORE"},
+    {"sendto by syscall", OUT_SENDTO, true, "RAW_SENDTO", "RAW_SENDMSG_MORE"},
+    {"sendmsg by syscall", OUT_SENDMSG, true, "RAW_SENDMSG", "RAW_SENDMSG_MORE"},
+    {"pwritev2 by syscall", OUT_PWRITEV2, true, "RAW_PWRITEV2", "RAW_SENDMSG_MORE"},
+};
+
+static ssize_t write_in_form(enum out_form form, bool raw, int flags) {
+    struct iovec parts[] = {{(char[]){"a"}, 1}, {(char[]){"bc"}, 2}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    struct out o = {.fd = 5, .form = form, .raw = raw, .flags = flags};
+    if (form == OUT_SENDMSG) {
+        o.message = &message;
+    } else if (form == OUT_WRITEV || form == OUT_PWRITEV2) {
+        o.iov = parts;
+        o.iov_count = 2;
+    } else {
+        o.buffer = "abc";
+        o.bytes = 3;
+    }
+    return shim_write(&o);
+}
+
+static void expect_call(const char *row, const char *call) {
+    TEXT(wanted, 64);
+    text_add(&wanted, call);
+    text_add(&wanted, "(5,abc)");
+    EXPECT_TEXT(row, fake_log(), wanted.at);
+}
+
+Test(shim_write, each_form_goes_on_as_it_came) {
+    static const enum mode passing[] = {MODE_OFF, MODE_OBSERVE, MODE_NODELAY};
+    EACH_ROW(row, forms) {
+        for (size_t i = 0; i < ARRAY_SIZE(passing); i++) {
+            whole_start_in(passing[i]);
+            whole_connected(5);
+            EXPECT_INT(row->name, write_in_form(row->form, row->raw, 0), 3);
+            expect_call(row->name, row->plain);
+            shim_closing(5);
+        }
+        whole_start_in(MODE_CORK);
+        whole_connected(5);
+        EXPECT_INT(row->name, write_in_form(row->form, row->raw, 0), 3);
+        expect_call(row->name, row->held);
+        shim_closing(5);
+    }
+}
+
+/* What the kernel is to refuse is not looked into. */
+Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
+    static struct iovec huge[] = {{NULL, 5}, {NULL, SIZE_MAX - 3}}, half[] = {{NULL, SSIZE_MAX}, {NULL, 1}};
+    const struct msghdr none = {.msg_iovlen = 1}, many = {.msg_iov = huge, .msg_iovlen = 1025};
+    const struct out bad[] = {
+        {.fd = 5, .form = OUT_WRITEV, .iov = NULL, .iov_count = 1},
+        {.fd = 5, .form = OUT_WRITEV, .iov = huge, .iov_count = -1},
+        {.fd = 5, .form = OUT_WRITEV, .iov = huge, .iov_count = 1025},
+        {.fd = 5, .form = OUT_WRITEV, .iov = huge, .iov_count = 2},
+        {.fd = 5, .form = OUT_WRITEV, .iov = half, .iov_count = 2},
+        {.fd = 5, .form = OUT_SENDMSG, .message = &none},
+        {.fd = 5, .form = OUT_SENDMSG, .message = &many},
+    };
+    static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
+    for (size_t i = 0; i < ARRAY_SIZE(bad) * ARRAY_SIZE(modes); i++) {
+        whole_start_in(modes[i % ARRAY_SIZE(modes)]);
+        struct conn *c = whole_connected(5);
+        EXPECT_INT("refused", shim_write(&bad[i / ARRAY_SIZE(modes)]), -1);
+        EXPECT_INT("errno", errno, EINVAL);
+        const char *log = fake_log();
+        cr_expect(strstr(log, "(5,bad)") && !strstr(log, "MORE"), "%zu: %s", i, log);
+        EXPECT_INT("not counted", c->counts.writes, 0);
+        EXPECT_INT("depth", self.depth, 0);
+        shim_closing(5);
+    }
+}
+
+Test(shim_write, what_was_gathered_leaves_before_what_is_no_vector) {
+    whole_start_in(MODE_COALESCE);
+    whole_warm(5);
+    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    fake_log();
+    EXPECT_INT("refused",
+               shim_write(&(struct out){.fd = 5, .form = OUT_WRITEV, .iov = NULL, .iov_count = 1}),
+               -1);
+    EXPECT_TEXT("log", fake_log(), "send(5,abc) WRITEV(5,bad)");
+}
+
+/* MSG_OOB and its like, an address, what a message carries: never held, never gathered. */
+Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
+    static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
+    static const int flags[] = {MSG_OOB, MSG_ZEROCOPY, MSG_EOR, MSG_CONFIRM, MSG_FASTOPEN};
+    const struct sockaddr_in to = {.sin_family = AF_INET};
+    for (size_t m = 0; m < ARRAY_SIZE(modes); m++) {
+        whole_start_in(modes[m]);
+        whole_connected(5);
+        for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+            EXPECT_INT("taken", write_in_form(OUT_SEND, false, flags[i]), 3);
+            const char *log = fake_log();
+            cr_expect(strstr(log, "SEND(5,abc)"), "%#x: %s", (unsigned)flags[i], log);
+        }
+        struct out o = {.fd = 5, .form = OUT_SENDTO, .buffer = "abc", .bytes = 3,
+                        .address = (const struct sockaddr *)&to, .address_length = sizeof(to)};
+        shim_write(&o);
+        EXPECT(strstr(fake_log(), "SENDTO_ADDRESS(5,abc)"));
+        char control[64] = "";
+        struct iovec part = {(char[]){"abc"}, 3};
+        struct msghdr carries = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = 16};
+        struct msghdr named = {.msg_iov = &part, .msg_iovlen = 1, .msg_name = (void *)(uintptr_t)&to, .msg_namelen = sizeof(to)};
+        shim_write(&(struct out){.fd = 5, .form = OUT_SENDMSG, .message = &carries});
+        EXPECT(strstr(fake_log(), "SENDMSG(5,abc)"));
+        shim_write(&(struct out){.fd = 5, .form = OUT_SENDMSG, .message = &named});
+        EXPECT(strstr(fake_log(), "SENDMSG(5,abc)"));
+        shim_closing(5);
+    }
+}
+
+/* ---- what the kernel says ---------------------------------------------------------- */
+
+static ssize_t by_short_way(void) {
+    return whole_write(5, "abc");
+}
+
+static ssize_t by_long_way(void) {
+    return write_in_form(OUT_WRITEV, false, 0);
+}
+
+static ssize_t (*const ways[])(void) = {by_short_way, by_long_way};
+#define EACH_WAY(way) for (__typeof__(&ways[0]) way = ways; way < ways + ARRAY_SIZE(ways); way++)
+
+/* A number that was closed and born again unseen: forgotten, and the call made as it came. */
+Test(shim_write, the_number_is_no_socket_now) {
+    EACH_WAY(way) {
+        whole_start_in(MODE_CORK);
+        struct conn *c = whole_connected(5);
+        fake_real.answers[0] = -ENOTSOCK;
+        EXPECT_INT("made again", (*way)(), 3);
+        const char *log = fake_log();
+        cr_expect(strstr(log, "MORE(5,abc) WRITE"), "%s", log);
+        EXPECT_INT("forgotten", fds_word(5), FDS_UNKNOWN);
+        EXPECT_INT("no connection", c->refs, 0);
+        self.turn = NULL;
+    }
+}
+
+static void the_window_ends(void) {
+    struct conn *c = fds_lock(5);
+    hold_window_ends(c);
+    conn_unlock(c);
+}
+
+/* The window ends between the decision to hold and the send: what came after it is held all the
+ * same, and leaves with the turn. */
+Test(shim_write, held_after_the_window_has_ended) {
+    EACH_WAY(way) {
+        whole_start_in(MODE_CORK);
+        struct conn *c = whole_connected(5);
+        c->policy.dark = false;
+        fake_real.meanwhile = the_window_ends;
+        errno = 4711;
+        EXPECT_INT("held", (*way)(), 3);
+        EXPECT_INT("errno", errno, 4711);
+        EXPECT(c->held && self.turn == c && c->turn_owner == &self);
+        const char *log = fake_log();
+        cr_expect(strstr(log, "MORE(5,abc) nodelay(5,1)"), "%s", log);
+        hold_end_turn(PUSH_WAIT);
+        EXPECT(!c->held && strstr(fake_log(), "nodelay(5,1)"));
+        shim_closing(5);
+    }
+}
+
+/* A write that fails is none: what was held before it still is, or is let go. */
+static const struct {
+    const char *name;
+    bool held_before, window;
+    const char *at_the_wait;
+} failures[] = {
+    {"nothing was held", false, false, ""},
+    {"a write before it is held", true, false, "nodelay(5,1)"},
+    {"... and was pushed meanwhile", true, true, "nodelay(5,1)"},
+};
+
+Test(shim_write, a_write_that_fails_is_none) {
+    EACH_ROW(row, failures)
+        EACH_WAY(way) {
+            whole_start_in(MODE_CORK);
+            struct conn *c = whole_connected(5);
+            c->origin = ORIGIN_FOREIGN; /* no probes */
+            if (row->held_before)
+                EXPECT_INT(row->name, (*way)(), 3);
+            struct conn_counts before = c->counts;
+            struct policy policy = c->policy;
+            fake_real.answers[fake_real.count] = -EAGAIN;
+            fake_real.meanwhile = row->window ? the_window_ends : NULL;
+            EXPECT_INT(row->name, (*way)(), -1);
+            EXPECT_INT(row->name, errno, EAGAIN);
+            EXPECT_INT(row->name, c->counts.writes, before.writes);
+            EXPECT_INT(row->name, c->counts.bytes, before.bytes);
+            EXPECT_INT(row->name, c->counts.held, before.held);
+            EXPECT_INT(row->name, c->counts.messages, before.messages);
+            EXPECT_INT(row->name, c->counts.bursts, before.bursts);
+            EXPECT_INT(row->name, c->policy.position, policy.position);
+            EXPECT_INT(row->name, c->policy.message_bytes, policy.message_bytes);
+            EXPECT_INT(row->name, c->policy.small_writes, policy.small_writes);
+            EXPECT(c->policy.crowded);
+            fake_log();
+            hold_end_turn(PUSH_WAIT);
+            EXPECT_TEXT(row->name, fake_log(), row->at_the_wait);
+            shim_closing(5);
+        }
+}
+
+Test(shim_write, of_a_short_write_counts_what_left) {
+    EACH_WAY(way) {
+        whole_start_in(MODE_NODELAY);
+        struct conn *c = whole_connected(5);
+        fake_real.answers[0] = 2;
+        EXPECT_INT("two", (*way)(), 2);
+        EXPECT_INT("bytes", c->counts.bytes, 2);
+        EXPECT_INT("writes", c->counts.writes, 1);
+        EXPECT(c->policy.crowded);
+        shim_closing(5);
+    }
+}
+
+/* After an error that ends the sending side nothing is held or gathered: it would seem to succeed. */
+Test(shim_write, behind_an_error_the_kernel_answers) {
+    static const enum mode modes[] = {MODE_OFF, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO};
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        whole_start_in(modes[i]);
+        struct conn *c = whole_connected(5);
+        conn_unlock(shim_find(5)); /* whose mode is known from now on */
+        c->policy.mode = MODE_OFF;
+        fake_real.answers[0] = -ECONNRESET;
+        EXPECT_INT("it passes, and fails", whole_write(5, "abc"), -1);
+        c->policy.mode = (uint8_t)modes[i];
+        EXPECT(!c->policy.established && c->policy.refuses);
+        fake_log();
+        fake_real.answers[1] = -EPIPE;
+        EXPECT_INT("not taken", whole_write(5, "abc"), -1);
+        EXPECT_INT("errno", errno, EPIPE);
+        EXPECT_TEXT(mode_names[modes[i]], fake_log(), "WRITE(5,abc)");
+        shim_closing(5);
+    }
+}
+
+/* ---- streams, answers --------------------------------------------------------------- */
+
+/* Eight small writes that nobody answers are a stream, which is Nagle's again; unless the answers
+ * come in where we do not see them. */
+static const struct {
+    const char *name;
+    uint64_t received;
+    bool back;
+} streams[] = {{"a stream", 0, true}, {"answered unseen", 100, false}};
+
+Test(shim_write, a_stream_is_given_back) {
+    EACH_ROW(row, streams) {
+        whole_start_in(MODE_AUTO);
+        struct conn *c = whole_connected(5 + (int)row->received);
+        c->kin = 0;
+        fake.segments.bytes_received = row->received;
+        for (int i = 0; i < 12; i++)
+            whole_write(5 + (int)row->received, "abc");
+        EXPECT_INT(row->name, strstr(fake_log(), ",0)") != NULL, row->back);
+        EXPECT_INT(row->name, c->policy.nodelay, !row->back);
+        EXPECT_INT(row->name, c->policy.one_way, row->back);
+        EXPECT_INT(row->name, c->policy.input_ever, !row->back);
+        shim_closing(5 + (int)row->received);
+    }
+}
+
+static void the_answer_comes(void) {
+    whole_read(5, 100);
+}
+
+/* In a mode that does not cure the call comes first: another thread may have read the answer to
+ * it by the time that it is accounted for. */
+Test(shim_write, answered_before_it_is_accounted_for) {
+    for (int open = 0; open < 2; open++) {
+        whole_start_in(MODE_OBSERVE);
+        struct conn *c = whole_connected(5);
+        if (open)
+            whole_write(5, "head");
+        fake_real.meanwhile = the_answer_comes;
+        EXPECT_INT("sent", whole_write(5, "body"), 4);
+        EXPECT_INT("the message is over", c->policy.message_bytes, 0);
+        EXPECT_INT("units", c->policy.units, 0);
+        EXPECT_INT("writes", c->counts.writes, 1 + open);
+        EXPECT_INT("messages", c->counts.messages, 1);
+        EXPECT_INT("bytes", c->counts.bytes, open ? 8 : 4);
+        shim_closing(5);
+    }
+}
+
+/* ---- more behind gathered bytes ------------------------------------------------------- */
+
+static void stuck(const char *bytes) {
+    EXPECT_INT("gathered", whole_write(5, bytes), strlen(bytes));
+    fake.sends[fake.send_count] = -EAGAIN;
+    hold_end_turn(PUSH_WAIT);
+    struct conn *c = fds_conn(fds_word(5));
+    ASSERT(c && c->stuck);
+    c->policy.mss = 1460; /* asked already */
+    fake_log();
+}
+
+/* What the caller passed was wrong: no fault of the bytes that wait. */
+Test(shim_write, a_callers_fault_is_told_and_what_waited_leaves) {
+    static const int errors[] = {EFAULT, EINVAL, EMSGSIZE, EOPNOTSUPP};
+    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        fake.sends[fake.send_count] = -errors[i];
+        EXPECT_INT("told", whole_write_long(5, 5000), -1);
+        EXPECT_INT("errno", errno, errors[i]);
+        EXPECT_TEXT("wire", fake.wire_buffer, "abc");
+        EXPECT_INT("nothing waits", gather_length(c), 0);
+        EXPECT_INT("nothing is kept", c->kept_error, 0);
+        EXPECT_INT("depth", self.depth, 0);
+        shim_closing(5);
+    }
+}
+
+static volatile int pipes_broken;
+
+static void broken(int signal) {
+    (void)signal;
+    pipes_broken++;
+}
+
+/* EPIPE comes with SIGPIPE, as the kernel's own would, unless the caller wants none. */
+Test(shim_write, an_error_of_what_waited_is_the_writes) {
+    signal(SIGPIPE, broken);
+    for (int polite = 0; polite < 2; polite++) {
+        whole_start_in(MODE_COALESCE);
+        whole_warm(5);
+        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        fake.sends[fake.send_count] = -EPIPE;
+        pipes_broken = 0;
+        static char all[5000];
+        EXPECT_INT("told", shim_write_short(5, all, 5000, polite ? MSG_NOSIGNAL : 0, OUT_SEND, 0), -1);
+        EXPECT_INT("errno", errno, EPIPE);
+        EXPECT_INT("signals", pipes_broken, !polite);
+        EXPECT_TEXT("wire", fake.wire_buffer, "");
+        fake_real.answers[fake_real.count] = -EPIPE;
+        EXPECT_INT("and the next is the kernel's to refuse", whole_write(5, "abc"), -1);
+        shim_closing(5);
+    }
+}
+
+/* An error of gathered bytes that the window met is told by the next write, once. */
+Test(shim_write, a_kept_error_is_told_once) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    fake.sends[fake.send_count] = -ECONNRESET;
+    hold_end_turn(PUSH_WAIT);
+    EXPECT_INT("kept", c->kept_error, ECONNRESET);
+    fake_log();
+    EXPECT_INT("told", whole_write(5, "abc"), -1);
+    EXPECT_INT("errno", errno, ECONNRESET);
+    EXPECT_TEXT("nothing is sent", fake_log(), "");
+    fake_real.answers[fake_real.count] = -EPIPE;
+    EXPECT_INT("the kernel's", whole_write(5, "abc"), -1);
+    EXPECT_INT("errno", errno, EPIPE);
+}
+
+/* No room for what waits: a blocking writer sends it by a blocking call, then its own bytes. */
+Test(shim_write, a_blocking_writer_drains) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    stuck("abc");
+    fake.sends[fake.send_count] = -EAGAIN;
+    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    const char *log = fake_log();
+    cr_expect(strncmp(log, "send(5,abcxx", 12) == 0, "%s", log);
+    cr_expect(strstr(log, " SEND(5,abc) WRITE(5,xx"), "%s", log);
+    EXPECT_INT("wire", fake.wire.used, 5003);
+    EXPECT(!c->stuck && !c->draining && self.draining == NULL);
+}
+
+Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    stuck("abc");
+    fake.non_blocking = true;
+    fake.sends[fake.send_count] = -EAGAIN;
+    EXPECT_INT("none", whole_write_long(5, 5000), -1);
+    EXPECT_INT("errno", errno, EAGAIN);
+    EXPECT_INT("it waits on", gather_length(c), 3);
+    fake.sends[fake.send_count] = 13;
+    EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
+    EXPECT_INT("in order", fake.wire.used, 13);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* The drain is left by a signal or a timeout: the application's write has not happened, and what waits
+ * still does; another error ends the connection. */
+static const struct {
+    const char *name;
+    int error;
+    size_t waits;
+} drains[] = {{"a signal", EINTR, 3}, {"SO_SNDTIMEO", EAGAIN, 3}, {"a reset", ECONNRESET, 0}};
+
+Test(shim_write, a_drain_that_fails) {
+    EACH_ROW(row, drains) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        stuck("abc");
+        fake.sends[fake.send_count] = -EAGAIN;
+        fake_real.answers[fake_real.count] = -row->error;
+        EXPECT_INT(row->name, whole_write_long(5, 5000), -1);
+        EXPECT_INT(row->name, errno, row->error);
+        EXPECT_INT(row->name, gather_length(c), row->waits);
+        EXPECT_INT(row->name, c->policy.refuses, row->waits == 0);
+        EXPECT(!c->draining && self.draining == NULL);
+        EXPECT_INT("depth", self.depth, 0);
+        shim_closing(5);
+    }
+}
+
+static void a_handler_writes(void) {
+    EXPECT_INT("kept aside", whole_write(5, "hi"), 2);
+}
+
+/* A handler that interrupts the blocking send writes to the same connection: behind what is
+ * being sent, before what its thread has yet to write. */
+Test(shim_write, a_handlers_bytes_come_between) {
+    whole_start_in(MODE_COALESCE);
+    whole_warm(5);
+    stuck("abc");
+    fake.sends[fake.send_count] = -EAGAIN;
+    fake_real.meanwhile = a_handler_writes;
+    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    cr_expect(strncmp(fake.wire_buffer, "abchixx", 7) == 0, "%.10s", fake.wire_buffer);
+    EXPECT_INT("wire", fake.wire.used, 5005);
+}
+
+/* Another thread is blocked sending what stands before. */
+static struct conn *drained;
+
+static void the_other_is_done(void) {
+    conn_lock(drained);
+    drained->draining = false;
+    gather_free(drained);
+    conn_unlock(drained);
+}
+
+Test(shim_write, a_blocking_writer_waits_for_who_drains) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    stuck("abc");
+    drained = c;
+    c->draining = true;
+    fake_real.meanwhile = the_other_is_done;
+    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    const char *log = fake_log();
+    cr_expect(strncmp(log, "SLEEP(0) WRITE(5,xx", 19) == 0, "%s", log);
+}
+
+static int room_and_done(int fd, int timeout_ms) {
+    (void)fd, (void)timeout_ms;
+    drained->draining = false;
+    return 1;
+}
+
+Test(shim_write, a_non_blocking_writer_beside_who_drains) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    stuck("abc");
+    c->draining = true;
+    fake.non_blocking = fake.full = true;
+    EXPECT_INT("no room", whole_write_long(5, 5000), -1);
+    EXPECT_INT("errno", errno, EAGAIN);
+    EXPECT_TEXT("asked for an edge", fake_log(), "room(5)");
+    EXPECT_INT("still theirs", gather_length(c), 3);
+    struct kernel_ops ops = *kernel;
+    drained = c;
+    ops.writable = room_and_done;
+    const struct kernel_ops *before = kernel;
+    kernel = &ops;
+    EXPECT_INT("once that thread is back", whole_write_long(5, 5000), 5000);
+    kernel = before;
+    EXPECT_INT("in order", fake.wire.used, 5003);
+}
+
+/* More parts than one call of ours takes, the second of which fails: what left counts. */
+Test(shim_write, many_parts_behind_gathered_bytes) {
+    static struct iovec parts[100];
+    static char letters[100][50];
+    memset(letters, 'x', sizeof(letters));
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        parts[i] = (struct iovec){letters[i], 50};
+    static const struct {
+        ssize_t second;
+        ssize_t result;
+    } rows[] = {{0, 5000}, {-EINTR, 10 + 64 * 50 - 10}, {7, 10 + 64 * 50 - 10 + 7}};
+    EACH_ROW(row, rows) {
+        whole_start_in(MODE_COALESCE);
+        whole_warm(5);
+        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        fake.sends[fake.send_count] = 13;
+        fake_real.answers[fake_real.count + 1] = row->second;
+        struct out o = {.fd = 5, .form = OUT_WRITEV, .iov = parts, .iov_count = 100};
+        EXPECT_INT("sent", shim_write(&o), row->result);
+        EXPECT_INT("wire", fake.wire.used, 3 + row->result);
         shim_closing(5);
     }
 }
