@@ -202,7 +202,7 @@ static long written(struct out *o) {
 
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     struct out o = {.fd = (int)a, .caller = (uintptr_t)__builtin_return_address(0)};
-    struct conn *read_from;
+    struct call call;
     switch (n) {
     case SYS_write:
         o.form = OUT_WRITE;
@@ -238,8 +238,8 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_read:
     case SYS_readv:
     case SYS_recvfrom:
-        read_from = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
-        return shim_read_ends(read_from, REAL(syscall)(n, a, b, c, d, e, f), 0);
+        call = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
+        return shim_read_ends(call, REAL(syscall)(n, a, b, c, d, e, f), 0);
     case SYS_close: shim_closing((int)a); break;
     case SYS_close_range: {
         uint32_t barred = closing_range((unsigned)a, (unsigned)b, (int)c);

@@ -48,43 +48,43 @@ WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
 }
 
 WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
-    struct conn *c;
+    struct call call;
     bool acted = LOAD(&hold_acted);
     for (unsigned i = 0; messages && i < count && acted; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
-    if (!shim_bulk_begins(fd, flags, &c))
+    if (!shim_bulk_begins(fd, flags, &call))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
     for (int i = 0; messages && i < sent; i++) {
         if (!acted)
             shim_descriptors_leave(&messages[i].msg_hdr);
-        if (c)
+        if (call.conn)
             moved += messages[i].msg_len;
     }
-    shim_bulk_ended(c, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0, CALLER);
+    shim_bulk_ended(call, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0, CALLER);
     return sent;
 }
 
 WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
-    struct conn *c;
-    if (!shim_bulk_begins(fd, 0, &c))
+    struct call call;
+    if (!shim_bulk_begins(fd, 0, &call))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
-    shim_bulk_ended(c, fd, 1, moved, false, CALLER);
+    shim_bulk_ended(call, fd, 1, moved, false, CALLER);
     return moved;
 }
 
 WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                               unsigned flags) {
-    struct conn *c;
+    struct call call;
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
-    if (!shim_bulk_begins(fd, 0, &c))
+    if (!shim_bulk_begins(fd, 0, &call))
         return -1;
-    struct conn *source = shim_read_begins(from, true);
+    struct call source = shim_read_begins(from, true);
     ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);
-    shim_bulk_ended(c, fd, 1, moved, (flags & SPLICE_F_MORE) != 0, CALLER);
+    shim_bulk_ended(call, fd, 1, moved, (flags & SPLICE_F_MORE) != 0, CALLER);
     return shim_read_ends(source, moved, bytes);
 }
 

@@ -185,22 +185,15 @@ static bool may_block(int fd) {
     return !file;
 }
 
-struct conn *shim_read_begins(int fd, bool dont_wait) {
+struct call shim_read_begins(int fd, bool dont_wait) {
     if (UNLIKELY(!ours()))
-        return NULL;
+        return (struct call){0};
     uintptr_t word = fds_word(fd);
     struct conn *turn = LOAD(&self.turn);
     if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
         hold_end_turn_slow(PUSH_READ);
     struct conn *c = fds_conn(word);
-    if (c)
-        self.births = LOAD(&c->births);
-    return c;
-}
-
-/* Another thread has closed it while this one was in the call: c is another's. */
-static bool is_stale(const struct conn *c) {
-    return c->births != self.births;
+    return (struct call){c, c ? LOAD(&c->births) : 0};
 }
 
 /* Lock held. */
@@ -209,9 +202,10 @@ static inline void end_left_turn(struct conn *c) {
         hold_turn_teaches(c);
 }
 
-static inline void input_came(struct conn *c, ssize_t got, size_t asked) {
+static inline void input_came(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
     bool first = !c->policy.input_ever;
-    if (UNLIKELY(first) && is_stale(c))
+    if (UNLIKELY(first) && call_is_stale(call))
         return;
     policy_input_short(&c->policy, (size_t)got, asked);
     if (UNLIKELY(first))
@@ -219,12 +213,13 @@ static inline void input_came(struct conn *c, ssize_t got, size_t asked) {
 }
 
 /* Lock held; released. */
-static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t got, size_t asked) {
+static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
     if (c->epoch != config()->epoch)
         shim_refresh(c);
     evidence_input(c);
     tally_input(c);
-    input_came(c, got, asked);
+    input_came(call, got, asked);
     conn_unlock(c);
     if (UNLIKELY(tally_pending()))
         tally_catch_up();
@@ -232,7 +227,8 @@ static __attribute__((noinline)) ssize_t read_is_told(struct conn *c, ssize_t go
 }
 
 /* A read that brought nothing: the end, an error of its own, or one that we have kept. */
-static __attribute__((noinline)) ssize_t read_got_nothing(struct conn *c, ssize_t got) {
+static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssize_t got) {
+    struct conn *c = call.conn;
     if (UNLIKELY(LOAD(&c->counts.reads) == 0) && conn_trylock(c)) {
         c->tried = true;
         conn_unlock(c);
@@ -244,7 +240,7 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct conn *c, ssize_
     }
     if (UNLIKELY(LOAD(&c->kept_error))) {
         conn_lock(c);
-        bool ours_to_tell = c->kept_error != EPIPE && !is_stale(c); /* EPIPE is a writer's */
+        bool ours_to_tell = c->kept_error != EPIPE && !call_is_stale(call); /* EPIPE is a writer's */
         int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
         if (error) {
@@ -260,7 +256,7 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct conn *c, ssize_
     } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
         int error = errno;
         conn_lock(c);
-        if (!is_stale(c))
+        if (!call_is_stale(call))
             policy_met(&c->policy, error); /* the next write must not seem to succeed */
         conn_unlock(c);
         errno = error;
@@ -268,17 +264,18 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct conn *c, ssize_
     return got;
 }
 
-ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked) {
+ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
     if (!c)
         return got;
     if (UNLIKELY(got <= 0))
-        return read_got_nothing(c, got);
+        return read_got_nothing(call, got);
     conn_lock(c);
     c->counts.reads++;
     end_left_turn(c);
     if (UNLIKELY(c->evidence != NULL))
-        return read_is_told(c, got, asked);
-    input_came(c, got, asked);
+        return read_is_told(call, got, asked);
+    input_came(call, got, asked);
     conn_unlock(c);
     return got;
 }

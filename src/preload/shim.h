@@ -65,12 +65,25 @@ ssize_t shim_forward(const struct out *out);
 /* Gathered bytes, then this write, in one sendmsg.  Lock held; released. */
 ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p);
 
+/* A call under way that may block: on which connection, and which one of those that its place
+ * has been.  By value and on the caller's stack: a handler that interrupts the call makes
+ * others of its own. */
+struct call {
+    struct conn *conn; /* NULL: none of ours */
+    uint32_t births;
+};
+
+/* Another thread has closed it meanwhile: its place is another's. */
+static inline bool call_is_stale(struct call call) {
+    return call.conn->births != call.births;
+}
+
 /* A call that moves bytes into `fd` but can be neither held nor gathered
  * (sendfile, splice, sendmmsg).  Before it, with its MSG_ flags: false means that the call must not be
  * made, errno is set and -1 is the answer.  After it, with what it moved in how
  * many pieces, and whether the application itself holds them (MSG_MORE). */
-bool shim_bulk_begins(int fd, int flags, struct conn **c);
-void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more,
+bool shim_bulk_begins(int fd, int flags, struct call *call);
+void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 
 /* The descriptors that a message carries leave this process (SCM_RIGHTS).  Before the
@@ -84,9 +97,9 @@ void shim_descriptors_arrive(const struct msghdr *message);
 /* ---- reads ----------------------------------------------------------- */
 
 /* Before a read that may block unless `dont_wait`.  The result goes to
- * shim_read_ends: NULL where fd is no connection of ours. */
-struct conn *shim_read_begins(int fd, bool dont_wait);
-ssize_t shim_read_ends(struct conn *c, ssize_t got, size_t asked);
+ * shim_read_ends. */
+struct call shim_read_begins(int fd, bool dont_wait);
+ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 
 /* No turn to end, and no connection to learn of: the read is none of our business. */
 static inline bool shim_ignores_read(int fd) {

@@ -10,8 +10,8 @@
 #include "shim_parts.h"
 #include "ticker.h"
 
-bool shim_bulk_begins(int fd, int flags, struct conn **found) {
-    *found = NULL;
+bool shim_bulk_begins(int fd, int flags, struct call *call) {
+    *call = (struct call){0};
     if (!ours())
         return true;
     struct conn *turn = LOAD(&self.turn);
@@ -42,22 +42,22 @@ bool shim_bulk_begins(int fd, int flags, struct conn **found) {
         ticker_watch(c);
     }
     evidence_writes(c);
-    self.births = c->births;
+    *call = (struct call){c, c->births};
     conn_unlock(c);
-    *found = c;
     return true;
 }
 
 /* Judged by what was moved, not by what was asked for: a generous length is usual
  * with sendfile(2) and splice(2).  So the late push comes after the call, and
  * pushes what Nagle has kept of it. */
-void shim_bulk_ended(struct conn *c, int fd, unsigned pieces, ssize_t moved, bool more,
+void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller) {
+    struct conn *c = call.conn;
     if (!c || moved == 0)
         return;
     int saved = errno;
     conn_lock(c);
-    bool stale = c->births != self.births; /* closed by another thread meanwhile */
+    bool stale = call_is_stale(call);
     if (moved < 0 || stale) {
         if (!stale)
             policy_met(&c->policy, saved);

@@ -21,7 +21,6 @@ struct thread {
     struct conn *locked;    /* the connection whose lock this thread holds */
     uint32_t *spinning;     /* the short lock that it holds */
     uint32_t depth;         /* > 0: inside our own critical section */
-    uint16_t births;        /* of the connection that this thread reads, when the call began */
     uint32_t tag;           /* tells the holder of a lock; 16 bits, 0: not given yet */
     bool vforked;           /* a vfork child runs on this thread's memory: touch nothing */
     bool ends_watched;      /* the destructor for this thread's end is armed */

@@ -156,11 +156,11 @@ static void op_bulk(struct input *in) {
     size_t bytes = some_length(in);
     bool more = next(in) & 1;
     struct net_socket *s = net_of(fd);
-    struct conn *c;
+    struct call call;
     if (!s || bytes == 0)
         return;
     net.refused = false;
-    if (!shim_bulk_begins(fd, 0, &c)) {
+    if (!shim_bulk_begins(fd, 0, &call)) {
         assert(s->dead || (errno == EAGAIN && net.refused));
         return;
     }
@@ -170,7 +170,7 @@ static void op_bulk(struct input *in) {
         s->written += (uint64_t)moved;
         s->app_more = more;
     }
-    shim_bulk_ended(c, fd, 1, moved, more, 0);
+    shim_bulk_ended(call, fd, 1, moved, more, 0);
 }
 
 /* ---- reads and waits --------------------------------------------------- */
@@ -182,7 +182,7 @@ static void op_read(struct input *in) {
     size_t got = 1 + next(in);
     if (!s && fd != PIPE_FD)
         return;
-    struct conn *c = shim_read_begins(fd, dont_wait);
+    struct call call = shim_read_begins(fd, dont_wait);
     if (!dont_wait)
         check_turn_is_over();
     bool fills = next(in) & 1;
@@ -190,12 +190,12 @@ static void op_read(struct input *in) {
         errno = s->dead;
         s->dead = EPIPE;
         s->told = true;
-        shim_read_ends(c, -1, got);
+        shim_read_ends(call, -1, got);
         return;
     }
     if (s)
         s->received += got;
-    shim_read_ends(c, (ssize_t)got, fills ? got : 2 * got);
+    shim_read_ends(call, (ssize_t)got, fills ? got : 2 * got);
 }
 
 static void op_wait(struct input *in) {

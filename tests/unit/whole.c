@@ -64,6 +64,6 @@ ssize_t whole_write_long(int fd, size_t bytes) {
 }
 
 void whole_read(int fd, size_t bytes) {
-    struct conn *c = shim_read_begins(fd, false);
-    shim_read_ends(c, (ssize_t)bytes, 8192);
+    struct call call = shim_read_begins(fd, false);
+    shim_read_ends(call, (ssize_t)bytes, 8192);
 }
