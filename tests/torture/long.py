@@ -29,7 +29,7 @@ def torture(modes, operations, seed, each):
                 if outcome.facts["latest_ms"] > latest[mode]:
                     latest[mode], ends[mode] = outcome.facts["latest_ms"], outcome.facts["latest"]
                 if outcome.failures:
-                    print(outcome, *outcome.notes_of_late(), sep="\n  ", flush=True)
+                    print(outcome, *outcome.notes_of_failure(), sep="\n  ", flush=True)
                 if outcome.only_late():
                     again = [run_program(mode, seed, each).only_late() for _ in range(REPLAYS)]
                     print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)

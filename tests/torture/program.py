@@ -32,7 +32,7 @@ TRACES = 16384
 
 # What a busy machine alone can cause.  A forgotten byte is forgotten again when the seed is replayed.
 _LATENESS = "ms after its write returned"
-_LATE = re.compile(rf"link (\d+): byte .* {_LATENESS}, at ([0-9.]+)")
+_WRONG = re.compile(rf"(?:actor \d+, operation \d+, )?link (\d+): (?:byte .* {_LATENESS}, at ([0-9.]+))?")
 
 
 @dataclass
@@ -49,11 +49,11 @@ class Outcome:
         """Whether lateness is all that is wrong."""
         return bool(self.failures) and all(_LATENESS in failure for failure in self.failures)
 
-    def notes_of_late(self, most=40):
-        """The last operations, on the link of the first late byte before it came."""
+    def notes_of_failure(self, most=40):
+        """The last operations on the link that failed first; where a byte was late, before it came."""
         for failure in self.failures:
-            if late := _LATE.match(failure):
-                link, at = late[1], float(late[2])
+            if wrong := _WRONG.match(failure):
+                link, at = wrong[1], float(wrong[2] or "inf")
                 mine = [note for note in self.trace if f" link {link}:" in note and float(note.split()[0]) <= at]
                 return mine[-most:]
         return []
