@@ -5,7 +5,7 @@
     foreign-suites.py --library libunstall.so [--quick] [--cold] [--junit-xml=FILE] [--markdown FILE] [SUITE...]
     foreign-suites.py --library libunstall.so --ltp FOLDER [...]
 
-A SUITE is a module of Python's tests, or stress-ng; without one all run.  Every test must end in
+A SUITE is a module of Python's tests, stress-ng or poe; without one all run.  Every test must end in
 every mode as it ends bare.  A test that did not is run again, bare and under that mode: where bare
 it ends the same way now and then, or where it never does so again, it is flaky and named; else it is
 a difference, and the exit code is 1.
@@ -23,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from foreign import judge, ltp, programs, regrtest, say, stress_ng
+from foreign import judge, ltp, poe, programs, regrtest, say, stress_ng
 from foreign.host import MODES, Host, compile_warm_up
 
 PYTHON_HEAD = ["suite", "bare", *MODES, "connections", f"held, gathered or pushed ({', '.join(MODES[1:])})",
@@ -77,14 +77,17 @@ def arguments():
 
 
 def chosen(names, quick):
-    """Python's suites of these names, and whether stress-ng is among them; without names all are."""
+    """Python's suites of these names, and which others; without names all are, or those that are quick."""
     known = {suite.name: suite for suite in regrtest.SUITES}
+    others = {"stress-ng": stress_ng, "poe": poe}
     for name in names:
-        if name not in (*known, "stress-ng"):
-            sys.exit(f"no suite {name}; there are: {' '.join(known)} stress-ng")
+        if name not in known | others:
+            sys.exit(f"no suite {name}; there are: {' '.join([*known, *others])}")
     if names:
-        return [known[name] for name in names if name in known], "stress-ng" in names
-    return [suite for suite in known.values() if suite.quick or not quick], True
+        return [known[name] for name in names if name in known], [name for name in others if name in names]
+    if quick:
+        return [suite for suite in known.values() if suite.quick], ["stress-ng"]
+    return list(known.values()), list(others)
 
 
 def skip(reason):
@@ -93,22 +96,26 @@ def skip(reason):
     sys.exit(1 if os.environ.get("UNSTALL_TESTS_MUST_RUN") == "1" else 77)
 
 
-def run_all(wanted, host):
+def run_all(wanted, host, folder):
     """Run what is wanted; yield (the block of the document, what it is, head, rows, results) of each kind."""
     if wanted.ltp:
         suites = ltp.suites(wanted.ltp, programs.confinement(), wanted.jobs)
         yield "ltp", ltp.version(wanted.ltp), programs.HEAD, *program_suites(suites, host)
         return
-    python, stress = chosen(wanted.suites, wanted.quick)
-    for reason in (python and regrtest.missing(), stress and stress_ng.missing()):
+    python, others = chosen(wanted.suites, wanted.quick)
+    for reason in (python and regrtest.missing(), "stress-ng" in others and stress_ng.missing(),
+                   "poe" in others and poe.missing()):
         if reason:
             skip(reason)
     if python:
         yield ("python", f"Python {platform.python_version()}", PYTHON_HEAD,
                *python_suites(python, wanted.jobs, host))
-    if stress:
+    if "stress-ng" in others:
         suites = stress_ng.suites(programs.confinement(), wanted.quick)
         yield "stress-ng", stress_ng.version(), programs.HEAD, *program_suites(suites, host)
+    if "poe" in others:
+        suites = [poe.Poe(folder, programs.confinement())]
+        yield "poe", poe.version(), programs.HEAD, *program_suites(suites, host)
 
 
 def main():
@@ -122,7 +129,7 @@ def main():
         host = Host(wanted.library.resolve(), None if wanted.cold else compile_warm_up(folder))
         if host.complaint():
             sys.exit(host.complaint())
-        for block, what, head, rows, some in run_all(wanted, host):
+        for block, what, head, rows, some in run_all(wanted, host, folder):
             lines = say.table(head, rows)
             print(f"\n{lines}", flush=True)
             if wanted.markdown:
