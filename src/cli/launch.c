@@ -27,6 +27,7 @@ static const struct {
     {"--mode", "UNSTALL_MODE", NULL, false},
     {"--window", "UNSTALL_WINDOW_US", NULL, false},
     {"--small", "UNSTALL_SMALL", NULL, false},
+    {"--thread", "UNSTALL_THREAD", NULL, false},
     {"--nodelay", "UNSTALL_NODELAY", NULL, false},
     {"--quickack", "UNSTALL_QUICKACK", NULL, false},
     {"--override", "UNSTALL_OVERRIDE", "1", false},

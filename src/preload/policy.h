@@ -101,11 +101,10 @@ struct policy_action {
     bool new_message : 1; /* the first write since input */
 };
 
-/* Without a window a wrong guess costs a late piece (200 ms).  So auto holds by a proved
- * habit alone: HABIT turns in a row that ended by a call that we see, no piece later than
- * HABIT_GAP_NS behind the one before, nor the end behind the last.  Docs/decisions.md has
- * the simulation behind the number. */
-enum { HABIT = 8, HABIT_GAP_NS = 1000000 };
+/* Without a window a wrong guess costs a late piece (200 ms).  So auto holds by a proved habit alone:
+ * HABIT turns in a row that ended by a call that we see, no piece later than HABIT_GAP_NS behind the one
+ * before, nor the end behind the last.  docs/design.md has the simulation behind the number. */
+enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {
     return p->ill && p->quick_turns < HABIT && p->mode == MODE_AUTO;

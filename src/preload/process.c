@@ -160,7 +160,8 @@ __attribute__((constructor)) static void constructor(void) {
 /* ---- forks ----------------------------------------------------------- */
 
 void process_gets_threads(void) {
-    hold_end_turn(PUSH_PROCESS); /* begun without a window */
+    if (ticker_windowless(ticker_state()))
+        hold_end_turn(PUSH_PROCESS);
     ticker_threads_seen();
 }
 

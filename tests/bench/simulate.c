@@ -4,6 +4,7 @@
  * and the prediction as they are in the library, the kernel as arithmetic.
  *
  * Usage: simulate FILE...     a table for each recording
+ *        simulate habit FILE...    how many quick turns make a habit, where no window is kept
  *        simulate frontier    what any predictor could reach for 2 to 6 writes a turn, uniform
  *        simulate uniform N   a recording of N such turns, on standard output
  *
@@ -33,6 +34,8 @@ struct player {
     bool quick; /* the last turn was ended by a wait that returned at once */
     bool held;
     size_t gathered;
+    unsigned habit; /* turns that make one; 0: a window is kept */
+    unsigned quick_turns;
     /* what came of it */
     unsigned long exchanges, turns, segments, missed;
     long added;
@@ -46,7 +49,8 @@ static void connection(struct player *s, enum mode mode) {
         s->p.ill = s->p.taught = true;
         s->p.model = sibling.model;
     }
-    s->limits = (struct policy_limits){.small = 4096, .may_hold = true};
+    s->limits = (struct policy_limits){.small = 4096, .may_hold = true, .windowless = s->habit > 0};
+    s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
     s->in_turn = s->held = false;
     s->gathered = 0;
 }
@@ -117,7 +121,9 @@ static void turn_ends(struct player *s) {
         s->segments += in_segments(s->gathered);
         s->gathered = 0;
     }
+    s->quick_turns += s->p.ill;
     policy_turn_ends(&s->p);
+    s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
 }
 
 /* A wait that returns at once, as exports_wait.c and hold.c have it. */
@@ -191,8 +197,8 @@ static bool load(const char *name) {
     return true;
 }
 
-static struct player play(enum mode mode) {
-    struct player s = {0};
+static struct player play(enum mode mode, unsigned habit) {
+    struct player s = {.habit = habit};
     for (size_t i = 0; i < event_count; i++) {
         const struct event *e = &events[i];
         if (e->kind == EVENT_WRITE) {
@@ -225,15 +231,77 @@ static int tables(int count, char **names) {
         if (!load(names[i]))
             return 1;
         const char *slash = strrchr(names[i], '/');
-        struct player bare = play(MODE_OFF);
+        struct player bare = play(MODE_OFF, 0);
         printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s\n", slash ? slash + 1 : names[i],
                bare.exchanges, bare.turns, "strategy", "segments", "added", "missed");
         for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
-            struct player s = play(modes[m]);
+            struct player s = play(modes[m], 0);
             row(mode_names[modes[m]], s.exchanges, s.segments, s.added, s.missed);
         }
         row("foreseen", bare.exchanges, bare.turns < bare.exchanges ? bare.turns : bare.exchanges,
             0, 0);
+    }
+    return 0;
+}
+
+/* ---- habits --------------------------------------------------------------- */
+
+enum { HABIT_EXCHANGES = 200, ENDPOINTS = 10000, HABIT_TURNS = 1000 };
+
+/* One recording again and again, as one process would write it. */
+static void repeat_events(void) {
+    size_t once = event_count;
+    unsigned long exchanges = play(MODE_OFF, 0).exchanges;
+    for (unsigned long n = exchanges; n > 0 && n < HABIT_EXCHANGES; n += exchanges)
+        for (size_t i = 0; i < once; i++)
+            add(events[i].kind, events[i].bytes);
+}
+
+/* Of endpoints at which `share` percent of the turns are one piece and computing, which get a late piece
+ * within HABIT_TURNS turns?  More than one no endpoint gets. */
+static double late_share(unsigned habit, uint32_t share) {
+    uint32_t dice = 2463534242;
+    unsigned late = 0;
+    for (int i = 0; i < ENDPOINTS; i++)
+        for (unsigned turn = 0, quick = 0; turn < HABIT_TURNS; turn++) {
+            dice ^= dice << 13;
+            dice ^= dice >> 17;
+            dice ^= dice << 5;
+            bool computes = dice % 100 < share;
+            if (computes && quick >= habit) {
+                late++;
+                break;
+            }
+            quick = computes ? 0 : quick + 1;
+        }
+    return (double)late / ENDPOINTS;
+}
+
+static int habits(int count, char **names) {
+    static const unsigned habit[] = {1, 2, 4, 8, 16, 32, 64};
+    static const uint32_t shares[] = {50, 40, 30, 20, 10, 5};
+    printf("%-38s", "quick turns that make a habit");
+    for (size_t h = 0; h < sizeof(habit) / sizeof(*habit); h++)
+        printf("%7u", habit[h]);
+    printf("\nsegments an exchange, of %d\n", HABIT_EXCHANGES);
+    for (int i = 0; i < count; i++) {
+        if (!load(names[i]))
+            return 1;
+        repeat_events();
+        const char *slash = strrchr(names[i], '/');
+        printf("  %-36s", slash ? slash + 1 : names[i]);
+        for (size_t h = 0; h < sizeof(habit) / sizeof(*habit); h++) {
+            struct player s = play(MODE_AUTO, habit[h]);
+            printf("%7.3f", (double)s.segments / (double)(s.exchanges ? s.exchanges : 1));
+        }
+        puts("");
+    }
+    printf("endpoints with a late piece in %d turns, of which so many end by computing\n", HABIT_TURNS);
+    for (size_t i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+        printf("  %2u %%%33s", shares[i], "");
+        for (size_t h = 0; h < sizeof(habit) / sizeof(*habit); h++)
+            printf("%7.3f", late_share(habit[h], shares[i]));
+        puts("");
     }
     return 0;
 }
@@ -301,8 +369,10 @@ int main(int argc, char **argv) {
         return frontier();
     if (argc == 3 && strcmp(argv[1], "uniform") == 0)
         return uniform(atoi(argv[2]));
+    if (argc > 2 && strcmp(argv[1], "habit") == 0)
+        return habits(argc - 2, argv + 2);
     if (argc < 2) {
-        fprintf(stderr, "usage: simulate FILE... | frontier | uniform TURNS\n");
+        fprintf(stderr, "usage: simulate FILE... | habit FILE... | frontier | uniform TURNS\n");
         return 2;
     }
     return tables(argc - 1, argv + 1);

@@ -208,6 +208,7 @@ VARIABLES = {
     ("--mode", "cork"): ("UNSTALL_MODE", "cork"),
     ("--window", "2000"): ("UNSTALL_WINDOW_US", "2000"),
     ("--small", "100"): ("UNSTALL_SMALL", "100"),
+    ("--thread", "never"): ("UNSTALL_THREAD", "never"),
     ("--nodelay", "always"): ("UNSTALL_NODELAY", "always"),
     ("--override",): ("UNSTALL_OVERRIDE", "1"),
     ("--ports", "80,8000-8999,!8443"): ("UNSTALL_PORTS", "80,8000-8999,!8443"),

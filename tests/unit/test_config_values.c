@@ -7,7 +7,7 @@
 #include "config.h"
 #include "unit.h"
 
-enum kind { MODE, ALWAYS, WINDOW, SMALL, OVERRIDE, CHILDREN, VERBOSE };
+enum kind { MODE, ALWAYS, THREAD, WINDOW, SMALL, OVERRIDE, CHILDREN, VERBOSE };
 
 static long value_of(const struct config *c, enum kind kind) {
     switch (kind) {
@@ -16,6 +16,7 @@ static long value_of(const struct config *c, enum kind kind) {
     case WINDOW: return (long)c->window_us;
     case SMALL: return (long)c->small;
     case OVERRIDE: return c->override;
+    case THREAD: return c->thread;
     case CHILDREN: return c->children;
     case VERBOSE: return c->verbose;
     }
@@ -42,6 +43,9 @@ static const struct {
     {"UNSTALL_WINDOW_US", WINDOW, "000000501", 501},
     {"UNSTALL_SMALL", SMALL, "1", 1},
     {"UNSTALL_SMALL", SMALL, "65536", 65536},
+    {"UNSTALL_THREAD", THREAD, "own", THREAD_OWN},
+    {"UNSTALL_THREAD", THREAD, "always", THREAD_ALWAYS},
+    {"UNSTALL_THREAD", THREAD, "never", THREAD_NEVER},
     {"UNSTALL_OVERRIDE", OVERRIDE, "1", 1},
     {"UNSTALL_OVERRIDE", OVERRIDE, "0", 0},
     {"UNSTALL_CHILDREN", CHILDREN, "1", 1},
@@ -69,7 +73,7 @@ Test(config_values, defaults) {
     EXPECT_INT("mode", c.mode, MODE_AUTO);
     EXPECT_INT("window", c.window_us, 1000);
     EXPECT_INT("small", c.small, 4096);
-    EXPECT(c.children && !c.override && !c.always_nodelay && !c.quiet && c.verbose == 0);
+    EXPECT(c.thread == THREAD_OWN && c.children && !c.override && !c.always_nodelay && !c.quiet && c.verbose == 0);
     EXPECT(c.port_count == 0 && c.peer_count == 0);
     EXPECT(!c.programs && !c.report && !c.log);
 }
@@ -103,6 +107,8 @@ static const struct {
     {"UNSTALL_SMALL", "0", "bytes"},
     {"UNSTALL_SMALL", "65537", "bytes"},
     {"UNSTALL_SMALL", "4k", "bytes"},
+    {"UNSTALL_THREAD", "", "own, always or never"},
+    {"UNSTALL_THREAD", "1", "own, always or never"},
     {"UNSTALL_OVERRIDE", "", "0 or 1"},
     {"UNSTALL_OVERRIDE", "2", "0 or 1"},
     {"UNSTALL_OVERRIDE", "yes", "0 or 1"},

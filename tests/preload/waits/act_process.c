@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -15,6 +16,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -83,8 +86,8 @@ static _Noreturn void leave_c11_thread(void) {
 ACT(pthread_exit, NULL, IN_THREAD, exit_slowly(leave_pthread))
 ACT(thrd_exit, NULL, IN_THREAD, exit_slowly(leave_c11_thread))
 
-/* A child of a process that has made threads may call no pthread_create, so it
- * has no window and holds nothing: what it writes goes at once. */
+/* What was begun without a window is let go when the first thread of the program allows one.
+ * The acts run by UNSTALL_THREAD=own. */
 static void *no_work(void *unused) {
     return unused;
 }
@@ -93,6 +96,26 @@ static int no_c11_work(void *unused) {
     (void)unused;
     return 0;
 }
+
+static long detached_pthread(void) {
+    pthread_t thread;
+    return pthread_create(&thread, NULL, no_work, NULL) == 0 && pthread_detach(thread) == 0;
+}
+
+static long detached_c11_thread(void) {
+    thrd_t thread;
+    return thrd_create(&thread, no_c11_work, NULL) == thrd_success && thrd_detach(thread) == thrd_success;
+}
+
+static long detached_task(void) {
+    static _Alignas(16) char stack[4096];
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    return clone(no_c11_work, stack + sizeof(stack), flags, NULL) > 0;
+}
+
+ACT(pthread_create, NULL, 0, detached_pthread())
+ACT(thrd_create, NULL, 0, detached_c11_thread())
+ACT(clone, NULL, 0, detached_task())
 
 static long child_writes(int connection) {
     int pid = fork();
@@ -104,23 +127,6 @@ static long child_writes(int connection) {
     return pid;
 }
 
-static long child_writes_after_pthread(int connection) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, no_work, NULL) != 0 || pthread_join(thread, NULL) != 0)
-        fail("pthread_create");
-    return child_writes(connection);
-}
-
-static long child_writes_after_c11_thread(int connection) {
-    thrd_t thread;
-    if (thrd_create(&thread, no_c11_work, NULL) != thrd_success ||
-        thrd_join(thread, NULL) != thrd_success)
-        fail("thrd_create");
-    return child_writes(connection);
-}
-
-ACT(pthread_create, NULL, UNHELD, child_writes_after_pthread(connection))
-ACT(thrd_create, NULL, UNHELD, child_writes_after_c11_thread(connection))
 ACT_AS(lone_child, "a child's write", NULL, UNHELD, child_writes(connection))
 
 /* the process ends with its last thread, which this is */
@@ -145,7 +151,20 @@ static void names_of_our_own(void) {
 ACT(prctl, no_new_privileges, 0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
 ACT(unshare, NULL, 0, unshare(CLONE_FS))
 ACT(setns, names_of_our_own, 0, setns(own_names, CLONE_NEWUTS))
+/* Of libcap's, in libc too. */
+extern int capset(void *header, const void *data);
+
 ACT(setuid, NULL, 0, setuid(geteuid()))
+ACT(setgid, NULL, 0, setgid(getegid()))
+ACT(setegid, NULL, 0, setegid(getegid()))
+ACT(setregid, NULL, 0, setregid(-1, -1))
+ACT(setresgid, NULL, 0, setresgid(-1, -1, -1))
+ACT(setfsuid, NULL, 0, setfsuid(geteuid()))
+ACT(setfsgid, NULL, 0, setfsgid(getegid()))
+ACT(setgroups, NULL, 0, setgroups(0, NULL))
+ACT(initgroups, NULL, 0, initgroups("root", 0))
+ACT(personality, NULL, 0, personality(0xffffffff))
+ACT(capset, NULL, 0, capset(NULL, NULL))
 ACT(seteuid, NULL, 0, seteuid(geteuid()))
 ACT(setreuid, NULL, 0, setreuid(getuid(), geteuid()))
 ACT(setresuid, NULL, 0, setresuid(getuid(), geteuid(), geteuid()))

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness import bare_env, compile_c, is_loaded, preload_env, run
 from harness.strace import parse
 
-from .rows import surface
+from .rows import WINDOWLESS, surface
 
 SOURCES = Path(__file__).resolve().parent
 HELD = 16  # bytes: the time of the write, and a word to see in a trace
@@ -164,7 +164,8 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
     Without `mode` the client runs bare.  The client is ended as soon as the bytes are there
     (or are not coming), unless it runs `to_the_end`.
     """
-    env = preload_env(mode, library, UNSTALL_WINDOW_US=window_us) if mode else bare_env()
+    thread = "own" if act in WINDOWLESS else "always"
+    env = preload_env(mode, library, UNSTALL_WINDOW_US=window_us, UNSTALL_THREAD=thread) if mode else bare_env()
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="unstall-waits-") as folder, \
             socket.create_server(("127.0.0.1", 0)) as listener:

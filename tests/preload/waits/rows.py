@@ -64,6 +64,9 @@ def _writes(**own):
             for name, call in own.items()}
 
 
+# Performed in a program with one thread, where no window is kept: UNSTALL_THREAD=own.
+WINDOWLESS = ("pthread_create", "thrd_create", "clone")
+
 ROWS = {
     **_writes(write="write", __write="write", writev="writev", send="sendto", __send="sendto",
               sendto="sendto", sendmsg="sendmsg", sendmmsg="sendmmsg", __sendmmsg="sendmmsg",
@@ -130,8 +133,11 @@ ROWS = {
             pthread_exit="clock_nanosleep", thrd_exit="clock_nanosleep",
             daemon="clone|clone3|fork"),
     **_rows(ENDS, GATHERED, _exit="exit_group", _Exit="exit_group", abort="tgkill"),
-    # a forked child of a process that has made threads holds nothing
-    **_rows(ACTS, ALL, pthread_create="", thrd_create=""),
+    **_rows(ACTS, ALL, setgid="setgid", setegid="setresgid", setregid="setregid", setresgid="setresgid",
+            setfsuid="setfsuid", setfsgid="setfsgid", setgroups="setgroups", initgroups="setgroups",
+            personality="personality", capset="capset"),
+    # what began without a window
+    **_rows(ACTS, ("cork",), **{name: "clone|clone3" for name in WINDOWLESS}),
     **_rows(WAITS, GATHERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
             __longjmp_chk="poll"),
     # acts that another process can see
