@@ -179,17 +179,3 @@ void fds_each(void (*visit)(struct conn *c, void *argument), void *argument) {
         conn_unlock(c);
     }
 }
-
-struct conn *fds_by_cookie(uint64_t cookie) {
-    uint32_t used = LOAD_ACQUIRE(&pool_used);
-    for (uint32_t i = 0; i < used; i++) {
-        struct conn *c = &pool[i / POOL_CHUNK][i % POOL_CHUNK];
-        if (LOAD(&c->cookie) != cookie)
-            continue;
-        conn_lock(c);
-        if (c->refs > 0 && c->cookie == cookie)
-            return c;
-        conn_unlock(c);
-    }
-    return NULL;
-}

@@ -81,9 +81,6 @@ void fds_release(struct conn *c);
  * held.  Connections whose lock is held by another thread are waited for. */
 void fds_each(void (*visit)(struct conn *c, void *argument), void *argument);
 
-/* A connection in use that has this cookie, locked, or NULL. */
-struct conn *fds_by_cookie(uint64_t cookie);
-
 /* Was there ever a connection? */
 bool fds_any(void);
 

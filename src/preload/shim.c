@@ -13,6 +13,7 @@
 
 #include "address.h"
 #include "config.h"
+#include "cookies.h"
 #include "evidence.h"
 #include "fds.h"
 #include "gather.h"
@@ -51,7 +52,7 @@ static struct conn *classify(int fd) {
     }
     struct conn *c = NULL;
     if (kernel->cookie(fd, &cookie) == 0 && cookie)
-        c = fds_by_cookie(cookie);
+        c = cookies_find(cookie);
     if (c) {
         fds_share(c, fd);
         return c;
@@ -60,7 +61,7 @@ static struct conn *classify(int fd) {
     c = fds_meet(fd, &first);
     if (!first)
         return c;
-    STORE(&c->cookie, cookie);
+    cookies_note(c, cookie);
     c->policy.unsure = true;
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
     return c;
@@ -337,9 +338,10 @@ ssize_t shim_write_message(const struct out *o) {
 
 /* What was passed may come back to us under another number: known by its cookie. */
 static void ask_cookie(struct conn *c, void *unused) {
+    uint64_t cookie;
     (void)unused;
-    if (c->passed && !c->cookie)
-        kernel->cookie(c->fd, &c->cookie);
+    if (c->passed && !c->cookie && kernel->cookie(c->fd, &cookie) == 0)
+        cookies_note(c, cookie);
 }
 
 static void arrives(int fd) {

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "config.h"
+#include "cookies.h"
 #include "evidence.h"
 #include "fds.h"
 #include "gather.h"
@@ -157,9 +158,11 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
         c->other_fd = c->fd;
         c->fd = fd;
     }
-    if (!c->cookie)
-        kernel->cookie(fd, &c->cookie);
-    else if (UNLIKELY(!gather_is_at(c, fd))) {
+    uint64_t cookie;
+    if (!c->cookie) {
+        if (kernel->cookie(fd, &cookie) == 0)
+            cookies_note(c, cookie);
+    } else if (UNLIKELY(!gather_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
         c->turn_owner = NULL;
         self.turn = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "cookies.h"
 #include "fds.h"
 #include "gather.h"
 #include "unit.h"
@@ -125,13 +126,13 @@ Test(fds, birth) {
 Test(fds, birth_over_a_stale_word) {
     struct conn *stale = born(5);
     stale->policy.ill = true;
-    stale->cookie = 99;
+    cookies_note(stale, 99);
     stale->counts.writes = 7;
     struct conn *c = born(5);
     EXPECT(!c->policy.ill && c->cookie == 0 && c->counts.writes == 0);
     EXPECT_INT("one connection", in_use(), 1);
     EXPECT(fds_conn(fds_word(5)) == c);
-    EXPECT(fds_by_cookie(99) == NULL);
+    EXPECT(cookies_find(99) == NULL);
 }
 
 Test(fds, birth_over_a_stale_copy_leaves_the_others) {
@@ -271,17 +272,34 @@ Test(fds, release_gives_the_gathered_buffer_back) {
 
 /* ---- cookies ------------------------------------------------------------------- */
 
+/* As many as make the table grow, and then many generations of a few. */
 Test(fds, by_cookie) {
-    for (int fd = 3; fd < 10; fd++)
-        born(fd)->cookie = (uint64_t)fd * 1000;
-    struct conn *c = fds_by_cookie(7000);
-    ASSERT(c);
-    EXPECT_INT("locked", self.depth, 1);
-    EXPECT_INT("fd", c->fd, 7);
-    conn_unlock(c);
-    EXPECT(fds_by_cookie(1) == NULL);
-    close_last(c, 7);
-    cr_expect(fds_by_cookie(7000) == NULL, "closed");
+    enum { MANY = 5000, GENERATIONS = 3000 };
+    for (int fd = 3; fd < MANY; fd++)
+        cookies_note(born(fd), (uint64_t)fd * 1000);
+    for (int fd = 3; fd < MANY; fd++) {
+        struct conn *c = cookies_find((uint64_t)fd * 1000);
+        ASSERT(c);
+        EXPECT_INT("locked", self.depth, 1);
+        EXPECT_INT("fd", c->fd, fd);
+        conn_unlock(c);
+    }
+    EXPECT(cookies_find(1) == NULL);
+    for (int fd = 10; fd < MANY; fd++)
+        close_last(fds_conn(fds_word(fd)), fd);
+    cr_expect(cookies_find(11000) == NULL, "closed");
+    for (int i = 0; i < GENERATIONS; i++) {
+        cookies_note(born(10), UINT64_C(1) << 40 | (uint64_t)i);
+        struct conn *c = cookies_find(UINT64_C(1) << 40 | (uint64_t)i);
+        ASSERT(c);
+        fds_leave(c, 10);
+        fds_release(c);
+    }
+    for (int fd = 3; fd < 10; fd++) {
+        struct conn *c = cookies_find((uint64_t)fd * 1000);
+        ASSERT(c && c->fd == fd);
+        conn_unlock(c);
+    }
     EXPECT_INT("unlocked", self.depth, 0);
 }
 
