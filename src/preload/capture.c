@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -10,6 +9,7 @@
 #include "clock.h"
 #include "evidence.h"
 #include "raw.h"
+#include "readable.h"
 
 enum { PAGE = 4096, PIECES = SEGMENT_STACK / PAGE + 1 };
 
@@ -39,13 +39,6 @@ static size_t peek_by_kernel(void *to, uintptr_t from, size_t bytes) {
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Where a seccomp filter came with us (a container's, a service manager's), a call
- * that it does not know may end the process; rt_sigprocmask(2) it knows.  Asked for
- * an operation that does not exist, it reads the set first: EFAULT or EINVAL. */
-static bool readable(uintptr_t page) {
-    return raw4(SYS_rt_sigprocmask, -1, page, 0, 8) != -EFAULT;
-}
-
 /* Neither memcpy nor a loop that becomes one: a sanitizer's would complain of what lies
  * between the variables of a stack. */
 __attribute__((no_sanitize("address", "thread"))) static void
@@ -54,9 +47,11 @@ copy(char *to, const volatile char *from, size_t bytes) {
         to[i] = from[i];
 }
 
+/* Where a seccomp filter came with us (a container's, a service manager's), a call that it
+ * does not know may end the process. */
 static size_t peek_page_by_page(char *to, uintptr_t from, size_t bytes) {
     size_t done = 0;
-    while (done < bytes && readable((from + done) & ~(uintptr_t)(PAGE - 1))) {
+    while (done < bytes && readable_by_kernel(from + done, 1)) {
         size_t piece = PAGE - (from + done) % PAGE;
         if (piece > bytes - done)
             piece = bytes - done;
@@ -77,17 +72,6 @@ size_t capture_peek(void *to, uintptr_t from, size_t bytes) {
 }
 
 /* ---- this thread ------------------------------------------------------ */
-
-/* libc puts a thread's control block at the upper end of its stack. */
-static uintptr_t thread_pointer(void) {
-    uintptr_t tp;
-#if defined(__x86_64__)
-    __asm__("movq %%fs:0, %0" : "=r"(tp));
-#else
-    __asm__("mrs %0, tpidr_el0" : "=r"(tp));
-#endif
-    return tp;
-}
 
 /* What an unwinder starts from: the registers that a call preserves, the stack
  * pointer and the program counter, at one instruction.  The others are zero. */

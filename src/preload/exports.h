@@ -7,7 +7,9 @@
 #define UNSTALL_EXPORTS_H
 
 #include "base.h"
+#include "hold.h"
 #include "names.h"
+#include "readable.h"
 #include "real.h"
 #include "shim.h"
 
@@ -15,6 +17,11 @@
  * CALLER is the place in the program that called. */
 #define WRITES static inline __attribute__((always_inline))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
+
+/* A time that says that the call will not wait.  One that cannot be read is none. */
+static inline bool is_zero(const struct timespec *t) {
+    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
+}
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));

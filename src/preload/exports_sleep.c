@@ -23,10 +23,6 @@
         return REAL(name) arguments;                              \
     }
 
-static bool zero(const struct timespec *t) {
-    return t && t->tv_sec == 0 && t->tv_nsec == 0;
-}
-
 /* sleeps */
 WAIT(unsigned, sleep, (unsigned seconds), (seconds))
 WAIT(int, usleep, (useconds_t microseconds), (microseconds))
@@ -79,7 +75,7 @@ WAIT_UNLESS(options &WNOHANG, int, waitid, (idtype_t type, id_t id, siginfo_t *i
 /* signals */
 WAIT(int, sigwait, (const sigset_t *set, int *number), (set, number))
 WAIT(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
-WAIT_UNLESS(zero(timeout), int, sigtimedwait,
+WAIT_UNLESS(is_zero(timeout), int, sigtimedwait,
             (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
             (set, info, timeout))
 WAIT(int, sigsuspend, (const sigset_t *mask), (mask))
@@ -114,7 +110,12 @@ ALSO(lockf64, lockf)
         return REAL(name) arguments;                           \
     }
 
+enum { MOST_OPERATIONS = 500 }; /* SEMOPM, semop(2): the kernel refuses more, as it is set up */
+
 static bool may_wait(const struct sembuf *operations, size_t count) {
+    if (!hold_looks() || count > MOST_OPERATIONS ||
+        !readable(operations, count * sizeof(*operations)))
+        return true;
     for (size_t i = 0; i < count; i++)
         if (!(operations[i].sem_flg & IPC_NOWAIT))
             return true;
@@ -128,7 +129,7 @@ WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv,
             (id, message, size, type, flags))
 WAIT_OR_SHOW(may_wait(operations, count), int, semop,
              (int id, struct sembuf *operations, size_t count), (id, operations, count))
-WAIT_OR_SHOW(!zero(timeout) && may_wait(operations, count), int, semtimedop,
+WAIT_OR_SHOW(!is_zero(timeout) && may_wait(operations, count), int, semtimedop,
              (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
              (id, operations, count, timeout))
 WAIT(int, mq_send, (mqd_t queue, const char *message, size_t size, unsigned priority),

@@ -11,8 +11,9 @@
 #include "hold.h"
 
 enum {
-    SET_BYTES_LIMIT = FD_SETSIZE / 8
-}; /* larger sets are not copied: threads have small stacks */
+    SET_BYTES_LIMIT = FD_SETSIZE / 8, /* larger sets are not copied: threads have small stacks */
+    MOST_POLLED = 512                 /* of more descriptors it is not asked what they wait for */
+};
 
 /* Ask with timeout zero?  True when that answer stands; else the real wait
  * follows, and the turn has ended if it had to. */
@@ -33,29 +34,42 @@ static bool asked(int result) {
         }                                           \
     } while (0)
 
-static bool polls_writability(const struct pollfd *fds, nfds_t count) {
+/* With its own time it might be refused, so it is not asked with another one: it may wait. */
+#define ASK_FIRST_UNTIL(timeout, only_writable, with_timeout_zero) \
+    do {                                                           \
+        if (!can_ask(timeout, sizeof(*(timeout))))                 \
+            hold_end_turn(PUSH_WAIT);                              \
+        else                                                       \
+            ASK_FIRST(only_writable, with_timeout_zero);           \
+    } while (0)
+
+static bool can_ask(const void *timeout, size_t bytes) {
+    return hold_looks() && (!timeout || readable(timeout, bytes));
+}
+
+static inline bool polls_writability(const struct pollfd *fds, nfds_t count) {
+    if (!hold_looks() || count - 1 >= MOST_POLLED || !readable(fds, count * sizeof(*fds)))
+        return false;
     for (nfds_t i = 0; i < count; i++)
         if (fds[i].fd >= 0 && (fds[i].events & (POLLIN | POLLPRI | POLLRDNORM | POLLRDBAND)))
             return false;
-    return count > 0;
+    return true;
 }
 
 static const struct timespec no_time;
 
 static int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
-    if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK_FIRST(polls_writability(fds, count), REAL(poll)(fds, count, 0));
+    if (LIKELY(self.turn == NULL) || timeout == 0)
+        return REAL(poll)(fds, count, timeout);
+    ASK_FIRST(polls_writability(fds, count), REAL(poll)(fds, count, 0));
     return REAL(poll)(fds, count, timeout);
-}
-
-static bool is_zero(const struct timespec *t) {
-    return t && t->tv_sec == 0 && t->tv_nsec == 0;
 }
 
 static int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
-        ASK_FIRST(polls_writability(fds, count), REAL(ppoll)(fds, count, &no_time, mask));
+        ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
+                        REAL(ppoll)(fds, count, &no_time, mask));
     return REAL(ppoll)(fds, count, timeout, mask);
 }
 
@@ -66,6 +80,7 @@ struct sets {
     char before[3][SET_BYTES_LIMIT];
 };
 
+/* False: they are too large, or cannot be read. */
 static bool save_sets(struct sets *s, int count, fd_set *in, fd_set *out, fd_set *except) {
     s->bytes = ((size_t)count + 63) / 64 * 8;
     s->given[0] = in;
@@ -73,9 +88,13 @@ static bool save_sets(struct sets *s, int count, fd_set *in, fd_set *out, fd_set
     s->given[2] = except;
     if (count < 0 || s->bytes > SET_BYTES_LIMIT)
         return false;
-    for (int i = 0; i < 3; i++)
-        if (s->given[i])
-            memcpy(s->before[i], s->given[i], s->bytes);
+    for (int i = 0; i < 3; i++) {
+        if (!s->given[i])
+            continue;
+        if (!readable(s->given[i], s->bytes))
+            return false;
+        memcpy(s->before[i], s->given[i], s->bytes);
+    }
     return true;
 }
 
@@ -110,22 +129,31 @@ __attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set
     return false;
 }
 
+static bool is_zero_here(const struct timeval *t) {
+    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_usec == 0;
+}
+
 static int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except,
                           struct timeval *timeout) {
     int result;
-    if (UNLIKELY(self.turn != NULL) &&
-        !(timeout && timeout->tv_sec == 0 && timeout->tv_usec == 0) &&
-        select_first(count, in, out, except, NULL, &result))
-        return result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero_here(timeout)) {
+        if (!can_ask(timeout, sizeof(*timeout)))
+            hold_end_turn(PUSH_WAIT);
+        else if (select_first(count, in, out, except, NULL, &result))
+            return result;
+    }
     return REAL(select)(count, in, out, except, timeout);
 }
 
 static int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
                            const struct timespec *timeout, const sigset_t *mask) {
     int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout) &&
-        select_first(count, in, out, except, mask, &result))
-        return result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout)) {
+        if (!can_ask(timeout, sizeof(*timeout)))
+            hold_end_turn(PUSH_WAIT);
+        else if (select_first(count, in, out, except, mask, &result))
+            return result;
+    }
     return REAL(pselect)(count, in, out, except, timeout, mask);
 }
 
@@ -145,7 +173,7 @@ static int unstall_epoll_wait(int fd, struct epoll_event *events, int most, int 
 static int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
                                 const struct timespec *timeout, const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
-        ASK_FIRST(false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
+        ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
     return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
 }
 

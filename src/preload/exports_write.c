@@ -3,6 +3,7 @@
  * The calls that write.  Forward only: the path is shim_write.c.
  */
 #include <errno.h>
+#include <limits.h>
 
 #include "exports.h"
 #include "hold.h"
@@ -50,13 +51,13 @@ WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
 WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     struct call call;
     bool acted = LOAD(&hold_acted);
-    for (unsigned i = 0; messages && i < count && acted; i++)
+    for (unsigned i = 0; acted && i < count && i < IOV_MAX; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
     if (!shim_bulk_begins(fd, flags, &call))
         return -1;
     int sent = REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
-    for (int i = 0; messages && i < sent; i++) {
+    for (int i = 0; i < sent; i++) {
         if (!acted)
             shim_descriptors_leave(&messages[i].msg_hdr);
         if (call.conn)

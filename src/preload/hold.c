@@ -323,7 +323,8 @@ bool hold_before_poll(bool only_writable) {
         return false;
     conn_lock(c);
     bool holding = c->held || gather_length(c) > 0;
-    bool ask = policy_asks_first(&c->policy) || (only_writable && holding);
+    bool ask = mode_cures((enum mode)c->policy.mode) &&
+               (policy_asks_first(&c->policy) || (only_writable && holding));
     if (!ask && !only_writable)
         end_turn(c, PUSH_WAIT);
     conn_unlock(c);

@@ -43,6 +43,13 @@ static inline bool hold_leaves_turn(struct conn *c) {
     return leaves;
 }
 
+/* May an argument of the caller's be looked at, to decide about the open turn?  Only where a
+ * decision depends on it: never in off and observe. */
+static inline bool hold_looks(void) {
+    const struct conn *c = LOAD(&self.turn);
+    return c && mode_cures((enum mode)LOAD(&c->policy.mode));
+}
+
 /* Would keeping the open turn of this thread whole be worth something: it holds
  * bytes (in the kernel or gathered), or its connection was cured by us? */
 bool hold_could_go_on(void);

@@ -35,6 +35,8 @@ static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p)
     size_t room = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST;
     if (room == 0)
         return shim_forward(o);
+    if (!shim_parts_readable(p, room))
+        return shim_fail(EFAULT, o->flags);
     long at = raw_map(sizeof(struct piece) + room);
     if (at < 0 && at > -4096)
         return shim_fail(ENOBUFS, o->flags);

@@ -124,6 +124,13 @@ static inline bool policy_might_hold(const struct policy *p) {
     return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->ill);
 }
 
+/* Whatever the size of the next write, nothing will be done about it: it is the first of a
+ * message, in a mode that acts at the second. */
+static inline bool policy_waits_for_second(const struct policy *p) {
+    return (p->mode == MODE_NODELAY || (p->mode == MODE_AUTO && !p->ill)) && p->units == 0 &&
+           p->smalls == 0 && p->pending == 0 && !p->app_more;
+}
+
 /* Would this write be held or gathered?  Changes nothing. */
 bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                   const struct policy_write *w);

@@ -21,6 +21,7 @@
 #include "log.h"
 #include "nested.h"
 #include "raw.h"
+#include "readable.h"
 #include "real.h"
 #include "rings.h"
 #include "segment.h"
@@ -117,6 +118,7 @@ static bool initialise(void) {
      * directories may still come in, and then does nothing (ld.so(8)) */
     bool secure = getauxval(AT_SECURE) != 0;
     capture_start();
+    readable_start();
     config_load(secure ? NULL : environ, program_invocation_short_name);
     if (secure)
         config_switch(MODE_OFF, true);

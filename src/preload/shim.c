@@ -22,6 +22,7 @@
 #include "kin.h"
 #include "log.h"
 #include "policy_short.h"
+#include "readable.h"
 #include "shim_parts.h"
 #include "tally.h"
 
@@ -290,9 +291,15 @@ void shim_other_write(int fd) {
 
 /* ---- descriptors inside messages ------------------------------------- */
 
+/* Of a message that can be read, whatever its pointers and lengths say. */
 static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
-    struct msghdr *m = (struct msghdr *)(uintptr_t)message;
-    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+    struct msghdr m = *message;
+    if (!m.msg_control || !readable(m.msg_control, m.msg_controllen))
+        return;
+    const char *end = (const char *)m.msg_control + m.msg_controllen;
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
+        if (h->cmsg_len > (size_t)(end - (const char *)h))
+            return; /* the kernel refuses it */
         if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
             h->cmsg_len < CMSG_LEN(sizeof(int)))
             continue;
@@ -322,7 +329,7 @@ static void leaves(int fd) {
 }
 
 void shim_descriptors_leave(const struct msghdr *message) {
-    if (message && message->msg_control && message->msg_controllen && ours())
+    if (readable(message, sizeof(*message)) && message->msg_controllen && ours())
         each_passed(message, leaves);
 }
 
@@ -356,6 +363,6 @@ static void arrives(int fd) {
 }
 
 void shim_descriptors_arrive(const struct msghdr *message) {
-    if (message && message->msg_control && message->msg_controllen && ours())
+    if (message->msg_controllen && ours())
         each_passed(message, arrives);
 }

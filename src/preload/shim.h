@@ -88,10 +88,11 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
 
 /* The descriptors that a message carries leave this process (SCM_RIGHTS).  Before the
  * send where something was ever done (there may be options to give back); else after
- * it, for the kernel may refuse a message that we must not look into (EFAULT). */
+ * it.  The message may be one that the kernel will refuse. */
 void shim_descriptors_leave(const struct msghdr *message);
 /* A write of the form OUT_SENDMSG, with what it may carry. */
 ssize_t shim_write_message(const struct out *o);
+/* They have arrived: the kernel has filled the message in. */
 void shim_descriptors_arrive(const struct msghdr *message);
 
 /* ---- reads ----------------------------------------------------------- */

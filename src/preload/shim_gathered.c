@@ -133,7 +133,7 @@ ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const stru
         return shim_fail(EAGAIN, o->flags);
     }
     /* what the application itself holds (MSG_MORE) must not hold what stands before it */
-    bool alone = shim_special(o) || (o->flags & MSG_MORE) || !p->valid || c->draining;
+    bool alone = !p->valid || shim_special(o) || (o->flags & MSG_MORE) || c->draining;
     ssize_t sent = -EAGAIN;
     if (!alone) {
         sent = gather_send(c, o->fd, p->iov, p->count, o->flags);

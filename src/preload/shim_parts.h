@@ -29,6 +29,8 @@ struct policy_action shim_decide(struct conn *c, const struct policy_limits *lim
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
 /* What the action asks for before the write: TCP_NODELAY on, or back. */
 void shim_prepare(struct conn *c, const struct policy_action *action, int fd);
+/* Can the first `most` bytes of a valid write be read? */
+bool shim_parts_readable(const struct parts *p, size_t most);
 /* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
 bool shim_special(const struct out *o);
 

@@ -16,6 +16,7 @@
 #include "gather.h"
 #include "hold.h"
 #include "policy_short.h"
+#include "readable.h"
 #include "real.h"
 #include "shim_parts.h"
 #include "tally.h"
@@ -63,10 +64,15 @@ COLD ssize_t fell_short(struct conn *c, struct plain w, struct policy_action act
     return sent;
 }
 
+/* Most that is written lies in the program's data or in the heap. */
+INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
+    return lies_in_data(buffer, bytes) || readable(buffer, bytes);
+}
+
 /* One more small piece behind gathered ones of the same turn. */
 INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct policy_limits *limits) {
     if (c->turn_owner != &self || self.turn != c || c->draining || c->stuck ||
-        w->bytes > gather_room(c))
+        w->bytes > gather_room(c) || !buffer_is_there(w->buffer, w->bytes))
         return false;
     uint16_t small_before = c->policy.small_writes;
     if (!policy_gathers_on(&c->policy, limits, w->bytes))
@@ -79,12 +85,13 @@ INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct polic
     return true;
 }
 
-/* Where the first piece is to be gathered, is there nothing in its way, and is the number still
- * this connection's? */
+/* Where the first piece is to be gathered, is there nothing in its way, can it be read, and is the
+ * number still this connection's? */
 INLINE bool may_begin(const struct conn *c, const struct plain *w,
                       const struct policy_limits *limits) {
     return !c->stuck && !c->draining && c->cookie && c->fd == w->fd &&
-           (w->bytes > limits->small || c->policy.crowded || gather_is_at(c, w->fd));
+           (w->bytes > limits->small || c->policy.crowded ||
+            (buffer_is_there(w->buffer, w->bytes) && gather_is_at(c, w->fd)));
 }
 
 /* The first piece.  False: no memory, it leaves plain. */

@@ -16,6 +16,7 @@
 #include "hold.h"
 #include "kernel.h"
 #include "nested.h"
+#include "readable.h"
 #include "real.h"
 #include "shim_parts.h"
 #include "tally.h"
@@ -68,19 +69,46 @@ void shim_parts_of(const struct out *o, struct parts *p) {
     case OUT_PWRITEV2:
         p->iov = o->iov;
         p->count = (size_t)o->iov_count;
-        p->valid = o->iov && o->iov_count >= 0 && o->iov_count <= IOV_MAX;
         break;
     case OUT_SENDMSG:
-        p->iov = o->message ? o->message->msg_iov : NULL;
-        p->count = o->message ? o->message->msg_iovlen : 0;
-        p->valid = p->iov && p->count <= IOV_MAX;
+        p->count = SIZE_MAX; /* too many, where it cannot be read */
+        if (!readable(o->message, sizeof(*o->message)))
+            break;
+        p->iov = o->message->msg_iov;
+        p->count = o->message->msg_iovlen;
         break;
     }
     p->bytes = 0;
+    p->valid = p->count <= IOV_MAX && readable(p->iov, p->count * sizeof(*p->iov));
     for (size_t i = 0; p->valid && i < p->count; i++) {
         p->valid = p->iov[i].iov_len <= SSIZE_MAX - p->bytes;
         p->bytes += p->iov[i].iov_len;
     }
+}
+
+bool shim_parts_readable(const struct parts *p, size_t most) {
+    for (size_t i = 0; i < p->count && most; i++) {
+        size_t bytes = p->iov[i].iov_len < most ? p->iov[i].iov_len : most;
+        if (!readable(p->iov[i].iov_base, bytes))
+            return false;
+        most -= bytes;
+    }
+    return true;
+}
+
+/* Is the vector or the message where it can be read for certain? */
+static bool surely_there(const struct out *o) {
+    const struct iovec *iov = o->iov;
+    size_t count = (size_t)o->iov_count;
+    if (o->form == OUT_SENDMSG) {
+        if (!surely_readable(o->message, sizeof(*o->message)))
+            return false;
+        iov = o->message->msg_iov;
+        count = o->message->msg_iovlen;
+    } else if (o->form != OUT_WRITEV && o->form != OUT_PWRITEV2) {
+        return true;
+    }
+    return count <= IOV_MAX && surely_readable(iov, count * sizeof(*iov));
 }
 
 /* Flags with which a write is more than bytes that may wait a little. */
@@ -221,6 +249,8 @@ static void look_for_room(struct conn *c, int fd) {
 static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     struct parts p;
     shim_parts_of(o, &p);
+    if (c->policy.mode == MODE_COALESCE && p.valid && p.bytes <= config()->small)
+        p.valid = shim_parts_readable(&p, p.bytes);
     if (UNLIKELY(!p.valid)) {
         if (gather_length(c))
             return shim_send_after_gathered(c, o, &p);
@@ -292,8 +322,8 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     return sent;
 }
 
-/* Where nothing is to be done before the call, the call comes first: so a bad
- * vector or message is the kernel's to refuse (EFAULT), not ours to follow. */
+/* Where nothing is to be done before the call, the call comes first: the kernel follows its
+ * pointers before us. */
 static ssize_t write_and_look(struct conn *c, const struct out *o) {
     uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
     evidence_writes(c);
@@ -318,6 +348,7 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     struct policy_action action = shim_decide(c, &limits, &w);
     shim_account(c, &action, (size_t)sent);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, (uint64_t)sent, o->caller});
+    shim_prepare(c, &action, o->fd); /* another thread has written meanwhile */
     policy_established(&c->policy);
     if (answered)
         policy_input(&c->policy, 1, 0);
@@ -341,7 +372,9 @@ ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined) {
         fds_forget(o->fd); /* one of its numbers is another's now */
         return shim_write(o);
     }
-    if (!mode_cures((enum mode)c->policy.mode) && !c->held && !c->gather)
+    bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
+                         (policy_waits_for_second(&c->policy) && !surely_there(o));
+    if (nothing_to_do && !c->held && !c->gather)
         return write_and_look(c, o);
     return write_to(c, o, joined);
 }

@@ -29,10 +29,8 @@ def cases():
         return ["built"]
 
 
-# What libunstall(7) names as a limit: a bad address of a vector or header ends the program in the modes
-# that look into it (CAVEATS), and the first hold makes a thread, which is not async-signal-safe (LIMITS).
+# What libunstall(7) names as a limit: the first hold makes a thread, which is not async-signal-safe (LIMITS).
 DOCUMENTED = {
-    "vectors that are not there": ("nodelay", "cork", "coalesce", "auto"),
     "the first hold in a handler": ("cork", "coalesce", "auto"),
 }
 

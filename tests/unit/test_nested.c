@@ -12,6 +12,7 @@
 #include "gather.h"
 #include "hold.h"
 #include "nested.h"
+#include "readable.h"
 #include "spin.h"
 #include "whole.h"
 
@@ -120,7 +121,7 @@ Test(nested, a_piece_whose_number_is_closed_is_dropped) {
 
 /* Another thread has the lock, and lets it go after we have seen that and before our piece
  * is on the list: it has looked there, and nobody would again.  The piece's bytes lie on a
- * page that faults when they are copied, which is just then. */
+ * page that faults when they are copied, which is just then: it passes for the program's. */
 static struct conn *theirs;
 static char *page;
 enum { PAGE = 4096 };
@@ -137,6 +138,8 @@ Test(nested, a_lock_that_is_freed_before_the_piece_is_there) {
     page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(page, "abc", 3);
     mprotect(page, PAGE, PROT_NONE);
+    readable_known = (struct readable_known){.program_begin = (uintptr_t)page,
+                                             .program_end = (uintptr_t)page + PAGE};
     sigaction(SIGSEGV, &(struct sigaction){.sa_handler = let_go}, NULL);
     STORE(&theirs->lock, (lock_my_word() + 4) | 1);
     self.depth = 1;

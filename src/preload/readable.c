@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "readable.h"
+
+#include <errno.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "raw.h"
+
+enum {
+    PAGE = 4096,
+    WORD = 8,            /* bytes, what rt_sigprocmask(2) reads */
+    HEAP_BEFORE_US = 256 /* pages */
+};
+
+struct readable_known readable_known;
+
+/* rt_sigprocmask(2), asked for an operation that does not exist, reads the set first: EFAULT or
+ * EINVAL.  A seccomp filter that came with us (a container's) knows it: libc needs it.  It takes
+ * NULL for no set; nothing is mapped there (vm.mmap_min_addr). */
+static bool page_is_readable(uintptr_t at) {
+    return at >= PAGE && raw4(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)(WORD - 1), 0, WORD) != -EFAULT;
+}
+
+bool readable_by_kernel(uintptr_t at, size_t bytes) {
+    uintptr_t last = at + bytes - 1;
+    if (bytes == 0)
+        return true;
+    if (last < at)
+        return false;
+    for (uintptr_t page = at; page <= last; page = (page | (PAGE - 1)) + 1)
+        if (!page_is_readable(page))
+            return false;
+    return true;
+}
+
+bool readable_elsewhere(const void *start, size_t bytes) {
+    return lies_in_data(start, bytes) || readable_by_kernel((uintptr_t)start, bytes);
+}
+
+/* ---- at start --------------------------------------------------------- */
+
+static bool is_readable_segment(const ElfW(Phdr) *header) {
+    return header->p_type == PT_LOAD && (header->p_flags & PF_R);
+}
+
+/* The last run of the program's segments without a gap: nearly always it is all of them. */
+static void find_program(struct readable_known *k) {
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    size_t count = headers ? getauxval(AT_PHNUM) : 0;
+    uintptr_t bias = 0;
+    for (size_t i = 0; i < count; i++)
+        if (headers[i].p_type == PT_PHDR)
+            bias = (uintptr_t)headers - headers[i].p_vaddr;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_readable_segment(&headers[i]))
+            continue;
+        uintptr_t begin = (bias + headers[i].p_vaddr) & ~(uintptr_t)(PAGE - 1);
+        if (begin != ((k->program_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)))
+            k->program_begin = begin;
+        k->program_end = bias + headers[i].p_vaddr + headers[i].p_memsz;
+    }
+}
+
+/* Down from where it ends now: what was allocated before us is part of it. */
+static uintptr_t find_heap(uintptr_t end) {
+    uintptr_t begin = end & ~(uintptr_t)(PAGE - 1);
+    for (int i = 0; i < HEAP_BEFORE_US && readable_by_kernel(begin - PAGE, PAGE); i++)
+        begin -= PAGE;
+    return begin;
+}
+
+void readable_start(void) {
+    readable_known.stack_end = getauxval(AT_RANDOM); /* the kernel puts 16 bytes there */
+    find_program(&readable_known);
+    if (&__curbrk)
+        readable_known.heap_begin = find_heap((uintptr_t)sbrk(0));
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * May memory of the caller's be read?  A pointer of his is followed only after the kernel has
+ * followed it, or where this says yes: what is wrong with it is the kernel's to tell (EFAULT).
+ *
+ * Most pointers lead to the calling thread's stack, to the program's own data or to the heap of
+ * brk(2), which libc knows the end of: a few instructions.  About others the kernel is asked, a
+ * page at a time (0.1 µs).  What another thread unmaps between the answer and the reading is not
+ * covered.
+ */
+#ifndef UNSTALL_READABLE_H
+#define UNSTALL_READABLE_H
+
+#include "base.h"
+
+struct readable_known {
+    uintptr_t stack_end;                  /* of the main thread */
+    uintptr_t program_begin, program_end; /* what is mapped of the program's file, and its bss */
+    uintptr_t heap_begin;                 /* 0: not known */
+};
+
+extern struct readable_known readable_known;
+
+void readable_start(void);
+
+/* Of glibc: the end of the heap as it is now.  Other libcs have no such name. */
+extern char *__curbrk __attribute__((weak));
+
+/* What the kernel says. */
+bool readable_by_kernel(uintptr_t at, size_t bytes);
+
+static inline uintptr_t stack_pointer(void) {
+    uintptr_t sp;
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(sp));
+#else
+    __asm__("mov %0, sp" : "=r"(sp));
+#endif
+    return sp;
+}
+
+/* libc puts a thread's control block at the upper end of its stack. */
+static inline uintptr_t thread_pointer(void) {
+    uintptr_t tp;
+#if defined(__x86_64__)
+    __asm__("movq %%fs:0, %0" : "=r"(tp));
+#else
+    __asm__("mrs %0, tpidr_el0" : "=r"(tp));
+#endif
+    return tp;
+}
+
+static inline bool lies_within(uintptr_t at, size_t bytes, uintptr_t begin, uintptr_t end) {
+    return at >= begin && at < end && bytes <= end - at;
+}
+
+/* The end of the stack that `sp` leads into, or `sp`.  Other mappings, the stacks of coroutines
+ * among them, lie below a thread's control block by at least its stack (PTHREAD_STACK_MIN), and
+ * below the main thread's stack by at least the gap that the kernel keeps for it to grow. */
+static inline uintptr_t stack_end(uintptr_t sp) {
+    enum { THREAD = 16 << 10, MAIN = 8 << 20 };
+    if (LIKELY(readable_known.stack_end - sp < MAIN))
+        return readable_known.stack_end;
+    uintptr_t tp = thread_pointer();
+    return tp - sp < THREAD ? tp : sp;
+}
+
+static inline bool lies_on_stack(const void *start, size_t bytes) {
+    uintptr_t at = (uintptr_t)start, sp = stack_pointer();
+    return at >= sp && lies_within(at, bytes, sp, stack_end(sp));
+}
+
+static inline bool lies_in_data(const void *start, size_t bytes) {
+    uintptr_t at = (uintptr_t)start;
+    const struct readable_known *k = &readable_known;
+    return lies_within(at, bytes, k->program_begin, k->program_end) ||
+           (k->heap_begin && lies_within(at, bytes, k->heap_begin, (uintptr_t)__curbrk));
+}
+
+/* Yes for certain, told without the kernel. */
+static inline bool surely_readable(const void *start, size_t bytes) {
+    return lies_on_stack(start, bytes) || lies_in_data(start, bytes);
+}
+
+bool readable_elsewhere(const void *start, size_t bytes);
+
+static inline bool readable(const void *start, size_t bytes) {
+    return LIKELY(lies_on_stack(start, bytes)) || readable_elsewhere(start, bytes);
+}
+
+#endif
