@@ -203,8 +203,9 @@ Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
         EXPECT(strstr(fake_log(), "SENDTO_ADDRESS(5,abc)"));
         char control[64] = "";
         struct iovec part = {(char[]){"abc"}, 3};
-        struct msghdr carries = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = 16};
-        struct msghdr named = {.msg_iov = &part, .msg_iovlen = 1, .msg_name = (void *)(uintptr_t)&to, .msg_namelen = sizeof(to)};
+        struct msghdr carries = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control}, named = carries;
+        carries.msg_controllen = 16;
+        named.msg_name = (void *)(uintptr_t)&to;
         shim_write(&(struct out){.fd = 5, .form = OUT_SENDMSG, .message = &carries});
         EXPECT(strstr(fake_log(), "SENDMSG(5,abc)"));
         shim_write(&(struct out){.fd = 5, .form = OUT_SENDMSG, .message = &named});
