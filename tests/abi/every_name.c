@@ -3,261 +3,42 @@
  * Every name of the surface, called once in the situation argv[1]:
  *
  *   main      from main
+ *   errno     with another errno set before
  *   early     before any constructor ran (.preinit_array): our own init included
+ *   last      from a destructor that runs after ours (this file as a library, preloaded behind us)
  *   signal    from a signal handler
  *   inside    from a signal handler that interrupts the very same kind of call
+ *   within    from a signal handler that interrupts the library, at another of its instructions for each name
  *   forked    in a forked child
+ *   vforked   in a vfork child
  *   thread    from another thread
+ *   cloned    from a thread made by a raw clone, on the thread-locals of the one that waits for it
+ *   pointers  with each of its pointers leading nowhere in turn, in a child
+ *
+ * With argv[2] `warm` a connection has had the pattern before; with `holding` a piece of a message is written
+ * before each call, and must have come at its other end afterwards.
  *
  * A line for each name: its result and errno.  They must be those of a bare run.
  * The names are looked up, so that one which this libc lacks prints `absent`.
  */
 #include "../preload/programs/client.h"
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
+#include <sched.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <threads.h>
+#include <ucontext.h>
 
 extern char **environ;
 
-typedef long call_t(long, long, long, long, long, long);
-
-static struct timespec no_time;
-static struct timeval no_timeval;
-static char buffer[64] = "text", path_from[] = "/does/not/exist/a", path_to[] = "/does/not/exist/b";
-static struct iovec piece = {buffer, 4};
-static struct msghdr header = {.msg_iov = &piece, .msg_iovlen = 1};
-static struct mmsghdr headers = {.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}};
-static struct sockaddr_in nowhere = {.sin_family = AF_INET};
-static socklen_t length = sizeof(int);
-static sigset_t no_signals, alarm_signal;
-static sem_t many;
-static pthread_cond_t spurious;
-static pthread_mutex_t checked; /* of the kind that refuses to be left by one who has not locked it: EPERM */
-static siginfo_t info;
-static char *const true_words[] = {"/bin/true", NULL};
-static uint64_t eight;
-
-/* What a thread runs: zero is the end of either kind, a pointer's or an int's. */
-static pthread_t started;
-
-static void *start(void *unused)
-{
-    (void)unused;
-    return NULL;
-}
-
-#define BAD (-1L)
-#define P(pointer) ((long)(pointer))
-
-/* How a call is made. */
-enum how {
-    PLAIN,    /* called, result and errno shown */
-    UNTIL,    /* waits for a signal: a timer sends one */
-    PENDING,  /* takes a blocked signal: one is pending */
-    SELF,     /* its first argument is this thread (pthread_t) */
-    FILE_OF,  /* its first argument is an open FILE */
-    PARENT,   /* forks: the child ends at once, the parent shows */
-    LAST,     /* ends the process: made in a child, whose status is shown */
-    POPEN,
-    PCLOSE,
-    STARTS,   /* starts a thread, which is joined */
-    JUMP,     /* does not return, but jumps */
-};
-
-static const struct {
-    const char *name;
-    enum how how;
-    long arguments[6];
-} calls[] = {
-    {"write", PLAIN, {BAD, P(buffer), 4}},
-    {"__write", PLAIN, {BAD, P(buffer), 4}},
-    {"writev", PLAIN, {BAD, P(&piece), 1}},
-    {"send", PLAIN, {BAD, P(buffer), 4, 0}},
-    {"__send", PLAIN, {BAD, P(buffer), 4, 0}},
-    {"sendto", PLAIN, {BAD, P(buffer), 4, 0, 0, 0}},
-    {"sendmsg", PLAIN, {BAD, P(&header), 0}},
-    {"sendmmsg", PLAIN, {BAD, P(&headers), 1, 0}},
-    {"__sendmmsg", PLAIN, {BAD, P(&headers), 1, 0}},
-    {"sendfile", PLAIN, {BAD, BAD, 0, 4}},
-    {"sendfile64", PLAIN, {BAD, BAD, 0, 4}},
-    {"splice", PLAIN, {BAD, 0, BAD, 0, 4, 0}},
-    {"pwritev2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
-    {"pwritev64v2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
-    {"eventfd_write", PLAIN, {BAD, 1}},
-    {"read", PLAIN, {BAD, P(buffer), 4}},
-    {"__read", PLAIN, {BAD, P(buffer), 4}},
-    {"__read_chk", PLAIN, {BAD, P(buffer), 4, sizeof buffer}},
-    {"readv", PLAIN, {BAD, P(&piece), 1}},
-    {"preadv2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
-    {"preadv64v2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
-    {"recv", PLAIN, {BAD, P(buffer), 4, 0}},
-    {"__recv", PLAIN, {BAD, P(buffer), 4, 0}},
-    {"__recv_chk", PLAIN, {BAD, P(buffer), 4, sizeof buffer, 0}},
-    {"recvfrom", PLAIN, {BAD, P(buffer), 4, 0, 0, 0}},
-    {"__recvfrom_chk", PLAIN, {BAD, P(buffer), 4, sizeof buffer, 0, 0}},
-    {"recvmsg", PLAIN, {BAD, P(&header), 0}},
-    {"recvmmsg", PLAIN, {BAD, P(&headers), 1, 0, 0}},
-    {"eventfd_read", PLAIN, {BAD, P(&eight)}},
-    {"poll", PLAIN, {0, 0, 1}},
-    {"__poll", PLAIN, {0, 0, 1}},
-    {"__poll_chk", PLAIN, {0, 0, 1, 0}},
-    {"ppoll", PLAIN, {0, 0, P(&no_time), 0}},
-    {"__ppoll_chk", PLAIN, {0, 0, P(&no_time), 0, 0}},
-    {"select", PLAIN, {0, 0, 0, 0, P(&no_timeval)}},
-    {"__select", PLAIN, {0, 0, 0, 0, P(&no_timeval)}},
-    {"pselect", PLAIN, {0, 0, 0, 0, P(&no_time), 0}},
-    {"epoll_wait", PLAIN, {BAD, P(buffer), 1, 1}},
-    {"epoll_pwait", PLAIN, {BAD, P(buffer), 1, 1, 0}},
-    {"epoll_pwait2", PLAIN, {BAD, P(buffer), 1, P(&no_time), 0}},
-    {"sleep", PLAIN, {0}},
-    {"usleep", PLAIN, {1}},
-    {"nanosleep", PLAIN, {P(&no_time), 0}},
-    {"__nanosleep", PLAIN, {P(&no_time), 0}},
-    {"clock_nanosleep", PLAIN, {CLOCK_MONOTONIC, 0, P(&no_time), 0}},
-    {"thrd_sleep", PLAIN, {P(&no_time), 0}},
-    {"sem_wait", PLAIN, {P(&many)}},
-    {"sem_timedwait", PLAIN, {P(&many), P(&no_time)}},
-    {"sem_clockwait", PLAIN, {P(&many), CLOCK_MONOTONIC, P(&no_time)}},
-    {"pthread_cond_wait", PLAIN, {P(&spurious), P(&checked)}},
-    {"pthread_cond_timedwait", PLAIN, {P(&spurious), P(&checked), P(&no_time)}},
-    {"pthread_cond_clockwait", PLAIN, {P(&spurious), P(&checked), CLOCK_MONOTONIC, P(&no_time)}},
-    {"cnd_wait", PLAIN, {P(&spurious), P(&checked)}},
-    {"cnd_timedwait", PLAIN, {P(&spurious), P(&checked), P(&no_time)}},
-    {"pthread_join", SELF, {0, 0}},
-    {"pthread_timedjoin_np", SELF, {0, 0, P(&no_time)}},
-    {"pthread_clockjoin_np", SELF, {0, 0, CLOCK_MONOTONIC, P(&no_time)}},
-    {"thrd_join", SELF, {0, 0}},
-    {"wait", PLAIN, {0}},
-    {"__wait", PLAIN, {0}},
-    {"wait3", PLAIN, {0, 0, 0}},
-    {"wait4", PLAIN, {BAD, 0, 0, 0}},
-    {"waitpid", PLAIN, {BAD, 0, 0}},
-    {"__waitpid", PLAIN, {BAD, 0, 0}},
-    {"waitid", PLAIN, {P_ALL, 0, P(&info), WEXITED}},
-    {"sigwait", PENDING, {P(&alarm_signal), P(buffer)}},
-    {"sigwaitinfo", PENDING, {P(&alarm_signal), 0}},
-    {"sigtimedwait", PLAIN, {P(&no_signals), 0, P(&no_time)}},
-    {"sigsuspend", UNTIL, {P(&no_signals)}},
-    {"__sigsuspend", UNTIL, {P(&no_signals)}},
-    {"sigpause", UNTIL, {0}},
-    {"__sigpause", UNTIL, {0, 0}},
-    {"__xpg_sigpause", UNTIL, {SIGUSR2}},
-    {"pause", UNTIL, {0}},
-    {"flock", PLAIN, {BAD, 1}},
-    {"lockf", PLAIN, {BAD, F_TEST, 0}},
-    {"lockf64", PLAIN, {BAD, F_TEST, 0}},
-    {"msgsnd", PLAIN, {BAD, P(buffer), 4, 0}},
-    {"msgrcv", PLAIN, {BAD, P(buffer), 4, 0, 0}},
-    {"semop", PLAIN, {BAD, P(buffer), 1}},
-    {"semtimedop", PLAIN, {BAD, P(buffer), 1, P(&no_time)}},
-    {"mq_send", PLAIN, {BAD, P(buffer), 4, 0}},
-    {"mq_receive", PLAIN, {BAD, P(buffer), sizeof buffer, 0}},
-    {"mq_timedsend", PLAIN, {BAD, P(buffer), 4, 0, P(&no_time)}},
-    {"mq_timedreceive", PLAIN, {BAD, P(buffer), sizeof buffer, 0, P(&no_time)}},
-    {"socket", PLAIN, {BAD, SOCK_STREAM, 0}},
-    {"connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},
-    {"__connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},
-    {"accept", PLAIN, {BAD, 0, 0}},
-    {"accept4", PLAIN, {BAD, 0, 0, 0}},
-    {"listen", PLAIN, {BAD, 1}},
-    {"setsockopt", PLAIN, {BAD, IPPROTO_TCP, TCP_NODELAY, P(&length), sizeof(int)}},
-    {"getsockopt", PLAIN, {BAD, IPPROTO_TCP, TCP_NODELAY, P(buffer), P(&length)}},
-    {"shutdown", PLAIN, {BAD, SHUT_WR}},
-    {"close", PLAIN, {BAD}},
-    {"__close", PLAIN, {BAD}},
-    {"close_range", PLAIN, {900000, 900001, 0}},
-    {"closefrom", PLAIN, {900000}},
-    {"dup", PLAIN, {BAD}},
-    {"dup2", PLAIN, {BAD, 900}},
-    {"__dup2", PLAIN, {BAD, 900}},
-    {"dup3", PLAIN, {BAD, 900, O_CLOEXEC}},
-    {"fcntl", PLAIN, {BAD, F_GETFD, 0}},
-    {"fcntl64", PLAIN, {BAD, F_DUPFD, 0}},
-    {"__fcntl", PLAIN, {BAD, F_GETFL, 0}},
-    {"syscall", PLAIN, {SYS_close, BAD}},
-    {"fdopen", PLAIN, {BAD, P("r")}},
-    {"_IO_fdopen", PLAIN, {BAD, P("r")}},
-    {"fclose", FILE_OF, {0}},
-    {"_IO_fclose", FILE_OF, {0}},
-    {"freopen", FILE_OF, {P("/does/not/exist/c"), P("r"), 0}},
-    {"freopen64", FILE_OF, {P("/does/not/exist/c"), P("r"), 0}},
-    {"dprintf", PLAIN, {BAD, P("text %ld"), 5}},
-    {"vdprintf", PLAIN, {BAD, P("text"), P(buffer)}},
-    {"__dprintf_chk", PLAIN, {BAD, 1, P("text %ld"), 5}},
-    {"__vdprintf_chk", PLAIN, {BAD, 1, P("text"), P(buffer)}},
-    {"fork", PARENT, {0}},
-    {"__fork", PARENT, {0}},
-    {"__libc_fork", PARENT, {0}},
-    {"_Fork", PARENT, {0}},
-    {"vfork", PARENT, {0}},
-    {"__vfork", PARENT, {0}},
-    {"clone", PLAIN, {0, 0, 0, 0}},
-    {"__clone", PLAIN, {0, 0, 0, 0}},
-    {"daemon", LAST, {1, 1}},
-    {"forkpty", PARENT, {P(buffer), 0, 0, 0}},
-    {"execve", PLAIN, {P(path_from), P(true_words), P(true_words + 1)}},
-    {"execv", PLAIN, {P(path_from), P(true_words)}},
-    {"execvp", PLAIN, {P(path_from), P(true_words)}},
-    {"execvpe", PLAIN, {P(path_from), P(true_words), P(true_words + 1)}},
-    {"execl", PLAIN, {P(path_from), P("a"), 0}},
-    {"execle", PLAIN, {P(path_from), P("a"), 0, P(true_words + 1)}},
-    {"execlp", PLAIN, {P(path_from), P("a"), 0}},
-    {"fexecve", PLAIN, {BAD, P(true_words), P(true_words + 1)}},
-    {"execveat", PLAIN, {BAD, P("a"), P(true_words), P(true_words + 1), 0}},
-    {"posix_spawn", PLAIN, {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
-    {"posix_spawnp", PLAIN, {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
-    {"system", PLAIN, {P("exit 5")}},
-    {"popen", POPEN, {P("exit 5"), P("r")}},
-    {"_IO_popen", POPEN, {P("exit 5"), P("r")}},
-    {"pclose", PCLOSE, {0}},
-    {"exit", LAST, {6}},
-    {"_exit", LAST, {6}},
-    {"_Exit", LAST, {6}},
-    {"quick_exit", LAST, {6}},
-    {"abort", LAST, {0}},
-    {"pthread_create", STARTS, {P(&started), 0, P(start), 0}},
-    {"thrd_create", STARTS, {P(&started), P(start), 0}},
-    {"pthread_exit", LAST, {0}},
-    {"thrd_exit", LAST, {0}},
-    {"longjmp", JUMP, {0}},
-    {"_longjmp", JUMP, {0}},
-    {"siglongjmp", JUMP, {0}},
-    {"__longjmp_chk", JUMP, {0}},
-    {"unshare", PLAIN, {0}},
-    {"setns", PLAIN, {BAD, 0}},
-    {"setuid", PLAIN, {BAD}},
-    {"seteuid", PLAIN, {BAD}},
-    {"setreuid", PLAIN, {BAD, BAD}},
-    {"setresuid", PLAIN, {BAD, BAD, BAD}},
-    {"setgid", PLAIN, {BAD}},
-    {"setegid", PLAIN, {BAD}},
-    {"setregid", PLAIN, {BAD, BAD}},
-    {"setresgid", PLAIN, {BAD, BAD, BAD}},
-    {"setgroups", PLAIN, {BAD, 0}},
-    {"initgroups", PLAIN, {P("nobody"), BAD}},
-    {"setfsuid", PLAIN, {BAD}},
-    {"setfsgid", PLAIN, {BAD}},
-    {"capset", PLAIN, {0, 0}},
-    {"personality", PLAIN, {0xffffffff}},
-    {"prctl", PLAIN, {BAD, 0, 0, 0, 0}},
-    {"kill", PLAIN, {0, 0}},
-    {"killpg", PLAIN, {BAD, 0}},
-    {"raise", PLAIN, {0}},
-    {"sigqueue", PLAIN, {BAD, 0, 0}},
-    {"tgkill", PLAIN, {BAD, BAD, 0}},
-    {"pthread_kill", SELF, {0, 0}},
-    {"pthread_sigqueue", SELF, {0, 0, 0}},
-    {"rename", PLAIN, {P(path_from), P(path_to)}},
-    {"renameat", PLAIN, {AT_FDCWD, P(path_from), AT_FDCWD, P(path_to)}},
-    {"renameat2", PLAIN, {AT_FDCWD, P(path_from), AT_FDCWD, P(path_to), 0}},
-};
-
-enum { CALLS = sizeof calls / sizeof *calls };
+#include "every_name.h"
+#include "every_name_connection.h"
 
 /* ---- making one call --------------------------------------------------- */
 
@@ -294,6 +75,8 @@ static void jump(const char *name, call_t *call)
     show(name, "jumped with", arrived, 0);
 }
 
+static int errno_before;
+
 static void make(int at)
 {
     const char *name = calls[at].name;
@@ -305,7 +88,8 @@ static void make(int at)
         show(name, "absent", 0, 0);
         return;
     }
-    errno = 0;
+    hold_a_piece();
+    errno = errno_before;
     switch (calls[at].how) {
     case PLAIN:
         result = call(a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -322,7 +106,7 @@ static void make(int at)
         every_millisecond(false);
         break;
     case PENDING:
-        raise(SIGUSR2);
+        kill(getpid(), SIGUSR2); /* not raise(3): a cloned thread is no thread to libc */
         result = call(a[0], a[1], 0, 0, 0, 0);
         show(name, "gave", (int)result, errno);
         break;
@@ -369,6 +153,7 @@ static void make(int at)
         break;
     }
     }
+    show_piece(name);
 }
 
 static void make_all(void)
@@ -379,7 +164,7 @@ static void make_all(void)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* ---- the situations ---------------------------------------------------- */
+/* ---- the situations ------------------------------------------------------ */
 
 static void prepare(void)
 {
@@ -393,6 +178,40 @@ static void prepare(void)
     nowhere.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
+#ifdef AS_LIBRARY /* behind us in LD_PRELOAD: initialised before us, and ended after us */
+
+__attribute__((destructor)) static void last(void)
+{
+    prepare();
+    make_all();
+}
+
+#else
+
+/* Others than the calling thread take no signal that a call waits for. */
+static void leave_signals(void)
+{
+    sigset_t waited_for;
+    sigemptyset(&waited_for);
+    sigaddset(&waited_for, SIGALRM);
+    sigaddset(&waited_for, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &waited_for, NULL);
+}
+
+static void take_signals(void)
+{
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+}
+
+static void with_errno(void)
+{
+    errno_before = ENOTTY;
+    make_all();
+}
+
 static void on_usr1(int number)
 {
     (void)number;
@@ -401,16 +220,9 @@ static void on_usr1(int number)
     errno = saved;
 }
 
-static void prepare_signal(void)
+static void signalled(void)
 {
-    struct sigaction action = {.sa_handler = on_usr1};
-    sigaction(SIGUSR1, &action, NULL);
-}
-
-static void *in_thread(void *unused)
-{
-    make_all();
-    return unused;
+    raise(SIGUSR1);
 }
 
 /* Wakes the main thread out of its poll. */
@@ -422,53 +234,162 @@ static void *interrupt(void *main_thread)
     return NULL;
 }
 
+static void inside(void)
+{
+    pthread_t self = pthread_self(), thread;
+    pthread_create(&thread, NULL, interrupt, &self);
+    struct pollfd none = {.fd = -1};
+    poll(&none, 1, 5000);
+    pthread_join(thread, NULL);
+}
+
+static void *in_thread(void *unused)
+{
+    take_signals();
+    make_all();
+    return unused;
+}
+
+static void thread(void)
+{
+    pthread_t thread;
+    leave_signals();
+    pthread_create(&thread, NULL, in_thread, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void forked(void)
+{
+    pid_t child = fork();
+    int status = 0;
+    if (child == 0) {
+        make_all();
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+}
+
+/* Without those that make a child or a thread: three would share one memory. */
+static void vforked(void)
+{
+    sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
+    static int at; /* not on the stack that the child uses */
+    for (at = 0; at < CALLS; at++) {
+        if (calls[at].how == PARENT || calls[at].how == LAST || calls[at].how == STARTS) continue;
+        pid_t child = vfork();
+        if (child == 0) {
+            make(at);
+            raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+        }
+        raw_call(SYS_wait4, child, 0, 0, 0, 0);
+    }
+}
+
+static int in_clone(void *unused)
+{
+    (void)unused;
+    take_signals();
+    make_all();
+    return 0;
+}
+
+static void cloned(void)
+{
+    static char stack[1 << 18] __attribute__((aligned(64)));
+    static int alive = 1;
+    leave_signals();
+    int made = clone(in_clone, stack + sizeof stack,
+                     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                         CLONE_CHILD_CLEARTID,
+                     NULL, NULL, NULL, &alive);
+    CHECK(made > 0);
+    while (*(volatile int *)&alive) raw_call(SYS_futex, (long)&alive, FUTEX_WAIT, 1, 0, 0);
+}
+
+/* ---- pointers that lead nowhere ------------------------------------------ */
+
+static bool is_pointer(long argument)
+{
+    return argument > 1L << 24;
+}
+
+static void with_bad_pointer(int at, int which, long nowhere_)
+{
+    const long *a = calls[at].arguments;
+    long b[6];
+    call_t *call = (call_t *)dlsym(RTLD_DEFAULT, calls[at].name);
+    if (call == NULL) return;
+    memcpy(b, a, sizeof b);
+    b[which] = nowhere_;
+    pid_t child = (pid_t)raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        errno = 0;
+        long result = call(b[0], b[1], b[2], b[3], b[4], b[5]);
+        show(calls[at].name, "gave", (int)result, errno);
+        raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+    }
+    show_status(calls[at].name, child);
+}
+
+static void pointers(void)
+{
+    void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    for (int at = 0; at < CALLS; at++)
+        for (int which = 0; which < 6 && calls[at].how == PLAIN; which++)
+            if (is_pointer(calls[at].arguments[which])) with_bad_pointer(at, which, (long)page);
+}
+
+#include "every_name_within.h"
+
+/* ---- the beginning and the end --------------------------------------------- */
+
+static void set_state(const char *state)
+{
+    if (strcmp(state, "cold") == 0) return;
+    warm_up();
+    holding = strcmp(state, "holding") == 0;
+}
+
 static void early(int argc, char **argv, char **environment)
 {
     (void)environment;
-    if (argc != 2 || strcmp(argv[1], "early") != 0) return;
+    if (argc < 2 || strcmp(argv[1], "early") != 0) return;
     prepare();
     make_all();
 }
 
 __attribute__((section(".preinit_array"), used)) static void (*const before_all)(int, char **, char **) = early;
 
+static void nothing(void)
+{
+}
+
+static void names(void)
+{
+    for (int at = 0; at < CALLS; at++) printf("%s\n", calls[at].name);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} situations[] = {
+    {"names", names}, {"main", make_all}, {"errno", with_errno}, {"early", nothing}, {"signal", signalled},
+    {"inside", inside}, {"within", within}, {"forked", forked}, {"vforked", vforked}, {"thread", thread},
+    {"cloned", cloned}, {"pointers", pointers},
+};
+
 int main(int argc, char **argv)
 {
-    const char *when = argc == 2 ? argv[1] : "";
-    if (strcmp(when, "early") == 0) return 0;
-    if (strcmp(when, "names") == 0) {
-        for (int at = 0; at < CALLS; at++) printf("%s\n", calls[at].name);
-        return 0;
-    }
+    struct sigaction action = {.sa_handler = on_usr1};
+    CHECK(argc == 3);
     prepare();
-    prepare_signal();
-    if (strcmp(when, "main") == 0) make_all();
-    if (strcmp(when, "signal") == 0) raise(SIGUSR1);
-    if (strcmp(when, "inside") == 0) {
-        pthread_t self = pthread_self(), thread;
-        pthread_create(&thread, NULL, interrupt, &self);
-        struct pollfd none = {.fd = -1};
-        poll(&none, 1, 5000);
-        pthread_join(thread, NULL);
-    }
-    if (strcmp(when, "thread") == 0) {
-        sigset_t alarms;
-        pthread_t thread;
-        pthread_create(&thread, NULL, in_thread, NULL);
-        sigemptyset(&alarms);
-        sigaddset(&alarms, SIGALRM);
-        pthread_sigmask(SIG_BLOCK, &alarms, NULL); /* the timer is the other thread's */
-        pthread_join(thread, NULL);
-    }
-    if (strcmp(when, "forked") == 0) {
-        pid_t child = fork();
-        if (child == 0) {
-            make_all();
-            _exit(0);
-        }
-        int status;
-        waitpid(child, &status, 0);
-        return WEXITSTATUS(status);
-    }
+    sigaction(SIGUSR1, &action, NULL);
+    set_state(argv[2]);
+    for (size_t i = 0; i < sizeof situations / sizeof *situations; i++)
+        if (strcmp(argv[1], situations[i].name) == 0) situations[i].run();
     return 0;
 }
+
+#endif

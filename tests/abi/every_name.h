@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of every_name.c: a row for each name of the surface, with arguments that harm nobody.
+ */
+typedef long call_t(long, long, long, long, long, long);
+
+static struct timespec no_time;
+static struct timeval no_timeval;
+static char buffer[64] = "text", path_from[] = "/does/not/exist/a", path_to[] = "/does/not/exist/b";
+static struct iovec piece = {buffer, 4};
+static struct msghdr header = {.msg_iov = &piece, .msg_iovlen = 1};
+static struct mmsghdr headers = {.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}};
+static struct sockaddr_in nowhere = {.sin_family = AF_INET};
+static socklen_t length = sizeof(int);
+static sigset_t no_signals, alarm_signal;
+static sem_t many;
+static pthread_cond_t spurious;
+static pthread_mutex_t checked; /* of the kind that refuses to be left by one who has not locked it: EPERM */
+static siginfo_t info;
+static char *const true_words[] = {"/bin/true", NULL};
+static uint64_t eight;
+
+/* What a thread runs: zero is the end of either kind, a pointer's or an int's. */
+static pthread_t started;
+
+static void *start(void *unused)
+{
+    (void)unused;
+    return NULL;
+}
+
+#define BAD (-1L)
+#define P(pointer) ((long)(pointer))
+
+/* How a call is made. */
+enum how {
+    PLAIN,    /* called, result and errno shown */
+    UNTIL,    /* waits for a signal: a timer sends one */
+    PENDING,  /* takes a blocked signal: one is pending */
+    SELF,     /* its first argument is this thread (pthread_t) */
+    FILE_OF,  /* its first argument is an open FILE */
+    PARENT,   /* forks: the child ends at once, the parent shows */
+    LAST,     /* ends the process: made in a child, whose status is shown */
+    POPEN,
+    PCLOSE,
+    STARTS,   /* starts a thread, which is joined */
+    JUMP,     /* does not return, but jumps */
+};
+
+static const struct {
+    const char *name;
+    enum how how;
+    long arguments[6];
+} calls[] = {
+    {"write", PLAIN, {BAD, P(buffer), 4}},
+    {"__write", PLAIN, {BAD, P(buffer), 4}},
+    {"writev", PLAIN, {BAD, P(&piece), 1}},
+    {"send", PLAIN, {BAD, P(buffer), 4, 0}},
+    {"__send", PLAIN, {BAD, P(buffer), 4, 0}},
+    {"sendto", PLAIN, {BAD, P(buffer), 4, 0, 0, 0}},
+    {"sendmsg", PLAIN, {BAD, P(&header), 0}},
+    {"sendmmsg", PLAIN, {BAD, P(&headers), 1, 0}},
+    {"__sendmmsg", PLAIN, {BAD, P(&headers), 1, 0}},
+    {"sendfile", PLAIN, {BAD, BAD, 0, 4}},
+    {"sendfile64", PLAIN, {BAD, BAD, 0, 4}},
+    {"splice", PLAIN, {BAD, 0, BAD, 0, 4, 0}},
+    {"pwritev2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
+    {"pwritev64v2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
+    {"eventfd_write", PLAIN, {BAD, 1}},
+    {"read", PLAIN, {BAD, P(buffer), 4}},
+    {"__read", PLAIN, {BAD, P(buffer), 4}},
+    {"__read_chk", PLAIN, {BAD, P(buffer), 4, sizeof buffer}},
+    {"readv", PLAIN, {BAD, P(&piece), 1}},
+    {"preadv2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
+    {"preadv64v2", PLAIN, {BAD, P(&piece), 1, -1, 0}},
+    {"recv", PLAIN, {BAD, P(buffer), 4, 0}},
+    {"__recv", PLAIN, {BAD, P(buffer), 4, 0}},
+    {"__recv_chk", PLAIN, {BAD, P(buffer), 4, sizeof buffer, 0}},
+    {"recvfrom", PLAIN, {BAD, P(buffer), 4, 0, 0, 0}},
+    {"__recvfrom_chk", PLAIN, {BAD, P(buffer), 4, sizeof buffer, 0, 0}},
+    {"recvmsg", PLAIN, {BAD, P(&header), 0}},
+    {"recvmmsg", PLAIN, {BAD, P(&headers), 1, 0, 0}},
+    {"eventfd_read", PLAIN, {BAD, P(&eight)}},
+    {"poll", PLAIN, {0, 0, 1}},
+    {"__poll", PLAIN, {0, 0, 1}},
+    {"__poll_chk", PLAIN, {0, 0, 1, 0}},
+    {"ppoll", PLAIN, {0, 0, P(&no_time), 0}},
+    {"__ppoll_chk", PLAIN, {0, 0, P(&no_time), 0, 0}},
+    {"select", PLAIN, {0, 0, 0, 0, P(&no_timeval)}},
+    {"__select", PLAIN, {0, 0, 0, 0, P(&no_timeval)}},
+    {"pselect", PLAIN, {0, 0, 0, 0, P(&no_time), 0}},
+    {"epoll_wait", PLAIN, {BAD, P(buffer), 1, 1}},
+    {"epoll_pwait", PLAIN, {BAD, P(buffer), 1, 1, 0}},
+    {"epoll_pwait2", PLAIN, {BAD, P(buffer), 1, P(&no_time), 0}},
+    {"sleep", PLAIN, {0}},
+    {"usleep", PLAIN, {1}},
+    {"nanosleep", PLAIN, {P(&no_time), 0}},
+    {"__nanosleep", PLAIN, {P(&no_time), 0}},
+    {"clock_nanosleep", PLAIN, {CLOCK_MONOTONIC, 0, P(&no_time), 0}},
+    {"thrd_sleep", PLAIN, {P(&no_time), 0}},
+    {"sem_wait", PLAIN, {P(&many)}},
+    {"sem_timedwait", PLAIN, {P(&many), P(&no_time)}},
+    {"sem_clockwait", PLAIN, {P(&many), CLOCK_MONOTONIC, P(&no_time)}},
+    {"pthread_cond_wait", PLAIN, {P(&spurious), P(&checked)}},
+    {"pthread_cond_timedwait", PLAIN, {P(&spurious), P(&checked), P(&no_time)}},
+    {"pthread_cond_clockwait", PLAIN, {P(&spurious), P(&checked), CLOCK_MONOTONIC, P(&no_time)}},
+    {"cnd_wait", PLAIN, {P(&spurious), P(&checked)}},
+    {"cnd_timedwait", PLAIN, {P(&spurious), P(&checked), P(&no_time)}},
+    {"pthread_join", SELF, {0, 0}},
+    {"pthread_timedjoin_np", SELF, {0, 0, P(&no_time)}},
+    {"pthread_clockjoin_np", SELF, {0, 0, CLOCK_MONOTONIC, P(&no_time)}},
+    {"thrd_join", SELF, {0, 0}},
+    {"wait", PLAIN, {0}},
+    {"__wait", PLAIN, {0}},
+    {"wait3", PLAIN, {0, 0, 0}},
+    {"wait4", PLAIN, {BAD, 0, 0, 0}},
+    {"waitpid", PLAIN, {BAD, 0, 0}},
+    {"__waitpid", PLAIN, {BAD, 0, 0}},
+    {"waitid", PLAIN, {P_ALL, 0, P(&info), WEXITED}},
+    {"sigwait", PENDING, {P(&alarm_signal), P(buffer)}},
+    {"sigwaitinfo", PENDING, {P(&alarm_signal), 0}},
+    {"sigtimedwait", PLAIN, {P(&no_signals), 0, P(&no_time)}},
+    {"sigsuspend", UNTIL, {P(&no_signals)}},
+    {"__sigsuspend", UNTIL, {P(&no_signals)}},
+    {"sigpause", UNTIL, {0}},
+    {"__sigpause", UNTIL, {0, 0}},
+    {"__xpg_sigpause", UNTIL, {SIGUSR2}},
+    {"pause", UNTIL, {0}},
+    {"flock", PLAIN, {BAD, 1}},
+    {"lockf", PLAIN, {BAD, F_TEST, 0}},
+    {"lockf64", PLAIN, {BAD, F_TEST, 0}},
+    {"msgsnd", PLAIN, {BAD, P(buffer), 4, 0}},
+    {"msgrcv", PLAIN, {BAD, P(buffer), 4, 0, 0}},
+    {"semop", PLAIN, {BAD, P(buffer), 1}},
+    {"semtimedop", PLAIN, {BAD, P(buffer), 1, P(&no_time)}},
+    {"mq_send", PLAIN, {BAD, P(buffer), 4, 0}},
+    {"mq_receive", PLAIN, {BAD, P(buffer), sizeof buffer, 0}},
+    {"mq_timedsend", PLAIN, {BAD, P(buffer), 4, 0, P(&no_time)}},
+    {"mq_timedreceive", PLAIN, {BAD, P(buffer), sizeof buffer, 0, P(&no_time)}},
+    {"socket", PLAIN, {BAD, SOCK_STREAM, 0}},
+    {"connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},
+    {"__connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},
+    {"accept", PLAIN, {BAD, 0, 0}},
+    {"accept4", PLAIN, {BAD, 0, 0, 0}},
+    {"listen", PLAIN, {BAD, 1}},
+    {"setsockopt", PLAIN, {BAD, IPPROTO_TCP, TCP_NODELAY, P(&length), sizeof(int)}},
+    {"getsockopt", PLAIN, {BAD, IPPROTO_TCP, TCP_NODELAY, P(buffer), P(&length)}},
+    {"shutdown", PLAIN, {BAD, SHUT_WR}},
+    {"close", PLAIN, {BAD}},
+    {"__close", PLAIN, {BAD}},
+    {"close_range", PLAIN, {900000, 900001, 0}},
+    {"closefrom", PLAIN, {900000}},
+    {"dup", PLAIN, {BAD}},
+    {"dup2", PLAIN, {BAD, 900}},
+    {"__dup2", PLAIN, {BAD, 900}},
+    {"dup3", PLAIN, {BAD, 900, O_CLOEXEC}},
+    {"fcntl", PLAIN, {BAD, F_GETFD, 0}},
+    {"fcntl64", PLAIN, {BAD, F_DUPFD, 0}},
+    {"__fcntl", PLAIN, {BAD, F_GETFL, 0}},
+    {"syscall", PLAIN, {SYS_close, BAD}},
+    {"fdopen", PLAIN, {BAD, P("r")}},
+    {"_IO_fdopen", PLAIN, {BAD, P("r")}},
+    {"fclose", FILE_OF, {0}},
+    {"_IO_fclose", FILE_OF, {0}},
+    {"freopen", FILE_OF, {P("/does/not/exist/c"), P("r"), 0}},
+    {"freopen64", FILE_OF, {P("/does/not/exist/c"), P("r"), 0}},
+    {"dprintf", PLAIN, {BAD, P("text %ld"), 5}},
+    {"vdprintf", PLAIN, {BAD, P("text"), P(buffer)}},
+    {"__dprintf_chk", PLAIN, {BAD, 1, P("text %ld"), 5}},
+    {"__vdprintf_chk", PLAIN, {BAD, 1, P("text"), P(buffer)}},
+    {"fork", PARENT, {0}},
+    {"__fork", PARENT, {0}},
+    {"__libc_fork", PARENT, {0}},
+    {"_Fork", PARENT, {0}},
+    {"vfork", PARENT, {0}},
+    {"__vfork", PARENT, {0}},
+    {"clone", PLAIN, {0, 0, 0, 0}},
+    {"__clone", PLAIN, {0, 0, 0, 0}},
+    {"daemon", LAST, {1, 1}},
+    {"forkpty", PARENT, {P(buffer), 0, 0, 0}},
+    {"execve", PLAIN, {P(path_from), P(true_words), P(true_words + 1)}},
+    {"execv", PLAIN, {P(path_from), P(true_words)}},
+    {"execvp", PLAIN, {P(path_from), P(true_words)}},
+    {"execvpe", PLAIN, {P(path_from), P(true_words), P(true_words + 1)}},
+    {"execl", PLAIN, {P(path_from), P("a"), 0}},
+    {"execle", PLAIN, {P(path_from), P("a"), 0, P(true_words + 1)}},
+    {"execlp", PLAIN, {P(path_from), P("a"), 0}},
+    {"fexecve", PLAIN, {BAD, P(true_words), P(true_words + 1)}},
+    {"execveat", PLAIN, {BAD, P("a"), P(true_words), P(true_words + 1), 0}},
+    {"posix_spawn", PLAIN, {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
+    {"posix_spawnp", PLAIN, {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
+    {"system", PLAIN, {P("exit 5")}},
+    {"popen", POPEN, {P("exit 5"), P("r")}},
+    {"_IO_popen", POPEN, {P("exit 5"), P("r")}},
+    {"pclose", PCLOSE, {0}},
+    {"exit", LAST, {6}},
+    {"_exit", LAST, {6}},
+    {"_Exit", LAST, {6}},
+    {"quick_exit", LAST, {6}},
+    {"abort", LAST, {0}},
+    {"pthread_create", STARTS, {P(&started), 0, P(start), 0}},
+    {"thrd_create", STARTS, {P(&started), P(start), 0}},
+    {"pthread_exit", LAST, {0}},
+    {"thrd_exit", LAST, {0}},
+    {"longjmp", JUMP, {0}},
+    {"_longjmp", JUMP, {0}},
+    {"siglongjmp", JUMP, {0}},
+    {"__longjmp_chk", JUMP, {0}},
+    {"unshare", PLAIN, {0}},
+    {"setns", PLAIN, {BAD, 0}},
+    {"setuid", PLAIN, {BAD}},
+    {"seteuid", PLAIN, {BAD}},
+    {"setreuid", PLAIN, {BAD, BAD}},
+    {"setresuid", PLAIN, {BAD, BAD, BAD}},
+    {"setgid", PLAIN, {BAD}},
+    {"setegid", PLAIN, {BAD}},
+    {"setregid", PLAIN, {BAD, BAD}},
+    {"setresgid", PLAIN, {BAD, BAD, BAD}},
+    {"setgroups", PLAIN, {BAD, 0}},
+    {"initgroups", PLAIN, {P("nobody"), BAD}},
+    {"setfsuid", PLAIN, {BAD}},
+    {"setfsgid", PLAIN, {BAD}},
+    {"capset", PLAIN, {0, 0}},
+    {"personality", PLAIN, {0xffffffff}},
+    {"prctl", PLAIN, {BAD, 0, 0, 0, 0}},
+    {"kill", PLAIN, {0, 0}},
+    {"killpg", PLAIN, {BAD, 0}},
+    {"raise", PLAIN, {0}},
+    {"sigqueue", PLAIN, {BAD, 0, 0}},
+    {"tgkill", PLAIN, {BAD, BAD, 0}},
+    {"pthread_kill", SELF, {0, 0}},
+    {"pthread_sigqueue", SELF, {0, 0, 0}},
+    {"rename", PLAIN, {P(path_from), P(path_to)}},
+    {"renameat", PLAIN, {AT_FDCWD, P(path_from), AT_FDCWD, P(path_to)}},
+    {"renameat2", PLAIN, {AT_FDCWD, P(path_from), AT_FDCWD, P(path_to), 0}},
+};
+
+enum { CALLS = sizeof calls / sizeof *calls };
