@@ -45,8 +45,23 @@ const volatile uint8_t *gate = &shut;
 
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
+static int gate_owner;    /* where fork wipes no page: the process that the gate is open for */
 static bool set_aside;    /* for good: see process_steps_aside() */
 static uint32_t reported; /* the last report has been written */
+
+/* Where the page is not wiped, the gate stays shut and gate_slow() asks each time. */
+static void open_the_gate(void) {
+    if (gate_owner)
+        gate_owner = (int)raw0(SYS_getpid);
+    else
+        *open_gate = GATE_OPEN;
+}
+
+static bool is_forked(void) {
+    if (gate_owner)
+        return !config()->quiet && raw0(SYS_getpid) != gate_owner;
+    return *open_gate != GATE_OPEN;
+}
 
 static void fork_happened(void) {
     fork_generation = (fork_generation + 1) & 0x3fff;
@@ -59,7 +74,7 @@ static void fork_happened(void) {
     doubt_epoch++;
     reported = 0;
     hold_refused = false;
-    *open_gate = GATE_OPEN;
+    open_the_gate();
 }
 
 /* Names the library among the list of LD_PRELOAD, whatever its directory. */
@@ -106,7 +121,8 @@ static volatile uint8_t *make_gate(void) {
         raw6(SYS_mmap, 0, GATE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page < 0 && page > -4096)
         return NULL;
-    raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK);
+    if (raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK) != 0) /* a sandbox, an old kernel */
+        gate_owner = (int)raw0(SYS_getpid);
     return (volatile uint8_t *)page;
 }
 
@@ -127,7 +143,7 @@ static bool initialise(void) {
     rings_start();
     if (!config()->children)
         leave_preload(environ);
-    *open_gate = GATE_OPEN;
+    open_the_gate();
     STORE_RELEASE(&gate, (const volatile uint8_t *)open_gate);
     look_at_standard_streams();
     return true;
@@ -138,7 +154,7 @@ bool gate_slow(void) {
     if (seen == INIT_DONE) {
         if (LOAD(&set_aside))
             return false;
-        if (*open_gate != GATE_OPEN)
+        if (is_forked())
             fork_happened();
         return true;
     }

@@ -36,7 +36,8 @@ static inline uint32_t thread_tag(void) {
 }
 
 /* The gate: one byte in a page that fork wipes (MADV_WIPEONFORK), so that a
- * child is recognised however it was made (fork, _Fork, raw clone). */
+ * child is recognised however it was made (fork, _Fork, raw clone).  Where the kernel
+ * refuses to wipe it, the gate stays shut, and gate_slow() compares the process's id. */
 enum { GATE_SHUT = 0, GATE_OPEN = 1, GATE_SHUT_FOR_GOOD = 2 };
 
 extern const volatile uint8_t *gate;

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from clients import EXCHANGES, STALL_MS, binary, checking_peer
-from harness import CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run, segment_directory, skip
+from harness import BUILD_ROOT, CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run, segment_directory, skip
 
 ALL = ("bare", *MODES)
 
@@ -100,6 +100,20 @@ def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode):
     assert facts["stayed"] == facts["differ"] == 0
     assert facts["had"] == facts["has"] == 1
     assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
+
+
+# ---- no page that fork wipes -------------------------------------------------
+
+FORKS = ("held at fork", "held at _Fork", "held at a fork that nobody sees", "a child of fork holds", "a child of _Fork holds",
+         "a child of a fork that nobody sees holds", "held by another thread at fork")
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("case", FORKS)
+def test_a_child_is_known_where_no_page_is_wiped_for_it(case, mode):
+    """MADV_WIPEONFORK is refused by kernels before 4.14 and by sandboxes: the child believed that it had our thread."""
+    directed = BUILD_ROOT / "tests/torture/torture-directed"
+    run([binary("without_wipe"), directed, case], mode_env(mode, UNSTALL_WINDOW_US=100000), timeout=60)
 
 
 # ---- limits ----------------------------------------------------------------

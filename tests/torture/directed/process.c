@@ -136,6 +136,38 @@ static void *put_and_stay(void *unused) {
     return NULL;
 }
 
+static pid_t unseen_divide(void) {
+    return (pid_t)raw(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+}
+
+/* The child waits for nothing after what it wrote: it has no thread, whatever its parent has, and must
+ * not believe that one lets go for it. */
+static void child_holds(pid_t (*divide)(void)) {
+    struct pair p = pair_warm(0);
+    pid_t pid = divide();
+    if (pid == 0) {
+        for (int round = 0; round < 3; round++) {
+            put_all(&p, FIRST);
+            arrives(&p, 400);
+            exchange(&p);
+        }
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+static void child_of_fork_holds(void) {
+    child_holds(fork);
+}
+
+static void child_of_Fork_holds(void) {
+    child_holds(_Fork);
+}
+
+static void child_of_an_unseen_fork_holds(void) {
+    child_holds(unseen_divide);
+}
+
 /* Held by another thread at the fork: the parent sends it, the child does not. */
 static void held_by_another_thread_at_fork(void) {
     shared = pair_warm(0);
@@ -405,6 +437,9 @@ const struct test_case process_cases[] = {
     {"held at a fork that nobody sees", unseen_fork},
     {"the parent leaves, holding", parent_leaves},
     {"the child ends at once", child_ends_at_once},
+    {"a child of fork holds", child_of_fork_holds},
+    {"a child of _Fork holds", child_of_Fork_holds},
+    {"a child of a fork that nobody sees holds", child_of_an_unseen_fork_holds},
     {"held by another thread at fork", held_by_another_thread_at_fork},
     {"fork with a full socket", fork_with_a_full_socket},
     {"programs write after a hold", programs_write_after_a_hold},
