@@ -20,7 +20,7 @@ static inline struct policy_limits shim_limits_now(const struct config *now,
                                                    enum ticker_state ticker) {
     return (struct policy_limits){
         now->small, now->override,
-        ticker != TICKER_STOPS && !now->quiet && !LOAD(&hold_refused), ticker_windowless(ticker)};
+        ticker_may_hold(ticker) && !now->quiet && !LOAD(&hold_refused), ticker_windowless(ticker)};
 }
 struct policy_limits shim_limits(void);
 /* Ask policy; facts that it misses are asked of the kernel. */

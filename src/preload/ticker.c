@@ -286,7 +286,7 @@ static enum ticker_state decide(bool gathers) {
         return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&ticker_process, (int)raw0(SYS_getpid));
-    return raw_thread_start(&thread, run) == 0 ? TICKER_RUNS : TICKER_NEVER;
+    return raw_thread_start(&thread, run) == 0 ? TICKER_RUNS : TICKER_REFUSED;
 }
 
 void ticker_decide(bool gathers) {
@@ -326,7 +326,7 @@ uint32_t ticker_bar(void) {
     __atomic_add_fetch(&bars, 1, __ATOMIC_SEQ_CST);
     ticker_stop();
     if (LOAD(&stops) >= ENOUGH_STOPS)
-        __atomic_store_n(&ticker_now, TICKER_NEVER, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&ticker_now, TICKER_REFUSED, __ATOMIC_SEQ_CST);
     return BARRED | fork_generation;
 }
 

@@ -24,10 +24,15 @@
 enum ticker_state {
     TICKER_NONE,    /* the next hold decides whether there is a thread */
     TICKER_RUNS,    /* a window is kept */
-    TICKER_STOPS,   /* the thread is being ended: nothing may be held */
+    TICKER_STOPS,   /* it is being ended: nothing may be held */
+    TICKER_REFUSED, /* none can be had: nothing may be held */
     TICKER_WITHOUT, /* none is wanted unless bytes are to be gathered */
-    TICKER_NEVER,   /* none is wanted at all, or none can be had */
+    TICKER_NEVER,   /* none is wanted at all */
 };
+
+static inline bool ticker_may_hold(enum ticker_state state) {
+    return state != TICKER_STOPS && state != TICKER_REFUSED;
+}
 
 /* No window is kept: the kernel's own timer is the bound of a hold. */
 static inline bool ticker_windowless(enum ticker_state state) {
@@ -60,10 +65,12 @@ bool ticker_watch_without(struct conn *c);
 /* The connection has begun to hold.  Lock held; before the bytes are sent.  False: nothing
  * bounds this hold, the holder lets go itself. */
 static inline bool ticker_watch(struct conn *c) {
-    if (ticker_windowless(ticker_state()))
+    enum ticker_state state = ticker_state();
+    if (ticker_windowless(state))
         return ticker_watch_without(c);
     STORE(&c->held_since, LOAD(&ticker_ticks));
-    return LIKELY(c->ticking) || ticker_watch_slow(c);
+    /* on the list of a thread that is about to end, it is let go behind this lock */
+    return LIKELY(state == TICKER_RUNS) && (LIKELY(c->ticking) || ticker_watch_slow(c));
 }
 
 /* End the thread and wait for its end; the next hold decides anew. */

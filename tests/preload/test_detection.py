@@ -84,7 +84,7 @@ def test_client_is_detected(name, tmp_path):
 ])
 def test_what_is_no_wait_leaves_the_turn_whole(name, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program(name), mode, *peer.target, EXCHANGES)
+        done = run_client(program(name), mode, *peer.target, EXCHANGES, UNSTALL_THREAD="always")
     check_bytes(peer)
     assert done.segments <= 1.25
 
