@@ -16,9 +16,14 @@ MODES = ("off", "auto", "coalesce")
 HEAD = ["suite", "compared", "left out", *MODES, "time bare"]
 
 # Root's tests mount, name the host, configure interfaces, signal everybody and fill the disk: in namespaces of
-# their own and on a small file system in memory they may.  A test is not process 1, which signals do not end.
+# their own and on small file systems in memory they may.  A test is not process 1, which signals do not end.
 # The clock, the kernel's modules and the reboot have no namespace: the right to them is dropped.
-_ENTER = """mount -t tmpfs -o size=1G,mode=777 tests "$TMPDIR" && cd "$TMPDIR" && ip link set lo up && "$@"; exit $?"""
+_ENTER = """
+mount -t tmpfs -o size=1G,mode=777 tests "$TMPDIR" && mount -t tmpfs -o size=256M,mode=1777 tests /dev/shm &&
+    cd "$TMPDIR" && ip link set lo up || exit 125
+echo 64 >/proc/sys/fs/mqueue/msg_max # POSIX tests ask for 40
+"$@"
+exit $?"""
 CONFINED = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
             "sh", "-c", _ENTER, "sh", "setpriv", "--bounding-set", "-sys_time,-sys_boot,-sys_module")
 
