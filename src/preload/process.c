@@ -105,14 +105,12 @@ static void leave_preload(char **environment) {
 }
 
 /* A TCP socket inherited as 0, 1 or 2: a shell's or a script's own stdio writes
- * never pass by us. */
+ * never pass by us, so it is met, and cured, here. */
 static void look_at_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
         struct conn *c = shim_find(fd);
-        if (!c)
-            continue;
-        hold_darken(c);
-        conn_unlock(c);
+        if (c)
+            conn_unlock(c);
     }
 }
 

@@ -55,7 +55,7 @@ static struct conn *classify(int fd) {
     if (kernel->cookie(fd, &cookie) == 0 && cookie)
         c = cookies_find(cookie);
     if (c) {
-        fds_share(c, fd);
+        shim_shares(c, fd);
         return c;
     }
     bool first;
@@ -64,6 +64,7 @@ static struct conn *classify(int fd) {
         return c;
     cookies_note(c, cookie);
     c->policy.unsure = true;
+    c->policy.dark = hold_is_stdio(fd);
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
     return c;
 }
@@ -126,6 +127,14 @@ void shim_refresh(struct conn *c) {
         shim_adopt(c);
     if (UNLIKELY(c->doubt != LOAD(&doubt_epoch)))
         hold_doubt(c);
+}
+
+void shim_shares(struct conn *c, int fd) {
+    fds_share(c, fd);
+    if (UNLIKELY(hold_is_stdio(fd)) && !c->policy.dark) {
+        shim_refresh(c);
+        hold_darken(c);
+    }
 }
 
 struct conn *shim_find(int fd) {

@@ -153,6 +153,10 @@ struct conn *shim_find(int fd);
  * configuration, a fork.  Lock held. */
 void shim_refresh(struct conn *c);
 
+/* fd leads to c, too.  If that is a number of stdio's, writes happen that we do not see.  Lock
+ * held. */
+void shim_shares(struct conn *c, int fd);
+
 /* Adopt the configuration in force.  Lock held. */
 void shim_adopt(struct conn *c);
 

@@ -241,11 +241,7 @@ void shim_duplicated(int fd, int copy) {
             fds_set(copy, fds_word(fd));
         return;
     }
-    fds_share(c, copy);
-    if (UNLIKELY(hold_is_stdio(copy)) && !c->policy.dark) {
-        shim_refresh(c);
-        hold_darken(c);
-    }
+    shim_shares(c, copy);
     conn_unlock(c);
 }
 

@@ -8,7 +8,7 @@ import pytest
 from harness import CURING_MODES, MODES, AnsweringPeer, mode_env, pattern, program, run, run_client
 
 EXCHANGES = 12
-WAYS = ("dup2", "dup3", "dup", "fcntl", "socket", "accept")
+WAYS = ("dup2", "dup3", "dup", "fcntl", "socket", "accept", "accept unseen")
 
 
 @pytest.mark.parametrize("mode", ["bare", *MODES])
