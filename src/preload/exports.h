@@ -23,6 +23,16 @@ static inline bool is_zero(const struct timespec *t) {
     return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
 }
 
+/* `call`, and once more where it `failed` for want of room for a task and one of ours makes
+ * room (RLIMIT_NPROC, pids.max): bare it would have succeeded. */
+#define WITH_ROOM(type, call, failed)                       \
+    __extension__({                                         \
+        type result = (call);                               \
+        if (UNLIKELY(failed) && process_makes_room())       \
+            result = (call);                                \
+        result;                                             \
+    })
+
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
 

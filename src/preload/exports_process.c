@@ -15,7 +15,7 @@
 
 EXPORT pid_t fork(void) {
     process_forks();
-    return process_forked(REAL(fork)());
+    return process_forked(WITH_ROOM(pid_t, REAL(fork)(), result < 0 && errno == EAGAIN));
 }
 ALSO(__fork, fork)
 ALSO(__libc_fork, fork)
@@ -23,7 +23,7 @@ ALSO(__libc_fork, fork)
 /* No atfork handler runs for it: in the child even libc's locks are as they were. */
 EXPORT pid_t _Fork(void) {
     process_forks();
-    return REAL(_Fork)();
+    return WITH_ROOM(pid_t, REAL(_Fork)(), result < 0 && errno == EAGAIN);
 }
 
 EXPORT int daemon(int stay, int keep_streams) {
@@ -41,24 +41,28 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
                        const posix_spawnattr_t *attributes, char *const argv[],
                        char *const environment[]) {
     process_runs_program();
-    return REAL(posix_spawn)(pid, path, actions, attributes, argv, environment);
+    return WITH_ROOM(int, REAL(posix_spawn)(pid, path, actions, attributes, argv, environment),
+                     result == EAGAIN);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[],
                         char *const environment[]) {
     process_runs_program();
-    return REAL(posix_spawnp)(pid, file, actions, attributes, argv, environment);
+    return WITH_ROOM(int, REAL(posix_spawnp)(pid, file, actions, attributes, argv, environment),
+                     result == EAGAIN);
 }
 
+/* Its failure looks like a command's, which must not run twice: room is made before. */
 EXPORT int system(const char *command) {
     process_runs_program();
+    process_makes_room();
     return REAL(system)(command);
 }
 
 EXPORT FILE *popen(const char *command, const char *mode) {
     process_runs_program();
-    return REAL(popen)(command, mode);
+    return WITH_ROOM(FILE *, REAL(popen)(command, mode), !result);
 }
 ALSO(_IO_popen, popen)
 
@@ -175,12 +179,13 @@ EXPORT void abort(void) {
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument) {
     process_gets_threads();
-    return REAL(pthread_create)(thread, attributes, start, argument);
+    return WITH_ROOM(int, REAL(pthread_create)(thread, attributes, start, argument),
+                     result == EAGAIN);
 }
 
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
     process_gets_threads();
-    return REAL(thrd_create)(thread, start, argument);
+    return WITH_ROOM(int, REAL(thrd_create)(thread, start, argument), result != thrd_success);
 }
 
 /* What follows `argument` matters to some flags only.  A child on our memory for which we
@@ -196,10 +201,12 @@ EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...
     va_end(list);
     if (!waits)
         process_clones((unsigned long)flags);
-    int result = REAL(clone)(run, stack, flags, argument, parent_id, storage, child_id);
+    int child =
+        WITH_ROOM(int, REAL(clone)(run, stack, flags, argument, parent_id, storage, child_id),
+                  result < 0 && errno == EAGAIN);
     if (waits)
         unstall_vfork_returned();
-    return result;
+    return child;
 }
 ALSO(__clone, clone)
 

@@ -207,6 +207,15 @@ static void still_gathered(struct conn *c, void *left) {
     *(bool *)left |= gather_length(c) > 0;
 }
 
+bool process_makes_room(void) {
+    if (!ours() || !LOAD(&ticker_process))
+        return false;
+    hold_end_turn(PUSH_PROCESS);
+    shim_sweep(PUSH_PROCESS);
+    ticker_stop();
+    return true;
+}
+
 /* ---- tasks that share more or less than a thread --------------------- */
 
 /* One table of descriptors and one set of thread-locals for each thread is what all of

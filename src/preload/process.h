@@ -15,6 +15,8 @@ void process_forks(void);
 pid_t process_forked(pid_t result);
 /* The application makes a thread: from now on one of ours changes nothing. */
 void process_gets_threads(void);
+/* There was no room for a task of the program's.  True: one of ours has ended, or may have. */
+bool process_makes_room(void);
 /* Before clone(2) with these flags. */
 void process_clones(unsigned long flags);
 /* Before the calling thread gets a descriptor table of its own. */

@@ -130,6 +130,15 @@ def test_nothing_more_to_be_had(what, when, mode, tmp_path):
         assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
 
 
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+@pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "posix_spawn", "posix_spawnp", "popen", "system", "pthread_create"])
+def test_our_thread_takes_no_room_from_the_program(how, mode):
+    """With RLIMIT_NPROC reached, the program's own task failed with EAGAIN where bare it was made."""
+    if os.geteuid() != 0:
+        skip("only root can become a user of its own")
+    confined("room_for_one", how, mode)
+
+
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("already", [(), ("0", "used")], ids=["new", "used"])
 def test_the_table_cannot_grow(already, mode):

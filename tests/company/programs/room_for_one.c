@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * RLIMIT_NPROC leaves room for one more task, which is made in the middle of a message.  The user is one of
+ * its own, because the limit counts all tasks of a user; and not root, whom it does not bind.
+ */
+#include "confined.h"
+#include <grp.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/resource.h>
+
+enum { OWN_TASKS = 2, FIRST_USER = 200000, STACK = 65536 };
+
+extern char **environ;
+
+static char *const words[] = {(char *)(uintptr_t)"/bin/true", NULL};
+
+static void ended(pid_t child)
+{
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void by_fork(void)
+{
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    ended(child);
+}
+
+static void by_Fork(void)
+{
+    pid_t child = _Fork();
+    if (child == 0) _exit(0);
+    ended(child);
+}
+
+static int nothing_to_do(void *unused)
+{
+    (void)unused;
+    return 0;
+}
+
+static void by_clone(void)
+{
+    static char stack[STACK] __attribute__((aligned(16)));
+    ended(clone(nothing_to_do, stack + STACK, SIGCHLD, NULL));
+}
+
+static void by_spawn(void)
+{
+    pid_t child;
+    CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0);
+    ended(child);
+}
+
+static void by_spawnp(void)
+{
+    pid_t child;
+    CHECK(posix_spawnp(&child, "true", NULL, NULL, words, environ) == 0);
+    ended(child);
+}
+
+static void by_popen(void)
+{
+    FILE *stream = popen("exit 0", "r");
+    CHECK(stream && pclose(stream) == 0);
+}
+
+static void by_system(void)
+{
+    CHECK(system("exit 0") == 0);
+}
+
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
+static void by_pthread_create(void)
+{
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+static void *sleeper(void *unused)
+{
+    sleep(20);
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct confinement known[] = {
+        {"fork", by_fork},     {"_Fork", by_Fork}, {"clone", by_clone},
+        {"posix_spawn", by_spawn}, {"posix_spawnp", by_spawnp}, {"popen", by_popen}, {"system", by_system},
+        {"pthread_create", by_pthread_create},
+    };
+    uid_t user = FIRST_USER + (uid_t)getpid();
+    struct rlimit room = {OWN_TASKS + 1, OWN_TASKS + 1};
+    pthread_t thread;
+    CHECK(setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0);
+    CHECK(pthread_create(&thread, NULL, sleeper, NULL) == 0);
+    CHECK(setrlimit(RLIMIT_NPROC, &room) == 0);
+    return confined_main(argc, argv, known, sizeof known / sizeof known[0]);
+}
