@@ -72,7 +72,7 @@ __attribute__((noreturn)) static void child_lives(struct actor *a, struct link *
         execl("/bin/true", "true", (char *)NULL);
         _exit(127);
     case 2:
-        if (!bare) /* _Fork() leaves stdio's locks as they were */
+        if (!bare && open_streams == 0) /* _Fork() leaves stdio's locks as they were */
             exit(0);
         _exit(0);
     default:

@@ -16,6 +16,8 @@
 
 enum { FLAG_FORMS = 4, PATIENCE_MS = 10000, MOST_FULL = 600 * 1024 };
 
+unsigned open_streams;
+
 size_t random_size(struct actor *a) {
     static const uint32_t limits[] = {16,  16,  16,   200,  200,  536,   536,
                                       536, 1448, 4096, 4097, 20000, 65536, LARGEST};
@@ -189,6 +191,7 @@ void op_put_stdio(struct actor *a, struct link *link) {
         return; /* stdio gives up at EAGAIN and EINTR, malloc is for parents */
     int copy = dup(link->fd);
     FILE *stream = fdopen(copy, "w");
+    __atomic_add_fetch(&open_streams, 1, __ATOMIC_SEQ_CST);
     size_t bytes = 1 + below(a, once_in(a, 3) ? 9000 : 300);
     if (!stream)
         violation(a, link, "fdopen: %s", strerror(errno));
@@ -196,6 +199,7 @@ void op_put_stdio(struct actor *a, struct link *link) {
     size_t n = fwrite(stream_at(link->number, link->sent), 1, bytes, stream);
     if (n != bytes || (once_in(a, 2) && fflush(stream) != 0) || fclose(stream) != 0)
         violation(a, link, "stdio: %s", strerror(errno));
+    __atomic_sub_fetch(&open_streams, 1, __ATOMIC_SEQ_CST);
     link->more = false;
     link_sent(link, bytes);
     if (once_in(a, 2)) {

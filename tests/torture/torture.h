@@ -30,6 +30,8 @@ extern bool alarms;      /* SIGALRM comes at random moments: EINTR is to be expe
  * pthread_create, the kernel wakes another thread for SIGCHLD, and the blocking write that this one was in returns what was
  * written so far.  Bare programs see that, too (1991 of 1992 writes, where the main thread blocks them for a millisecond). */
 extern bool had_children;
+/* Streams of stdio that hold bytes: a child that is forked meanwhile and ends by exit(3) writes them once more. */
+extern unsigned open_streams;
 
 /* TORTURE_WITHOUT: names, with commas between, of what this program shall do in another way, or not at all, because a
  * sanitizer's runtime cannot (scripts/sanitize says why). */
