@@ -115,6 +115,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     [SYS_sendto] = 1,     [SYS_sendmsg] = 1,        [SYS_sendmmsg] = 1,
     [SYS_sendfile] = 1,   [SYS_splice] = 1,         [SYS_read] = 1,
     [SYS_readv] = 1,      [SYS_recvfrom] = 1,       [SYS_recvmsg] = 1,
+    [SYS_setsockopt] = 1, [SYS_getsockopt] = 1,
     [SYS_close] = 1,      [SYS_close_range] = 1,    [SYS_execve] = 1,
     [SYS_execveat] = 1,   [SYS_exit_group] = 1,     [SYS_seccomp] = 1,
     [SYS_exit] = 1,
@@ -251,6 +252,19 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_sendfile: return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
     case SYS_splice:
         return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
+    case SYS_setsockopt: {
+        shim_option_setting((int)a, (int)b, (int)c);
+        long result = REAL(syscall)(n, a, b, c, d, e, f);
+        if (result == 0)
+            shim_option_set((int)a, (int)b, (int)c, (const void *)d, (socklen_t)e);
+        return result;
+    }
+    case SYS_getsockopt: {
+        long result = REAL(syscall)(n, a, b, c, d, e, f);
+        if (result == 0)
+            shim_option_got((int)a, (int)b, (int)c, (void *)d, *(const socklen_t *)e);
+        return result;
+    }
     case SYS_recvmsg: return recvmsg((int)a, (struct msghdr *)b, (int)c);
     case SYS_exit_group: process_ends(); break;
     case SYS_exit: process_task_exits(); break;

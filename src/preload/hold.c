@@ -30,6 +30,14 @@ bool hold_acted;
 
 /* ---- the push -------------------------------------------------------- */
 
+static bool has_one_that_tells_apart(int fd) {
+    int stamps = 0, zerocopy = 0, unsent = 0;
+    kernel->get_option(fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps);
+    kernel->get_option(fd, SOL_SOCKET, SO_ZEROCOPY, &zerocopy);
+    kernel->get_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent);
+    return hold_tells_apart(stamps) || hold_tells_apart(zerocopy) || hold_tells_apart(unsent);
+}
+
 /* Nothing of ours has been set yet: what the kernel has is the application's. */
 static void ask_options(struct conn *c) {
     struct policy *p = &c->policy;
@@ -43,6 +51,7 @@ static void ask_options(struct conn *c) {
         policy_pushed(p); /* what it was thought to keep back has left as a unit */
     p->app_cork = cork != 0;
     p->had_option |= p->app_nodelay || p->app_cork;
+    p->fallen |= has_one_that_tells_apart(c->fd);
     p->unsure = false;
 }
 

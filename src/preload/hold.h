@@ -143,6 +143,11 @@ void hold_darken(struct conn *c);
 static inline bool hold_is_stdio(int fd) {
     return (unsigned)fd <= STDERR_FILENO;
 }
+/* The value of SO_TIMESTAMPING or one of its like: is it on?  TCP_NOTSENT_LOWAT is off with -1. */
+static inline bool hold_tells_apart(int value) {
+    return value != 0 && value != -1;
+}
+
 /* The MSS, and the application's options where they are not known: asked once. */
 void hold_ask_facts(struct conn *c);
 /* Another process may have set our options back: doubt what we know. */

@@ -44,7 +44,8 @@ struct policy {
     bool nodelay : 1;     /* TCP_NODELAY as the kernel has it, as far as we know */
     bool unsure : 1;      /* the application's options are not known: ask before acting */
     bool ill : 1;         /* the illness was seen here: writes come in bursts */
-    bool fallen : 1;      /* defied prediction: TCP_NODELAY alone from now on */
+    bool fallen : 1;      /* TCP_NODELAY alone from now on: it defied prediction, or its writes
+                           * are told apart (SO_TIMESTAMPING and its like) */
     bool dark : 1;        /* writes happen that we do not see: never hold */
     bool no_more : 1;     /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
     bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */

@@ -90,7 +90,7 @@ void shim_accepted(int listener, int fd) {
      * handshake: where they were ever set, or that is not known, they are to be asked for. */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
     bool mptcp = l->mptcp, unsure = l->policy.unsure || l->policy.had_option;
-    bool kernel_nodelay = l->policy.nodelay;
+    bool kernel_nodelay = l->policy.nodelay, fallen = l->policy.fallen;
     uint8_t kin = kin_of_listener(l);
     conn_unlock(l);
     struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
@@ -101,6 +101,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.app_cork = cork;
     c->policy.unsure = unsure;
     c->policy.no_more = no_more;
+    c->policy.fallen = fallen;
     c->mptcp = mptcp;
     c->policy.established = true;
     c->policy.dark = hold_is_stdio(fd);

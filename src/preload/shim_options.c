@@ -15,18 +15,72 @@
 #include "fds.h"
 #include "shim_parts.h"
 
+/* SO_TIMESTAMPING for 64-bit times everywhere (Linux 5.1); a 64-bit program has it under this number, too. */
+enum { TIMESTAMPING_NEW = 65 };
+
 static _Thread_local uint32_t restores_before;
+
+/* What an option is to us; docs/design.md ("Options that tell writes apart") has them all. */
+enum concern {
+    OF_NONE,
+    OF_HOLDS, /* the application's own holds, which begin where ours end */
+    OF_ROOM,  /* what was gathered counts on the room that there was */
+    OF_APART, /* from then on nothing is held or gathered */
+    OF_LATER, /* applies to what leaves from then on */
+};
+
+static enum concern concern_of_tcp(int name) {
+    switch (name) {
+    case TCP_NODELAY:
+    case TCP_CORK:
+    case TCP_ULP: return OF_HOLDS;
+    case TCP_NOTSENT_LOWAT:
+    case TCP_FASTOPEN_CONNECT:
+    case TCP_REPAIR: return OF_APART;
+    case TCP_MAXSEG:
+    case TCP_MD5SIG:
+    case TCP_CONGESTION: return OF_LATER;
+    default: return OF_NONE;
+    }
+}
+
+static enum concern concern_of_socket(int name) {
+    switch (name) {
+    case SO_SNDBUF:
+    case SO_SNDBUFFORCE: return OF_ROOM;
+    case SO_TIMESTAMPING:
+    case TIMESTAMPING_NEW:
+    case SO_TXTIME:
+    case SO_ZEROCOPY: return OF_APART;
+    case SO_PRIORITY:
+    case SO_MARK:
+    case SO_MAX_PACING_RATE:
+    case SO_DONTROUTE:
+    case SO_BINDTODEVICE: return OF_LATER;
+    default: return OF_NONE;
+    }
+}
+
+static enum concern concern_of(int level, int name) {
+    switch (level) {
+    case IPPROTO_TCP: return concern_of_tcp(name);
+    case SOL_SOCKET: return concern_of_socket(name);
+    case IPPROTO_IP: return name == IP_TOS || name == IP_TTL ? OF_LATER : OF_NONE;
+    case IPPROTO_IPV6:
+        return name == IPV6_TCLASS || name == IPV6_UNICAST_HOPS ? OF_LATER : OF_NONE;
+    default: return OF_NONE;
+    }
+}
 
 void shim_option_setting(int fd, int level, int name) {
     restores_before = LOAD(&hold_restores);
-    bool room = level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE);
-    bool own = level == IPPROTO_TCP && (name == TCP_NODELAY || name == TCP_CORK || name == TCP_ULP);
-    if (!(own || (room && config()->gathers)) || !ours())
-        return; /* what was gathered counts on the room that there was */
-    struct conn *c = shim_find(fd);
+    enum concern concern = concern_of(level, name);
+    if (concern == OF_NONE || (concern == OF_ROOM && !config()->gathers) || !ours())
+        return;
+    struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? shim_find(fd) : fds_lock(fd);
     if (!c)
         return;
-    hold_push(c, PUSH_APPLICATION); /* its own holds begin where ours end */
+    hold_push(c, PUSH_APPLICATION);
     conn_unlock(c);
 }
 
@@ -65,29 +119,26 @@ static void cork_set(struct conn *c, bool on) {
 }
 
 void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {
-    int on;
-    bool room = level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE);
-    if ((level != IPPROTO_TCP && !room) || !ours())
-        return;
-    if (!room && name != TCP_NODELAY && name != TCP_CORK && name != TCP_ULP && name != TCP_QUICKACK)
+    int on = 0;
+    enum concern concern = concern_of(level, name);
+    bool quickack = level == IPPROTO_TCP && name == TCP_QUICKACK;
+    if (((concern == OF_NONE || concern == OF_LATER) && !quickack) || !ours())
         return;
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
-    if (name == TCP_QUICKACK && !room) {
-        if (c->evidence)
-            c->evidence->quickack.hands_off = true;
-    } else if (room) {
-        c->policy.gather_limit = 0; /* ask again */
-    } else if (name == TCP_ULP) {
-        c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
-    } else if (length >= sizeof(on)) {
+    if (length >= sizeof(on))
         memcpy(&on, value, sizeof(on));
-        if (name == TCP_NODELAY)
-            nodelay_set(c, on != 0);
-        else
-            cork_set(c, on != 0);
-    }
+    if (quickack && c->evidence)
+        c->evidence->quickack.hands_off = true;
+    else if (concern == OF_ROOM)
+        c->policy.gather_limit = 0; /* ask again */
+    else if (concern == OF_APART)
+        c->policy.fallen |= name == SO_TXTIME || hold_tells_apart(on);
+    else if (concern == OF_HOLDS && name == TCP_ULP)
+        c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
+    else if (concern == OF_HOLDS && length >= sizeof(on))
+        (name == TCP_NODELAY ? nodelay_set : cork_set)(c, on != 0);
     conn_unlock(c);
 }
 

@@ -44,11 +44,17 @@ static int get_option(int fd, int level, int name, int *value) {
         fake_note("protocol", fd, NULL, 0);
         return answer(value, fake.protocol);
     }
+    if (level == SOL_SOCKET && (name == SO_TIMESTAMPING || name == SO_ZEROCOPY)) {
+        fake_note(name == SO_ZEROCOPY ? "zerocopy?" : "stamps?", fd, NULL, 0);
+        *value = name == SO_ZEROCOPY ? fake.zerocopy : fake.stamps;
+        return 0;
+    }
     const char *what = level != IPPROTO_TCP  ? "get"
                        : name == TCP_MAXSEG  ? "mss"
                        : name == TCP_NODELAY ? "nodelay?"
                        : name == TCP_CORK    ? "cork?"
                        : name == TCP_ULP     ? "ulp?"
+                       : name == TCP_NOTSENT_LOWAT ? "unsent?"
                                              : "get";
     fake_note(what, fd, NULL, 0);
     if (level == IPPROTO_TCP && name == TCP_NODELAY)
@@ -57,6 +63,8 @@ static int get_option(int fd, int level, int name, int *value) {
         *value = fake.cork;
     else if (level == IPPROTO_TCP && name == TCP_ULP)
         memcpy(value, fake.ulp, sizeof(*value));
+    else if (level == IPPROTO_TCP && name == TCP_NOTSENT_LOWAT)
+        *value = fake.unsent;
     else if (level == IPPROTO_TCP && name == TCP_MAXSEG && fake.mss)
         *value = fake.mss;
     else

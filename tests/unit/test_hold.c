@@ -343,7 +343,7 @@ Test(hold, asks_a_stranger_for_its_options_once) {
         fake.nodelay = row->nodelay;
         fake.cork = row->cork;
         hold_ask_facts(c);
-        EXPECT_TEXT(row->name, fake_log(), "nodelay?(5) cork?(5) ulp?(5)");
+        EXPECT_TEXT(row->name, fake_log(), "nodelay?(5) cork?(5) ulp?(5) stamps?(5) zerocopy?(5) unsent?(5)");
         EXPECT_INT(row->name, c->policy.app_nodelay, row->nodelay);
         EXPECT_INT(row->name, c->policy.nodelay, row->nodelay);
         EXPECT_INT(row->name, c->policy.app_cork, row->cork);
@@ -359,11 +359,34 @@ Test(hold, a_stranger_with_kernel_tls_is_never_held) {
     EXPECT(c->policy.no_more);
 }
 
+static const struct {
+    const char *name;
+    int stamps, zerocopy, unsent;
+    bool apart;
+} tellers[] = {{"none", 0, 0, 0, false},
+               {"SO_TIMESTAMPING", 2, 0, 0, true},
+               {"SO_ZEROCOPY", 0, 1, 0, true},
+               {"TCP_NOTSENT_LOWAT", 0, 0, 16384, true},
+               {"TCP_NOTSENT_LOWAT, without limit", 0, 0, -1, false}};
+
+Test(hold, a_stranger_whose_writes_are_told_apart_is_never_held) {
+    EACH_ROW(row, tellers) {
+        c->policy.unsure = true;
+        c->policy.fallen = false;
+        fake.stamps = row->stamps;
+        fake.zerocopy = row->zerocopy;
+        fake.unsent = row->unsent;
+        hold_ask_facts(c);
+        EXPECT_INT(row->name, c->policy.fallen, row->apart);
+    }
+}
+
 Test(hold, asks_before_it_sets) {
     c->policy.unsure = true;
     fake.nodelay = 1;
     hold_set_nodelay(c, 5);
-    EXPECT_TEXT("log", fake_log(), "nodelay?(5) cork?(5) ulp?(5) nodelay(5,1)");
+    EXPECT_TEXT("log", fake_log(), 
+                "nodelay?(5) cork?(5) ulp?(5) stamps?(5) zerocopy?(5) unsent?(5) nodelay(5,1)");
     EXPECT(c->policy.app_nodelay);
 }
 

@@ -31,7 +31,7 @@ Test(shim_life, while_the_connect_is_under_way_nothing_is_gathered) {
 }
 
 /* Accepted sockets inherit what their listener had at the handshake, not what it has now. */
-#define ASKED "nodelay?(6) cork?(6) ulp?(6) mss(6) "
+#define ASKED "nodelay?(6) cork?(6) ulp?(6) stamps?(6) zerocopy?(6) unsent?(6) mss(6) "
 static const struct {
     const char *name;
     bool cork, nodelay; /* the listener's now */

@@ -309,7 +309,8 @@ void joined(void *thread) {
 static const struct test_case *const tables[] = {thread_cases, nonblocking_cases, argument_cases,
                                                  error_cases,  process_cases,     end_cases,
                                                  signal_cases, cancel_cases,      aside_cases,
-                                                 reborn_cases, table_cases,       handler_cases};
+                                                 reborn_cases, table_cases,       handler_cases,
+                                                 apart_cases};
 
 int main(int count, char **words) {
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)

@@ -29,7 +29,7 @@ struct test_case {
 
 extern const struct test_case thread_cases[], nonblocking_cases[], argument_cases[], error_cases[],
     process_cases[], end_cases[], signal_cases[], cancel_cases[], aside_cases[],
-    reborn_cases[], table_cases[], handler_cases[];
+    reborn_cases[], table_cases[], handler_cases[], apart_cases[];
 
 /* ---- judging --------------------------------------------------------- */
 
