@@ -25,12 +25,14 @@ static inline bool is_zero(const struct timespec *t) {
 
 /* `call`, and once more where it `failed` for want of room for a task and one of ours makes
  * room (RLIMIT_NPROC, pids.max): bare it would have succeeded. */
-#define WITH_ROOM(type, call, failed)                       \
-    __extension__({                                         \
-        type result = (call);                               \
-        if (UNLIKELY(failed) && process_makes_room())       \
-            result = (call);                                \
-        result;                                             \
+#define WITH_ROOM(type, call, failed)                   \
+    __extension__({                                     \
+        type result = (call);                           \
+        if (UNLIKELY(failed) && process_makes_room()) { \
+            result = (call);                            \
+            process_goes_on();                          \
+        }                                               \
+        result;                                         \
     })
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */

@@ -57,7 +57,9 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 EXPORT int system(const char *command) {
     process_runs_program();
     process_makes_room();
-    return REAL(system)(command);
+    int status = REAL(system)(command);
+    process_goes_on();
+    return status;
 }
 
 EXPORT FILE *popen(const char *command, const char *mode) {

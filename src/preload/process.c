@@ -207,6 +207,31 @@ static void still_gathered(struct conn *c, void *left) {
     *(bool *)left |= gather_length(c) > 0;
 }
 
+static void still_open(struct conn *c, void *left) {
+    *(bool *)left |= gather_length(c) > 0 || c->lingering;
+}
+
+static void watch_again(struct conn *c, void *unused) {
+    (void)unused;
+    if (gather_length(c) == 0 && !c->lingering)
+        return;
+    if (ticker_state() == TICKER_RUNS)
+        ticker_watch(c);
+    else
+        hold_push_all(c, PUSH_PROCESS);
+}
+
+void process_goes_on(void) {
+    bool left = false;
+    if (!ours() || !config()->gathers)
+        return;
+    fds_each(still_open, &left);
+    if (!left)
+        return;
+    ticker_decide(true);
+    fds_each(watch_again, NULL);
+}
+
 bool process_makes_room(void) {
     if (!ours() || !LOAD(&ticker_process))
         return false;
@@ -233,10 +258,12 @@ static void process_steps_aside(void) {
             fds_each(leave_nothing, NULL);
         shim_sweep(PUSH_PROCESS);
         ticker_stop();
-        fds_each(still_gathered, &left);
+        fds_each(still_open, &left);
     }
-    if (left)
-        return; /* no room for a second: bytes that would be lost */
+    if (left) { /* no room for a second: bytes that would be lost */
+        process_goes_on();
+        return;
+    }
     STORE(&set_aside, true);
     *open_gate = GATE_SHUT_FOR_GOOD;
 }

@@ -17,6 +17,9 @@ pid_t process_forked(pid_t result);
 void process_gets_threads(void);
 /* There was no room for a task of the program's.  True: one of ours has ended, or may have. */
 bool process_makes_room(void);
+/* The window's thread was ended for a moment: what then found no room in the kernel, or is
+ * closed and not sent yet, is watched again. */
+void process_goes_on(void);
 /* Before clone(2) with these flags. */
 void process_clones(unsigned long flags);
 /* Before the calling thread gets a descriptor table of its own. */

@@ -51,5 +51,8 @@ uint32_t rights_change(long number, unsigned long first) {
 }
 
 void rights_changed(uint32_t barred) {
+    if (!barred)
+        return;
     ticker_unbar(barred);
+    process_goes_on();
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,26 @@ static void close_with_a_full_socket_and_no_descriptor(void) {
     close_full(128);
 }
 
+/* What found no room is sent when there is some, though nothing else is called meanwhile. */
+static void rights_change_with_a_full_socket(void) {
+    for (int round = 0; round < 4; round++) {
+        struct pair p = pair_warm(SMALL_BUFFERS);
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        overfill(&p);
+        if (round % 2)
+            close(p.ours);
+        if (round < 2)
+            CHECK(setgid(getgid()) == 0, "setgid: %s", strerror(errno));
+        else
+            CHECK(unshare(CLONE_FILES) == 0, "unshare: %s", strerror(errno));
+        raw_sleep(window_ms() + 50);
+        if (round % 2)
+            ends(&p, 3000);
+        else
+            arrives(&p, 3000);
+    }
+}
+
 /* Shut down for writing though there is no room. */
 static void shutdown_with_a_full_socket(void) {
     struct pair p = pair_warm(SMALL_BUFFERS);
@@ -212,6 +233,7 @@ const struct test_case end_cases[] = {
     {"every end of a process while holding", every_end_while_holding},
     {"the end of a process with a full socket", end_with_a_full_socket},
     {"close with a full socket", close_with_a_full_socket},
+    {"a change of rights with a full socket", rights_change_with_a_full_socket},
     {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
     {"shutdown with a full socket", shutdown_with_a_full_socket},
     {"no descriptor to spare", no_descriptor_left},
