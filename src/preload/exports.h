@@ -35,6 +35,14 @@ static inline bool is_zero(const struct timespec *t) {
         result;                                         \
     })
 
+/* The same calls by syscall(2), which is no cancellation point: forwarded there. */
+long by_syscall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                         uintptr_t caller);
+long by_syscall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
+long by_syscall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+                       unsigned flags, uintptr_t caller);
+long by_syscall_recvmsg(int fd, struct msghdr *message, int flags);
+
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
 

@@ -248,10 +248,13 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         rights_changed(barred);
         return result;
     }
-    case SYS_sendmmsg: return sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d);
-    case SYS_sendfile: return sendfile((int)a, (int)b, (off_t *)c, (size_t)d);
+    case SYS_sendmmsg:
+        return by_syscall_sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d, o.caller);
+    case SYS_sendfile: return by_syscall_sendfile((int)a, (int)b, (off_t *)c, (size_t)d, o.caller);
     case SYS_splice:
-        return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
+        return by_syscall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f,
+                                 o.caller);
+    case SYS_recvmsg: return by_syscall_recvmsg((int)a, (struct msghdr *)b, (int)c);
     case SYS_setsockopt: {
         shim_option_setting((int)a, (int)b, (int)c);
         long result = REAL(syscall)(n, a, b, c, d, e, f);
@@ -265,7 +268,6 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
             shim_option_got((int)a, (int)b, (int)c, (void *)d, *(const socklen_t *)e);
         return result;
     }
-    case SYS_recvmsg: return recvmsg((int)a, (struct msghdr *)b, (int)c);
     case SYS_exit_group: process_ends(); break;
     case SYS_exit: process_task_exits(); break;
     case SYS_execve:

@@ -4,6 +4,7 @@
  * check the buffer's size and go to their own next function.
  */
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "exports.h"
 
@@ -78,6 +79,14 @@ EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, i
     struct call call = shim_read_begins(fd, dont_wait(flags));
     ssize_t got = REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length);
     return shim_read_ends(call, got, bytes);
+}
+
+long by_syscall_recvmsg(int fd, struct msghdr *message, int flags) {
+    struct call call = shim_read_begins(fd, dont_wait(flags));
+    long got = REAL(syscall)(SYS_recvmsg, fd, message, flags);
+    if (got >= 0)
+        shim_descriptors_arrive(message);
+    return shim_read_ends(call, got, 0);
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <sys/syscall.h>
 
 #include "exports.h"
 #include "hold.h"
@@ -48,14 +49,17 @@ WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
     return shim_write_message(&o);
 }
 
-WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+/* `raw`: made by syscall(2), which is no cancellation point, and forwarded so. */
+WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
+                            uintptr_t caller) {
     struct call call;
     bool acted = LOAD(&hold_acted);
     for (unsigned i = 0; acted && i < count && i < IOV_MAX; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
-    if (!shim_bulk_begins(fd, flags, &call))
+    if (!shim_bulk_begins(fd, flags, raw, &call))
         return -1;
-    int sent = REAL(sendmmsg)(fd, messages, count, flags);
+    int sent = raw ? (int)REAL(syscall)(SYS_sendmmsg, fd, messages, count, flags)
+                   : REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
     for (int i = 0; i < sent; i++) {
         if (!acted)
@@ -63,29 +67,32 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
         if (call.conn)
             moved += messages[i].msg_len;
     }
-    shim_bulk_ended(call, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0, CALLER);
+    shim_bulk_ended(call, fd, sent > 0 ? (unsigned)sent : 1, moved, (flags & MSG_MORE) != 0, caller);
     return sent;
 }
 
-WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes) {
+/* libc's is no cancellation point either. */
+WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
     struct call call;
-    if (!shim_bulk_begins(fd, 0, &call))
+    if (!shim_bulk_begins(fd, 0, true, &call))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
-    shim_bulk_ended(call, fd, 1, moved, false, CALLER);
+    shim_bulk_ended(call, fd, 1, moved, false, caller);
     return moved;
 }
 
 WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
-                              unsigned flags) {
+                              unsigned flags, bool raw, uintptr_t caller) {
     struct call call;
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
-    if (!shim_bulk_begins(fd, 0, &call))
+    if (!shim_bulk_begins(fd, 0, raw, &call))
         return -1;
     struct call source = shim_read_begins(from, true);
-    ssize_t moved = REAL(splice)(from, from_offset, fd, offset, bytes, flags);
-    shim_bulk_ended(call, fd, 1, moved, (flags & SPLICE_F_MORE) != 0, CALLER);
+    ssize_t moved =
+        raw ? REAL(syscall)(SYS_splice, from, from_offset, fd, offset, bytes, flags)
+            : REAL(splice)(from, from_offset, fd, offset, bytes, flags);
+    shim_bulk_ended(call, fd, 1, moved, (flags & SPLICE_F_MORE) != 0, caller);
     return shim_read_ends(source, moved, bytes);
 }
 
@@ -103,6 +110,20 @@ WRITES ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, off_
 static int unstall_eventfd_write(int fd, eventfd_t value) {
     shim_other_write(fd);
     return REAL(eventfd_write)(fd, value);
+}
+
+long by_syscall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                         uintptr_t caller) {
+    return unstall_sendmmsg(fd, messages, count, flags, true, caller);
+}
+
+long by_syscall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
+    return unstall_sendfile(fd, from, offset, bytes, caller);
+}
+
+long by_syscall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+                       unsigned flags, uintptr_t caller) {
+    return unstall_splice(from, from_offset, fd, offset, bytes, flags, true, caller);
 }
 
 /* ---- the exported names ---------------------------------------------- */
@@ -131,18 +152,18 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
 }
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
-    return unstall_sendmmsg(fd, messages, count, flags);
+    return unstall_sendmmsg(fd, messages, count, flags, false, CALLER);
 }
 ALSO(__sendmmsg, sendmmsg)
 
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
-    return unstall_sendfile(fd, from, offset, bytes);
+    return unstall_sendfile(fd, from, offset, bytes, CALLER);
 }
 ALSO(sendfile64, sendfile)
 
 EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                       unsigned flags) {
-    return unstall_splice(from, from_offset, fd, offset, bytes, flags);
+    return unstall_splice(from, from_offset, fd, offset, bytes, flags, false, CALLER);
 }
 
 EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {

@@ -79,10 +79,10 @@ static inline bool call_is_stale(struct call call) {
 }
 
 /* A call that moves bytes into `fd` but can be neither held nor gathered
- * (sendfile, splice, sendmmsg).  Before it, with its MSG_ flags: false means that the call must not be
- * made, errno is set and -1 is the answer.  After it, with what it moved in how
- * many pieces, and whether the application itself holds them (MSG_MORE). */
-bool shim_bulk_begins(int fd, int flags, struct call *call);
+ * (sendfile, splice, sendmmsg).  Before it, with its MSG_ flags, and whether it is no cancellation
+ * point: false means that the call must not be made, errno is set and -1 is the answer.  After it,
+ * with what it moved in how many pieces, and whether the application itself holds them (MSG_MORE). */
+bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 

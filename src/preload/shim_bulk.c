@@ -10,7 +10,7 @@
 #include "shim_parts.h"
 #include "ticker.h"
 
-bool shim_bulk_begins(int fd, int flags, struct call *call) {
+bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     *call = (struct call){0};
     if (!ours())
         return true;
@@ -22,7 +22,7 @@ bool shim_bulk_begins(int fd, int flags, struct call *call) {
         c = shim_tally(c, fd);
     if (!c)
         return true;
-    struct out o = {.fd = fd, .flags = flags};
+    struct out o = {.fd = fd, .flags = flags, .raw = raw};
     if (gather_length(c) && c->policy.no_more)
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);

@@ -34,6 +34,20 @@ ssize_t shim_fail(int error, int flags) {
 
 /* ---- behind gathered bytes ------------------------------------------- */
 
+/* Sends that may block, and so are a cancellation point where the application's call is one. */
+static ssize_t send_one(const struct out *o, struct iovec part) {
+    if (UNLIKELY(o->raw))
+        return REAL(syscall)(SYS_sendto, o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL, NULL, 0);
+    return REAL(send)(o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL);
+}
+
+static ssize_t send_many(const struct out *o, struct iovec *parts, size_t count) {
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    if (UNLIKELY(o->raw))
+        return REAL(syscall)(SYS_sendmsg, o->fd, &message, o->flags);
+    return REAL(sendmsg)(o->fd, &message, o->flags);
+}
+
 /* What is left of `p` after its first `done` bytes, by plain calls of a few parts
  * each (threads have small stacks).  Bytes sent, or -1 when none was. */
 static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t done) {
@@ -51,8 +65,7 @@ static ssize_t forward_rest(const struct out *o, const struct parts *p, size_t d
             if (part.iov_len)
                 rest[used++] = part;
         }
-        struct msghdr message = {.msg_iov = rest, .msg_iovlen = used};
-        ssize_t sent = REAL(sendmsg)(o->fd, &message, o->flags);
+        ssize_t sent = send_many(o, rest, used);
         if (sent < 0)
             return total ? total : -1;
         total += sent;
@@ -89,7 +102,10 @@ bool shim_drain(struct conn *c, const struct out *o) {
         if (c->draining) { /* another thread is at it */
             struct timespec moment = {.tv_nsec = 1000000};
             conn_unlock(c);
-            REAL(nanosleep)(&moment, NULL);
+            if (o->raw)
+                raw2(SYS_nanosleep, &moment, NULL);
+            else
+                REAL(nanosleep)(&moment, NULL);
             conn_lock(c);
             continue;
         }
@@ -101,7 +117,7 @@ bool shim_drain(struct conn *c, const struct out *o) {
         c->draining = true;
         self.draining = c;
         conn_unlock(c);
-        ssize_t sent = REAL(send)(o->fd, front.iov_base, front.iov_len, MSG_NOSIGNAL);
+        ssize_t sent = send_one(o, front);
         int error = errno;
         conn_lock(c);
         c->draining = false;

@@ -118,8 +118,13 @@ struct conn *shim_connect_begins(int fd) {
         return NULL;
     hold_end_turn(PUSH_WAIT);
     struct conn *c = fds_conn(fds_word(fd));
-    if (c)
-        tally_outside();
+    if (!c)
+        return NULL;
+    tally_outside();
+    if (UNLIKELY(LOAD(&c->held) || LOAD(&c->gather)) && (c = fds_lock(fd))) {
+        hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops what has not left */
+        conn_unlock(c);
+    }
     return c;
 }
 
@@ -130,8 +135,12 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
     rings_before_birth();
     struct conn *now = fds_lock(fd);
     if (now == c) {
-        policy_established(&c->policy);
-        c->policy.established = result == 0;
+        bool undone = address->sa_family == AF_UNSPEC; /* connected no more: connect(2) */
+        if (undone)
+            policy_refuses(&c->policy);
+        else
+            policy_established(&c->policy);
+        c->policy.established = result == 0 && !undone;
         kin_join(c, kin_of_destination(address, length));
         tally_born(c);
         born_cured(c);

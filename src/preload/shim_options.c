@@ -146,6 +146,17 @@ static void answer(void *value, socklen_t length, int n) {
     memcpy(value, &n, length < sizeof(n) ? length : sizeof(n));
 }
 
+/* Where nothing of ours is set, what the kernel has is the application's, however it was set.  It
+ * is asked again, for ours may have gone since the application's own call. */
+static int nodelay_of_application(const struct conn *c, bool said) {
+    const struct policy *p = &c->policy;
+    int now;
+    if (said == p->app_nodelay || mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay ||
+        config()->quiet || kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
+        return p->app_nodelay;
+    return now != 0;
+}
+
 void shim_option_got(int fd, int level, int name, void *value, socklen_t length) {
     bool nodelay = level == IPPROTO_TCP && name == TCP_NODELAY;
     bool error = level == SOL_SOCKET && name == SO_ERROR;
@@ -157,7 +168,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     if (error && c->evidence && !c->policy.established && !c->evidence->wrote)
         c->evidence->born = clock_now(); /* connect was not waited for: it is over now */
     if (nodelay && !c->policy.unsure)
-        answer(value, length, c->policy.app_nodelay);
+        answer(value, length, nodelay_of_application(c, length && *(const char *)value));
     else if (error && c->kept_error)
         answer(value, length, shim_take_error(c));
     else if (error && length >= sizeof(int))

@@ -19,6 +19,11 @@ AT_ONCE = 4
 LIMIT = 30  # seconds for a case
 WINDOW_US = 100000  # long enough that what is held is held while the case runs
 
+# What libunstall(7) names as a limit: case -> modes.
+DOCUMENTED = {
+    "set_unseen": ("nodelay", "cork", "coalesce", "auto"),  # an inline system call; read back is what we saw set
+}
+
 
 def outcome(binary, case, state, env):
     """(exit code or minus the signal, output, errors) of one run."""
@@ -44,9 +49,10 @@ def bare(source, case, state):
     return outcome(cases(source)[0], case, state, bare_env())
 
 
-def differences(source, state, env):
+def differences(source, state, env, but=()):
     """The cases of `source` that do not do what the bare program does, each with both outcomes."""
     binary, names = cases(source)
+    names = [name for name in names if name not in but]
 
     def compare(case):
         before, now = bare(source, case, state), outcome(binary, case, state, env)
@@ -60,7 +66,8 @@ def differences(source, state, env):
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("source", FILES, ids=lambda source: source.stem)
 def test_a_program_sees_the_same(source, state, mode):
-    found = differences(source, state, mode_env(mode, UNSTALL_WINDOW_US=WINDOW_US))
+    limits = [case for case, modes in DOCUMENTED.items() if mode in modes]
+    found = differences(source, state, mode_env(mode, UNSTALL_WINDOW_US=WINDOW_US), limits)
     assert not found, "\n".join(found)
 
 

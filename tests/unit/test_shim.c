@@ -267,7 +267,7 @@ Test(shim, what_was_passed_and_comes_back_is_known) {
 
 static ssize_t moves(int fd, ssize_t bytes, unsigned pieces, bool more) {
     struct call call;
-    if (!shim_bulk_begins(fd, 0, &call))
+    if (!shim_bulk_begins(fd, 0, false, &call))
         return -1;
     errno = bytes < 0 ? ECONNRESET : 0;
     shim_bulk_ended(call, fd, pieces, bytes, more, 0);
@@ -317,14 +317,14 @@ Test(shim, a_moved_body_finds_no_room) {
     EXPECT_INT("gathered", whole_write(5, "head"), 4);
     fake.non_blocking = true;
     fake.sends[fake.send_count] = -EAGAIN;
-    EXPECT(!shim_bulk_begins(5, 0, &call));
+    EXPECT(!shim_bulk_begins(5, 0, false, &call));
     EXPECT_INT("errno", errno, EAGAIN);
     EXPECT_INT("it waits", gather_length(c), 4);
     EXPECT_INT("depth", self.depth, 0);
     fake.non_blocking = false;
     fake.sends[fake.send_count] = -EAGAIN;
     fake_log();
-    EXPECT(shim_bulk_begins(5, 0, &call) && call.conn == c);
+    EXPECT(shim_bulk_begins(5, 0, false, &call) && call.conn == c);
     const char *log = fake_log();
     cr_expect(strstr(log, "SEND(5,head)"), "a blocking one drains: %s", log);
     shim_bulk_ended(call, 5, 1, 10, false, 0);
@@ -335,11 +335,11 @@ Test(shim, a_moved_body_of_one_that_is_closed) {
     struct call call;
     whole_start_in(MODE_NODELAY);
     whole_connected(5);
-    EXPECT(shim_bulk_begins(5, 0, &call));
+    EXPECT(shim_bulk_begins(5, 0, false, &call));
     close_and_connect_again();
     shim_bulk_ended(call, 5, 1, 100, false, 0);
     EXPECT_INT("not the new one's", fds_conn(fds_word(5))->counts.writes, 0);
-    EXPECT(shim_bulk_begins(88, 0, &call) && !call.conn);
+    EXPECT(shim_bulk_begins(88, 0, false, &call) && !call.conn);
     shim_bulk_ended(call, 88, 1, 100, false, 0);
 }
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * connect(AF_UNSPEC): a socket that is connected no more, and then perhaps to another peer.  Not
+ * compared: what Nagle's algorithm has kept until then is dropped, bare; where it is cured it left.
+ */
+#include "same.h"
+
+#include <signal.h>
+
+static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+CASE(written_to) {
+    signal(SIGPIPE, SIG_IGN);
+    SAY(connect(fd, &nobody, sizeof(nobody)));
+    SAY(write(fd, "late", 4));
+    SAY(write(fd, "late", 4));
+    SAY(send(fd, "late", 4, MSG_NOSIGNAL));
+}
+
+CASE(read_from) {
+    char byte;
+    SAY(connect(fd, &nobody, sizeof(nobody)));
+    SAY(read(fd, &byte, 1));
+    SAY(read(fd, &byte, 1));
+}
+
+CASE(connected_again) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    struct timeval limit = {.tv_sec = 3};
+    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, 0));
+    NEED(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
+    NEED(raw3(SYS_getsockname, listener, &address, &length) == 0);
+    SAY(connect(fd, &nobody, sizeof(nobody)));
+    peer_tells();
+    SAY(connect(fd, (struct sockaddr *)&address, length));
+    peer = high(raw4(SYS_accept4, listener, 0, 0, 0));
+    raw6(SYS_setsockopt, peer, SOL_SOCKET, SO_RCVTIMEO, (long)&limit, sizeof(limit), 0);
+    for (int i = 0; i < 3; i++)
+        exchange(fd);
+    SAY(write(fd, "to the ", 7));
+    SAY(write(fd, "second", 6));
+}
+
+CASE(refused) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    signal(SIGPIPE, SIG_IGN);
+    SAY(connect(fd, &nobody, sizeof(nobody)));
+    SAY(connect(fd, (struct sockaddr *)&address, sizeof(address))); /* port 0 */
+    SAY(write(fd, "late", 4));
+    SAY(write(fd, "late", 4));
+}
