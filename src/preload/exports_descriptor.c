@@ -272,7 +272,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_exit: process_task_exits(); break;
     case SYS_execve:
     case SYS_execveat:
-        process_is_replaced(NULL);
+        if (n == SYS_execve)
+            process_is_replaced((const char *)a);
+        else
+            process_is_replaced_at((int)a, e & AT_EMPTY_PATH ? NULL : (const char *)b);
         return process_stays((int)REAL(syscall)(n, a, b, c, d, e, f));
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"

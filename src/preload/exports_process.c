@@ -90,23 +90,23 @@ EXPORT int execv(const char *path, char *const argv[]) {
 }
 
 EXPORT int execvp(const char *file, char *const argv[]) {
-    process_is_replaced(NULL);
+    process_is_replaced_by(file);
     return process_stays(REAL(execvp)(file, argv));
 }
 
 EXPORT int execvpe(const char *file, char *const argv[], char *const environment[]) {
-    process_is_replaced(NULL);
+    process_is_replaced_by(file);
     return process_stays(REAL(execvpe)(file, argv, environment));
 }
 
 EXPORT int fexecve(int fd, char *const argv[], char *const environment[]) {
-    process_is_replaced(NULL);
+    process_is_replaced_at(fd, NULL);
     return process_stays(REAL(fexecve)(fd, argv, environment));
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[], char *const environment[],
                     int flags) {
-    process_is_replaced(NULL);
+    process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path);
     return process_stays(REAL(execveat)(directory, path, argv, environment, flags));
 }
 

@@ -200,6 +200,8 @@ static void flush(struct conn *c, void *unused) {
 void nested_process_ends(void) {
     if (self.depth == 0 || self.vforked)
         return;
+    if (*LOAD(&gate) != GATE_OPEN)
+        return; /* a child that the handler forked: what is gathered is the parent's to send */
     nested_abandon();
     fds_each(flush, NULL);
 }

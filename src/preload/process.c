@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -28,6 +29,7 @@
 #include "shim.h"
 #include "stacks.h"
 #include "stats.h"
+#include "text.h"
 #include "ticker.h"
 #include "verbose.h"
 
@@ -322,15 +324,51 @@ static void process_reports(bool replaced) {
     stats_process_ends(replaced);
 }
 
+static bool is_executable(const char *path) {
+    return raw3(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
+}
+
+/* As execvp(3) searches. */
+static bool finds_program(const char *file) {
+    if (strchr(file, '/'))
+        return is_executable(file);
+    const char *list = getenv("PATH");
+    for (const char *at = list ? list : "/bin:/usr/bin";; at++) {
+        size_t length = strcspn(at, ":");
+        TEXT(path, 4096);
+        text_add_n(&path, at, length);
+        text_add(&path, length ? "/" : "");
+        text_add(&path, file);
+        if (is_executable(path.at))
+            return true;
+        at += length;
+        if (!*at)
+            return false;
+    }
+}
+
+void process_is_replaced_by(const char *file) {
+    if (LIKELY(self.depth == 0) || finds_program(file))
+        process_is_replaced(NULL);
+}
+
+void process_is_replaced_at(int fd, const char *path) {
+    if (LIKELY(self.depth == 0) || (path ? raw3(SYS_faccessat, fd, path, X_OK) == 0
+                                         : kernel->descriptor_flags(fd) >= 0))
+        process_is_replaced(NULL);
+}
+
 void process_is_replaced(const char *path) {
     if (!ours()) {
-        nested_process_ends();
+        /* a handler that interrupted us, and comes back when there is no such program, must find all as it was */
+        if (!path || self.depth == 0 || is_executable(path))
+            nested_process_ends();
         return;
     }
     STORE(&hold_refused, true);
     hand_all_over(true);
     /* a search of PATH fails at most of its places: those are not the end */
-    if (!path || !config()->report || raw3(SYS_faccessat, AT_FDCWD, path, X_OK) == 0)
+    if (!path || !config()->report || is_executable(path))
         process_reports(true);
 }
 
@@ -423,6 +461,10 @@ void process_filtered(bool installed) {
  * in such a child already, or not initialised: the call is then passed on
  * without a trace. */
 void *unstall_vfork_begins(void) {
+    if (self.depth && !self.vforked) { /* a handler that interrupted us: its child is marked all the same */
+        self.vforked = true;
+        return (void *)(uintptr_t)REAL(vfork);
+    }
     if (!ours())
         return NULL;
     int saved = errno;

@@ -29,6 +29,8 @@ void process_unshares_table(void);
 void process_runs_program(void);
 /* Before this image is replaced: also the report.  And when it was not. */
 void process_is_replaced(const char *path);
+void process_is_replaced_by(const char *file); /* searched for, as execvp(3) does */
+void process_is_replaced_at(int fd, const char *path); /* NULL: by what fd is */
 int process_stays(int result);
 /* Before the process ends without (or with) exit handlers. */
 void process_ends(void);

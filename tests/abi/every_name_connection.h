@@ -6,13 +6,19 @@
 static int near_end = -1, far_end = -1;
 static bool holding;
 
-static void raw_take(size_t bytes)
+/* The bytes that come there are these, and no other ones. */
+static void raw_take(const char *expected)
 {
-    char taken[64];
-    while (bytes > 0) {
-        long n = raw_call(SYS_read, far_end, (long)taken, (long)(bytes < sizeof taken ? bytes : sizeof taken), 0, 0);
+    char taken[16];
+    size_t bytes = strlen(expected), got = 0;
+    while (got < bytes) {
+        long n = raw_call(SYS_read, far_end, (long)taken + (long)got, (long)(bytes - got), 0, 0);
         if (n <= 0) die("raw_take");
-        bytes -= (size_t)n;
+        got += (size_t)n;
+    }
+    if (memcmp(taken, expected, bytes) != 0) {
+        fprintf(stderr, "%.*s came for %s\n", (int)bytes, taken, expected);
+        exit(98);
     }
 }
 
@@ -38,7 +44,7 @@ static void exchange_once(void)
     CHECK(write(near_end, "head", 4) == 4 && write(near_end, "body", 4) == 4);
     struct pollfd input = {.fd = near_end, .events = POLLIN};
     poll(&input, 1, 1); /* the turn ends: what is held leaves */
-    raw_take(8);
+    raw_take("headbody");
     raw_call(SYS_write, far_end, (long)"k", 1, 0, 0);
     CHECK(read(near_end, &answer, 1) == 1);
 }
@@ -67,7 +73,7 @@ static void show_piece(const char *name)
         int n = snprintf(line, sizeof line, "%s: its piece has not come\n", name);
         raw_call(SYS_write, 1, (long)line, n, 0, 0);
     } else {
-        raw_take(4);
+        raw_take("head");
     }
     raw_call(SYS_write, far_end, (long)"k", 1, 0, 0);
     char answer;

@@ -4,6 +4,16 @@
  */
 static int next_name;
 
+/* Each name at several places.  Without jumps: one that stays within the handler gives the lock up (libunstall(7)). */
+enum { TIMES = 4 };
+
+static void make_next(void)
+{
+    static int times;
+    if (calls[next_name].how != JUMP) make(next_name);
+    if (++times % TIMES == 0) next_name++;
+}
+
 #if defined(__x86_64__)
 
 /* First two exchanges are made step by step, to learn at which instructions of the library they pass; then a
@@ -46,7 +56,7 @@ static void on_trap(int number, siginfo_t *about, void *context)
         learn((uintptr_t)*at);
         return;
     }
-    make(next_name++);
+    make_next();
     errno = saved;
 }
 
@@ -67,7 +77,7 @@ static void set_breakpoint(uintptr_t place)
     *broken = BREAKPOINT;
 }
 
-/* Then what the library still does is told on standard error, as the bare program does nothing. */
+/* Every byte comes, once and in order, whatever stood between. */
 static void within(void)
 {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
@@ -85,7 +95,7 @@ static void within(void)
     CHECK(place_count > 0);
     CHECK(mprotect((void *)text_begin, text_end - text_begin, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
     for (int i = 0; next_name < CALLS; i++) {
-        if (!broken) set_breakpoint(places[i * 7 % place_count]);
+        if (!broken) set_breakpoint(places[i * 11 % place_count]);
         exchange_once();
         if (broken && i % 3 == 2) { /* no exchange of now passes there */
             *broken = whole;
@@ -93,17 +103,14 @@ static void within(void)
         }
     }
     for (int i = 0; i < 8; i++) exchange_once();
-    CHECK(write(near_end, "head", 4) == 4);
-    struct pollfd input = {.fd = far_end, .events = POLLIN};
-    bool held = raw_call(SYS_poll, (long)&input, 1, 20, 0, 0) == 0;
-    fprintf(stderr, "%d places, %s\n", place_count, held ? "holds" : "holds nothing");
+    fprintf(stderr, "%d places\n", place_count);
 }
 
 #else
 
 static void within(void)
 {
-    while (next_name < CALLS) make(next_name++);
+    while (next_name < CALLS) make_next();
 }
 
 #endif

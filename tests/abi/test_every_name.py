@@ -7,6 +7,7 @@ One row a name in every_name.h; every situation goes through all rows.  The vers
 import functools
 import re
 from pathlib import Path
+from platform import machine
 
 import pytest
 
@@ -19,10 +20,6 @@ SITUATIONS += [("early", "cold"), ("within", "warm"), ("pointers", "cold"), ("po
 
 # Bare, too, a thread cannot be unwound before the loader has run the constructors.
 NOT_EARLY = ("pthread_exit", "thrd_exit")
-
-# (situation, name): a pointer that the kernel has not looked at yet is followed, of these still.
-NOT_YET = {("pointers", name) for name in
-           ("sendmsg", "sendmmsg", "__sendmmsg", "sigtimedwait", "semop", "semtimedop")}
 
 # So long that what is held stays held in between.
 WINDOW_US = 100000
@@ -75,10 +72,9 @@ def test_a_situation_goes_through_the_table(situation, state):
 @pytest.mark.parametrize("situation, state", SITUATIONS)
 def test_gives_what_it_gives_bare(situation, state, mode):
     found, said = differences(situation, state, preload_env(mode, UNSTALL_WINDOW_US=WINDOW_US))
-    assert {name: pair for name, pair in found.items() if (situation, name) not in NOT_YET} == {}
-    if situation == "within":
-        assert "places" in said
-        assert mode not in ("cork", "coalesce") or "holds nothing" not in said  # as before all this
+    assert found == {}
+    if situation == "within" and machine() == "x86_64":
+        assert "places" in said  # it was interrupted
 
 
 @pytest.mark.parametrize("mode", MODES)
