@@ -22,6 +22,7 @@ enum {
     ROOM_WAIT_MS = 100,
     AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
     LATE_NS = 5000000,   /* a hold without a window that lasted longer was no habit's */
+    KERNEL_ENDS_NS = 200000000, /* the least after which the kernel lets go by itself */
 };
 
 uint32_t doubt_epoch;
@@ -265,10 +266,15 @@ void hold_learn_piece(struct conn *c) {
 }
 
 void hold_judge_age_slow(struct conn *c) {
-    if (clock_coarse() - c->held_since <= clock_coarse_surely(LATE_NS))
-        return;
-    c->policy.fallen = true;
-    kin_forbid(c->kin);
+    uint64_t now = clock_coarse(), age = now - c->held_since;
+    if (c->policy.mode == MODE_AUTO && age > clock_coarse_surely(LATE_NS)) {
+        c->policy.fallen = true;
+        kin_forbid(c->kin);
+    } else if (c->policy.mode == MODE_CORK) {
+        if (age > KERNEL_ENDS_NS)
+            policy_kernel_ended(&c->policy);
+        c->held_since = now;
+    }
 }
 
 /* ---- turns, continued --------------------------------------------------- */

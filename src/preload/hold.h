@@ -80,11 +80,12 @@ bool hold_wait_was_quick(struct conn *c);
 /* Without a window: the habit of a connection on which nothing is held yet. */
 void hold_learn_piece(struct conn *c);
 
-/* Without a window, in auto: a hold has ended by itself (lock held).  One that the kernel may have had
- * to end makes the endpoint one of TCP_NODELAY alone. */
+/* Without a window: a hold ends, or another write joins it (lock held).  In auto, one that was no habit's
+ * makes its endpoint one of TCP_NODELAY alone; in cork, several in a row that the kernel had to end make
+ * the connection one: its waits do not pass by us. */
 void hold_judge_age_slow(struct conn *c);
 static inline void hold_judge_age(struct conn *c) {
-    if (c->policy.mode == MODE_AUTO && ticker_windowless(ticker_state()))
+    if (ticker_windowless(ticker_state()))
         hold_judge_age_slow(c);
 }
 
@@ -109,7 +110,8 @@ static inline void hold_join_turn(struct conn *c) {
         c->counts.turns++;
         STORE(&c->turn_end, kin_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
         policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
-        p->fallen |= LOAD(&kin_forbidden[c->kin]);
+        if (UNLIKELY(LOAD(&kin_forbidden[c->kin])))
+            p->fallen = true;
     }
     if (p->position < UINT16_MAX)
         p->position++;

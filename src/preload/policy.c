@@ -227,6 +227,11 @@ void policy_window_ended(struct policy *p) {
         p->fallen = true;
 }
 
+void policy_kernel_ended(struct policy *p) {
+    p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
+    p->fallen |= p->window_ends >= WINDOW_END_LIMIT;
+}
+
 bool policy_asks_first(const struct policy *p) {
     return p->goes_on >= GOES_ON && (!p->ill || turn_predict(&p->model, p->position) != TURN_LAST);
 }

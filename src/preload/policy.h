@@ -173,6 +173,8 @@ static inline void policy_turn_begins(struct policy *p, bool quick) {
 void policy_turn_ends(struct policy *p);
 /* The window had to end a hold. */
 void policy_window_ended(struct policy *p);
+/* ... or, where no window is kept, the kernel's own timer. */
+void policy_kernel_ended(struct policy *p);
 /* The application's next wait may be asked first with timeout zero. */
 bool policy_asks_first(const struct policy *p);
 /* ... and its answer: did anything come back at once? */

@@ -135,6 +135,8 @@ INLINE ssize_t send_held(struct conn *c, struct plain w, struct policy_action ac
     bool was_held = c->held;
     STORE(&c->held, true);
     c->counts.held++;
+    if (was_held && c->policy.mode == MODE_CORK)
+        hold_judge_age(c);
     if (!was_held && UNLIKELY(!ticker_watch(c)))
         STORE(&c->held, false); /* shim_held_after_all() lets it go */
     conn_unlock(c);

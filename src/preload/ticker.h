@@ -24,19 +24,19 @@
 enum ticker_state {
     TICKER_NONE,    /* the next hold decides whether there is a thread */
     TICKER_RUNS,    /* a window is kept */
-    TICKER_STOPS,   /* it is being ended: nothing may be held */
-    TICKER_REFUSED, /* none can be had: nothing may be held */
     TICKER_WITHOUT, /* none is wanted unless bytes are to be gathered */
     TICKER_NEVER,   /* none is wanted at all */
+    TICKER_STOPS,   /* it is being ended: nothing may be held */
+    TICKER_REFUSED, /* none can be had: nothing may be held */
 };
 
 static inline bool ticker_may_hold(enum ticker_state state) {
-    return state != TICKER_STOPS && state != TICKER_REFUSED;
+    return state < TICKER_STOPS;
 }
 
 /* No window is kept: the kernel's own timer is the bound of a hold. */
 static inline bool ticker_windowless(enum ticker_state state) {
-    return state >= TICKER_WITHOUT;
+    return state == TICKER_WITHOUT || state == TICKER_NEVER;
 }
 
 /* The process that has, or had, a window's thread; 0: none yet. */
@@ -49,8 +49,8 @@ static inline enum ticker_state ticker_state(void) {
 
 /* Must be decided before a hold of this connection may begin? */
 static inline bool ticker_undecided(enum ticker_state state, const struct policy *p) {
-    return state != TICKER_RUNS && policy_might_hold(p) &&
-           (state == TICKER_NONE || (state == TICKER_WITHOUT && p->mode == MODE_COALESCE));
+    return state == TICKER_NONE ? policy_might_hold(p)
+                                : state == TICKER_WITHOUT && p->mode == MODE_COALESCE;
 }
 
 /* Decide, before the first hold, or before the first gathering: start the thread, if it is

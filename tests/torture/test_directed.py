@@ -52,7 +52,7 @@ def run_case(mode, name):
 def run_once(mode, name):
     """None, or what went wrong."""
     try:
-        done = subprocess.run([DIRECTED, name], env=mode_env(mode, UNSTALL_WINDOW_US=100000),
+        done = subprocess.run([DIRECTED, name], env=mode_env(mode, UNSTALL_WINDOW_US=100000, UNSTALL_THREAD="always"),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                               timeout=LIMIT)
     except subprocess.TimeoutExpired:
