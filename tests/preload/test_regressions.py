@@ -179,7 +179,7 @@ def test_a_buffer_that_is_not_there_is_no_fate_of_what_stood_before_it(mode):
 def test_setuid_is_answered_by_our_thread_too(mode):
     """It blocked the signal by which libc asks every thread: setuid waited for ever."""
     with AnsweringPeer() as peer:
-        done = run_client(program("was_setuid"), mode, *peer.target, 12, timeout=20)
+        done = run_client(program("was_setuid"), mode, *peer.target, 40, timeout=20)
     assert done.median_ms < 5
 
 

@@ -327,3 +327,37 @@ Test(ticker, a_lingering_connection) {
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
     ticker_stop();
 }
+
+/* Another thread's hold, while rights are being changed, would start it with the old ones. */
+Test(ticker, none_starts_while_it_is_barred) {
+    ASSERT(starts());
+    uint32_t first = ticker_bar(), second = ticker_bar();
+    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    EXPECT(!starts());
+    ticker_unbar(first);
+    EXPECT(!starts());
+    ticker_unbar(second);
+    EXPECT(starts());
+    ticker_stop();
+}
+
+/* A handler forked between the two: in the child nothing is barred any more. */
+Test(ticker, a_bar_of_the_parent_is_none_of_the_child) {
+    uint32_t before = ticker_bar();
+    fork_generation++;
+    ticker_forked();
+    ticker_unbar(before);
+    uint32_t own = ticker_bar();
+    EXPECT(!starts());
+    ticker_unbar(own);
+    EXPECT(starts());
+    ticker_stop();
+}
+
+Test(ticker, none_starts_after_many_changes_of_rights) {
+    int ended = 0;
+    for (; ended < 100 && starts(); ended++)
+        ticker_unbar(ticker_bar());
+    EXPECT_INT("ended", ended, 16);
+    EXPECT_INT("state", ticker_state(), TICKER_REFUSED);
+}
