@@ -203,9 +203,8 @@ def all_mutants(tree, sources, files):
     return {p.name: p for p in wanted}, [m for p in wanted for m in mutants.mutants_of(p.name, p.read_text(encoding="utf-8"))]
 
 
-def try_all(copy, paths, chosen, equivalents):
-    """(mutant, what became of it) of those that compile."""
-    judged = []
+def try_all(copy, paths, chosen, equivalents, judged):
+    """Adds to `judged` (mutant, what became of it) of those that compile."""
     for mutant in chosen:
         path = copy.folder / paths[mutant.file].relative_to(copy.options.tree)
         verdict = copy.judge(mutant, path)
@@ -216,7 +215,6 @@ def try_all(copy, paths, chosen, equivalents):
         judged.append((mutant, verdict))
         if verdict in (SURVIVED, UNREACHED, STOPPED):
             say(f"{verdict}: {mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}")
-    return judged
 
 
 def table(judged):
@@ -275,12 +273,16 @@ def main():
             say(f"{mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}")
         return 0
     equivalents = Equivalents(wanted.equivalent)
+    judged = []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         copy = Copy(Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words, wanted.limit,
                             slow_lines(wanted.slow)), Path(folder))
-        judged = try_all(copy, paths, chosen, equivalents)
+        try:
+            try_all(copy, paths, chosen, equivalents, judged)
+        except (KeyboardInterrupt, SystemExit):
+            say("\nstopped before the end")
     say(f"\n{datetime.date.today()}, seed {wanted.seed}: {len(chosen)} of {len(every)} mutants, of which "
-        f"{len(judged)} compile:\n")
+        f"{len(judged)} compiled:\n")
     say("\n".join(table(judged)))
     return 0
 

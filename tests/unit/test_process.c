@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
+#include "config.h"
 #include "gather.h"
 #include "hold.h"
 #include "process.h"
@@ -50,4 +52,127 @@ Test(process, an_exit_waits_for_room) {
     EXPECT_INT("nothing is left", gather_length(c), 0);
     EXPECT_TEXT("it arrived", fake.wire_buffer, "abc");
     EXPECT_INT("and no try more", fake.send_count, TRIES + 1);
+}
+
+/* ---- filters, other programs ------------------------------------------------------ */
+
+/* Before a seccomp filter everything leaves, and from then on no call is our own; where the
+ * filter is refused after all, the mode is as before. */
+Test(process, a_filter_ends_all_calls_of_ours) {
+    for (int installed = 0; installed < 2; installed++) {
+        whole_start_in(MODE_CORK);
+        struct conn *c = whole_connected(5);
+        whole_write(5, "abc");
+        ASSERT(c->held);
+        ticker_now = TICKER_NONE; /* there is no thread to be joined */
+        process_filters(false);
+        EXPECT(!c->held && config()->quiet && config()->mode == MODE_OFF);
+        EXPECT_INT("the clock goes on", clock_stopped, 0);
+        process_filtered(installed);
+        EXPECT_INT("mode", config()->mode, installed ? MODE_OFF : MODE_CORK);
+        EXPECT_INT("quiet", config()->quiet, installed);
+        process_filtered(false); /* of another thread, which has begun none */
+        EXPECT_INT("mode", config()->mode, installed ? MODE_OFF : MODE_CORK);
+        EXPECT_INT("depth", self.depth, 0);
+        if (!installed) {
+            shim_closing(5);
+            continue;
+        }
+        fake_log();
+        whole_write(5, "head");
+        whole_write(5, "body");
+        EXPECT_TEXT("nothing but its own", fake_log(), "WRITE(5,head) WRITE(5,body)");
+    }
+}
+
+Test(process, the_strict_mode_stops_the_clock) {
+    whole_start_in(MODE_AUTO);
+    ticker_now = TICKER_NONE;
+    process_filters(true);
+    EXPECT(clock_stopped != 0);
+    process_filtered(false);
+    EXPECT_INT("it was refused", clock_stopped, 0);
+}
+
+/* The next program, and whoever gets a copy, must not take ours for its own wish. */
+static const struct {
+    const char *name;
+    bool here, dark, app;
+    const char *log;
+} programs[] = {
+    {"a child's", false, false, false, "nodelay(5,0)"},
+    {"ours", true, false, false, "flags(5) nodelay(5,0)"},
+    {"a child's, and writes that we do not see", false, true, false, ""},
+    {"it set it itself", false, false, true, ""},
+};
+
+Test(process, programs_get_the_applications_option) {
+    EACH_ROW(row, programs) {
+        whole_start_in(MODE_NODELAY);
+        struct conn *c = whole_connected(5);
+        whole_write(5, "head");
+        whole_write(5, "body");
+        ASSERT(c->policy.nodelay);
+        c->policy.dark = row->dark;
+        c->policy.app_nodelay = row->app;
+        hold_end_turn(PUSH_WAIT);
+        fake_log();
+        if (row->here)
+            process_is_replaced(NULL);
+        else
+            process_runs_program();
+        EXPECT_TEXT(row->name, fake_log(), row->log);
+        process_stays(-1);
+        shim_closing(5);
+    }
+}
+
+Test(process, before_a_fork_all_that_is_gathered_leaves) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    self.turn = NULL; /* another thread's */
+    uint32_t doubts = doubt_epoch;
+    uint8_t forks = forks_made;
+    process_forks();
+    EXPECT_INT("nothing is left", gather_length(c), 0);
+    EXPECT_INT("it may set our options back", doubt_epoch, doubts + 1);
+    EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
+}
+
+/* A vfork child runs on this thread's memory, and touches nothing of ours. */
+Test(process, in_a_vfork_child_nothing_is_touched) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    errno = 4711;
+    EXPECT(unstall_vfork_begins() != NULL);
+    EXPECT_INT("errno", errno, 4711);
+    EXPECT(!c->held && self.vforked);
+    EXPECT(unstall_vfork_begins() == NULL);
+    fake_log();
+    whole_write(5, "head");
+    whole_write(5, "body");
+    EXPECT_TEXT("its writes pass", fake_log(), "WRITE(5,head) WRITE(5,body)");
+    unstall_vfork_returned();
+    EXPECT(!self.vforked);
+}
+
+Test(process, a_threads_end_ends_its_turn) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    process_thread_ends();
+    EXPECT(!c->held && self.turn == NULL);
+}
+
+/* A handler that interrupted us ends the process: what is gathered leaves all the same. */
+Test(process, an_end_within_our_own_section) {
+    whole_start_in(MODE_COALESCE);
+    whole_warm(5);
+    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    self.depth = 1;
+    process_ends();
+    EXPECT_TEXT("wire", fake.wire_buffer, "abc");
+    EXPECT_INT("depth", self.depth, 0);
 }

@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
+#include "gather.h"
 #include "whole.h"
 
 /* A write before the connection is there is the kernel's to refuse: gathered, it would
@@ -110,4 +111,201 @@ Test(shim_life, ports_are_the_servers) {
         shim_closing(6);
         shim_closing(3);
     }
+}
+
+/* ---- kinds -------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int domain, type, protocol;
+    bool ours, no_more;
+} kinds[] = {
+    {"TCP", AF_INET, SOCK_STREAM, 0, true, false},
+    {"TCP over IPv6", AF_INET6, SOCK_STREAM, IPPROTO_TCP, true, false},
+    {"with flags", AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, true, false},
+    {"MPTCP", AF_INET, SOCK_STREAM, 262, true, true},
+    {"SCTP", AF_INET, SOCK_STREAM, IPPROTO_SCTP, false, false},
+    {"UDP", AF_INET, SOCK_DGRAM, 0, false, false},
+    {"a Unix socket", AF_UNIX, SOCK_STREAM, 0, false, false},
+};
+
+Test(shim_life, kinds_of_sockets) {
+    EACH_ROW(row, kinds) {
+        whole_start_in(MODE_AUTO);
+        whole_connected(6); /* what stood there before, its close unseen */
+        shim_socket_made(6, row->domain, row->type, row->protocol);
+        const struct conn *c = fds_conn(fds_word(6));
+        EXPECT_INT(row->name, c != NULL, row->ours);
+        EXPECT_INT(row->name, c && c->policy.no_more && c->mptcp, row->no_more);
+        if (!c)
+            EXPECT_INT(row->name, fds_word(6), FDS_OTHER);
+        shim_socket_made(-1, row->domain, row->type, row->protocol);
+        EXPECT_INT(row->name, self.depth, 0);
+    }
+}
+
+Test(shim_life, accepted_of_what_is_no_listener_of_ours) {
+    whole_start_in(MODE_AUTO);
+    whole_connected(6);
+    fds_set(3, FDS_OTHER);
+    shim_accepted(3, 6);
+    EXPECT_INT("of another family as its listener", fds_word(6), FDS_OTHER);
+    shim_accepted(88, 6);
+    EXPECT_INT("of one that nobody knows", fds_word(6), FDS_UNKNOWN);
+    shim_accepted(88, -1);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* ---- cured from birth ------------------------------------------------------------ */
+
+Test(shim_life, cured_from_birth) {
+    static const struct {
+        const char *name, *mode, *nodelay;
+        bool cured;
+    } rows[] = {
+        {"always", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=always", true},
+        {"late", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=late", false},
+        {"always, but off", "UNSTALL_MODE=off", "UNSTALL_NODELAY=always", false},
+    };
+    EACH_ROW(row, rows) {
+        struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
+        whole_start((const char *const[]){row->mode, row->nodelay, NULL});
+        shim_socket_made(6, AF_INET, SOCK_STREAM, 0);
+        struct conn *c = shim_connect_begins(6);
+        shim_connect_ended(c, 6, 0, 0, (struct sockaddr *)&to, sizeof(to));
+        EXPECT_TEXT(row->name, fake_log(), row->cured ? "nodelay(6,1)" : "");
+        shim_closing(6);
+    }
+}
+
+/* io_uring: connections that are there are cured, listeners and those under way are not. */
+Test(shim_life, with_io_uring_all_are_cured) {
+    whole_start_in(MODE_AUTO);
+    whole_connected(5);
+    shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
+    shim_listens(3);
+    shim_socket_made(4, AF_INET, SOCK_STREAM, 0);
+    fake_log();
+    shim_uring();
+    EXPECT_TEXT("there", fake_log(), "nodelay(5,1)");
+    shim_accepted(3, 6);
+    EXPECT_TEXT("and to come", fake_log(), "nodelay(6,1)");
+}
+
+/* ---- connecting ------------------------------------------------------------------- */
+
+Test(shim_life, a_connect_that_fails_tells_nothing) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
+    whole_start_in(MODE_CORK);
+    shim_socket_made(5, AF_INET, SOCK_STREAM, 0);
+    struct conn *c = shim_connect_begins(5);
+    shim_connect_ended(c, 5, -1, ECONNREFUSED, (struct sockaddr *)&to, sizeof(to));
+    EXPECT(!c->policy.established && c->kin == 0);
+    EXPECT_INT("depth", self.depth, 0);
+    c = shim_connect_begins(5);
+    shim_closing(5); /* by another thread, while it is under way */
+    whole_start_in(MODE_CORK);
+    shim_socket_made(6, AF_INET, SOCK_STREAM, 0);
+    shim_connect_ended(c, 5, 0, 0, (struct sockaddr *)&to, sizeof(to));
+    EXPECT(!fds_conn(fds_word(6))->policy.established);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+Test(shim_life, what_is_held_leaves_before_a_connect) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    shim_socket_made(6, AF_INET, SOCK_STREAM, 0);
+    whole_write(5, "abc");
+    ASSERT(c->held);
+    shim_connect_begins(6);
+    EXPECT(!c->held && self.turn == NULL);
+}
+
+/* ---- ends -------------------------------------------------------------------------- */
+
+Test(shim_life, shutdown) {
+    static const struct {
+        const char *name;
+        int how;
+        bool ends;
+    } rows[] = {{"for reading", SHUT_RD, false}, {"for writing", SHUT_WR, true}, {"both", SHUT_RDWR, true}};
+    EACH_ROW(row, rows) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        fake.sends[fake.send_count] = -EAGAIN; /* at the turn's end */
+        shim_shuts(5, row->how);
+        EXPECT_INT(row->name, gather_length(c) == 0, row->ends);
+        EXPECT_INT(row->name, c->policy.refuses, row->ends);
+        EXPECT_INT(row->name, self.depth, 0);
+        shim_closing(5);
+    }
+}
+
+Test(shim_life, a_close_lets_go_and_forgets) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    shim_duplicated(5, 9);
+    EXPECT_INT("two numbers", c->refs, 2);
+    shim_closing(9);
+    EXPECT(!c->held && c->refs == 1 && fds_word(9) == FDS_UNKNOWN);
+    fds_set(9, FDS_OTHER);
+    shim_duplicated(9, 10);
+    EXPECT_INT("a copy is what it is a copy of", fds_word(10), FDS_OTHER);
+    shim_duplicated(88, 10);
+    EXPECT_INT("also where nothing is known", fds_word(10), FDS_UNKNOWN);
+    shim_duplicated(5, 5);
+    shim_duplicated(5, -1);
+    EXPECT_INT("not copies", c->refs, 1);
+    shim_closing(9);
+    EXPECT_INT("forgotten", fds_word(9), FDS_UNKNOWN);
+    whole_connected(6);
+    whole_connected(7);
+    shim_closing_range(5, 6);
+    EXPECT(fds_word(5) == FDS_UNKNOWN && fds_word(6) == FDS_UNKNOWN && fds_conn(fds_word(7)));
+    shim_closing_range(7, ~0u);
+    EXPECT_INT("all", fds_word(7), FDS_UNKNOWN);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* The last number is closed while the kernel has no room: a number of our own goes on. */
+Test(shim_life, gathered_bytes_outlive_a_close) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    for (unsigned i = 0; i < 3; i++)
+        fake.sends[fake.send_count + i] = -EAGAIN;
+    shim_closing(5);
+    EXPECT(c->lingering && gather_length(c) == 3 && strstr(fake_log(), "dup(5)"));
+    EXPECT_INT("its number is free", fds_word(5), FDS_UNKNOWN);
+    EXPECT(fds_conn(fds_word(c->fd)) == c);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* dup2 closes what stood there, unless it is about to fail. */
+Test(shim_life, dup2_closes_what_stood_there) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_connected(6);
+    whole_write(5, "abc");
+    shim_replacing(5, 5);
+    cr_expect(c->held, "onto itself: nothing");
+    shim_replacing(5, 6);
+    EXPECT(!c->held);
+    EXPECT_INT("closed", fds_word(6), FDS_UNKNOWN);
+}
+
+Test(shim_life, stdio_takes_a_number) {
+    whole_start_in(MODE_AUTO);
+    struct conn *c = whole_connected(5);
+    shim_darken(5);
+    EXPECT_TEXT("cured at once", fake_log(), "nodelay(5,1)");
+    EXPECT(c->policy.dark);
+    whole_read(5, 10);
+    whole_write(5, "head");
+    whole_write(5, "body");
+    EXPECT_TEXT("and never held", fake_log(), "WRITE(5,head) WRITE(5,body)");
+    shim_darken(-1);
+    EXPECT_INT("depth", self.depth, 0);
 }
