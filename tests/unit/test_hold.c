@@ -725,3 +725,43 @@ Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
     EXPECT(self.turn == c && c->turn_owner == &self);
     ASSERT(hold_leaves_turn(c));
 }
+
+/* ---- what a wait's end is timed by ------------------------------------------ */
+
+static const struct {
+    const char *name;
+    enum push_cause cause;
+    bool nodelay, app, timed;
+} waits[] = {
+    {"a wait, where we have set TCP_NODELAY", PUSH_WAIT, true, false, true},
+    {"the application has", PUSH_WAIT, true, true, false},
+    {"nobody has", PUSH_WAIT, false, false, false},
+    {"a read is no such wait", PUSH_READ, true, false, false},
+};
+
+Test(hold, only_a_wait_that_could_go_on_is_timed) {
+    EACH_ROW(row, waits) {
+        in_mode(MODE_AUTO);
+        c->policy.nodelay = row->nodelay;
+        c->policy.app_nodelay = row->app;
+        c->wait_began = 0;
+        join();
+        hold_end_turn(row->cause);
+        EXPECT_INT(row->name, c->wait_began != 0, row->timed);
+    }
+    cr_expect(!hold_could_go_on(), "no turn");
+}
+
+/* One that was not born in our sight may be a listener: asked, unless that is known. */
+Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
+    in_mode(MODE_AUTO);
+    for (int established = 0; established < 2; established++) {
+        c->origin = ORIGIN_FOREIGN;
+        c->policy.established = established;
+        c->policy.nodelay = false;
+        conn_lock(c);
+        hold_darken(c);
+        conn_unlock(c);
+        EXPECT_TEXT("log", fake_log(), established ? "nodelay(5,1)" : "get(5) nodelay(5,1)");
+    }
+}

@@ -99,3 +99,15 @@ Test(kin, one_that_nobody_answers_teaches_nothing) {
     kin_teach(first);
     EXPECT(!first_is_held(accepted(5, kin)));
 }
+
+/* Without a read of the shim: the end of a turn alone teaches. */
+Test(kin, a_turn_teaches_when_it_ends) {
+    struct conn *first = accepted(4, 7);
+    first->policy.input_ever = first->policy.nodelay = true;
+    conn_lock(first);
+    hold_join_turn(first);
+    hold_join_turn(first);
+    conn_unlock(first);
+    hold_end_turn(PUSH_WAIT);
+    EXPECT(first_is_held(accepted(5, 7)));
+}

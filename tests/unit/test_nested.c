@@ -8,10 +8,12 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gather.h"
 #include "hold.h"
 #include "nested.h"
+#include "ticker.h"
 #include "readable.h"
 #include "spin.h"
 #include "whole.h"
@@ -181,4 +183,31 @@ Test(nested, what_the_kernel_has_taken_is_not_sent_again) {
     conn_unlock(c);
     EXPECT_INT("nothing is left", gather_length(c), 0);
     EXPECT_TEXT("nor sent", fake.wire_buffer, "");
+}
+
+Test(nested, a_handlers_write_of_nothing_passes) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    EXPECT_INT("nothing", write_in_a_handler(5, ""), 0);
+    EXPECT(c->deferred == NULL);
+    conn_unlock(c);
+    EXPECT_TEXT("log", fake_log(), "WRITE(5,)");
+}
+
+/* A signal that came during vfork is delivered before its mark is off: in the parent the write goes
+ * behind what is gathered, in the child it passes. */
+Test(nested, a_handler_as_vfork_returns) {
+    for (int parent = 0; parent < 2; parent++) {
+        whole_start_in(MODE_COALESCE);
+        whole_warm(5);
+        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        fake_log();
+        ticker_process = parent ? getpid() : getpid() + 1;
+        self.vforked = true;
+        EXPECT_INT("taken", whole_write(5, "x"), 1);
+        self.vforked = false;
+        EXPECT_TEXT("log", fake_log(), parent ? "send(5,abcx)" : "WRITE(5,x)");
+        shim_closing(5);
+    }
 }

@@ -176,3 +176,34 @@ Test(process, an_end_within_our_own_section) {
     EXPECT_TEXT("wire", fake.wire_buffer, "abc");
     EXPECT_INT("depth", self.depth, 0);
 }
+
+/* At the end an inherited connection goes back to whoever has it besides, as it came. */
+static const struct {
+    const char *name;
+    enum conn_origin origin;
+    bool shared, doubtful, back;
+} inheritances[] = {
+    {"inherited", ORIGIN_FOREIGN, false, false, true},
+    {"our own", ORIGIN_SOCKET, false, false, false},
+    {"of the process that forked us", ORIGIN_FOREIGN, true, false, false},
+    {"a child of ours may write on", ORIGIN_FOREIGN, false, true, false},
+};
+
+Test(process, an_inherited_connection_goes_back_at_the_end) {
+    EACH_ROW(row, inheritances) {
+        whole_start_in(MODE_NODELAY);
+        struct conn *c = whole_connected(5);
+        whole_write(5, "head");
+        whole_write(5, "body");
+        ASSERT(c->policy.nodelay);
+        c->origin = (uint8_t)row->origin;
+        c->shared = row->shared;
+        c->policy.doubtful = row->doubtful;
+        hold_end_turn(PUSH_WAIT);
+        fake_log();
+        process_ends();
+        EXPECT_INT(row->name, strstr(fake_log(), "nodelay(5,0)") != NULL, row->back);
+        hold_refused = false;
+        shim_closing(5);
+    }
+}

@@ -114,3 +114,9 @@ Test(quickack, leaves_an_application_alone_that_sets_it_itself) {
     struct quickack q = {.hands_off = true};
     EXPECT(!quickack_input(&q, QUICKACK_ALWAYS, MS).set);
 }
+
+Test(quickack, a_stream_stays_one) {
+    struct quickack q = {.reads = 1, .gaps = UINT8_MAX};
+    EXPECT(!quickack_input(&q, QUICKACK_AUTO, 40 * MS).look);
+    EXPECT_INT("gaps", q.gaps, UINT8_MAX);
+}

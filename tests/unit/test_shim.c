@@ -442,3 +442,42 @@ Test(shim, so_error) {
     EXPECT_INT("the kernel's", got(5, SOL_SOCKET, SO_ERROR, ETIMEDOUT), ETIMEDOUT);
     EXPECT(c->policy.refuses);
 }
+
+Test(shim, an_option_of_what_is_no_connection) {
+    whole_start_in(MODE_CORK);
+    sets(88, IPPROTO_TCP, TCP_NODELAY, 1);
+    EXPECT_INT("the kernel's", got(88, IPPROTO_TCP, TCP_NODELAY, 1), 1);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* Whether the unit that a cork's end lets go is small may have to be asked. */
+Test(shim, the_end_of_a_large_cork_asks_for_the_mss) {
+    whole_start_in(MODE_NODELAY);
+    whole_connected(5);
+    whole_write(5, "head");
+    sets(5, IPPROTO_TCP, TCP_CORK, 1);
+    whole_write_long(5, 700);
+    fake_log();
+    sets(5, IPPROTO_TCP, TCP_CORK, 0);
+    EXPECT_TEXT("asked, and pushed", fake_log(), "mss(5) nodelay(5,1)");
+}
+
+/* A sweep meets a connection before its first use, and leaves it alone; its first use does not. */
+Test(shim, a_sweep_before_the_first_use) {
+    whole_start_in(MODE_NODELAY);
+    whole_connected(5);
+    shim_sweep(PUSH_MODE);
+    whole_write(5, "head");
+    whole_write(5, "body");
+    EXPECT_TEXT("cured", fake_log(), "WRITE(5,head) nodelay(5,1) WRITE(5,body)");
+}
+
+/* A handler that interrupts us in a section of ours moves bytes: none of our business. */
+Test(shim, a_moved_body_in_a_handler) {
+    struct call call;
+    whole_start_in(MODE_CORK);
+    whole_connected(5);
+    self.depth = 1;
+    EXPECT(shim_bulk_begins(5, 0, false, &call) && !call.conn);
+    self.depth = 0;
+}

@@ -309,3 +309,13 @@ Test(shim_life, stdio_takes_a_number) {
     shim_darken(-1);
     EXPECT_INT("depth", self.depth, 0);
 }
+
+/* What its listener is it is too. */
+Test(shim_life, accepted_over_mptcp) {
+    whole_start_in(MODE_CORK);
+    shim_socket_made(3, AF_INET, SOCK_STREAM, 262);
+    shim_listens(3);
+    shim_accepted(3, 6);
+    const struct conn *c = fds_conn(fds_word(6));
+    EXPECT(c && c->mptcp && c->policy.no_more);
+}

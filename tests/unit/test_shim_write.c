@@ -608,3 +608,55 @@ Test(shim_write, many_parts_behind_gathered_bytes) {
         shim_closing(5);
     }
 }
+
+/* ---- counts ----------------------------------------------------------------------- */
+
+static const struct {
+    enum mode mode;
+    uint32_t held, gathered;
+} counted[] = {{MODE_NODELAY, 0, 0}, {MODE_CORK, 2, 0}, {MODE_COALESCE, 0, 2}, {MODE_AUTO, 1, 0}};
+
+Test(shim_write, what_a_message_counts) {
+    EACH_ROW(row, counted) {
+        whole_start_in(row->mode);
+        struct conn *c = whole_warm(5);
+        struct conn_counts before = c->counts;
+        whole_write(5, "head");
+        whole_write(5, "body");
+        whole_read(5, 100);
+        EXPECT_INT(mode_names[row->mode], c->counts.writes - before.writes, 2);
+        EXPECT_INT(mode_names[row->mode], c->counts.bytes - before.bytes, 8);
+        EXPECT_INT(mode_names[row->mode], c->counts.messages - before.messages, 1);
+        EXPECT_INT(mode_names[row->mode], c->counts.bursts - before.bursts, 1);
+        EXPECT_INT(mode_names[row->mode], c->counts.turns - before.turns, 1);
+        EXPECT_INT(mode_names[row->mode], c->counts.held - before.held, row->held);
+        EXPECT_INT(mode_names[row->mode], c->counts.gathered - before.gathered, row->gathered);
+        shim_closing(5);
+    }
+}
+
+/* The buffer is dropped during the drain (its number is another's now): nothing of it is left. */
+static void the_buffer_goes(void) {
+    conn_lock(drained);
+    gather_free(drained);
+    conn_unlock(drained);
+}
+
+Test(shim_write, a_drain_whose_buffer_goes) {
+    whole_start_in(MODE_COALESCE);
+    drained = whole_warm(5);
+    stuck("abc");
+    fake.sends[fake.send_count] = -EAGAIN;
+    fake_real.meanwhile = the_buffer_goes;
+    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+Test(shim_write, a_write_of_nothing_is_none) {
+    whole_start_in(MODE_OFF);
+    struct conn *c = whole_connected(5);
+    EXPECT_INT("nothing", whole_write(5, ""), 0);
+    EXPECT_TEXT("log", fake_log(), "WRITE(5,)");
+    EXPECT_INT("not counted", c->counts.writes, 0);
+    EXPECT_INT("depth", self.depth, 0);
+}
