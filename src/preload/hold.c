@@ -86,9 +86,12 @@ void hold_restore(struct conn *c) {
     p->nodelay = p->app_nodelay;
 }
 
+/* Also where it is not set yet: a child's program that has set it may set it back at its end,
+ * when we have set it since.  What this process itself has from its parent it would have
+ * to doubt from the beginning. */
 void hold_doubt(struct conn *c) {
     c->doubt = LOAD(&doubt_epoch);
-    if (c->policy.nodelay && !c->policy.app_nodelay)
+    if (!c->policy.app_nodelay && (c->policy.nodelay || !c->shared))
         c->policy.doubtful = true;
 }
 

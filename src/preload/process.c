@@ -302,6 +302,8 @@ static bool survives_exec(const struct conn *c) {
  * write of it passes by us at which it could be set again. */
 static void hand_over(struct conn *c, void *here) {
     hold_push_all(c, PUSH_PROCESS);
+    if (!*(bool *)here && !c->policy.app_nodelay)
+        c->policy.doubtful = true; /* give_back(), in the child's program */
     if (c->policy.dark && (!*(bool *)here || c->dark_there))
         return;
     if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet &&
@@ -315,8 +317,10 @@ static void hand_all_over(bool here) {
 }
 
 void process_runs_program(void) {
-    if (ours())
-        hand_all_over(false);
+    if (!ours())
+        return;
+    hand_all_over(false);
+    __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
 }
 
 static void process_reports(bool replaced) {
@@ -469,7 +473,6 @@ void *unstall_vfork_begins(void) {
         return NULL;
     int saved = errno;
     process_runs_program();
-    __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
     errno = saved;
     self.vforked = true;
     return (void *)(uintptr_t)REAL(vfork);

@@ -49,3 +49,12 @@ def test_an_inherited_connection_stays_cured_for_a_child_that_writes_on(mode, no
             socket.create_connection(listener.getsockname()) as connection:
         run(["/bin/sh", "-c", "(read -r line) & exit 0"], mode_env(mode), stdin=connection)
         assert nodelay(connection) == nodelay_after
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("how", ["posix_spawn", "popen", "fork"])
+def test_a_child_that_gives_the_connection_back_brings_no_stall(how, mode):
+    """At its end it set TCP_NODELAY back, which its parent had set meanwhile and took for set."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_inherited_by_child"), mode, *peer.target, EXCHANGES, 0, how)
+    assert done.median_ms < 5

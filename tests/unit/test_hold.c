@@ -285,15 +285,18 @@ Test(hold, restore) {
 Test(hold, doubt_after_a_fork) {
     static const struct {
         const char *name;
-        bool nodelay, app, doubtful;
+        bool nodelay, app, shared, doubtful;
     } rows[] = {
-        {"set by us: the child may take it back", true, false, true},
-        {"set by the application", true, true, false},
-        {"not set", false, false, false},
+        {"set by us: the child may take it back", true, false, false, true},
+        {"set by us, and inherited", true, false, true, true},
+        {"set by the application", true, true, false, false},
+        {"not set: the child may set it, and take it back later", false, false, false, true},
+        {"not set, and inherited", false, false, true, false},
     };
     EACH_ROW(row, rows) {
         c->policy.nodelay = row->nodelay;
         c->policy.app_nodelay = row->app;
+        c->shared = row->shared;
         c->policy.doubtful = false;
         doubt_epoch++;
         conn_lock(c);
