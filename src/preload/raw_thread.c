@@ -82,8 +82,9 @@ static int runs(void *thread) {
 }
 
 static int start_raw(struct raw_thread *t) {
+    /* Without CLONE_SYSVSEM: that gives the program a list of semaphores to undo, and kcmp(2) tells. */
     const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                      CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+                      CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
     uint64_t all = ~UINT64_C(0), before;
     if (!make_memory(t))
         return -ENOMEM;

@@ -39,8 +39,8 @@ BOUNDS = {
 
 # What fits beside Python's suites: stressors that met a defect of ours, and each kind of wait once.
 QUICK = {"sock", "sockmany", "sockfd", "sockabuse", "epoll", "sigrt", "sigq", "sigfd", "sigio", "timer", "poll", "mq",
-         "sem-sysv", "futex", "pthread", "clone", "vfork", "fork", "close", "seccomp", "cap", "unshare", "sysbadaddr", "key",
-         "rlimit", "splice", "sendfile", "aio"}
+         "sem-sysv", "futex", "pthread", "clone", "vfork", "fork", "close", "seccomp", "cap", "unshare", "sysbadaddr",
+         "key", "kcmp", "rlimit", "splice", "sendfile", "aio"}
 
 SKIPPED = {3, 4}  # no resource, not implemented: stress-ng(1), EXIT STATUS
 
