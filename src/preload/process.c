@@ -270,9 +270,15 @@ static void process_steps_aside(void) {
     *open_gate = GATE_SHUT_FOR_GOOD;
 }
 
+/* `off`, and no experiment or live control: not one system call of ours. */
+static bool only_passes(void) {
+    const struct config *now = config();
+    return now->quiet || (now->mode == MODE_OFF && now->arms.count == 0 && !segment_wanted());
+}
+
 /* The window's thread has ended. */
 void process_unshares_table(void) {
-    if (ours() && (config()->quiet || ticker_tasks() != 1))
+    if (ours() && (only_passes() || ticker_tasks() != 1))
         process_steps_aside();
 }
 
