@@ -43,6 +43,9 @@ long by_syscall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, 
                        unsigned flags, uintptr_t caller);
 long by_syscall_recvmsg(int fd, struct msghdr *message, int flags);
 
+/* Before lio_listio(3), of whichever version. */
+void exports_queue_list(int mode, const struct aiocb *const list[], int count);
+
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
 

@@ -48,6 +48,18 @@ int older_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mut
     return REAL(older_pthread_cond_timedwait)(condition, mutex, until);
 }
 
+/* Until 2.4 a signal was sent for each request of a list, too; since 2.34 it is libc's, not librt's. */
+#define LIST(name, type)                                                                \
+    int name(int mode, type *const list[restrict], int count, struct sigevent *event) { \
+        exports_queue_list(mode, (const struct aiocb *const *)list, count);             \
+        return REAL(name)(mode, list, count, event);                                    \
+    }
+
+LIST(older_lio_listio, struct aiocb)
+LIST(older_lio_listio64, struct aiocb64)
+LIST(later_lio_listio, struct aiocb)
+LIST(later_lio_listio64, struct aiocb64)
+
 #endif
 
 /* Since 2.24 the destructors of thread-locals are not run. */

@@ -6,6 +6,7 @@
 #ifndef UNSTALL_NAMES_H
 #define UNSTALL_NAMES_H
 
+#include <aio.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <mqueue.h>

@@ -278,6 +278,8 @@ void shim_darken(int fd) {
     struct conn *c = shim_find(fd);
     if (!c)
         return;
+    if (gather_length(c))
+        hold_push_all(c, PUSH_DARK); /* or what we do not see would overtake it */
     hold_darken(c);
     conn_unlock(c);
 }

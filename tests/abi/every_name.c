@@ -22,6 +22,7 @@
  * The names are looked up, so that one which this libc lacks prints `absent`.
  */
 #include "../preload/programs/client.h"
+#include <aio.h>
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <mqueue.h>

@@ -19,6 +19,8 @@ static pthread_mutex_t checked; /* of the kind that refuses to be left by one wh
 static siginfo_t info;
 static char *const true_words[] = {"/bin/true", NULL};
 static uint64_t eight;
+static struct aiocb refused = {.aio_fildes = -1, .aio_reqprio = -1}; /* EINVAL: nothing is queued */
+static const struct aiocb *no_requests[1];
 
 /* What a thread runs: zero is the end of either kind, a pointer's or an int's. */
 static pthread_t started;
@@ -136,6 +138,14 @@ static const struct {
     {"mq_send", PLAIN, {BAD, P(buffer), 4, 0}},
     {"mq_receive", PLAIN, {BAD, P(buffer), sizeof buffer, 0}},
     {"mq_timedsend", PLAIN, {BAD, P(buffer), 4, 0, P(&no_time)}},
+    {"aio_read", PLAIN, {P(&refused)}},
+    {"aio_read64", PLAIN, {P(&refused)}},
+    {"aio_write", PLAIN, {P(&refused)}},
+    {"aio_write64", PLAIN, {P(&refused)}},
+    {"lio_listio", PLAIN, {BAD, P(&no_requests), 0, 0}},
+    {"lio_listio64", PLAIN, {BAD, P(&no_requests), 0, 0}},
+    {"aio_suspend", PLAIN, {P(&no_requests), 0, P(&no_time)}},
+    {"aio_suspend64", PLAIN, {P(&no_requests), 0, P(&no_time)}},
     {"mq_timedreceive", PLAIN, {BAD, P(buffer), sizeof buffer, 0, P(&no_time)}},
     {"socket", PLAIN, {BAD, SOCK_STREAM, 0}},
     {"connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},

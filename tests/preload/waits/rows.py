@@ -100,7 +100,9 @@ ROWS = {
     **_rows(WAITS, ALL, flock="flock", lockf="fcntl", lockf64="fcntl", msgsnd="msgsnd",
             msgrcv="msgrcv", semop="semop|semtimedop", semtimedop="semtimedop",
             mq_send="mq_timedsend", mq_receive="mq_timedreceive", mq_timedsend="mq_timedsend",
-            mq_timedreceive="mq_timedreceive"),
+            mq_timedreceive="mq_timedreceive", aio_suspend="futex", aio_suspend64="futex"),
+    # libc's own threads write there, or read
+    **_rows(ACTS, ALL, aio_read="", aio_read64="", aio_write="", aio_write64="", lio_listio="", lio_listio64=""),
     # life of sockets
     **_rows(WAITS, ALL, connect="connect", __connect="connect", accept="accept",
             accept4="accept4"),

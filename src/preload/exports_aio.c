@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * POSIX AIO: threads that libc makes by itself make the calls, past us.  So a connection turns
+ * dark before the first request is queued, and what is gathered of it leaves.
+ */
+#include "exports.h"
+#include "process.h"
+
+_Static_assert(sizeof(struct aiocb) == sizeof(struct aiocb64), "one layout, two names");
+
+static void queues(const struct aiocb *block) {
+    if (!readable(block, sizeof(*block)))
+        return;
+    process_gets_threads();
+    hold_before_visible();
+    shim_darken(block->aio_fildes);
+}
+
+#define QUEUES(name, type)                   \
+    EXPORT int name(type *block) {           \
+        queues((const struct aiocb *)block); \
+        return REAL(name)(block);            \
+    }
+
+QUEUES(aio_read, struct aiocb)
+QUEUES(aio_read64, struct aiocb64)
+QUEUES(aio_write, struct aiocb)
+QUEUES(aio_write64, struct aiocb64)
+
+/* libc looks at the list where it knows the mode. */
+void exports_queue_list(int mode, const struct aiocb *const list[], int count) {
+    if (mode != LIO_WAIT && mode != LIO_NOWAIT)
+        return;
+    for (int i = 0; i < count && readable(&list[i], sizeof(*list)); i++)
+        if (readable(list[i], sizeof(**list)) && list[i]->aio_lio_opcode != LIO_NOP)
+            queues(list[i]);
+    if (mode == LIO_WAIT)
+        hold_end_turn(PUSH_WAIT);
+}
+
+EXPORT int lio_listio(int mode, struct aiocb *const list[restrict], int count,
+                      struct sigevent *event) {
+    exports_queue_list(mode, (const struct aiocb *const *)list, count);
+    return REAL(lio_listio)(mode, list, count, event);
+}
+
+EXPORT int lio_listio64(int mode, struct aiocb64 *const list[restrict], int count,
+                        struct sigevent *event) {
+    exports_queue_list(mode, (const struct aiocb *const *)list, count);
+    return REAL(lio_listio64)(mode, list, count, event);
+}
+
+EXPORT int aio_suspend(const struct aiocb *const list[], int count,
+                       const struct timespec *timeout) {
+    if (!is_zero(timeout))
+        hold_end_turn(PUSH_WAIT);
+    return REAL(aio_suspend)(list, count, timeout);
+}
+
+EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
+                         const struct timespec *timeout) {
+    if (!is_zero(timeout))
+        hold_end_turn(PUSH_WAIT);
+    return REAL(aio_suspend64)(list, count, timeout);
+}
