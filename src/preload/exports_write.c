@@ -8,6 +8,7 @@
 
 #include "exports.h"
 #include "hold.h"
+#include "nested.h"
 
 WRITES ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
     if (shim_passes(fd))
@@ -53,6 +54,8 @@ WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
 WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                             uintptr_t caller) {
     struct call call;
+    if (nested_stands_behind(fd))
+        return nested_messages(fd, messages, count, flags);
     bool acted = LOAD(&hold_acted);
     for (unsigned i = 0; acted && i < count && i < IOV_MAX; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
@@ -74,6 +77,8 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 /* libc's is no cancellation point either. */
 WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
     struct call call;
+    if (nested_stands_behind(fd))
+        return nested_move(fd, from, offset, bytes);
     if (!shim_bulk_begins(fd, 0, true, &call))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
@@ -84,6 +89,8 @@ WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, u
 WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                               unsigned flags, bool raw, uintptr_t caller) {
     struct call call;
+    if (nested_stands_behind(fd) && !from_offset && !offset)
+        return nested_move(fd, from, NULL, bytes);
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
     if (!shim_bulk_begins(fd, 0, raw, &call))

@@ -2,6 +2,7 @@
 #include "nested.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "gather.h"
 #include "kernel.h"
 #include "raw.h"
+#include "readable.h"
 #include "shim_parts.h"
 #include "ticker.h"
 
@@ -19,15 +21,35 @@ enum { PIECE_MOST = 65536, KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
 struct piece {
     struct piece *next;
     int fd; /* that it was written to */
-    uint32_t bytes;
+    uint32_t bytes, room;
     char data[];
 };
 
+static struct piece *new_piece(int fd, size_t bytes) {
+    uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
+    long at = raw_map(sizeof(struct piece) + room);
+    if (at < 0 && at > -4096)
+        return NULL;
+    struct piece *piece = (struct piece *)at;
+    piece->fd = fd;
+    piece->room = room;
+    return piece;
+}
+
 static void unmap(struct piece *piece) {
-    raw_unmap(piece, sizeof(*piece) + piece->bytes);
+    raw_unmap(piece, sizeof(*piece) + piece->room);
 }
 
 /* ---- keeping aside ----------------------------------------------------- */
+
+static void keep_aside(struct conn *c, struct piece *piece) {
+    piece->next = LOAD(&c->deferred);
+    while (!__atomic_compare_exchange_n(&c->deferred, &piece->next, piece, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED))
+        ;
+    if (!lock_is_mine(&c->lock))
+        nested_catch_up(c); /* its holder may just have gone */
+}
 
 /* What does not fit is not accepted (a short write).  Where there is no memory the write
  * fails: sent plainly it would overtake what stands before it. */
@@ -37,23 +59,16 @@ static ssize_t defer(struct conn *c, const struct out *o, const struct parts *p)
         return shim_forward(o);
     if (!shim_parts_readable(p, room))
         return shim_fail(EFAULT, o->flags);
-    long at = raw_map(sizeof(struct piece) + room);
-    if (at < 0 && at > -4096)
+    struct piece *piece = new_piece(o->fd, room);
+    if (!piece)
         return shim_fail(ENOBUFS, o->flags);
-    struct piece *piece = (struct piece *)at;
-    piece->fd = o->fd;
     for (size_t i = 0; i < p->count && piece->bytes < room; i++) {
         size_t left = room - piece->bytes;
         size_t n = p->iov[i].iov_len < left ? p->iov[i].iov_len : left;
         memcpy(piece->data + piece->bytes, p->iov[i].iov_base, n);
         piece->bytes += (uint32_t)n;
     }
-    piece->next = LOAD(&c->deferred);
-    while (!__atomic_compare_exchange_n(&c->deferred, &piece->next, piece, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED))
-        ;
-    if (!lock_is_mine(&c->lock))
-        nested_catch_up(c); /* its holder may just have gone */
+    keep_aside(c, piece);
     return (ssize_t)room;
 }
 
@@ -149,6 +164,51 @@ ssize_t nested_write(const struct out *o) {
     }
     self.locked = outer;
     return sent;
+}
+
+bool nested_stands_behind_slow(int fd) {
+    struct conn *c = fds_conn(fds_word(fd));
+    bool beneath = self.depth || self.vforked || self.draining == c;
+    return c && beneath && ours_beneath_us() &&
+           (LOAD(&c->policy.mode) == MODE_COALESCE || LOAD(&c->gather) || LOAD(&c->deferred));
+}
+
+/* Read and kept aside: the kernel would put it before what it stands behind. */
+ssize_t nested_move(int fd, int from, off_t *offset, size_t bytes) {
+    struct conn *c = fds_conn(fds_word(fd));
+    if (offset && !readable(offset, sizeof(*offset)))
+        return shim_fail(EFAULT, MSG_NOSIGNAL);
+    struct piece *piece = new_piece(fd, bytes);
+    if (!piece)
+        return shim_fail(ENOMEM, MSG_NOSIGNAL);
+    struct iovec part = {piece->data, piece->room};
+    /* preadv(2) of offset -1 reads from where the file is and moves on */
+    long got = raw6(SYS_preadv2, from, (long)&part, 1, offset ? *offset : -1L, 0, 0);
+    if (got <= 0) {
+        unmap(piece);
+        return got < 0 ? shim_fail((int)-got, MSG_NOSIGNAL) : 0;
+    }
+    if (offset)
+        *offset += got;
+    piece->bytes = (uint32_t)got;
+    keep_aside(c, piece);
+    return got;
+}
+
+int nested_messages(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    unsigned sent = 0;
+    for (; sent < count && sent < IOV_MAX; sent++) {
+        if (!readable(&messages[sent], sizeof(messages[sent])))
+            return sent ? (int)sent : (int)shim_fail(EFAULT, flags);
+        ssize_t n = nested_write(&(struct out){.fd = fd,
+                                               .form = OUT_SENDMSG,
+                                               .message = &messages[sent].msg_hdr,
+                                               .flags = flags});
+        if (n < 0)
+            return sent ? (int)sent : -1;
+        messages[sent].msg_len = (unsigned)n;
+    }
+    return (int)sent;
 }
 
 /* ---- handlers that do not come back ---------------------------------- */

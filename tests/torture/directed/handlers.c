@@ -94,7 +94,92 @@ static void reads_while_a_sendfile_is_blocked(void) {
     joined(thread);
 }
 
+/* ---- a handler moves bytes to the connection that it interrupted -------- */
+
+enum { MOVED = 10, MOVED_SIGN = '!' };
+static int moved_file, moved_pipe[2];
+static char moved_bytes[MOVED];
+static ssize_t (*move)(void);
+
+static ssize_t by_sendfile(void) {
+    return sendfile(ours.ours, moved_file, &(off_t){0}, MOVED);
+}
+
+static ssize_t by_sendfile_from_here(void) {
+    return sendfile(ours.ours, moved_file, NULL, MOVED);
+}
+
+static ssize_t by_splice(void) {
+    return splice(moved_pipe[0], NULL, ours.ours, NULL, MOVED, 0);
+}
+
+static ssize_t by_sendmmsg(void) {
+    struct iovec part = {moved_bytes, MOVED};
+    struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    return sendmmsg(ours.ours, &message, 1, 0) == 1 ? (ssize_t)message.msg_len : -1;
+}
+
+static void move_here(int number) {
+    (void)number;
+    handled += move() == MOVED;
+}
+
+/* Interrupts the main thread, which is blocked; then reads all that comes, but for the moved bytes. */
+static void *interrupt_then_read(void *argument) {
+    static char buffer[65536];
+    uint64_t *moved = argument;
+    long n;
+    raw_sleep(50);
+    kill(getpid(), SIGUSR1);
+    raw_sleep(150);
+    while ((n = raw(SYS_recvfrom, ours.theirs, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
+        for (long i = 0; i < n; i++) {
+            if (buffer[i] == MOVED_SIGN) {
+                (*moved)++;
+                continue;
+            }
+            CHECK(buffer[i] == *content(ours.received), "byte %llu is wrong", (unsigned long long)ours.received);
+            ours.received++;
+        }
+    CHECK(n == 0, "their end: %s", strerror((int)-n));
+    return NULL;
+}
+
+static void moves_while_a_write_is_blocked(void) {
+    static ssize_t (*const ways[])(void) = {by_sendfile, by_sendfile_from_here, by_splice, by_sendmmsg};
+    sigset_t mask;
+    memset(moved_bytes, MOVED_SIGN, MOVED);
+    moved_file = memfd_create("moved", MFD_CLOEXEC);
+    CHECK(write(moved_file, moved_bytes, MOVED) == MOVED && lseek(moved_file, 0, SEEK_SET) == 0 &&
+              pipe(moved_pipe) == 0 && write(moved_pipe[1], moved_bytes, MOVED) == MOVED,
+          "nothing to move");
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        uint64_t moved = 0;
+        move = ways[i];
+        ours = pair_warm(SMALL_BUFFERS);
+        handle(move_here);
+        fcntl(ours.ours, F_SETFL, O_NONBLOCK);
+        fill_for_good(&ours);
+        overfill(&ours);
+        fcntl(ours.ours, F_SETFL, 0);
+        sigemptyset(&mask);
+        sigaddset(&mask, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &mask, NULL);
+        void *thread = in_thread(interrupt_then_read, &moved);
+        pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
+        for (uint64_t all = ours.put + 9000; ours.put < all;)
+            CHECK(put(&ours, all - ours.put) > 0 || errno == EINTR, "write: %s", strerror(errno));
+        close(ours.ours);
+        joined(thread);
+        CHECK(handled == 1 && moved == MOVED && ours.received == ours.put,
+              "way %zu: %d handled, %d moved bytes, %llu of %llu others", i, (int)handled, (int)moved,
+              (unsigned long long)ours.received, (unsigned long long)ours.put);
+        raw(SYS_close, ours.theirs, 0, 0, 0, 0, 0);
+    }
+}
+
 const struct test_case handler_cases[] = {
+    {"a handler moves bytes while a write is blocked", moves_while_a_write_is_blocked},
     {"a handler reads while a read is blocked", reads_while_a_read_is_blocked},
     {"a handler reads while a sendfile is blocked", reads_while_a_sendfile_is_blocked},
     {NULL, NULL},
