@@ -16,7 +16,7 @@ from harness import (CURING_MODES, LIB, MODES, SOURCE_ROOT, AnsweringPeer, bare_
 
 SITUATIONS = [(name, state) for name in ("main", "errno", "signal", "inside", "forked", "vforked", "thread", "cloned")
               for state in ("cold", "warm", "holding")]
-SITUATIONS += [("early", "cold"), ("within", "warm"), ("pointers", "cold"), ("pointers", "warm")]
+SITUATIONS += [("early", "cold"), ("within", "warm"), ("pointers", "cold"), ("pointers", "warm"), ("pointers", "holding")]
 
 # Bare, too, a thread cannot be unwound before the loader has run the constructors.
 NOT_EARLY = ("pthread_exit", "thrd_exit")

@@ -81,6 +81,7 @@ UNUSED __attribute__((format(printf, 1, 2))) static void say(const char *format,
         if (!(condition)) {                           \
             say("no %s: %m", #condition);             \
             raw1(SYS_exit_group, 2);                  \
+            __builtin_unreachable();                  \
         }                                             \
     } while (0)
 
