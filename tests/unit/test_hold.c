@@ -6,11 +6,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
+#include "ticker.h"
 #include "unit.h"
 
 static struct conn *c;
@@ -766,5 +768,21 @@ Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
         hold_darken(c);
         conn_unlock(c);
         EXPECT_TEXT("log", fake_log(), established ? "nodelay(5,1)" : "get(5) nodelay(5,1)");
+    }
+}
+
+/* Without a window: a piece that comes a while behind the one before it breaks the habit. */
+Test(hold, a_late_piece_hesitates) {
+    clock_stopped = 1000000000;
+    ticker_now = TICKER_WITHOUT;
+    for (int late = 0; late < 2; late++) {
+        c->policy.position = 2;
+        c->policy.hesitated = false;
+        c->held_since = clock_stopped - (late ? 10000000 : 1000);
+        conn_lock(c);
+        hold_learn_piece(c);
+        conn_unlock(c);
+        EXPECT_INT("hesitated", c->policy.hesitated, late);
+        EXPECT_INT("the next one is measured from here", c->held_since, clock_stopped);
     }
 }

@@ -466,10 +466,13 @@ Test(shim, the_end_of_a_large_cork_asks_for_the_mss) {
 Test(shim, a_sweep_before_the_first_use) {
     whole_start_in(MODE_NODELAY);
     whole_connected(5);
+    whole_connected(6);
     shim_sweep(PUSH_MODE);
     whole_write(5, "head");
     whole_write(5, "body");
     EXPECT_TEXT("cured", fake_log(), "WRITE(5,head) nodelay(5,1) WRITE(5,body)");
+    conn_unlock(shim_find(6));
+    EXPECT_INT("the long way", fds_conn(fds_word(6))->policy.mode, MODE_NODELAY);
 }
 
 /* A handler that interrupts us in a section of ours moves bytes: none of our business. */

@@ -294,6 +294,11 @@ Test(shim_life, dup2_closes_what_stood_there) {
     shim_replacing(5, 6);
     EXPECT(!c->held);
     EXPECT_INT("closed", fds_word(6), FDS_UNKNOWN);
+    fds_set(9, FDS_FILE);
+    whole_write(5, "abc");
+    ASSERT(c->held);
+    shim_replacing(5, 9);
+    cr_expect(!c->held, "also where a file stood");
 }
 
 Test(shim_life, stdio_takes_a_number) {

@@ -11,6 +11,7 @@
 #include "config.h"
 #include "gather.h"
 #include "hold.h"
+#include "ticker.h"
 #include "whole.h"
 
 /* ---- behind gathered bytes ------------------------------------------------- */
@@ -388,6 +389,7 @@ Test(shim_write, answered_before_it_is_accounted_for) {
         EXPECT_INT("writes", c->counts.writes, 1 + open);
         EXPECT_INT("messages", c->counts.messages, 1);
         EXPECT_INT("bytes", c->counts.bytes, open ? 8 : 4);
+        EXPECT_INT("depth", self.depth, 0);
         shim_closing(5);
     }
 }
@@ -659,4 +661,16 @@ Test(shim_write, a_write_of_nothing_is_none) {
     EXPECT_TEXT("log", fake_log(), "WRITE(5,)");
     EXPECT_INT("not counted", c->counts.writes, 0);
     EXPECT_INT("depth", self.depth, 0);
+}
+
+/* Whether there is a window's thread is decided at the first hold, no earlier. */
+Test(shim_write, the_first_hold_decides_about_the_thread) {
+    whole_start((const char *const[]){"UNSTALL_MODE=auto", "UNSTALL_THREAD=never", NULL});
+    struct conn *c = whole_connected(5);
+    ticker_now = TICKER_NONE;
+    whole_write(5, "abc");
+    EXPECT_INT("nothing is held", ticker_now, TICKER_NONE);
+    c->policy.mode = MODE_CORK;
+    whole_write(5, "abc");
+    EXPECT_INT("decided", ticker_now, TICKER_NEVER);
 }
