@@ -3,6 +3,7 @@
  * The life of a process: what a forked child goes on with, and what an exit waits for.
  */
 #include <errno.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,4 +207,56 @@ Test(process, an_inherited_connection_goes_back_at_the_end) {
         hold_refused = false;
         shim_closing(5);
     }
+}
+
+/* ---- tasks that are no threads -------------------------------------------------------- */
+
+static void passes_for_good(const char *name) {
+    EXPECT_INT(name, ours(), false);
+    fake_log();
+    whole_write(5, "head");
+    whole_write(5, "body");
+    EXPECT_TEXT(name, fake_log(), "WRITE(5,head) WRITE(5,body)");
+}
+
+static void clones_while_holding(unsigned long flags) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    ASSERT(c->held);
+    ticker_now = TICKER_NONE; /* there is no thread to be joined */
+    process_clones(flags);
+    EXPECT(!c->held && self.turn == NULL);
+}
+
+/* A task with our memory and no descriptors of its own kind, or the reverse: every call passes, in
+ * children of fork, too. */
+Test(process, a_task_that_shares_memory_alone) {
+    clones_while_holding(CLONE_VM);
+    passes_for_good("in the parent");
+    pid_t child = fork();
+    if (child == 0) {
+        process_forked(0);
+        _exit(ours());
+    }
+    int status;
+    EXPECT_INT("the child", waitpid(child, &status, 0), child);
+    EXPECT_INT("its gate is shut", status, 0);
+}
+
+Test(process, a_task_that_shares_descriptors_alone) {
+    clones_while_holding(CLONE_FILES);
+    passes_for_good("descriptors");
+}
+
+Test(process, a_clone_that_is_a_fork_or_a_thread) {
+    uint32_t doubts = doubt_epoch;
+    clones_while_holding(0);
+    EXPECT(ours());
+    EXPECT_INT("a fork", doubt_epoch, doubts + 1);
+    process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
+    EXPECT(ours());
+    EXPECT_INT("a thread", doubt_epoch, doubts + 1);
+    process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
+    passes_for_good("no thread of its own");
 }
