@@ -107,15 +107,18 @@ static long detached_c11_thread(void) {
     return thrd_create(&thread, no_c11_work, NULL) == thrd_success && thrd_detach(thread) == thrd_success;
 }
 
-static long detached_task(void) {
+extern __typeof__(clone) other_clone SYMBOL("__clone");
+
+static long detached_task(__typeof__(clone) *call) {
     static _Alignas(16) char stack[4096];
     int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    return clone(no_c11_work, stack + sizeof(stack), flags, NULL) > 0;
+    return call(no_c11_work, stack + sizeof(stack), flags, NULL) > 0;
 }
 
 ACT(pthread_create, NULL, 0, detached_pthread())
 ACT(thrd_create, NULL, 0, detached_c11_thread())
-ACT(clone, NULL, 0, detached_task())
+ACT(clone, NULL, 0, detached_task(clone))
+ACT(__clone, NULL, 0, detached_task(other_clone))
 
 static long child_writes(int connection) {
     int pid = fork();

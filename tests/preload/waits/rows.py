@@ -65,7 +65,7 @@ def _writes(**own):
 
 
 # Performed in a program with one thread, where no window is kept: UNSTALL_THREAD=own.
-WINDOWLESS = ("pthread_create", "thrd_create", "clone")
+WINDOWLESS = ("pthread_create", "thrd_create", "clone", "__clone")
 
 ROWS = {
     **_writes(write="write", __write="write", writev="writev", send="sendto", __send="sendto",
