@@ -252,6 +252,13 @@ void hold_watch_thread_end(void) {
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }
 
+/* A reader that is cancelled asynchronously may have a lock.  It may also be a handler, so only
+ * where libc needs no memory for it: keys below 32 lie in the thread itself. */
+void hold_watch_reader(void) {
+    if (LOAD_ACQUIRE(&ends_state) != 2 || ends_key < 32)
+        hold_watch_thread_end();
+}
+
 void hold_thread_ends(void) {
     hold_end_turn(PUSH_PROCESS);
     ticker_thread_ends();

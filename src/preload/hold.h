@@ -74,6 +74,7 @@ void hold_thread_ends(void);
 void hold_before_visible(void);
 
 void hold_watch_thread_end(void);
+void hold_watch_reader(void);
 void hold_turn_taken_over(struct conn *c);
 bool hold_wait_was_quick(struct conn *c);
 

@@ -204,7 +204,11 @@ struct call shim_read_begins(int fd, bool dont_wait) {
     if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
         hold_end_turn_slow(PUSH_READ);
     struct conn *c = fds_conn(word);
-    return (struct call){c, c ? LOAD(&c->births) : 0};
+    if (!c)
+        return (struct call){0};
+    if (UNLIKELY(!self.ends_watched))
+        hold_watch_reader();
+    return (struct call){c, LOAD(&c->births)};
 }
 
 /* Lock held. */

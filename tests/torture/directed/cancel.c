@@ -257,7 +257,42 @@ static void cancellation_points(void) {
     }
 }
 
+/* ---- asynchronous cancellation --------------------------------------- */
+
+/* A reader may be cancelled at any instruction, those of ours among them.  (POSIX does not allow it to
+ * call recv then; bare, nothing happens where only the kernel is called.) */
+static void *read_for_ever(void *unused) {
+    (void)unused;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    word_set(&stage, 1);
+    for (;;)
+        recv(shared.ours, bytes, 1, 0);
+    return NULL;
+}
+
+static void reader_cancelled_anywhere(void) {
+    enum { ROUNDS = 2000, MOST_SPINS = 5000 };
+    static char answers[4096];
+    shared = pair_warm(0);
+    for (int i = 0; i < ROUNDS; i++) {
+        stage = 0;
+        reply(&shared, sizeof(answers));
+        pthread_t thread = (pthread_t)(uintptr_t)in_thread(read_for_ever, NULL);
+        word_wait(&stage, 0);
+        for (volatile int spin = i * 37 % MOST_SPINS; spin > 0; spin--)
+            ;
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        while (recv(shared.ours, answers, sizeof(answers), MSG_DONTWAIT) > 0)
+            ;
+    }
+    exchange(&shared);
+    close(shared.ours);
+    ends(&shared, 300);
+}
+
 const struct test_case cancel_cases[] = {
+    {"a reader is cancelled at any instruction", reader_cancelled_anywhere},
     {"cancelled in a blocked call", cancelled_in_a_blocked_call},
     {"cancellation points", cancellation_points},
     {NULL, NULL},
