@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Small changes to a C source, one at a time: what scripts/mutate makes and the tests must notice.
 
-Lines and words, no grammar: the style of the tree (one statement a line, `&&` at a line's end) is taken for granted, and
-what does not compile is left out by whoever builds it.
+Lines and words, no grammar: the style of the tree (one statement a line, `&&` at a line's end) is taken for
+granted, and what does not compile is left out by whoever builds it.
 """
 
 import re
@@ -78,8 +78,9 @@ def branches(source, code):
 
 # What begins no statement that could be left out: declarations, and words of the language.
 NOT_LEFT_OUT = re.compile(
-    r"(const|static|struct|enum|union|unsigned|signed|int|char|bool|void|long|short|u?int\d+_t|s?size_t|uintptr_t|"
-    r"double|float|register|extern|pthread_\w+_t|pid_t|socklen_t|return|goto|case|default|else|do|while|for|if|switch|"
+    r"(const|static|struct|enum|union|unsigned|signed|int|char|bool|void|long|short|u?int\d+_t|s?size_t|"
+    r"uintptr_t|double|float|register|extern|pthread_\w+_t|pid_t|socklen_t|return|goto|case|default|else|do|"
+    r"while|for|if|switch|"
     r"_Static_assert|__builtin_prefetch|__atomic_signal_fence|__extension__|TEXT)\b")
 
 
@@ -131,6 +132,7 @@ def mutants_of(name, source):
             before = source[head:tail]
             after = source[head:start] + new + source[end:tail]
             if one_line(before) != one_line(after):
-                found.setdefault((start, end, new), Mutant(
-                    name, source.count("\n", 0, start) + 1, kind, start, end, new, one_line(before), one_line(after)))
+                line = source.count("\n", 0, start) + 1
+                found.setdefault((start, end, new), Mutant(name, line, kind, start, end, new, one_line(before),
+                                                           one_line(after)))
     return [found[key] for key in sorted(found)]

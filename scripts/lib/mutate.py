@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tries mutants (mutants.py) of a tree, one at a time, in a copy of it: scripts/mutate says how and what for.
 
-A tree is anything with sources, a command that builds it and programs that test it: tests/house has a small one.
+A tree is anything with sources, a command that builds it and programs that test it: tests/house has a small
+one.
 """
 
 import argparse
@@ -58,8 +59,9 @@ class Programs:
         def bounded():
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 60, int(limit) + 60))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-                              if output == subprocess.PIPE else output, preexec_fn=bounded) as program:
+        errors = subprocess.STDOUT if output == subprocess.PIPE else output
+        with subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+                              preexec_fn=bounded) as program:
             try:
                 text, _ = program.communicate(timeout=limit)
             except subprocess.TimeoutExpired:
@@ -200,7 +202,12 @@ def all_mutants(tree, sources, files):
     wanted = [p for p in paths if not files or any(fnmatch.fnmatch(p.name, f) for f in files)]
     if not wanted:
         sys.exit(f"no source is named {' or '.join(files)}")
-    return {p.name: p for p in wanted}, [m for p in wanted for m in mutants.mutants_of(p.name, p.read_text(encoding="utf-8"))]
+    every = [m for p in wanted for m in mutants.mutants_of(p.name, p.read_text(encoding="utf-8"))]
+    return {p.name: p for p in wanted}, every
+
+
+def told(mutant, verdict=""):
+    return f"{verdict}{mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}"
 
 
 def try_all(copy, paths, chosen, equivalents, judged):
@@ -214,7 +221,7 @@ def try_all(copy, paths, chosen, equivalents, judged):
             verdict = ACCEPTED
         judged.append((mutant, verdict))
         if verdict in (SURVIVED, UNREACHED, STOPPED):
-            say(f"{verdict}: {mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}")
+            say(told(mutant, f"{verdict}: "))
 
 
 def table(judged):
@@ -270,13 +277,13 @@ def main():
     chosen.sort(key=lambda mutant: (mutant.file, mutant.start))  # so that one file is compiled at a time
     if wanted.list:
         for mutant in chosen:
-            say(f"{mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}")
+            say(told(mutant))
         return 0
     equivalents = Equivalents(wanted.equivalent)
     judged = []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        copy = Copy(Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words, wanted.limit,
-                            slow_lines(wanted.slow)), Path(folder))
+        copy = Copy(Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words,
+                            wanted.limit, slow_lines(wanted.slow)), Path(folder))
         try:
             try_all(copy, paths, chosen, equivalents, judged)
         except (KeyboardInterrupt, SystemExit):

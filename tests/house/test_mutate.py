@@ -36,7 +36,8 @@ TEST = """
 int tested(int n);
 int main(void) { return !(tested(3) == 1 && tested(2) == 0); }
 """
-BUILD = "mkdir -p build && gcc -O2 -c -o build/planted.o src/planted.c && gcc -o build/test-it it.c build/planted.o"
+BUILD = ("mkdir -p build && gcc -O2 -c -o build/planted.o src/planted.c && "
+         "gcc -o build/test-it it.c build/planted.o")
 ENDLESS = """
 int tested(int n) {
     volatile int left = n + 5;
