@@ -150,6 +150,13 @@ def test_nodelay_always_is_set_when_the_connection_is_made(name):
     assert [call for call in other.after(BEGIN) if call.is_push()]
 
 
+@pytest.mark.parametrize("mode", ["off", "nodelay", "auto"])
+def test_the_first_vector_of_a_message_is_not_asked_about(mode):
+    """Wherever it lies: nothing is to be done about it, so the kernel follows it first."""
+    bare, other = traced("one_write_far_vector", "bare"), traced("one_write_far_vector", mode)
+    assert additions(bare, other) == []
+
+
 def test_the_default_mode_is_auto():
     trace = traced("put_write", None, **WIDE)
     assert steps(trace.after(EXCHANGES - 1)) == ["hold 200", "write 100", "read"]
