@@ -106,6 +106,7 @@ void conn_repair(struct conn *c) {
     c->turn_owner = NULL;
     STORE(&c->turn_end, TURN_ENDS);
     c->policy.position = 0;
+    c->policy.quick_turns = 0;
     STORE(&c->kept_error, 0);
     if (c->gather)
         gather_drop(c);

@@ -81,9 +81,9 @@ bool hold_wait_was_quick(struct conn *c);
 /* Without a window: the habit of a connection on which nothing is held yet. */
 void hold_learn_piece(struct conn *c);
 
-/* Without a window: a hold ends, or another write joins it (lock held).  In auto, one that was no habit's
- * makes its endpoint one of TCP_NODELAY alone; in cork, several in a row that the kernel had to end make
- * the connection one: its waits do not pass by us. */
+/* Without a window: a hold ends, or another write joins it, which is to be decided by this (lock held).
+ * In auto, one that was no habit's makes its endpoint one of TCP_NODELAY alone; in cork, several in a row
+ * that the kernel had to end make the connection one: its waits do not pass by us. */
 void hold_judge_age_slow(struct conn *c);
 static inline void hold_judge_age(struct conn *c) {
     if (ticker_windowless(ticker_state()))
@@ -114,6 +114,8 @@ static inline void hold_join_turn(struct conn *c) {
         if (UNLIKELY(LOAD(&kin_forbidden[c->kin])))
             p->fallen = true;
     }
+    if (UNLIKELY(c->held))
+        hold_judge_age(c);
     if (p->position < UINT16_MAX)
         p->position++;
     if (UNLIKELY(policy_learns_habit(p)))

@@ -11,6 +11,7 @@ struct family {
     uint64_t model[2];
     uint16_t taught;
     uint16_t quick_turns;
+    uint16_t forks; /* the generation of the process whose turns those were */
 };
 
 _Static_assert(sizeof(struct turn_model) == sizeof(((struct family *)0)->model), "as whole words");
@@ -60,7 +61,8 @@ void kin_join(struct conn *c, uint8_t kin) {
         return;
     uint64_t model[2] = {LOAD(&f->model[0]), LOAD(&f->model[1])};
     memcpy(&c->policy.model, model, sizeof(model));
-    c->policy.quick_turns = (uint8_t)LOAD(&f->quick_turns);
+    /* a child may do other work, and what each of many learns anew by a late piece is a habit of them */
+    c->policy.quick_turns = LOAD(&f->forks) == fork_generation ? (uint8_t)LOAD(&f->quick_turns) : 0;
     c->policy.ill = c->policy.taught = true;
 }
 
@@ -74,6 +76,7 @@ void kin_teach(const struct conn *c) {
     STORE(&f->model[0], model[0]);
     STORE(&f->model[1], model[1]);
     STORE(&f->quick_turns, p->quick_turns);
+    STORE(&f->forks, (uint16_t)fork_generation);
     STORE(&f->taught, !p->fallen);
 }
 

@@ -115,10 +115,8 @@ INLINE void account(struct conn *c, const struct policy_action *action, size_t b
 /* Lock held; released. */
 INLINE ssize_t send_plain(struct conn *c, struct plain w, struct policy_action action) {
     bool was_held = c->held;
-    if (UNLIKELY(was_held)) {
+    if (UNLIKELY(was_held))
         STORE(&c->held, false);
-        hold_judge_age(c);
-    }
     conn_unlock(c);
     if (UNLIKELY(was_held))
         self.releasing = c; /* should this thread be cancelled in the call */
@@ -135,8 +133,6 @@ INLINE ssize_t send_held(struct conn *c, struct plain w, struct policy_action ac
     bool was_held = c->held;
     STORE(&c->held, true);
     c->counts.held++;
-    if (was_held && c->policy.mode == MODE_CORK)
-        hold_judge_age(c);
     if (!was_held && UNLIKELY(!ticker_watch(c)))
         STORE(&c->held, false); /* shim_held_after_all() lets it go */
     conn_unlock(c);

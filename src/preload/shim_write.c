@@ -294,13 +294,9 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     shim_prepare(c, &action, o->fd);
     if (gather_length(c))
         return shim_send_after_gathered(c, o, &p);
-    if (was_held && action.how == WRITE_PLAIN)
-        hold_judge_age(c);
     STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
     if (action.how == WRITE_MORE) {
         c->counts.held++;
-        if (was_held && c->policy.mode == MODE_CORK)
-            hold_judge_age(c);
         if (!was_held && UNLIKELY(!ticker_watch(c)))
             STORE(&c->held, false); /* shim_held_after_all() lets it go */
     }

@@ -69,6 +69,18 @@ def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
     assert len(late) == 1 and facts["kept_ms"][0] == late[0] < 350, facts["kept_ms"]
 
 
+@pytest.mark.parametrize("what, late", [("pieces", 1), ("children", 0)])
+def test_a_habit_of_many_pieces_costs_no_more(what, late):
+    """Each of seven pieces came late, and one of each child: what they learned died with them."""
+    for _ in range(TRIES):
+        with AnsweringPeer() as peer:
+            done = run_client(program("late_pieces"), "auto", *peer.target, 70, 0, what)
+        if done.facts["held"]:
+            break
+    assert done.facts["held"]
+    assert len([ms for ms in done.facts["kept_ms"] if ms > 100]) == late, done.facts["kept_ms"]
+
+
 def test_a_habit_makes_one_segment_a_turn():
     for _ in range(TRIES):
         with AnsweringPeer() as peer:
