@@ -1,7 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "clock.h"
 
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+#include "raw.h"
+
+#if defined(__x86_64__)
+#define VDSO_NAME "__vdso_clock_gettime"
+#else
+#define VDSO_NAME "__kernel_clock_gettime"
+#endif
+
 uint64_t clock_stopped;
+
+/* Where the vDSO is not to be had: 0.2 µs. */
+static int by_system_call(clockid_t clock, struct timespec *now) {
+    return (int)raw2(SYS_clock_gettime, clock, now);
+}
+
+int (*clock_get)(clockid_t clock, struct timespec *now) = by_system_call;
+
+void clock_start(void) {
+    void *found = NULL;
+#ifdef __GLIBC__ /* which has it in its list of libraries, so that nothing is looked for in files */
+    void *vdso = getauxval(AT_SYSINFO_EHDR) ? dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (vdso)
+        found = dlsym(vdso, VDSO_NAME);
+#else
+    found = (void *)(uintptr_t)clock_gettime;
+#endif
+    if (found)
+        STORE(&clock_get, (int (*)(clockid_t, struct timespec *))(uintptr_t)found);
+}
 
 uint64_t clock_coarse_surely(uint64_t ns) {
     static uint64_t tick;

@@ -9,6 +9,11 @@
 
 #include "base.h"
 
+/* The kernel's own clock.  Another preloaded library may stand before libc's (libfaketime): its time is the
+ * program's, not that by which the kernel wakes us, and none of its code is to run on a thread of ours. */
+extern int (*clock_get)(clockid_t clock, struct timespec *now);
+void clock_start(void);
+
 /* Not 0: no clock may be read any more, and this is when that began.  seccomp(2)'s strict
  * mode forbids even the instruction that the vDSO reads it by (SIGSEGV). */
 extern uint64_t clock_stopped;
@@ -18,7 +23,7 @@ static inline uint64_t clock_now(void) {
     if (UNLIKELY(stopped != 0))
         return stopped;
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_get(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
@@ -27,7 +32,7 @@ static inline uint64_t clock_coarse(void) {
     struct timespec t;
     if (UNLIKELY(LOAD(&clock_stopped) != 0))
         return LOAD(&clock_stopped);
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    clock_get(CLOCK_MONOTONIC_COARSE, &t);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 

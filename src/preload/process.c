@@ -134,6 +134,7 @@ static bool initialise(void) {
      * directories may still come in, and then does nothing (ld.so(8)) */
     bool secure = getauxval(AT_SECURE) != 0;
     capture_start();
+    clock_start();
     readable_start();
     config_load(secure ? NULL : environ, program_invocation_short_name);
     if (secure)
