@@ -35,8 +35,22 @@ bool readable_by_kernel(uintptr_t at, size_t bytes) {
     return true;
 }
 
+/* Heap from before our start is looked for once, when a pointer leads there: a program that needs it not has no
+ * call of ours more. */
+static bool lies_in_earlier_heap(const void *start, size_t bytes) {
+    static bool looked;
+    uintptr_t begin = readable_known.heap_begin, below = begin - (uintptr_t)start;
+    if (!begin || below - 1 >= HEAP_BEFORE_US * PAGE || __atomic_exchange_n(&looked, true, __ATOMIC_RELAXED))
+        return false;
+    for (int i = 0; i < HEAP_BEFORE_US && readable_by_kernel(begin - PAGE, PAGE); i++)
+        begin -= PAGE;
+    STORE(&readable_known.heap_begin, begin);
+    return lies_in_data(start, bytes);
+}
+
 bool readable_elsewhere(const void *start, size_t bytes) {
-    return lies_in_data(start, bytes) || readable_by_kernel((uintptr_t)start, bytes);
+    return lies_in_data(start, bytes) || lies_in_earlier_heap(start, bytes) ||
+           readable_by_kernel((uintptr_t)start, bytes);
 }
 
 /* ---- at start --------------------------------------------------------- */
@@ -63,17 +77,9 @@ static void find_program(struct readable_known *k) {
     }
 }
 
-/* Down from where it ends now: what was allocated before us is part of it. */
-static uintptr_t find_heap(uintptr_t end) {
-    uintptr_t begin = end & ~(uintptr_t)(PAGE - 1);
-    for (int i = 0; i < HEAP_BEFORE_US && readable_by_kernel(begin - PAGE, PAGE); i++)
-        begin -= PAGE;
-    return begin;
-}
-
 void readable_start(void) {
     readable_known.stack_end = getauxval(AT_RANDOM); /* the kernel puts 16 bytes there */
     find_program(&readable_known);
     if (&__curbrk)
-        readable_known.heap_begin = find_heap((uintptr_t)sbrk(0));
+        readable_known.heap_begin = ((uintptr_t)sbrk(0) + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 }

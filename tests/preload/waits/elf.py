@@ -44,9 +44,10 @@ def without(path, lost, copy):
     image = bytearray(Path(path).read_bytes())
     found = [offset for name, offset, section in _symbols(image)
              if name == lost and section != _UNDEFINED]
-    if len(found) != 1:
-        raise ValueError(f"{path} defines {lost} {len(found)} times")
-    name, info, other, _, _, size = _SYMBOL.unpack_from(image, found[0])
-    _SYMBOL.pack_into(image, found[0], name, info, other, _UNDEFINED, 0, size)
+    if not found:
+        raise ValueError(f"{path} does not define {lost}")
+    for offset in found:  # once for each version
+        name, info, other, _, _, size = _SYMBOL.unpack_from(image, offset)
+        _SYMBOL.pack_into(image, offset, name, info, other, _UNDEFINED, 0, size)
     Path(copy).write_bytes(image)
     return copy

@@ -102,7 +102,9 @@ ROWS = {
             mq_send="mq_timedsend", mq_receive="mq_timedreceive", mq_timedsend="mq_timedsend",
             mq_timedreceive="mq_timedreceive", aio_suspend="futex", aio_suspend64="futex"),
     # libc's own threads write there, or read
-    **_rows(ACTS, ALL, aio_read="", aio_read64="", aio_write="", aio_write64="", lio_listio="", lio_listio64=""),
+    **_rows(ACTS, ALL, aio_read="", aio_read64=""),
+    # what the kernel holds leaves with the bytes that libc's own thread writes
+    **_rows(ACTS, GATHERED, aio_write="", aio_write64="", lio_listio="", lio_listio64=""),
     # life of sockets
     **_rows(WAITS, ALL, connect="connect", __connect="connect", accept="accept",
             accept4="accept4"),
