@@ -58,7 +58,10 @@ static bool make_memory(struct raw_thread *t) {
     if (reach > STORAGE_MOST)
         return false;
     if (t->memory) {
-        memset(t->memory + GUARD + STACK, 0, 2 * reach);
+        char *storage = t->memory + GUARD + STACK;
+        /* the program's own thread-locals lie in between: no page of them is made */
+        if (raw3(SYS_madvise, storage, 2 * reach, MADV_DONTNEED) != 0) /* locked: mlockall(2) */
+            memset(storage, 0, 2 * reach);
     } else {
         long at = raw_map(GUARD + STACK + 2 * reach);
         if (at < 0 && at > -4096)

@@ -49,6 +49,13 @@ def test_always_means_always(mode):
     assert tasks(mode, UNSTALL_THREAD="always") == 1
 
 
+def test_starting_anew_fills_no_memory():
+    """The storage of the thread was cleared for the next start: 16 MB for a program with 8 MB of thread-locals."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("large_storage"), "cork", *peer.target, 4, UNSTALL_THREAD="always")
+    assert done.facts["grown_kb"] < 4096
+
+
 # ---- what bounds a hold without it --------------------------------------------
 
 def habits(mode):
