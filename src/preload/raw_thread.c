@@ -24,6 +24,7 @@ enum {
     KERNEL_SIGSET = 8,      /* bytes, rt_sigprocmask(2) */
     GONE_LOOKS = 64,        /* before the first sleep */
     GONE_SLEEP_NS = 50000,
+    WAIT_NS = 50000000,
     GONE_TRIES = 1000, /* then the number is another thread's by now */
 };
 
@@ -133,8 +134,10 @@ static void join_by_libc(struct raw_thread *t) {
 /* ------------------------------------------------------------------------ */
 
 static void wait_until_left(struct raw_thread *t) {
-    for (int id; (id = LOAD_ACQUIRE(&t->id)) != 0;)
-        raw4(SYS_futex, &t->id, FUTEX_WAIT, id, NULL);
+    /* bounded: a handler may fork beneath this wait, and its child, which has no such thread, come back to it */
+    const struct __kernel_timespec most = {.tv_nsec = WAIT_NS};
+    for (int id; (id = LOAD_ACQUIRE(&t->id)) != 0 && raw0(SYS_getpid) == t->process;)
+        raw4(SYS_futex, &t->id, FUTEX_WAIT, id, &most);
 }
 
 int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
@@ -143,6 +146,7 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
         join_by_libc(t);
     wait_until_left(t); /* its stack is the next one's */
     t->run = run;
+    t->process = (int)raw0(SYS_getpid);
     int error = sanitized() ? start_by_libc(t) : start_raw(t);
     errno = saved;
     return error;

@@ -22,6 +22,7 @@
 struct raw_thread {
     int id;       /* gettid(2) of it; the kernel clears it, and wakes, when it has ended */
     int known_id; /* the same, not cleared: for raw_thread_join() */
+    int process;  /* whose it is */
     char *memory; /* guard page, stack, thread-local storage; kept for the next start */
     void *storage;       /* its thread pointer */
     void (*run)(void);   /* what it does; it ends when this returns */

@@ -132,6 +132,13 @@ def test_a_handler_forks_while_the_program_allocates(mode, thread):
     assert done.facts["forks"] >= 300
 
 
+def test_a_child_forked_while_our_thread_ends_does_not_wait_for_it():
+    """The child of a handler went on waiting for a thread that only its parent had: 13 of 150 hung."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("forks_beneath_stop"), "cork", *peer.target, 150, UNSTALL_THREAD="always")
+    assert done.facts["made"] == 150 and done.facts["hung"] == 0
+
+
 def leave(leaves, end, mode):
     with AnsweringPeer() as peer:
         return subprocess.run([program("main_leaves"), *map(str, peer.target), "12", "0", leaves, end],
