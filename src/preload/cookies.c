@@ -26,10 +26,24 @@ static uint32_t start_of(const struct table *t, uint64_t cookie) {
     return (uint32_t)(cookie * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (t->slots - 1);
 }
 
-static void put(struct table *t, struct conn *c, uint64_t cookie) {
+/* Where c is found by this cookie, or belongs. */
+static uint32_t place_of(const struct table *t, const struct conn *c, uint64_t cookie) {
     uint32_t at = start_of(t, cookie);
     while (t->slot[at] && t->slot[at] != c)
         at = (at + 1) & (t->slots - 1);
+    return at;
+}
+
+/* A place of the pool that was several connections is in the table several times: only the slot of its present
+ * cookie counts. */
+static bool is_known(const struct table *t, uint32_t at) {
+    const struct conn *c = t->slot[at];
+    uint64_t cookie = c ? LOAD(&c->cookie) : 0;
+    return cookie && place_of(t, c, cookie) == at;
+}
+
+static void put(struct table *t, struct conn *c, uint64_t cookie) {
+    uint32_t at = place_of(t, c, cookie);
     t->used += !t->slot[at];
     STORE_RELEASE(&t->slot[at], c);
 }
@@ -38,7 +52,7 @@ static void put(struct table *t, struct conn *c, uint64_t cookie) {
 static bool make_anew(void) {
     uint32_t known = 0, slots = FIRST_SLOTS;
     for (uint32_t i = 0; i < table->slots; i++)
-        known += table->slot[i] && LOAD(&table->slot[i]->cookie);
+        known += is_known(table, i);
     while (slots < 2 * (known + 1))
         slots *= 2;
     long p = raw_map(size_of(slots));
