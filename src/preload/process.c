@@ -430,8 +430,11 @@ __attribute__((destructor)) static void destructor(void) {
 
 void process_task_exits(void) {
     process_thread_ends();
-    if (ours())
-        ticker_task_exits();
+    if (!ours())
+        return;
+    ticker_task_exits();
+    if (ticker_tasks() > 1)
+        process_goes_on(); /* what the kernel had no room for is still to be sent */
 }
 
 void process_thread_ends(void) {
