@@ -39,6 +39,14 @@ unsigned ticker_tasks(void) {
     return 1;
 }
 
+uint32_t ticker_bar(void) {
+    return 0;
+}
+
+void ticker_unbar(uint32_t barred) {
+    (void)barred;
+}
+
 bool ticker_watch_without(struct conn *c) {
     return c->gather == NULL;
 }
