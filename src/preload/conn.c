@@ -2,6 +2,7 @@
 #include "conn.h"
 
 #include <linux/futex.h>
+#include <linux/time_types.h>
 #include <string.h>
 
 #include "evidence.h"
@@ -38,9 +39,14 @@ uint32_t thread_tag_new(void) {
     return self.tag;
 }
 
+/* A handler may fork beneath a wait.  Its child returns into the wait of a lock that is not held here: it looks
+ * whether it is a child, and sleeps with a timeout, because futex(2) then ends with EINTR, also under SA_RESTART. */
 bool lock_slow(uint32_t *lock, uint32_t seen) {
-    const uint32_t mine = lock_my_word();
+    static const struct __kernel_timespec patience = {.tv_sec = 1};
     for (int i = 0;; i++) {
+        if (UNLIKELY(i >= SPINS && *LOAD(&gate) != GATE_OPEN))
+            gate_slow();
+        const uint32_t mine = lock_my_word();
         if (seen >> 18 != fork_generation) {
             if (__atomic_compare_exchange_n(lock, &seen, mine | 1, false, __ATOMIC_ACQUIRE,
                                             __ATOMIC_RELAXED))
@@ -59,7 +65,7 @@ bool lock_slow(uint32_t *lock, uint32_t seen) {
                 !__atomic_compare_exchange_n(lock, &seen, waited_for, false, __ATOMIC_RELAXED,
                                              __ATOMIC_RELAXED))
                 continue;
-            raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, waited_for, 0);
+            raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, waited_for, &patience);
             seen = LOAD(lock);
         }
     }

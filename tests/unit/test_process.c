@@ -3,6 +3,9 @@
  * The life of a process: what a forked child goes on with, and what an exit waits for.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +59,56 @@ Test(process, an_exit_waits_for_room) {
 }
 
 /* ---- filters, other programs ------------------------------------------------------ */
+
+static struct conn *waited_for;
+static volatile sig_atomic_t in_child;
+static volatile pid_t forked;
+
+static void forks(int number) {
+    (void)number;
+    forked = fork();
+    in_child = forked == 0;
+}
+
+static void *holds_a_while(void *told) {
+    conn_lock(waited_for);
+    *(volatile bool *)told = true;
+    while (!forked)
+        usleep(1000);
+    usleep(50000);
+    conn_unlock(waited_for);
+    return NULL;
+}
+
+/* The child returns from the handler into the wait for a lock whose holder it has not. */
+Test(process, a_handler_forks_beneath_the_wait_for_a_lock, .timeout = 20) {
+    whole_start_in(MODE_CORK);
+    waited_for = whole_connected(5);
+    struct sigaction action = {.sa_handler = forks, .sa_flags = SA_RESTART};
+    ASSERT(sigaction(SIGALRM, &action, NULL) == 0);
+    volatile bool held = false;
+    pthread_t holder;
+    sigset_t alarm_only;
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm_only, NULL); /* the holder never takes it */
+    ASSERT(pthread_create(&holder, NULL, holds_a_while, (void *)(uintptr_t)&held) == 0);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
+    while (!held)
+        usleep(1000);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0, 20000}}, NULL);
+    conn_lock(waited_for);
+    if (in_child)
+        _exit(waited_for->lock >> 18 == fork_generation ? 7 : 8);
+    conn_unlock(waited_for);
+    pthread_join(holder, NULL);
+    int status = 0;
+    for (int i = 0; i < 5000 && waitpid(forked, &status, WNOHANG) == 0; i++)
+        usleep(1000);
+    EXPECT_INT("the child had the lock", WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);
+    if (status == 0)
+        kill(forked, SIGKILL);
+}
 
 /* Before a seccomp filter everything leaves, and from then on no call is our own; where the
  * filter is refused after all, the mode is as before. */
