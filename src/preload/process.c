@@ -171,6 +171,7 @@ bool gate_slow(void) {
 }
 
 __attribute__((constructor)) static void constructor(void) {
+    clock_start();
     segment_program_begins();
     if (*LOAD(&gate) != GATE_OPEN)
         gate_slow();
