@@ -31,7 +31,7 @@ QUEUES(aio_write64, struct aiocb64)
 void exports_queue_list(int mode, const struct aiocb *const list[], int count) {
     if (mode != LIO_WAIT && mode != LIO_NOWAIT)
         return;
-    for (int i = 0; i < count && readable(&list[i], sizeof(*list)); i++)
+    for (int i = 0; i < count && readable(&list[i], sizeof(void *)); i++)
         if (readable(list[i], sizeof(**list)) && list[i]->aio_lio_opcode != LIO_NOP)
             queues(list[i]);
     if (mode == LIO_WAIT)

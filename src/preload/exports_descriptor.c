@@ -201,6 +201,8 @@ static long written(struct out *o) {
     return shim_write(o);
 }
 
+/* One case a number. */
+// NOLINTNEXTLINE(readability-function-size)
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     struct out o = {.fd = (int)a, .caller = (uintptr_t)__builtin_return_address(0)};
     struct call call;

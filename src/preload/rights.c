@@ -14,14 +14,20 @@
 
 enum when { other, always, user, options };
 
-static enum when when(long number) {
-    switch (number) {
-#define RIGHT(name, what) \
-    case SYS_##name: return what;
+static const struct {
+    long number;
+    enum when what;
+} rights[] = {
+#define RIGHT(name, what) {SYS_##name, what},
 #include "rights.def"
 #undef RIGHT
-    default: return other;
-    }
+};
+
+static enum when when(long number) {
+    for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
+        if (rights[i].number == number)
+            return rights[i].what;
+    return other;
 }
 
 /* Of the two calls with many meanings: those that change the caller's rights. */
