@@ -147,7 +147,8 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
     wait_until_left(t); /* its stack is the next one's */
     t->run = run;
     t->process = (int)raw0(SYS_getpid);
-    int error = sanitized() ? start_by_libc(t) : start_raw(t);
+    /* ThreadSanitizer ends a child of a program with threads that starts one */
+    int error = !sanitized() ? start_raw(t) : t->after_fork ? -ENOTSUP : start_by_libc(t);
     errno = saved;
     return error;
 }
@@ -170,4 +171,5 @@ void raw_thread_join(struct raw_thread *t) {
 void raw_thread_forked(struct raw_thread *t) {
     t->id = t->known_id = 0;
     t->by_libc = false;
+    t->after_fork = true;
 }

@@ -28,6 +28,7 @@ struct raw_thread {
     void (*run)(void);   /* what it does; it ends when this returns */
     unsigned long joins; /* pthread_t, where libc made it */
     bool by_libc;
+    bool after_fork; /* this process was made by fork */
 };
 
 /* Start it, all signals blocked; one before it must be about to end.  0 or -errno. */
