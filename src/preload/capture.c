@@ -126,7 +126,7 @@ __attribute__((noinline)) void capture(struct segment_write *to, const struct ev
     uintptr_t sp = to->registers[31];
 #endif
     uintptr_t end = lower(sp + SEGMENT_STACK, main_stack_end, sp);
-    end = lower(end, thread_pointer(), sp);
+    end = lower(end, (uintptr_t)raw_thread_pointer(), sp);
     to->stack_bytes = (uint32_t)capture_peek(to->stack, sp, end - sp);
     to->bytes = w->bytes;
     to->when_ns = clock_now();

@@ -12,6 +12,7 @@
 #define UNSTALL_READABLE_H
 
 #include "base.h"
+#include "raw.h"
 
 struct readable_known {
     uintptr_t stack_end;                  /* of the main thread */
@@ -39,17 +40,6 @@ static inline uintptr_t stack_pointer(void) {
     return sp;
 }
 
-/* libc puts a thread's control block at the upper end of its stack. */
-static inline uintptr_t thread_pointer(void) {
-    uintptr_t tp;
-#if defined(__x86_64__)
-    __asm__("movq %%fs:0, %0" : "=r"(tp));
-#else
-    __asm__("mrs %0, tpidr_el0" : "=r"(tp));
-#endif
-    return tp;
-}
-
 static inline bool lies_within(uintptr_t at, size_t bytes, uintptr_t begin, uintptr_t end) {
     return at >= begin && at < end && bytes <= end - at;
 }
@@ -61,7 +51,7 @@ static inline uintptr_t stack_end(uintptr_t sp) {
     enum { THREAD = 16 << 10, MAIN = 8 << 20 };
     if (LIKELY(readable_known.stack_end - sp < MAIN))
         return readable_known.stack_end;
-    uintptr_t tp = thread_pointer();
+    uintptr_t tp = (uintptr_t)raw_thread_pointer(); /* at the upper end of a thread's stack */
     return tp - sp < THREAD ? tp : sp;
 }
 
