@@ -55,10 +55,9 @@ static bool make_anew(void) {
         known += is_known(table, i);
     while (slots < 2 * (known + 1))
         slots *= 2;
-    long p = raw_map(size_of(slots));
-    if (p < 0 && p > -4096)
+    struct table *wider = raw_map(size_of(slots)), *before = table;
+    if (!wider)
         return false;
-    struct table *wider = (struct table *)p, *before = table;
     *wider = (struct table){.slots = slots, .slot = (struct conn **)(wider + 1)};
     for (uint32_t i = 0; i < before->slots; i++) {
         struct conn *c = before->slot[i];

@@ -25,7 +25,6 @@
 enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };
 
 struct evidence {
-    struct evidence *next_free;
     /* ---- written by tally.c ---- */
     uint64_t born; /* connect or accept or first sight; ns of CLOCK_MONOTONIC, as all here */
     uint64_t message_began; /* just before the first write of the open message; 0: none is open */

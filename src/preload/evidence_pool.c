@@ -3,39 +3,18 @@
 
 #include "clock.h"
 #include "evidence.h"
-#include "raw.h"
-#include "spin.h"
+#include "pool.h"
 
 enum { CHUNK = 64 * 1024 };
 
-static struct evidence *free_ones;
-static uint32_t pool_lock;
-
-static struct evidence *chunk(void) {
-    long p = raw_map(CHUNK);
-    if (p < 0 && p > -4096)
-        return NULL;
-    struct evidence *all = (struct evidence *)p;
-    for (size_t i = 0; i + 1 < CHUNK / sizeof(*all); i++)
-        all[i].next_free = &all[i + 1];
-    return all;
-}
-
-static struct evidence *take(void) {
-    spin_lock(&pool_lock);
-    struct evidence *e = free_ones ? free_ones : chunk();
-    if (e)
-        free_ones = e->next_free;
-    spin_unlock(&pool_lock);
-    return e;
-}
+static struct pool pool;
 
 bool evidence_begin(struct conn *c) {
     if (c->evidence)
         return true;
     if (c->listener || !evidence_wanted(config()) || config()->quiet)
         return false;
-    struct evidence *e = take();
+    struct evidence *e = pool_take(&pool, sizeof(*e), CHUNK / sizeof(*e));
     if (!e)
         return false;
     memset(e, 0, sizeof(*e));
@@ -52,12 +31,8 @@ bool evidence_begin(struct conn *c) {
 void evidence_free(struct conn *c) {
     struct evidence *e = c->evidence;
     c->evidence = NULL;
-    if (!e)
-        return;
-    spin_lock(&pool_lock);
-    e->next_free = free_ones;
-    free_ones = e;
-    spin_unlock(&pool_lock);
+    if (e)
+        pool_give(&pool, e);
 }
 
 void evidence_repair(struct conn *c) {

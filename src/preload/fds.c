@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fds.h"
 
-
 #include "raw.h"
 #include "spin.h"
 
@@ -15,18 +14,13 @@ static struct conn *pool_free;
 static uint32_t pool_lock;
 static int high;
 
-static void *map(size_t bytes) {
-    long p = raw_map(bytes);
-    return p < 0 && p > -4096 ? NULL : (void *)p;
-}
-
 /* The page that has fd, made now if it is not there; NULL: no memory. */
 static uintptr_t *page_of(int fd) {
     uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
     uintptr_t *page = LOAD_ACQUIRE(slot);
     if (LIKELY(page != NULL))
         return page;
-    uintptr_t *fresh = map(FDS_PAGE * sizeof(*page));
+    uintptr_t *fresh = raw_map(FDS_PAGE * sizeof(*page));
     if (!fresh)
         return NULL;
     if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -82,7 +76,7 @@ static struct conn *pool_take(void) {
     } else if (pool_used < FDS_LIMIT) {
         struct conn **chunk = &pool[pool_used / POOL_CHUNK];
         if (!*chunk)
-            STORE_RELEASE(chunk, (struct conn *)map(POOL_CHUNK * sizeof(struct conn)));
+            STORE_RELEASE(chunk, (struct conn *)raw_map(POOL_CHUNK * sizeof(struct conn)));
         if (*chunk) {
             c = &(*chunk)[pool_used % POOL_CHUNK];
             STORE_RELEASE(&pool_used, pool_used + 1);

@@ -8,13 +8,11 @@
 #include "clock.h"
 #include "config.h"
 #include "kernel.h"
-#include "raw.h"
-#include "spin.h"
+#include "pool.h"
 
 enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the stack of the caller, which may be small */ };
 
-static struct gather *free_buffers;
-static uint32_t buffers_lock;
+static struct pool pool;
 static _Thread_local struct gather *spare __attribute__((tls_model("initial-exec")));
 
 static size_t size_of(uint32_t capacity) {
@@ -26,46 +24,19 @@ static inline void give_back(struct gather *g) {
         raw_unmap(g, size_of(g->capacity));
         return;
     }
-    if (UNLIKELY(self.spinning == &buffers_lock))
+    if (UNLIKELY(self.spinning == &pool.lock))
         return; /* a handler, above this thread's own use of the list: one buffer is lost */
-    if (!spare) {
+    if (!spare)
         spare = g;
-        return;
-    }
-    spin_lock(&buffers_lock);
-    g->next = free_buffers;
-    free_buffers = g;
-    spin_unlock(&buffers_lock);
-}
-
-static struct gather *map_buffers(uint32_t capacity) {
-    size_t each = size_of(capacity);
-    long p = raw_map(each * BUFFERS_PER_MAP);
-    if (p < 0 && p > -4096)
-        return NULL;
-    struct gather *list = NULL;
-    for (int i = BUFFERS_PER_MAP - 1; i >= 0; i--) {
-        struct gather *g = (struct gather *)(p + (long)each * i);
-        g->capacity = capacity;
-        g->next = list;
-        list = g;
-    }
-    return list;
+    else
+        pool_give(&pool, g);
 }
 
 static struct gather *take(void) {
     struct gather *g = spare;
-    if (g) {
-        spare = NULL;
-        return g;
-    }
-    spin_lock(&buffers_lock);
-    if (!free_buffers)
-        free_buffers = map_buffers(config()->small);
-    g = free_buffers;
-    if (g)
-        free_buffers = g->next;
-    spin_unlock(&buffers_lock);
+    spare = NULL;
+    if (!g && (g = pool_take(&pool, size_of(config()->small), BUFFERS_PER_MAP)))
+        *g = (struct gather){.capacity = config()->small};
     return g;
 }
 
@@ -110,10 +81,9 @@ bool gather_add_all(struct conn *c, const struct iovec *iov, size_t count, size_
     if (waiting && gather_add(c, iov, count, bytes))
         return true;
     uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
-    long p = raw_map(size_of(capacity));
-    if (p < 0 && p > -4096)
+    struct gather *wider = raw_map(size_of(capacity));
+    if (!wider)
         return false;
-    struct gather *wider = (struct gather *)p;
     *wider = (struct gather){.capacity = capacity, .apart = true, .tail = (uint32_t)waiting};
     wider->began = clock_coarse();
     if (waiting) {
@@ -249,11 +219,7 @@ bool gather_flush(struct conn *c, int flags) {
 
 void gather_thread_ends(void) {
     struct gather *g = spare;
-    if (!g)
-        return;
     spare = NULL;
-    spin_lock(&buffers_lock);
-    g->next = free_buffers;
-    free_buffers = g;
-    spin_unlock(&buffers_lock);
+    if (g)
+        pool_give(&pool, g);
 }

@@ -24,7 +24,6 @@ struct gather {
     bool apart;      /* larger than those of the pool, in a mapping of its own */
     uint64_t before; /* bytes that the kernel had taken before it */
     uint64_t began;  /* clock_coarse() of the first byte: until then c->fd was this socket */
-    struct gather *next;
     char bytes[];
 };
 

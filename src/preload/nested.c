@@ -27,12 +27,9 @@ struct piece {
 
 static struct piece *new_piece(int fd, size_t bytes) {
     uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
-    long at = raw_map(sizeof(struct piece) + room);
-    if (at < 0 && at > -4096)
-        return NULL;
-    struct piece *piece = (struct piece *)at;
-    piece->fd = fd;
-    piece->room = room;
+    struct piece *piece = raw_map(sizeof(*piece) + room);
+    if (piece)
+        piece->fd = fd, piece->room = room;
     return piece;
 }
 

@@ -117,13 +117,10 @@ static void look_at_standard_streams(void) {
 }
 
 static volatile uint8_t *make_gate(void) {
-    long page =
-        raw6(SYS_mmap, 0, GATE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page < 0 && page > -4096)
-        return NULL;
-    if (raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK) != 0) /* a sandbox, an old kernel */
+    volatile uint8_t *page = raw_map(GATE_PAGE);
+    if (page && raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK) != 0) /* a sandbox, an old kernel */
         gate_owner = (int)raw0(SYS_getpid);
-    return (volatile uint8_t *)page;
+    return page;
 }
 
 static bool initialise(void) {

@@ -88,12 +88,12 @@ __attribute__((weak, visibility("hidden"))) char raw_mappings;
 #define RAW_GIVES() ((void)0)
 #endif
 
-/* Zeroed pages, or -errno. */
-static inline long raw_map(size_t bytes) {
+/* Zeroed pages, or NULL. */
+static inline void *raw_map(size_t bytes) {
     long at =
         raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     RAW_GIVEN();
-    return at;
+    return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
 static inline void raw_unmap(void *at, size_t bytes) {

@@ -64,11 +64,10 @@ static bool make_memory(struct raw_thread *t) {
         if (raw3(SYS_madvise, storage, 2 * reach, MADV_DONTNEED) != 0) /* locked: mlockall(2) */
             memset(storage, 0, 2 * reach);
     } else {
-        long at = raw_map(GUARD + STACK + 2 * reach);
-        if (at < 0 && at > -4096)
+        t->memory = raw_map(GUARD + STACK + 2 * reach);
+        if (!t->memory)
             return false;
-        raw3(SYS_mprotect, at, GUARD, PROT_NONE);
-        t->memory = (char *)at;
+        raw3(SYS_mprotect, t->memory, GUARD, PROT_NONE);
     }
     char **pointer = (char **)(t->memory + GUARD + STACK + reach);
     memcpy(pointer, raw_thread_pointer(), HEAD);

@@ -54,13 +54,9 @@ static struct caller *caller_of(uintptr_t address) {
 }
 
 static bool make_room(void) {
-    if (firsts)
-        return true;
-    long p = raw_map(FIRST_WRITES * sizeof(*firsts));
-    if (p < 0 && p > -4096)
-        return false;
-    firsts = (struct first_write *)p;
-    return true;
+    if (!firsts)
+        firsts = raw_map(FIRST_WRITES * sizeof(*firsts));
+    return firsts != NULL;
 }
 
 void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
