@@ -17,69 +17,28 @@
         result_;                                                            \
     })
 
-EXPORT int unshare(int flags) {
-    return CHANGES(SYS_unshare, flags, REAL(unshare)(flags));
-}
+/* EXPORT int name(parameters): as the call `number` with this first argument. */
+#define CHANGE(number, first, name, parameters, arguments) \
+    EXPORT int name parameters {                           \
+        return CHANGES(number, first, REAL(name) arguments); \
+    }
 
-EXPORT int setns(int fd, int type) {
-    return CHANGES(SYS_setns, fd, REAL(setns)(fd, type));
-}
-
-EXPORT int setuid(uid_t user) {
-    return CHANGES(SYS_setuid, user, REAL(setuid)(user));
-}
-
-EXPORT int seteuid(uid_t user) {
-    return CHANGES(SYS_setresuid, -1, REAL(seteuid)(user));
-}
-
-EXPORT int setreuid(uid_t real, uid_t effective) {
-    return CHANGES(SYS_setreuid, real, REAL(setreuid)(real, effective));
-}
-
-EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) {
-    return CHANGES(SYS_setresuid, real, REAL(setresuid)(real, effective, saved));
-}
-
-EXPORT int setgid(gid_t group) {
-    return CHANGES(SYS_setgid, group, REAL(setgid)(group));
-}
-
-EXPORT int setegid(gid_t group) {
-    return CHANGES(SYS_setresgid, -1, REAL(setegid)(group));
-}
-
-EXPORT int setregid(gid_t real, gid_t effective) {
-    return CHANGES(SYS_setregid, real, REAL(setregid)(real, effective));
-}
-
-EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved) {
-    return CHANGES(SYS_setresgid, real, REAL(setresgid)(real, effective, saved));
-}
-
-EXPORT int setgroups(size_t count, const gid_t *groups) {
-    return CHANGES(SYS_setgroups, count, REAL(setgroups)(count, groups));
-}
-
-EXPORT int initgroups(const char *name, gid_t group) {
-    return CHANGES(SYS_setgroups, 0, REAL(initgroups)(name, group));
-}
-
-EXPORT int setfsuid(uid_t user) {
-    return CHANGES(SYS_setfsuid, user, REAL(setfsuid)(user));
-}
-
-EXPORT int setfsgid(gid_t group) {
-    return CHANGES(SYS_setfsgid, group, REAL(setfsgid)(group));
-}
-
-EXPORT int capset(void *header, const void *data) {
-    return CHANGES(SYS_capset, 0, REAL(capset)(header, data));
-}
-
-EXPORT int personality(unsigned long persona) {
-    return CHANGES(SYS_personality, persona, REAL(personality)(persona));
-}
+CHANGE(SYS_unshare, flags, unshare, (int flags), (flags))
+CHANGE(SYS_setns, fd, setns, (int fd, int type), (fd, type))
+CHANGE(SYS_setuid, user, setuid, (uid_t user), (user))
+CHANGE(SYS_setresuid, -1, seteuid, (uid_t user), (user))
+CHANGE(SYS_setreuid, real, setreuid, (uid_t real, uid_t effective), (real, effective))
+CHANGE(SYS_setresuid, real, setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
+CHANGE(SYS_setgid, group, setgid, (gid_t group), (group))
+CHANGE(SYS_setresgid, -1, setegid, (gid_t group), (group))
+CHANGE(SYS_setregid, real, setregid, (gid_t real, gid_t effective), (real, effective))
+CHANGE(SYS_setresgid, real, setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
+CHANGE(SYS_setgroups, count, setgroups, (size_t count, const gid_t *groups), (count, groups))
+CHANGE(SYS_setgroups, 0, initgroups, (const char *name, gid_t group), (name, group))
+CHANGE(SYS_setfsuid, user, setfsuid, (uid_t user), (user))
+CHANGE(SYS_setfsgid, group, setfsgid, (gid_t group), (group))
+CHANGE(SYS_capset, 0, capset, (void *header, const void *data), (header, data))
+CHANGE(SYS_personality, persona, personality, (unsigned long persona), (persona))
 
 EXPORT int prctl(int option, ...) {
     va_list list;
