@@ -104,7 +104,7 @@ struct policy_action {
 
 /* Without a window a wrong guess costs a late piece (200 ms).  So auto holds by a proved habit alone:
  * HABIT turns in a row that ended by a call that we see, no piece later than HABIT_GAP_NS behind the one
- * before, nor the end behind the last.  docs/design.md has the simulation behind the number. */
+ * before, nor the end behind the last.  docs/decisions.md has the simulation behind the number. */
 enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {

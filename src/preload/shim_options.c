@@ -20,7 +20,7 @@ enum { TIMESTAMPING_NEW = 65 };
 
 static _Thread_local uint32_t restores_before;
 
-/* What an option is to us; docs/design.md ("Options that tell writes apart") has them all. */
+/* What an option is to us; docs/decisions.md has the table with the reasons. */
 enum concern {
     OF_NONE,
     OF_HOLDS, /* the application's own holds, which begin where ours end */
