@@ -122,7 +122,7 @@ def by_mode(found):
 
 
 def test_the_split(prometheus):
-    query = query_of("Is the split what was asked for?")[0]
+    query = query_of("Is the split as requested?")[0]
     prometheus.wait_for(query, 112)  # 28 on each of four servers
     found = by_mode(prometheus.ask(query))
     assert found.keys() == {"off", "auto"}
@@ -145,7 +145,7 @@ def test_the_share_of_slow_exchanges(prometheus):
 
 
 def test_the_ratio_on_each_host_and_of_the_fleet(prometheus):
-    each, fleet = query_of("Each host for itself")[:2]
+    each, fleet = query_of("The ratio of the arms on each host")[:2]
     found = {dict(labels)["host"]: value for labels, value in prometheus.ask(each).items()}
     assert found.keys() == set(HOSTS) and max(found.values()) < 0.5
     whole, = prometheus.ask(fleet).values()
