@@ -54,7 +54,7 @@ def differences(situation, state, env):
 
 
 def surface():
-    text = (SOURCE_ROOT / "src/preload/surface.def").read_text(encoding="utf-8")
+    text = (SOURCE_ROOT / "src/preload/sys/surface.def").read_text(encoding="utf-8")
     return re.findall(r"^ROW\((\w+),", text, re.M)
 
 

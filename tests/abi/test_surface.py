@@ -8,7 +8,7 @@ import pytest
 
 from harness import BUILD_ROOT, HOOK_LIB, LIB, SOURCE_ROOT, skip
 
-SURFACE = SOURCE_ROOT / "src/preload/surface.def"
+SURFACE = SOURCE_ROOT / "src/preload/sys/surface.def"
 
 
 def output_of(*argv):

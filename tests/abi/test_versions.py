@@ -20,7 +20,7 @@ GOES_ON_TO = {"execl": "execv", "execlp": "execvp", "execle": "execve", "dprintf
 
 
 def surface():
-    text = (SOURCE_ROOT / "src/preload/surface.def").read_text(encoding="utf-8")
+    text = (SOURCE_ROOT / "src/preload/sys/surface.def").read_text(encoding="utf-8")
     return set(re.findall(r"^ROW\((\w+),", text, re.M))
 
 

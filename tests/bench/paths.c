@@ -25,7 +25,7 @@
 #include <unistd.h>
 #include <valgrind/callgrind.h>
 
-#include "../../src/preload/raw.h"
+#include "../../src/preload/sys/raw.h"
 
 #define NOINLINE __attribute__((noinline))
 

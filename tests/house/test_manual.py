@@ -21,8 +21,8 @@ def text_of(path):
 
 MANUAL = text_of("docs/libunstall.7.scd")
 README = text_of("README.md")
-CONFIG = text_of("src/preload/config.c")
-SURFACE = surface_list.rows(text_of("src/preload/surface.def"))
+CONFIG = text_of("src/preload/config/config.c")
+SURFACE = surface_list.rows(text_of("src/preload/sys/surface.def"))
 
 
 def paragraph_of(name):
@@ -65,7 +65,7 @@ def test_documents_name_no_variable_that_does_not_exist():
 
 def modes():
     """The modes, in the order of the source."""
-    listed = re.search(r"mode_names\[MODE_COUNT\] = \{([^}]*)\}", text_of("src/preload/policy.c"))
+    listed = re.search(r"mode_names\[MODE_COUNT\] = \{([^}]*)\}", text_of("src/preload/policy/policy.c"))
     return re.findall(r'"(\w+)"', listed[1])
 
 
@@ -80,7 +80,7 @@ def test_the_readme_explains_no_other_modes():
 
 
 def test_the_manual_explains_each_member_of_the_report():
-    source = text_of("src/preload/stats.c")
+    source = text_of("src/preload/stats/stats.c")
     members = set(re.findall(r'field\(t, "(\w+)"', source))
     members |= set(re.findall(r'\\"(\w+)\\": ', source))
     named = re.findall(r'NAME\(\w+, "(\w+)"', text_of("src/segment/segment.h"))
@@ -93,7 +93,7 @@ def test_the_manual_explains_each_member_of_the_report():
 
 def test_the_manual_names_each_cause_of_a_push():
     source = "".join(text_of(path.relative_to(SOURCE_ROOT))
-                     for path in (SOURCE_ROOT / "src/preload").glob("*.c"))
+                     for path in (SOURCE_ROOT / "src/preload").glob("*/*.c"))
     listed = re.search(r"push_cause_names\[PUSH_CAUSES\] = \{([^}]*)\}", source)
     for cause in re.findall(r'"(\w+)"', listed[1]):
         assert f"*{cause}*" in paragraph_of("pushes")
@@ -103,7 +103,7 @@ def test_the_manual_names_each_cause_of_a_push():
     "expected ", "using the default", "no such variable; expected a name listed in libunstall(7)",
     "the report goes to stderr"])
 def test_the_warnings_that_the_manual_lists_are_those_of_the_source(warning):
-    source = CONFIG + text_of("src/preload/stats.c")
+    source = CONFIG + text_of("src/preload/stats/stats.c")
     assert warning in source
     assert warning in re.search(r"^# DIAGNOSTICS\n(.*?)^# ", MANUAL, re.MULTILINE | re.DOTALL)[1]
 
@@ -112,7 +112,7 @@ def filled_manual():
     """The page that scdoc gets."""
     return subprocess.run(
         ["/usr/bin/python3", "-B", SOURCE_ROOT / "scripts/lib/surface-list.py", "--version", "1.2.3",
-         SOURCE_ROOT / "src/preload/surface.def", SOURCE_ROOT / "docs/libunstall.7.scd"],
+         SOURCE_ROOT / "src/preload/sys/surface.def", SOURCE_ROOT / "docs/libunstall.7.scd"],
         check=True, capture_output=True, text=True).stdout
 
 

@@ -6,9 +6,9 @@
 
 #include "capture.h"
 #include "conn.h"
-#include "control.h"
 #include "evidence.h"
-#include "segment.h"
+#include "stats_control.h"
+#include "stats_rows.h"
 #include "tally.h"
 
 static const volatile uint8_t open_gate = GATE_OPEN;

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../src/segment/control.h"
+#include "control.h"
 #include "unit.h"
 
 static const struct segment_control plain = {

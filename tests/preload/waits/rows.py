@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is expected of each row of src/preload/surface.def when it is called with bytes held.
+"""What is expected of each row of src/preload/sys/surface.def when it is called with bytes held.
 
 The same in every mode that holds, unless said otherwise: the peer has the bytes at once, although
 the caller (or whoever comes after it) waits for a third of a second where no window ends it.
@@ -11,7 +11,7 @@ from platform import machine
 
 from harness import SOURCE_ROOT
 
-SURFACE = SOURCE_ROOT / "src/preload/surface.def"
+SURFACE = SOURCE_ROOT / "src/preload/sys/surface.def"
 
 ALL = ("cork", "coalesce", "auto")
 GATHERED = ("coalesce",)

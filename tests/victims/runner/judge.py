@@ -22,7 +22,7 @@ MOST_OF_ONCE = 1.1
 LIKE_ONCE = ("auto", "coalesce")
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
 SEGMENT_SLACK = 0.25
-# Quick turns after which auto holds where no window is kept (src/preload/policy.h).
+# Quick turns after which auto holds where no window is kept (src/preload/policy/policy.h).
 HABIT = 16
 # Of the exchanges that stalled, the share that the report must tell of.
 TOLD = 0.8

@@ -16,12 +16,12 @@
  * records are handed out under a short lock of their own.  Nothing here takes a
  * connection's lock.
  */
-#ifndef UNSTALL_PRELOAD_SEGMENT_H
-#define UNSTALL_PRELOAD_SEGMENT_H
+#ifndef UNSTALL_STATS_ROWS_H
+#define UNSTALL_STATS_ROWS_H
 
-#include "../segment/segment.h"
 #include "base.h"
 #include "evidence.h"
+#include "segment.h"
 
 extern struct segment *segment_mapped;
 extern uint32_t segment_state; /* enum segment_life */

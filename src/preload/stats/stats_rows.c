@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "segment.h"
+#include "stats_rows.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 #include "clock.h"
 #include "config.h"
-#include "control.h"
 #include "raw.h"
-#include "segment_file.h"
 #include "spin.h"
 #include "stats.h"
+#include "stats_control.h"
+#include "stats_file.h"
 
 #if defined(__x86_64__)
 enum { MACHINE = EM_X86_64 };

@@ -4,7 +4,7 @@
  * and the statistics, never the host: no page of the file may be missing when
  * somebody counts (SIGBUS), and no writeback may block him (so tmpfs alone).
  */
-#include "segment_file.h"
+#include "stats_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

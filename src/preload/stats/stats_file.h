@@ -8,11 +8,11 @@
  * start: everything up to the shards of row 0, the table of modules, and the head
  * of each pattern.
  */
-#ifndef UNSTALL_SEGMENT_FILE_H
-#define UNSTALL_SEGMENT_FILE_H
+#ifndef UNSTALL_STATS_FILE_H
+#define UNSTALL_STATS_FILE_H
 
-#include "../segment/segment.h"
 #include "base.h"
+#include "segment.h"
 
 /* A new file PID-STARTED.unstall in `directory`, mapped, all zero; or NULL after
  * a warning.  No descriptor stays open.  Call with all signals blocked. */

@@ -8,8 +8,8 @@
 #include "fds.h"
 #include "hold.h"
 #include "process.h"
-#include "segment.h"
 #include "shim.h"
+#include "stats_rows.h"
 #include "ticker.h"
 
 enum when { other, always, user, options };

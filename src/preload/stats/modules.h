@@ -8,8 +8,8 @@
 #ifndef UNSTALL_MODULES_H
 #define UNSTALL_MODULES_H
 
-#include "../segment/segment.h"
 #include "base.h"
+#include "segment.h"
 
 /* Those that are not there yet.  One thread at a time. */
 void modules_note(struct segment *s);

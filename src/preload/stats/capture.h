@@ -6,8 +6,8 @@
 #ifndef UNSTALL_CAPTURE_H
 #define UNSTALL_CAPTURE_H
 
-#include "../segment/segment.h"
 #include "base.h"
+#include "segment.h"
 
 struct evidence_write;
 

@@ -15,11 +15,11 @@
 #ifndef UNSTALL_EVIDENCE_H
 #define UNSTALL_EVIDENCE_H
 
-#include "../segment/segment.h"
 #include "config.h"
 #include "conn.h"
 #include "proof.h"
 #include "quickack.h"
+#include "segment.h"
 
 #define EVIDENCE_NONE UINT32_MAX
 enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };

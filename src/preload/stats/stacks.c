@@ -6,10 +6,10 @@
 #include "capture.h"
 #include "evidence.h"
 #include "modules.h"
-#include "segment.h"
-#include "segment_file.h"
 #include "raw.h"
 #include "spin.h"
+#include "stats_file.h"
+#include "stats_rows.h"
 
 enum {
     CALLERS = 64,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "control.h"
+#include "stats_control.h"
 
 #include <string.h>
 
-#include "../segment/control.h"
 #include "clock.h"
 #include "config.h"
+#include "control.h"
 #include "log.h"
 #include "shim.h"
 #include "spin.h"

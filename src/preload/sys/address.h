@@ -7,8 +7,8 @@
 
 #include <sys/socket.h>
 
-#include "../segment/segment.h"
 #include "base.h"
+#include "segment.h"
 
 /* IPv4 in IPv6 counts as IPv4.  Another family: all zero, and false. */
 bool address_of(const struct sockaddr_storage *from, struct segment_address *to);

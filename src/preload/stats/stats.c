@@ -10,8 +10,8 @@
 #include "kernel.h"
 #include "log.h"
 #include "raw.h"
-#include "segment.h"
 #include "spin.h"
+#include "stats_rows.h"
 #include "tally.h"
 
 struct totals {

@@ -10,7 +10,6 @@
 
 #include "clock.h"
 #include "config.h"
-#include "control.h"
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
@@ -18,6 +17,7 @@
 #include "raw.h"
 #include "raw_thread.h"
 #include "spin.h"
+#include "stats_control.h"
 
 enum {
     LONGEST_TICK_US = 4000,

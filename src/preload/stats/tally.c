@@ -5,10 +5,10 @@
 
 #include "address.h"
 #include "clock.h"
-#include "control.h"
 #include "hold.h"
 #include "kernel.h"
-#include "segment.h"
+#include "stats_control.h"
+#include "stats_rows.h"
 
 enum { MOVE_AFTER = 64 };
 

@@ -8,8 +8,8 @@
 #ifndef UNSTALL_ARMS_H
 #define UNSTALL_ARMS_H
 
-#include "../segment/segment.h"
 #include "base.h"
+#include "segment.h"
 
 enum { ARM_WEIGHT_MAX = 1000 };
 

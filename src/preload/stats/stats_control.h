@@ -6,10 +6,10 @@
  * What makes no sense is ignored with one warning, and so is a block that
  * somebody never finished writing.
  */
-#ifndef UNSTALL_CONTROL_H
-#define UNSTALL_CONTROL_H
+#ifndef UNSTALL_STATS_CONTROL_H
+#define UNSTALL_STATS_CONTROL_H
 
-#include "segment.h"
+#include "stats_rows.h"
 
 extern uint32_t control_seen; /* the last sequence that was looked at */
 
