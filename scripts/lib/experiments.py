@@ -18,10 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "src/analysis"))
 
-import aa  # noqa: E402
-from analysis import analyse, log_ratios  # noqa: E402
-from results import Results, load  # noqa: E402
-from verdict import is_decided, judge  # noqa: E402
+from inference import aa  # noqa: E402
+from inference.analysis import analyse, log_ratios  # noqa: E402
+from inference.verdict import is_decided, judge  # noqa: E402
+from record.results import Results, load  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 PROGRAMS = ROOT / "tests/experiments/programs"

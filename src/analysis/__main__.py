@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""The helper of `unstall ab`: src/cli/ab.c runs this folder with /usr/bin/python3."""
+"""The analysis behind `unstall ab`: src/cli/ab.c runs this folder with /usr/bin/python3.
+
+The folders are layers, and imports go downward only: this folder, report/, experiment/, inference/, record/.
+tests/house/test_analysis_layers.py checks that.
+"""
 
 import datetime
-import os
 import signal
 import sys
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to tidy up
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # until catch_signals(): the imports take half a second
 
-import machine
-import processes
-from analysis import analyse
+try:
+    import numpy  # noqa: F401  (all of inference/ needs it)
+except ImportError as missing:
+    print(f"unstall ab: {missing}; install python3-numpy", file=sys.stderr)
+    sys.exit(125)
+
+from experiment import processes
+from experiment.live import Live, kill
+from experiment.merge import merge
+from experiment.rounds import Rounds
 from options import Refused, parse
-from progress import Progress
-from results import BadFile, Results, save, write_whole
-from rounds import Rounds
-from verdict import SAME, WINNER, judge
-
-# The exit codes; docs/ab.md and unstall(1) have them too.
-DONE, OPEN, FAILED, UNWRITTEN, GUARD, NOT_TRUSTED, OWN = 0, 2, 3, 4, 5, 6, 125
-
-
-def say(text):
-    """In the form of the command's other complaints."""
-    print(f"unstall ab: {text}", file=sys.stderr)
+from outcome import DONE, FAILED, GUARD, OWN, finish, say
+from record import machine
+from record.results import BadFile, Results, save
+from report.progress import Progress
 
 
 def now():
@@ -32,7 +34,7 @@ def now():
 
 
 class Experiment:
-    """One run of `unstall ab`: drives, keeps, reports."""
+    """One run of `unstall ab`: measures, keeps the results, reports."""
 
     def __init__(self, options):
         self.options = options
@@ -51,28 +53,30 @@ class Experiment:
             "aa": options.aa,
         }, {facts["host"]: facts}, began=now())
         self.progress = Progress(options.quiet)
-        self.unwritten = False
+        self.written = True
         self.code = DONE
         self.hints = []
 
     def keep(self, analysis=None):
-        """Write the file of results as it is now; a full disk ends nothing, but is told."""
+        """Write the file of results as it is now; False if that fails.  The experiment goes on, since
+        the disk may have room again; only the first failure in a row is printed."""
         if not self.options.json:
-            return
+            return True
         try:
             save(self.options.json, self.results, analysis)
-            self.unwritten = False
+            self.written = True
         except OSError as error:
-            if not self.unwritten:
+            if self.written:
                 self.progress.note(f"--json {self.options.json}: {error.strerror}; going on, "
                                    "the report is below")
-            self.unwritten = True
+            self.written = False
+        return self.written
 
-    def drive(self):
-        """Measure; however it ends, the results are in self.results."""
-        processes.take_signals()
+    def measure(self):
+        """Run the experiment; self.results has what was measured, however it ends."""
+        processes.catch_signals()
         try:
-            self._drive()
+            self._measure()
         except processes.Interrupted as stopped:
             self.results.ending = "interrupted"
             self.code = 128 + stopped.number
@@ -90,12 +94,8 @@ class Experiment:
         self.progress.clear()
         self.results.ended = now()
 
-    def _drive(self):
-        if self.options.live:
-            from live import Live
-            driver = Live(self.options, self.results, self.progress, self.keep)
-        else:
-            driver = Rounds(self.options, self.results, self.progress, self.keep)
+    def _measure(self):
+        driver = (Live if self.options.live else Rounds)(self.options, self.results, self.progress, self.keep)
         self.hints = driver.hints
         driver.go()
         if self.results.ending == "guard":
@@ -105,50 +105,26 @@ class Experiment:
             for unit in self.results.units:
                 unit.system_calls = counted.get(unit.arm)
 
-    def finish(self):
-        """Analyse, write, report; the exit code."""
-        return finish(self.results, self.options, self.code, self.hints, self.keep, self)
+
+def run_experiment(options):
+    """Measure and report; the exit code."""
+    experiment = Experiment(options)
+    experiment.measure()
+    return finish(experiment.results, options, experiment.code, experiment.hints, experiment.keep)
 
 
-def finish(results, options, code, hints, keep, experiment=None):
-    """Analyse, write, report; the exit code."""
-    from text import report
-    if not results.units:
-        for failure in results.failures:
-            say(failure["what"])
-        say("nothing was measured")
-        keep()
-        return code or FAILED
-    analysis = analyse(results)
-    verdict = judge(analysis, results)
-    if options.aa:
-        from aa import check
-        code = check(results, analysis, verdict, options) or code
-    keep({**analysis.json(), "verdict": verdict.json()})
-    unwritten = bool(experiment and experiment.unwritten)
-    if options.html:
-        from page import page
-        try:
-            write_whole(options.html, page(results, analysis, verdict))
-        except OSError as error:
-            say(f"--html {options.html}: {error.strerror}")
-            unwritten = True
-    for hint in hints:
-        say(hint)
-    try:
-        sys.stdout.write(report(results, analysis, verdict))
-        sys.stdout.flush()
-    except OSError as error:
-        # Nothing more goes there; else Python would try again at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):  # `| head` has seen enough
-            say(f"standard output: {error.strerror}")
-            unwritten = True
-    if code == DONE and unwritten:
-        return UNWRITTEN
-    if code == DONE and verdict.kind not in (WINNER, SAME) and not options.aa:
-        return OPEN
-    return code
+def run_merge(options):
+    """Merge the files and report; the exit code."""
+    whole = merge(options)
+
+    def keep(analysis=None):
+        if options.json:
+            try:
+                save(options.json, whole, analysis)
+            except OSError as error:
+                raise BadFile(f"--json {options.json}: {error.strerror}") from error
+        return True
+    return finish(whole, options, DONE, [], keep)
 
 
 def main(words):
@@ -156,14 +132,11 @@ def main(words):
     try:
         options = parse(words)
         if options.merge:
-            from merge import merge
-            return merge(options)
+            return run_merge(options)
         if options.live and options.kill:
-            from live import kill
-            return kill(options)
-        experiment = Experiment(options)
-        experiment.drive()
-        return experiment.finish()
+            kill(options)
+            return DONE
+        return run_experiment(options)
     except (Refused, BadFile, OSError) as refused:
         say(refused)
         return OWN

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""The command line of `unstall ab`, parsed apart from acting on it."""
+"""The command line of `unstall ab`: parsing and checking only."""
 
 import random
 import shlex
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
-from results import METRICS
+from record.arms import BARE, MODES
+from record.results import METRICS
 
-MODES = ("off", "observe", "nodelay", "cork", "coalesce", "auto")
-DEFAULT_ARMS = ["bare", *(mode for mode in MODES if mode != "observe")]
+DEFAULT_ARMS = [BARE, *(mode for mode in MODES if mode != "observe")]
 ASSIGNMENTS = ("connection", "peer", "listener")
 MOST_ARMS = 6
 SEED_BELOW = 10 ** 9
 
 
 class Refused(Exception):
-    """The command line asks for something wrong."""
+    """The command line cannot be carried out; the message says why."""
 
 
 @dataclass
 class Options:
-    """What was asked for."""
+    """The command line, parsed."""
     arms: list = None
     weights: dict = None        # live: arm -> weight
     base: str = None
@@ -52,8 +53,8 @@ class Options:
     quiet: bool = False
     command: list = field(default_factory=list)
     files: list = field(default_factory=list)
-    unstall: str = None         # the command itself, and the library: by src/cli/ab.c
-    library: str = None
+    unstall: str = None         # path of the command, from src/cli/ab.c
+    library: str = None         # path of the library, likewise
 
 
 def _number(name, text, least, most, whole=False):
@@ -92,7 +93,7 @@ def _percent(least, most):
 
 def _text(name, text):
     if not text:
-        raise Refused(f"{name}: expected something")
+        raise Refused(f"{name}: the value is empty")
     return text
 
 
@@ -106,7 +107,7 @@ def _words(name, text):
     return words
 
 
-# option: (field, parser of its value); None: it takes no value
+# option: (field, parser of its value); None: the option takes no value
 TABLE = {
     "--arms": ("arms", _text),
     "--base": ("base", _text),
@@ -141,7 +142,7 @@ TABLE = {
 
 
 def parse(words):
-    """The words behind `unstall ab` -> Options; Refused says what is wrong."""
+    """The words behind `unstall ab` -> Options; Refused if they are wrong."""
     made, rest = Options(), []
     at = 0
     while at < len(words):
@@ -154,7 +155,7 @@ def parse(words):
             if made.live or made.merge:
                 rest.append(word)
                 continue
-            made.command = words[at - 1:]  # as env(1): the program begins at the first word
+            made.command = words[at - 1:]  # as in env(1), the program begins at the first word
             break
         name, equals, value = word.partition("=")
         if name not in TABLE:
@@ -176,7 +177,7 @@ def parse(words):
 
 
 def _complete(made, rest):
-    """Check what belongs together, fill in what follows from the rest."""
+    """Check the options against each other, and fill in defaults that depend on other options."""
     if made.merge:
         made.files = rest + made.command
         if not made.files:
@@ -185,18 +186,7 @@ def _complete(made, rest):
         _complete_live(made, rest)
     elif not made.command:
         raise Refused("no program given; try --help")
-    if (made.server is None) != (made.ready is None):
-        raise Refused("--server and --ready: one needs the other; "
-                      'as in --server "./app 8080" --ready 8080')
-    if made.live and made.server:
-        raise Refused("--live and --server: choose one")
-    for name in ("stop_if", "kill"):
-        if getattr(made, name) and not made.live:
-            raise Refused(f"--{name.replace('_', '-')}: for --live alone")
-    if made.metric == "score" and made.score is None:
-        raise Refused("--metric score: needs --score REGEX")
-    if made.score and made.live:
-        raise Refused("--score: not for --live, which sees no output")
+    _check_combinations(made)
     if made.score and not made.metric:
         made.metric = "score"
     _complete_arms(made)
@@ -208,9 +198,28 @@ def _complete(made, rest):
         made.seed = random.SystemRandom().randrange(SEED_BELOW)
 
 
+def _check_combinations(made):
+    """Refuse options that contradict each other."""
+    if (made.server is None) != (made.ready is None):
+        raise Refused("--server and --ready: each needs the other; "
+                      'as in --server "./app 8080" --ready 8080')
+    if made.live and made.server:
+        raise Refused("--live and --server: choose one")
+    for name in ("stop_if", "kill"):
+        if getattr(made, name) and not made.live:
+            raise Refused(f"--{name.replace('_', '-')}: only with --live")
+    if made.live and made.count_calls:
+        raise Refused("--count-calls: not with --live, which does not start the program again under strace")
+    if made.kill and made.pid is None:
+        raise Refused("--kill: needs --live PID")
+    if made.metric == "score" and made.score is None:
+        raise Refused("--metric score: needs --score REGEX")
+    if made.score and made.live:
+        raise Refused("--score: not with --live, where no output is read")
+
+
 def _can_draw():
-    """Said before the experiment, not after it."""
-    from importlib.util import find_spec
+    """Refuse --html before the experiment, not after it."""
     if find_spec("matplotlib") is None:
         raise Refused("--html: needs matplotlib; apt-get install python3-matplotlib")
 
@@ -228,7 +237,7 @@ def _complete_arms(made):
         return
     if made.aa:
         if made.arms:
-            raise Refused("--aa: has arms of its own (off against off); leave --arms out")
+            raise Refused("--aa: has its own arms (off against off); leave --arms out")
         made.arms, made.weights = ["off", "off-2"], {"off": 1, "off-2": 1}
     else:
         default = "off:50,auto:50" if made.live else ",".join(DEFAULT_ARMS)
@@ -240,19 +249,19 @@ def _complete_arms(made):
 
 def _arms(text, live):
     names, weights = [], {}
-    known = MODES if live else ("bare", *MODES)
+    known = MODES if live else (BARE, *MODES)
     for word in text.split(","):
         name, colon, weight = word.strip().partition(":")
-        if name == "bare" and live:
-            raise Refused("--arms bare: a running server has the library or has it not; "
-                          "take --server, or the arm off")
+        if name == BARE and live:
+            raise Refused("--arms bare: a running server cannot drop the library; "
+                          "use --server, or the arm off")
         if name not in known:
             raise Refused(f"--arms {text}: expected {', '.join(known[:-1])} or {known[-1]}, "
-                          "with commas between")
+                          "separated by commas")
         if name in names:
-            raise Refused(f"--arms {text}: {name} stands there twice")
+            raise Refused(f"--arms {text}: {name} is given twice")
         if colon and not live:
-            raise Refused(f"--arms {text}: weights are for --live; rounds have each arm once")
+            raise Refused(f"--arms {text}: weights are for --live; a round has each arm once")
         names.append(name)
         weights[name] = _number("--arms", weight, 1, 1000, whole=True) if colon else 50
     if len(names) < 2:

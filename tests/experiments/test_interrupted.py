@@ -31,7 +31,7 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
         child.send_signal(number)
         out, err = child.communicate(timeout=30)
     assert child.returncode == code, err
-    assert "Interrupted: what was measured until then." in out
+    assert "Interrupted: the results up to then." in out
     value = measured(path)
     assert value["ending"] == "interrupted" and len(value["units"]) >= 4 and value["analysis"]
     assert alive(f"0.1{marker}") == [] and alive(str(port)) == []
@@ -133,7 +133,7 @@ def test_a_server_that_does_not_start_is_quoted():
 def test_a_port_that_is_taken_is_told():
     with answering() as port:
         done = ab("--server", " ".join(server_command(port)), "--ready", port, "--", "true")
-    assert done.returncode == 3 and f"port {port}: somebody listens there already" in done.stderr
+    assert done.returncode == 3 and f"port {port}: another program listens there" in done.stderr
 
 
 def test_the_load_fails_and_the_server_is_stopped():

@@ -7,12 +7,11 @@ import xml.etree.ElementTree as xml
 import pytest
 from trial import ab, made_up
 
-import page
-import pictures
-import results
-from analysis import analyse
-from histogram import Histogram
-from verdict import judge
+from inference.analysis import analyse
+from inference.verdict import judge
+from record import results
+from record.histogram import Histogram
+from report import page, pictures
 
 pytestmark = pytest.mark.no_library
 SVG = "{http://www.w3.org/2000/svg}"

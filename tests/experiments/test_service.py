@@ -97,8 +97,8 @@ def test_the_guard_turns_a_harmful_arm_off(tmp_path):
         done = ab("--live", "--time", 14, "--stop-if", "worse", "--min-exchanges", 4, "--json",
                   tmp_path / "r.json", "--", "env", f"LD_PRELOAD={LIB}:{harm}", *server_command(port, 0, 2))
     assert done.returncode == 5, done.stdout + done.stderr
-    assert "auto is surely worse than off: all connections go by off" in " ".join(done.stderr.split())
-    assert "The guard has put all connections on off." in done.stdout
+    assert "auto is surely worse than off: all connections are in mode off now" in " ".join(done.stderr.split())
+    assert "The guard has set all connections to mode off." in done.stdout
     value = measured(tmp_path / "r.json")
     assert value["ending"] == "guard" and value["events"][0]["at_s"] < 13
     assert alive(str(port)) == []

@@ -16,11 +16,11 @@ from trial import DATA, made_up
 
 sys.path.insert(0, str(trial.SOURCE_ROOT / "scripts/lib"))
 
-import aa  # noqa: E402
 import experiments  # noqa: E402
-from analysis import analyse, log_ratios  # noqa: E402
-from results import load  # noqa: E402
-from verdict import judge  # noqa: E402
+from inference import aa  # noqa: E402
+from inference.analysis import analyse, log_ratios  # noqa: E402
+from inference.verdict import judge  # noqa: E402
+from record.results import load  # noqa: E402
 
 pytestmark = pytest.mark.no_library
 NOTHING = sorted(path.stem for path in DATA.glob("aa-*.json"))

@@ -5,17 +5,17 @@ import json
 import re
 
 import pytest
-from trial import HERE, ab, made_up
+from trial import ANALYSIS, PYTHON, ab, made_up
 
-from harness import unstall
+from harness import bare_env, run, unstall
 
-import merge
 import options
-import results
-import text
-from analysis import analyse
-from histogram import Histogram
-from verdict import judge
+from experiment import merge
+from inference.analysis import analyse
+from inference.verdict import judge
+from record import results
+from record.histogram import Histogram
+from report import text
 
 pytestmark = pytest.mark.no_library
 
@@ -69,7 +69,7 @@ def test_among_those_that_are_not_told_apart_the_mildest_is_recommended():
             unit.exchange_ns //= 100
     said = verdict_of(made)
     assert said.winner == "auto"
-    assert "Not told apart from it: " in " ".join(said.sentences)
+    assert "No significant difference from it: " in " ".join(said.sentences)
     assert "coalesce" in " ".join(said.sentences)
 
 
@@ -81,7 +81,7 @@ def test_an_arm_without_exchange_times_is_left_out_and_named():
             unit.histogram = Histogram()
     said = verdict_of(made)
     assert said.winner == "auto"
-    assert said.sentences[-1] == "Not compared in this, for it is not known there: bare."
+    assert said.sentences[-1] == "Not compared, because the mean is not known there: bare."
 
 
 def test_nothing_to_compare_is_said():
@@ -171,7 +171,7 @@ def test_a_file_may_be_named_another_host(tmp_path):
 
 
 @pytest.mark.parametrize("change, complaint", [
-    (lambda made: made, "one file is given twice"),
+    (lambda made: made, "the same file is given twice"),
     (lambda made: made_up(4, arms=("off", "cork"), seed=2), "different arms: off, auto and off, cork"),
 ])
 def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
@@ -189,9 +189,9 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     ([], "no program given; try --help"),
     (["--arms", "off", "true"], "--arms off: expected two or more"),
     (["--arms", "off,fast", "true"], "--arms off,fast: expected bare, off, observe, nodelay, cork, coalesce or auto"),
-    (["--arms", "off,off", "true"], "off stands there twice"),
+    (["--arms", "off,off", "true"], "off is given twice"),
     (["--arms", "off:50,auto:50", "true"], "weights are for --live"),
-    (["--live", "--arms", "bare,auto", "--", "true"], "--arms bare: a running server has the library or has it not"),
+    (["--live", "--arms", "bare,auto", "--", "true"], "--arms bare: a running server cannot drop the library"),
     (["--live", "--arms", "off:0,auto:1", "1"], "--arms 0: expected a whole number from 1 to 1000"),
     (["--live"], "--live: expected a process id, or -- and the server's command"),
     (["--live", "one"], "--live: expected a process id"),
@@ -200,11 +200,13 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     (["--rounds"], "--rounds: a value is missing"),
     (["--until-sure=yes", "true"], "--until-sure: takes no value"),
     (["--confidence", "5", "true"], "--confidence 5: expected a number from 50 to 99.99"),
-    (["--server", "x", "--", "true"], "--server and --ready: one needs the other"),
-    (["--stop-if", "worse", "true"], "--stop-if: for --live alone"),
+    (["--server", "x", "--", "true"], "--server and --ready: each needs the other"),
+    (["--stop-if", "worse", "true"], "--stop-if: only with --live"),
+    (["--kill", "--live", "--", "true"], "--kill: needs --live PID"),
+    (["--count-calls", "--live", "1"], "--count-calls: not with --live"),
     (["--stop-if", "slow", "--live", "1"], "--stop-if slow: expected worse"),
     (["--metric", "score", "true"], "--metric score: needs --score REGEX"),
-    (["--aa", "--arms", "off,auto", "true"], "--aa: has arms of its own"),
+    (["--aa", "--arms", "off,auto", "true"], "--aa: has its own arms"),
     (["--merge"], "--merge: expected files of results or segments"),
 ])
 def test_what_is_asked_wrongly_is_refused(words, complaint):
@@ -225,12 +227,19 @@ def test_a_refusal_is_one_line_and_125(words, complaint):
     assert done.stdout == "" and done.stderr.count("\n") == 1
 
 
+def test_without_numpy_the_package_is_named():
+    """It was a traceback."""
+    code = f"import runpy, sys; sys.modules['numpy'] = None; runpy.run_path({str(ANALYSIS)!r}, run_name='__main__')"
+    done = run([PYTHON, "-B", "-c", code], bare_env(), check=False)
+    assert done.returncode == 125
+    assert done.stderr.endswith("; install python3-numpy\n") and "Traceback" not in done.stderr
+
+
 def test_help_names_each_option_and_no_other():
     told = set(re.findall(r"^ +(--[a-z-]+)", unstall("ab", "--help").stdout, re.MULTILINE))
     assert told == set(options.TABLE)
 
 
 def test_each_module_is_installed():
-    source = HERE.parents[1] / "src/analysis"
-    installed = set(re.findall(r"'(\w+\.py)'", (source / "meson.build").read_text()))
-    assert installed == {path.name for path in source.glob("*.py")}
+    installed = re.findall(r"'([\w/]+\.py)'", (ANALYSIS / "meson.build").read_text())
+    assert sorted(installed) == sorted(str(path.relative_to(ANALYSIS)) for path in ANALYSIS.rglob("*.py"))

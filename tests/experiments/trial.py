@@ -17,10 +17,11 @@ HERE = Path(__file__).parent
 DATA = HERE / "data"
 PROGRAMS = HERE / "programs"
 PYTHON = "/usr/bin/python3"
-sys.path.insert(0, str(SOURCE_ROOT / "src/analysis"))
+ANALYSIS = SOURCE_ROOT / "src/analysis"
+sys.path.insert(0, str(ANALYSIS))
 
-from histogram import Histogram  # noqa: E402
-from results import Results, Unit  # noqa: E402
+from record.histogram import Histogram  # noqa: E402
+from record.results import Results, Unit  # noqa: E402
 
 
 def ab(*words, env=None, timeout=110, **popen):

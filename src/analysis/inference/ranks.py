@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: MIT
 """The tests and intervals of an experiment of fixed length.
 
-The unit is the round (paired: each round has every arm once, in random order) or, on a live server,
-the connection (not paired).  Never the exchange: those of one connection depend on each other, and
-a test that took them for independent would find a winner in every A/A experiment.
+The unit is the round (paired: each round has every arm once, in random order) or, on a live server, the
+connection (not paired).  The exchange is never the unit: the exchanges of one connection depend on each
+other, and a test that takes them as independent finds a winner in every A/A experiment.
 
-Everything works on logarithms of times: an effect is a ratio, and one round that a busy machine
-made ten times as slow is one outlier among ranks, not a mean ruined.  docs/ab.md has the reasons.
+All times are logarithms, since an effect is a ratio.  All tests use ranks: a round that a busy machine
+made ten times as slow is one outlier, and does not move the estimate as it moves a mean.  docs/ab.md
+has the reasons.
 """
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy
 
 INFINITE = (-math.inf, math.inf)
-EXACT_UP_TO = 300  # units; beyond, the normal approximation is good to the third digit
+EXACT_UP_TO = 300  # units; above, the normal approximation is good to the third digit
 
 
 @dataclass
@@ -30,7 +32,7 @@ class Contrast:
 
 
 def _midranks(values):
-    """Twice the rank of each value, ties shared, so that all are whole numbers."""
+    """Twice the rank of each value, so that the mean rank of tied values is a whole number, too."""
     order = numpy.argsort(values, kind="stable")
     ranks = numpy.empty(len(values), dtype=int)
     at = 0
@@ -65,7 +67,6 @@ def _untied_tail(units):
 
 
 def _normal_quantile(level):
-    from statistics import NormalDist
     return NormalDist().inv_cdf(level)
 
 
@@ -74,8 +75,8 @@ def _normal_two_sided(z):
 
 
 def signed_rank_p(differences):
-    """Two-sided p of the Wilcoxon signed-rank test: the sign-flip permutation of the ranks, exact
-    also with ties; differences of zero say nothing and are left out."""
+    """Two-sided p of the Wilcoxon signed-rank test: the sign-flip permutation of the ranks, which is
+    exact also with ties.  Differences of zero are left out."""
     values = numpy.asarray(differences, dtype=float)
     values = values[values != 0]
     if len(values) == 0:
@@ -100,7 +101,7 @@ def _signed_rank_cut(units, alpha):
 
 
 def paired(differences, alpha):
-    """Paired log ratios -> a contrast: Hodges and Lehmann's estimate, and the interval that the
+    """Paired log ratios -> a contrast: Hodges and Lehmann's estimate, and the interval of all ratios that the
     signed-rank test does not reject."""
     values = numpy.asarray(differences, dtype=float)
     units = len(values)
@@ -117,8 +118,8 @@ def paired(differences, alpha):
 
 
 def unpaired(arm, base, alpha):
-    """Strata -> a contrast.  `arm` and `base` map each stratum (a host) to its units' logarithms;
-    only units of one stratum are compared (van Elteren's test, and its inversion)."""
+    """Strata -> a contrast.  `arm` and `base` map each stratum (a host) to its units' logarithms.  Only
+    units of the same stratum are compared (van Elteren's test, and its inversion)."""
     differences, weights, variance, centre = [], [], 0.0, 0.0
     larger, pairs, sizes = 0.0, 0, []
     for stratum in sorted(set(arm) & set(base)):
@@ -148,7 +149,7 @@ def unpaired(arm, base, alpha):
 
 
 def _unpaired_interval(values, below, centre, variance, alpha, sizes):
-    """Interval and p; exact for one stratum of few units, else by the normal approximation."""
+    """Interval and p: exact for one stratum of few units, else by the normal approximation."""
     spread = math.sqrt(max(variance, 1e-300))
     reach = -_normal_quantile(alpha / 2) * spread
     positive = below[-1] - (below[numpy.searchsorted(values, 0, side="right") - 1]
@@ -171,7 +172,7 @@ _rank_sums = {}
 
 
 def _rank_sum_tail(first, second):
-    """P(Mann and Whitney's U <= k), exact, by the recurrence on who has the largest value."""
+    """P(Mann and Whitney's U <= k), exact, by the recurrence on the sample that has the largest value."""
     key = (min(first, second), max(first, second))
     if key not in _rank_sums:
         table = {}
@@ -190,7 +191,7 @@ def _rank_sum_tail(first, second):
 
 
 def holm(p_values):
-    """Holm's adjustment: a list as long as the one given."""
+    """Holm's adjustment of the p values, in the same order."""
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     adjusted, least = [1.0] * len(p_values), 0.0
     for position, at in enumerate(order):
@@ -200,12 +201,12 @@ def holm(p_values):
 
 
 def resampled(count, draws, random):
-    """Bootstrap: how often each of `count` units is drawn, a row for each of `draws`."""
+    """Bootstrap: the number of times that each of `count` units is drawn; one row for each of `draws`."""
     return random.multinomial(count, numpy.full(count, 1 / count), size=draws)
 
 
 def percentile_interval(draws, confidence):
-    """The middle of bootstrap draws; (nan, nan) without any."""
+    """The middle share of bootstrap draws; (nan, nan) without any."""
     draws = numpy.asarray(draws, float)
     draws = draws[numpy.isfinite(draws)]
     if len(draws) == 0:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The progress bar, on stderr, where that is a terminal."""
+"""The progress bar, on stderr if that is a terminal."""
 
 import shutil
 import sys
 
 
 class Progress:
-    """Call it with what is being done, and how far it is."""
+    """Call it with a text, and with the number of steps done and in all."""
 
     def __init__(self, quiet=False):
         self.shown = sys.stderr.isatty() and not quiet
@@ -29,12 +29,12 @@ class Progress:
         self.length = len(line)
 
     def clear(self):
-        """Make room for something else."""
+        """Erase the bar."""
         if self.shown and self.length:
             self._put("")
             self.length = 0
 
     def note(self, text):
-        """A line that stays."""
+        """Print a line that stays."""
         self.clear()
         print(f"unstall ab: {text}", file=sys.stderr)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Experiments in rounds: in each, every arm once, in random order; a command, or a server under load.
+"""Experiments in rounds, with a command or a server under load.  Each round has every arm once, in
+random order.
 
-What slows the machine for a while slows all arms of a round, and who comes first is left to
-chance: so the arms of one round are compared with each other, and nothing else is.
+A disturbance of the machine slows all arms of a round alike, and the random order gives each arm the
+same chance to come first.  So arms are compared within a round only.
 """
 
 import random
@@ -10,37 +11,32 @@ import re
 import tempfile
 import time
 
-import processes
-import segments
-from analysis import analyse
-from results import Unit
-from verdict import is_decided
+from experiment import processes, segments
+from inference.analysis import analyse
+from inference.verdict import is_decided
+from record.arms import BARE, mode_of
+from record.results import Unit
 
 READY_S = 60.0
 
 
-def mode_of(arm):
-    """An arm's mode: `off-2` is a second arm in mode off (--aa)."""
-    return re.sub(r"-\d+$", "", arm)
-
-
 class Rounds:
-    """Runs rounds into `results`; `options` are those of the command line."""
+    """Runs the rounds and adds their units to `results`; `options` are those of the command line."""
 
     def __init__(self, options, results, progress, keep):
         self.options, self.results, self.progress, self.keep = options, results, progress, keep
         self.host = next(iter(results.machines))
-        self.dice = random.Random(options.seed)
+        self.rng = random.Random(options.seed)
         self.began = time.monotonic()
         self.hints = []
         self._score = None
 
     def go(self):
-        """All of it: warm-up, rounds, until an end is reached; sets results.ending."""
+        """Warm-up and rounds until an end is reached; sets results.ending."""
         for number in range(self.options.warmup):
             self.progress(f"warm-up {number + 1} of {self.options.warmup}")
             self._round(None)
-        # The warm-up is not counted against --time either.
+        # --time does not include the warm-up.
         self.began = time.monotonic()
         done = 0
         while self._another(done):
@@ -77,7 +73,7 @@ class Rounds:
 
     def _round(self, block):
         order = list(self.results.arms)
-        self.dice.shuffle(order)
+        self.rng.shuffle(order)
         units = []
         for arm in order:
             try:
@@ -102,7 +98,7 @@ class Rounds:
                 self._command(unit, env)
             if self.options.score is not None:
                 unit.score = self._score
-            if mode != "bare":
+            if mode != BARE:
                 self._exchanges(unit, folder)
             return unit
 
@@ -121,18 +117,18 @@ class Rounds:
     def _server(self, unit, env):
         options = self.options
         if processes.listens(options.ready):
-            raise processes.Failed(f"port {options.ready}: somebody listens there already; stop "
-                                   "that, or let the server take another port")
+            raise processes.Failed(f"port {options.ready}: another program listens there; stop it, or "
+                                   "let the server use another port")
         with processes.Program(options.server, env, options.show_output) as server:
             processes.wait_until_listening(server, options.ready, READY_S)
             before = processes.cpu_of(server.pid)
-            used = self._run(options.command, processes.environment("bare", None))
+            used = self._run(options.command, processes.environment(BARE, None))
             after = processes.cpu_of(server.pid)
             if server.ended(0):
                 raise processes.Failed(f"{server.argv[0]}: {server.usage.how or 'ended'} under "
                                        f"the load{server.complaint()}")
             unit.wall_s = used.wall_s
-            unit.user_s, unit.system_s = after - before, 0.0  # not told apart there
+            unit.user_s, unit.system_s = after - before, 0.0  # one number, both together
             server.stop()
 
     def _exchanges(self, unit, folder):
@@ -140,25 +136,25 @@ class Rounds:
             if folder.files() else []
         if not found:
             self.hint("no statistics: the program has no TCP connection, the library does not load "
-                      "there (`unstall doctor` says why), or /dev/shm is full; only wall and CPU "
+                      "in it (`unstall doctor` says why), or /dev/shm is full; only wall and CPU "
                       "time are compared")
             return
         whole = segments.sum_rows(found, unit.arm, unit.stratum)
         if not whole.exchanges:
-            self.hint("no exchange was seen on any connection; only wall and CPU time are compared")
+            self.hint("no connection had an exchange; only wall and CPU time are compared")
             return
         for name in ("exchanges", "exchange_ns", "segments", "messages", "connections", "stalls"):
             setattr(unit, name, getattr(whole, name))
         unit.histogram = whole.histogram
 
     def hint(self, text):
-        """Something to be said once."""
+        """Note a hint; the same one is printed once."""
         if text not in self.hints:
             self.hints.append(text)
 
     def count_calls(self):
-        """One more round under strace -c: the system calls of each arm for each message.  Counted
-        apart, for strace makes everything slow."""
+        """One more round under strace -c: arm -> number of system calls.  It is a round of its own,
+        because strace makes everything slow."""
         counted = {}
         for arm in self.results.arms:
             self.progress(f"counting system calls: {arm}")
@@ -167,7 +163,7 @@ class Rounds:
                 env = processes.environment(mode, self.options.library, folder.path)
                 inner = [word for name, value in env.items() if name == "LD_PRELOAD" or
                          name.startswith("UNSTALL_") for word in ("-E", f"{name}={value}")]
-                outer = processes.environment("bare", None)
+                outer = processes.environment(BARE, None)
                 outer.pop("LD_PRELOAD", None)
                 tracer = ["strace", "-f", "-c", "-qq", "-o", table.name, *inner]
                 self._count_one(tracer, outer, env)
@@ -182,14 +178,14 @@ class Rounds:
             return
         with processes.Program([*tracer, *options.server], outer) as server:
             processes.wait_until_listening(server, options.ready, READY_S)
-            processes.run(options.command, processes.environment("bare", None), options.timeout)
+            processes.run(options.command, processes.environment(BARE, None), options.timeout)
             for child in processes.children(server.pid):
                 processes.end(child)
             server.ended(processes.GRACE_S)
 
 
 def total_of(table):
-    """The number of calls in strace's table."""
+    """The total number of calls in the table of strace -c."""
     for line in table.splitlines():
         words = line.split()
         if words and words[-1] == "total":
@@ -198,10 +194,10 @@ def total_of(table):
 
 
 def _score_in(pattern, output):
-    """The number that --score finds in the program's output."""
+    """The number that --score matches in the program's output."""
     found = re.search(pattern, output, re.MULTILINE)
     if not found:
-        raise processes.Failed(f"--score {pattern}: nothing like it in the output")
+        raise processes.Failed(f"--score {pattern}: no match in the output")
     text = found[1] if found.groups() else found[0]
     try:
         return float(text)

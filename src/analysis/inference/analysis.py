@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""From units to numbers: what each arm did, and each arm against the base."""
+"""From units to numbers: a summary of each arm, and each arm compared with the base."""
 
 import math
 from dataclasses import asdict, dataclass, field
 
 import numpy
 
-from histogram import Histogram, lowest
-from inference import Contrast, holm, paired, percentile_interval, resampled, unpaired
-from results import QUANTILES, SLOW_NS
-from sequence import anytime
+from inference import sequence
+from inference.ranks import Contrast, holm, paired, percentile_interval, resampled, unpaired
+from record.histogram import Histogram, lowest
+from record.results import QUANTILES, SLOW_NS
 
-DRAWS = 1000  # of the bootstrap: the ends of a 95 % interval are known to a few percent of its width
+DRAWS = 1000  # bootstrap draws: they give the ends of a 95 % interval to a few percent of its width
 
 
 @dataclass
-class Number:
-    """A number with its bootstrap interval; None: not known."""
+class Estimate:
+    """A value with its bootstrap interval; None: not known."""
     value: float = None
     low: float = None
     high: float = None
 
 
 @dataclass
-class Arm:
-    """All that is known of one arm."""
+class ArmSummary:
+    """The numbers of one arm."""
     name: str
     units: int = 0
     exchanges: int = 0
@@ -34,35 +34,35 @@ class Arm:
     histogram: Histogram = field(default_factory=Histogram)
 
     def number(self, name):
-        """A number by name, never None."""
-        return self.numbers.get(name) or Number()
+        """An estimate by its name; one without a value where it is not known."""
+        return self.numbers.get(name) or Estimate()
 
 
 @dataclass
-class Against:
+class Comparison:
     """One arm against another in the metric."""
     arm: str
     base: str
     contrast: Contrast
     adjusted_p: float = 1.0
-    difference: Number = field(default_factory=Number)  # in ms, of the metric pooled
+    difference: Estimate = field(default_factory=Estimate)  # in ms, of the metric pooled
 
 
 @dataclass
 class Analysis:
-    """The whole of it; verdict.py puts it into words."""
+    """The whole analysis; verdict.py puts it into words."""
     metric: str
     base: str
     arms: dict
-    against: list    # each arm but the base against the base
-    between: list    # the others among each other
+    against: list    # comparisons of each other arm with the base
+    between: list    # comparisons of the other arms with each other
     anytime: bool
     confidence: float
     left_out: list   # arms in which the metric is not known
     strata: dict = field(default_factory=dict)  # host -> {arm: log ratio}
 
     def json(self):
-        """For the file of results: plain numbers, null for what is not finite."""
+        """For the file of results: plain numbers, null for a number that is not finite."""
         def plain(value):
             if isinstance(value, dict):
                 return {key: plain(item) for key, item in value.items() if key != "histogram"}
@@ -75,7 +75,8 @@ class Analysis:
 
 
 def usable_metric(results):
-    """The metric asked for, or the one that most of the arms know."""
+    """The metric of --metric; else the mean exchange, or wall time where fewer than two arms have
+    exchanges."""
     asked = results.experiment.get("metric")
     if asked:
         return asked
@@ -84,7 +85,7 @@ def usable_metric(results):
 
 
 def pooled(units, metric, weights):
-    """A metric over many units, for each row of weights (how often a unit counts)."""
+    """A metric over many units, for each row of weights (the number of times that each unit counts)."""
     if metric == "mean":
         time = numpy.array([u.exchange_ns or 0 for u in units], float)
         count = numpy.array([u.exchanges or 0 for u in units], float)
@@ -128,12 +129,12 @@ def _draws(units, random):
     return weights
 
 
-def _per_message(units, what, weights):
-    """Something counted, for each message; None where nobody counted."""
-    known = [at for at, unit in enumerate(units) if what(unit) is not None and unit.messages]
+def _per_message(units, count_of, weights):
+    """A count for one message; None where no unit has that count."""
+    known = [at for at, unit in enumerate(units) if count_of(unit) is not None and unit.messages]
     if not known:
         return None
-    top = numpy.array([what(units[at]) for at in known], float)
+    top = numpy.array([count_of(units[at]) for at in known], float)
     bottom = numpy.array([units[at].messages for at in known], float)
     with numpy.errstate(invalid="ignore", divide="ignore"):
         return weights[:, known] @ top / (weights[:, known] @ bottom)
@@ -146,9 +147,10 @@ PER_MESSAGE = {
 }
 
 
-def describe(name, units, totals, confidence, random):
-    """An arm; `totals` are the rows of a live experiment, which know more than the connections."""
-    arm = Arm(name, len(units))
+def summarise(name, units, totals, confidence, random):
+    """The summary of an arm.  `totals` are the rows of a live experiment, which also count the
+    connections that ended between two reads of the segment."""
+    arm = ArmSummary(name, len(units))
     whole = totals or units
     arm.exchanges = sum(u.exchanges or 0 for u in whole)
     arm.stalls = (sum(u.stalls for u in whole if u.stalls is not None)
@@ -163,17 +165,19 @@ def describe(name, units, totals, confidence, random):
         if any(unit.value(metric) is not None for unit in units):
             known = [at for at, unit in enumerate(units) if unit.value(metric) is not None]
             drawn = pooled([units[at] for at in known], metric, weights[:, known])
-            arm.numbers[metric] = _number(drawn * _finer(metric, drawn[0], totals), confidence)
-    for name_of_it, what in PER_MESSAGE.items():
-        drawn = _per_message(units, what, weights)
+            scale = _rows_scale(metric, drawn[0], totals)
+            arm.numbers[metric] = _estimate(drawn * scale, confidence)
+    for cost, count_of in PER_MESSAGE.items():
+        drawn = _per_message(units, count_of, weights)
         if drawn is not None:
-            arm.numbers[name_of_it] = _number(drawn, confidence)
+            arm.numbers[cost] = _estimate(drawn, confidence)
     return arm
 
 
-def _finer(metric, coarse, totals):
-    """A connection's own histogram is coarse, and the mean of those judged is not that of all: the
-    rows know better where the middle is, the connections how sure that is."""
+def _rows_scale(metric, coarse, totals):
+    """Live: the factor from the connections' quantile to that of the rows.  The histogram of a
+    connection has 4 buckets an octave and that of a row 32, so the rows give the value and the
+    connections the interval."""
     if not totals or not coarse or not math.isfinite(coarse):
         return 1.0
     whole = Histogram()
@@ -183,11 +187,11 @@ def _finer(metric, coarse, totals):
     return fine / 1e6 / coarse if fine else 1.0
 
 
-def _number(drawn, confidence):
-    """The first is the whole, the others are the bootstrap."""
+def _estimate(drawn, confidence):
+    """The first draw is the whole sample, the others are the bootstrap."""
     if not math.isfinite(drawn[0]):
-        return Number()
-    return Number(float(drawn[0]), *percentile_interval(drawn[1:], confidence))
+        return Estimate()
+    return Estimate(float(drawn[0]), *percentile_interval(drawn[1:], confidence))
 
 
 def log_ratios(results, arm, base, metric):
@@ -212,8 +216,8 @@ def logarithms(results, arm, metric):
 
 
 def in_order_pairs(results, arm, base, metric):
-    """Live, for the confidence sequence: the k-th unit of one arm with the k-th of the other, of
-    the same host, in the order in which they were judged."""
+    """Live, for the confidence sequence: log ratios of the k-th unit of one arm and the k-th of the
+    other, of the same host, in the order in which the units were counted."""
     found = []
     arms, bases = logarithms(results, arm, metric), logarithms(results, base, metric)
     for stratum in arms:
@@ -221,77 +225,77 @@ def in_order_pairs(results, arm, base, metric):
     return found
 
 
-def contrast(results, arm, base, metric, alpha, always):
-    """One arm against another."""
+def contrast(results, arm, base, metric, alpha, anytime):
+    """One arm against another; `anytime`: by the confidence sequence."""
     if results.paired:
         ratios, _ = log_ratios(results, arm, base, metric)
-        return anytime(ratios, alpha) if always else paired(ratios, alpha)
-    if always:
-        return anytime(in_order_pairs(results, arm, base, metric), alpha)
+        return sequence.anytime(ratios, alpha) if anytime else paired(ratios, alpha)
+    if anytime:
+        return sequence.anytime(in_order_pairs(results, arm, base, metric), alpha)
     return unpaired(logarithms(results, arm, metric), logarithms(results, base, metric), alpha)
 
 
 def _difference(results, arm, base, metric, confidence, random):
-    """In ms, of the pooled metric; drawn by rounds where they are paired."""
+    """The difference of the pooled metric in ms; bootstrap by rounds where they are paired."""
     if results.paired:
         rounds = list(results.rounds().values())
         tops, bottoms = [r[arm] for r in rounds], [r[base] for r in rounds]
         if not rounds or any(u.value(metric) is None for u in tops + bottoms):
-            return Number()
+            return Estimate()
         weights = numpy.vstack([numpy.ones(len(rounds)), _draws(tops, random)])
-        return _number(pooled(tops, metric, weights) - pooled(bottoms, metric, weights), confidence)
+        return _estimate(pooled(tops, metric, weights) - pooled(bottoms, metric, weights), confidence)
     parts = []
     for name in (arm, base):
         units = [u for u in results.of_arm(name) if u.value(metric) is not None]
         if not units:
-            return Number()
+            return Estimate()
         parts.append(pooled(units, metric, numpy.vstack([numpy.ones(len(units)),
                                                          _draws(units, random)])))
-    return _number(parts[0] - parts[1], confidence)
+    return _estimate(parts[0] - parts[1], confidence)
 
 
 def measured_arms(results, metric):
-    """The arms in which the metric is known."""
+    """The arms with a value of the metric."""
     return [arm for arm in results.arms
             if any(unit.value(metric) is not None for unit in results.of_arm(arm))]
 
 
-def family(results, pairs, metric, confidence, always):
-    """Contrasts that are to hold together: intervals by Bonferroni, p by Holm."""
+def family(results, pairs, metric, confidence, anytime):
+    """A family of comparisons that hold together: intervals by Bonferroni, p by Holm."""
     alpha = (1 - confidence) / max(1, len(pairs))
-    made = [Against(arm, base, contrast(results, arm, base, metric, alpha, always))
+    made = [Comparison(arm, base, contrast(results, arm, base, metric, alpha, anytime))
             for arm, base in pairs]
-    for one, p in zip(made, holm([one.contrast.p for one in made])):
-        one.adjusted_p = p
+    for comparison, p in zip(made, holm([comparison.contrast.p for comparison in made])):
+        comparison.adjusted_p = p
     return made
 
 
 def analyse(results, describing=True):
-    """The whole analysis; without describing only what a decision needs."""
+    """The whole analysis; without `describing` only the comparisons, which is all that a decision needs."""
     asked = results.experiment
     metric, confidence = usable_metric(results), asked.get("confidence", 0.95)
-    always = bool(asked.get("until_sure") or asked.get("stop_if"))
+    anytime = bool(asked.get("until_sure") or asked.get("stop_if"))
     known = measured_arms(results, metric)
     base = asked["base"] if asked["base"] in known else (known or [asked["base"]])[0]
     others = [arm for arm in known if arm != base]
     random = numpy.random.default_rng(asked.get("seed", 0))
-    against = family(results, [(arm, base) for arm in others], metric, confidence, always)
+    against = family(results, [(arm, base) for arm in others], metric, confidence, anytime)
     between = family(results, [(a, b) for at, a in enumerate(others) for b in others[at + 1:]],
-                     metric, confidence, always)
-    made = Analysis(metric, base, {}, against, between, always, confidence,
+                     metric, confidence, anytime)
+    made = Analysis(metric, base, {}, against, between, anytime, confidence,
                     [arm for arm in results.arms if arm not in known])
     if describing:
         for arm in results.arms:
             totals = [unit for unit in results.totals if unit.arm == arm]
-            made.arms[arm] = describe(arm, results.of_arm(arm), totals, confidence, random)
-        for one in against:
-            one.difference = _difference(results, one.arm, base, metric, confidence, random)
+            made.arms[arm] = summarise(arm, results.of_arm(arm), totals, confidence, random)
+        for comparison in against:
+            comparison.difference = _difference(results, comparison.arm, base, metric, confidence, random)
         made.strata = by_stratum(results, others, base, metric)
     return made
 
 
 def by_stratum(results, others, base, metric):
-    """The log ratio on each host, where there are several."""
+    """Results of several hosts: the log ratio on each."""
     if len(results.machines) < 2:
         return {}
     found = {}

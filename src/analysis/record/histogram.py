@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Histograms as the statistics segment has them: log-linear, bounds frozen (src/segment/segment.h).
+"""Histograms with the log-linear buckets of the statistics segment (src/segment); its bounds never
+change.
 
-A histogram is a pair (steps, {bucket: count}); equal steps add up.  Times are nanoseconds here and
-milliseconds where people read them.
+A histogram is a pair (steps, {bucket: count}).  Histograms of equal steps can be added.  Times are
+nanoseconds here and milliseconds in every report.
 """
 
 from dataclasses import dataclass, field
 
 FIRST_OCTAVE = 10
 OCTAVES = 27
-STEPS = 32  # to the octave, of a row; a connection's own has COARSE_STEPS
-COARSE_STEPS = 4
+STEPS = 32        # buckets an octave, in the histogram of a row
+COARSE_STEPS = 4  # ... and in that of a connection
 
 
 def lowest(bucket, steps):
-    """The lowest value, in ns, that a bucket holds; `bucket` may be one past the last."""
+    """The lowest value of a bucket, in ns; `bucket` may be one past the last."""
     if bucket == 0:
         return 0
     octave = (bucket - 1) // steps + FIRST_OCTAVE
@@ -22,7 +23,7 @@ def lowest(bucket, steps):
 
 
 def bucket_of(ns, steps):
-    """The bucket that a value falls into."""
+    """The bucket of a value."""
     ns = int(ns)
     if ns < 1 << FIRST_OCTAVE:
         return 0
@@ -55,16 +56,16 @@ class Histogram:
         return made
 
     def json(self):
-        """The same form as in a report."""
+        """The form that `unstall report --json` uses."""
         return {"steps": self.steps, "buckets": [[n, self.buckets[n]] for n in sorted(self.buckets)]}
 
     @property
     def count(self):
-        """How many values it has."""
+        """The number of values."""
         return sum(self.buckets.values())
 
     def add(self, other):
-        """Take in another one; a coarser one may take in a finer one, never the other way."""
+        """Add the counts of another histogram of the same steps; an empty one takes the other's steps."""
         if not other.buckets:
             return self
         if not self.buckets:
@@ -76,7 +77,7 @@ class Histogram:
         return self
 
     def quantile(self, share):
-        """The value in ns below which this share lies, even within its bucket; None if empty."""
+        """The value in ns below which this share lies, interpolated within its bucket; None if empty."""
         total = self.count
         if total == 0:
             return None
@@ -90,12 +91,12 @@ class Histogram:
         return float(lowest(max(self.buckets) + 1, self.steps))
 
     def at_least(self, ns):
-        """How many values lie in buckets that begin at `ns` or above."""
+        """The number of values in buckets that begin at `ns` or above."""
         return sum(count for bucket, count in self.buckets.items()
                    if lowest(bucket, self.steps) >= ns)
 
     def cumulative(self):
-        """Points (ns, share of the values below) at the upper bound of each bucket used."""
+        """Points (ns, share of the values below) at both bounds of each bucket used."""
         total, seen, points = self.count, 0, []
         for bucket in sorted(self.buckets):
             points.append((lowest(bucket, self.steps), seen / total))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Programs under test: started in a process group of their own, waited for, measured, ended.
 
-Whatever happens, nothing stays behind: a program's group is killed by its id when the program has
-ended, and what has left the group is handed to us by the kernel (PR_SET_CHILD_SUBREAPER) and killed
-one by one.
+No process stays behind.  When the program has ended, its group is killed by its id.  A process that had
+left the group becomes our child (PR_SET_CHILD_SUBREAPER) and is killed by itself.
 """
 
 import contextlib
@@ -16,11 +15,13 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+from record.arms import BARE
+
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 OWN_VARIABLES = ("UNSTALL_MODE", "UNSTALL_STATS", "UNSTALL_ARMS", "UNSTALL_ASSIGN", "UNSTALL_SEED")
 TICK = os.sysconf("SC_CLK_TCK")
 STDERR_KEPT = 4096
-GRACE_S = 10.0  # between SIGTERM and SIGKILL
+GRACE_S = 10.0  # from SIGTERM to SIGKILL
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -46,36 +47,36 @@ class CannotRun(Exception):
         self.code = code
 
 
-def _ask(number, _frame):
-    """The first signal stops what runs; while we clean up and report, others say nothing new."""
+def _on_signal(number, _frame):
+    """The first signal stops the experiment.  Later ones are ignored while we clean up and report."""
     for other in STOPPING:
         signal.signal(other, signal.SIG_IGN)
     raise Interrupted(number)
 
 
-def take_signals():
-    """From now on SIGINT, SIGTERM and SIGHUP raise Interrupted, once; orphans come to us."""
+def catch_signals():
+    """From now on SIGINT, SIGTERM and SIGHUP raise Interrupted, once, and orphans become our children."""
     for number in STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGTERM:
-            signal.signal(number, _ask)
+            signal.signal(number, _on_signal)
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _in_child():
     for number in STOPPING:
-        if signal.getsignal(number) == _ask:
+        if signal.getsignal(number) == _on_signal:
             signal.signal(number, signal.SIG_DFL)
     os.setpgid(0, 0)
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def environment(arm, library, stats=None, arms=None):
-    """The environment of a program in one arm.  `bare` has no library and none of its variables; the others
-    keep what the caller has set (UNSTALL_PORTS, UNSTALL_WINDOW_US, ...)."""
+    """The environment of a program in one arm.  `bare` has no library and none of its variables; the
+    other arms keep the caller's variables (UNSTALL_PORTS, UNSTALL_WINDOW_US, ...)."""
     made = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
     preloads = [entry for entry in made.pop("LD_PRELOAD", "").replace(":", " ").split()
                 if os.path.basename(entry) != "libunstall.so"]
-    if arm == "bare":
+    if arm == BARE:
         made = {name: value for name, value in made.items() if not name.startswith("UNSTALL_")}
     else:
         preloads.append(library)
@@ -90,7 +91,7 @@ def environment(arm, library, stats=None, arms=None):
 
 @dataclass
 class Usage:
-    """What a program took."""
+    """The time that a program took, its status and its output."""
     wall_s: float = 0.0
     user_s: float = 0.0
     system_s: float = 0.0
@@ -99,7 +100,7 @@ class Usage:
 
     @property
     def how(self):
-        """How it ended, in words; empty: well."""
+        """The failure in words; empty for exit code 0."""
         if os.WIFSIGNALED(self.status):
             return f"was ended by {signal.Signals(os.WTERMSIG(self.status)).name}"
         code = os.WEXITSTATUS(self.status)
@@ -107,7 +108,7 @@ class Usage:
 
 
 class Program:
-    """A started program; use as a context manager: at its end nothing of it is left."""
+    """A started program, as a context manager: when the context ends, no process of the program is left."""
 
     def __init__(self, argv, env, show=False, keep_output=False):
         self.argv, self.env, self.show = argv, env, show
@@ -118,8 +119,8 @@ class Program:
         self._output = tempfile.TemporaryFile() if keep_output else None
 
     def __enter__(self):
-        self.before = set(children())  # another program's, which are not ours to end
-        # A signal between the fork and the return would leave a program that nobody ends.
+        self.before = set(children())  # of another program: not ended here
+        # A signal between the fork and the return would leave the program running.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
             self._start(mask)
@@ -149,7 +150,7 @@ class Program:
                                 127) from error
             except OSError as error:
                 raise CannotRun(f"{self.argv[0]}: cannot be run: {error.strerror}", 126) from error
-        child.returncode = 0  # its status is ours to take, by wait4
+        child.returncode = 0  # Popen must not wait: ended() takes the status by wait4
         self.pid = child.pid
         self.fd = os.pidfd_open(self.pid)
 
@@ -163,7 +164,7 @@ class Program:
                 self._output.close()
 
     def ended(self, timeout=None):
-        """Wait until it has ended, `timeout` seconds at most; has it?"""
+        """Wait `timeout` seconds at most; True when it has ended."""
         if self.usage:
             return True
         poll = select.poll()
@@ -180,7 +181,7 @@ class Program:
         return True
 
     def _clear(self):
-        """Kill what the program has left behind, and count what it used."""
+        """Kill the processes that the program has left behind, and add their processor time."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         for _ in range(200):
@@ -198,7 +199,7 @@ class Program:
             time.sleep(0.005)
 
     def stop(self, gently=True):
-        """End it: SIGTERM to its group, later SIGKILL."""
+        """End it by SIGTERM to its group, then by SIGKILL."""
         if self.usage:
             return
         if gently:
@@ -211,7 +212,7 @@ class Program:
         self.ended(GRACE_S)
 
     def complaint(self):
-        """The last lines that it wrote to stderr."""
+        """The last lines of its stderr."""
         if self.show:
             return ""
         self._errors.seek(0, os.SEEK_END)
@@ -221,7 +222,7 @@ class Program:
 
 
 def run(argv, env, timeout=None, show=False, keep_output=False):
-    """Run to the end; Failed after `timeout` seconds, with its complaint if it ends badly."""
+    """Run to the end.  Failed after `timeout` seconds, or with its last lines if it ends with an error."""
     with Program(argv, env, show, keep_output) as program:
         if not program.ended(timeout):
             program.stop()
@@ -242,8 +243,8 @@ def children(pid="self"):
     return found
 
 
-def family(pid):
-    """A process and all below it."""
+def with_descendants(pid):
+    """A process and all its descendants."""
     found, ahead = [], [pid]
     while ahead:
         found.append(ahead.pop())
@@ -252,20 +253,20 @@ def family(pid):
 
 
 def cpu_of(pid):
-    """Seconds of processor time that a process, all below it and their dead have used so far."""
+    """Seconds of processor time of a process and its descendants so far, also of those that have ended."""
     used = 0.0
-    for member in family(pid):
+    for member in with_descendants(pid):
         with contextlib.suppress(OSError, IndexError):
-            # The clock of a whole process (CPUCLOCK_SCHED): /proc/PID/stat knows ticks of 10 ms alone.
+            # The clock of a whole process (CPUCLOCK_SCHED).  /proc/PID/stat counts in ticks of 10 ms.
             used += time.clock_gettime((~member << 3) | 2)
             with open(f"/proc/{member}/stat", encoding="utf-8", errors="replace") as file:
                 words = file.read().rpartition(")")[2].split()
-            used += (int(words[13]) + int(words[14])) / TICK  # of children that it has waited for
+            used += (int(words[13]) + int(words[14])) / TICK  # children that it has waited for
     return used
 
 
 def _listening_inodes(port):
-    """The sockets that listen on a port, without a connection made to find out."""
+    """The sockets that listen on a port, by /proc: a trial connection would be one of those measured."""
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(OSError), open(table, encoding="ascii") as file:
@@ -277,12 +278,12 @@ def _listening_inodes(port):
 
 
 def listens(port):
-    """Does anybody listen on this port?"""
+    """True where a socket listens on this port."""
     return bool(_listening_inodes(port))
 
 
 def wait_until_listening(server, port, timeout):
-    """Until the server listens; Failed if it ends before, or takes too long."""
+    """Wait until the server listens; Failed if it ends before that or takes too long."""
     end = time.monotonic() + timeout
     while not listens(port):
         if server.ended(0.02):
@@ -294,13 +295,13 @@ def wait_until_listening(server, port, timeout):
 
 
 def end(pid):
-    """Ask one process to end."""
+    """End one process by SIGTERM."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
 
 
 def wait_for(pidfd, seconds):
-    """Has somebody else's process ended, after so many seconds at most?"""
+    """Wait so many seconds at most; True when the process has ended.  It need not be a child."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(max(0, seconds * 1000)))

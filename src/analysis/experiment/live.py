@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A running server as the experiment: each connection (or peer, or listener) gets an arm by chance.
+"""An experiment on a running server: each connection (or peer, or listener) gets an arm at random.
 
-The library assigns (UNSTALL_ARMS, or the control block of the segment by `unstall set`); here the
-segments are read again and again.  A connection is judged once, when it has ended or has had
---min-exchanges exchanges, and in that order it enters the confidence sequence by which --until-sure
-and the guard decide: what is looked at so often must be valid at all times.
+The library assigns the arms, as UNSTALL_ARMS or the control block of the segment (`unstall set`) tells
+it.  This module reads the segments every half second.  A connection is counted when it has ended or has
+had --min-exchanges exchanges.  In that order it enters the confidence sequence by which --until-sure
+and the guard decide: a decision that is taken after every read needs an interval that is valid at all
+of them.
 """
 
 import contextlib
@@ -12,12 +13,11 @@ import os
 import subprocess
 import time
 
-import processes
-import segments
-from analysis import analyse
-from histogram import Histogram
-from results import BadFile, Unit
-from verdict import is_decided, state_of
+from experiment import processes, segments
+from inference.analysis import analyse
+from inference.verdict import is_decided, state_of
+from record.arms import mode_of
+from record.results import BadFile
 
 POLL_S = 0.5
 COUNTED = ("exchanges", "exchange_ns", "segments", "messages", "connections", "connections_ended",
@@ -25,18 +25,17 @@ COUNTED = ("exchanges", "exchange_ns", "segments", "messages", "connections", "c
 
 
 def set_words(options):
-    """What `unstall set` is told to begin the experiment."""
+    """The words of `unstall set` that begin the experiment."""
     return ["--arms", arms_text(options), "--assign", options.assign, "--seed", str(options.seed)]
 
 
 def arms_text(options):
-    """As UNSTALL_ARMS wants them."""
-    from rounds import mode_of
+    """The value of UNSTALL_ARMS."""
     return ",".join(f"{mode_of(arm)}:{options.weights[arm]}" for arm in options.arms)
 
 
 def steer(options, targets, *words):
-    """`unstall set`; BadFile with what it complains about."""
+    """Run `unstall set`; BadFile with its complaint."""
     if not targets:
         return
     done = subprocess.run([options.unstall, "set", "--wait", "0", *words, *targets], check=False,
@@ -47,9 +46,9 @@ def steer(options, targets, *words):
 
 
 def segments_of(pid):
-    """The segments of a process and of all below it; BadFile if it has none."""
+    """The segments of a process and its descendants; BadFile if there are none."""
     found = []
-    for member in processes.family(pid):
+    for member in processes.with_descendants(pid):
         try:
             found += [path for path in segments.pid_segments(member) if path not in found]
         except BadFile:
@@ -61,35 +60,31 @@ def segments_of(pid):
 
 
 def kill(options):
-    """The kill switch: all connections on off, now."""
-    if options.pid is None:
-        raise BadFile("--kill: needs --live PID")
+    """The kill switch: all connections go to mode off at once."""
     steer(options, segments_of(options.pid), "--kill")
-    print(f"All connections of {options.pid} go by off. To take that back: "
+    print(f"All connections of {options.pid} are in mode off now. To undo that: "
           f"unstall set {options.pid} --unkill")
-    return 0
 
 
 class Live:
-    """Runs one live experiment into `results`."""
+    """Runs one live experiment and stores its units in `results`."""
 
     def __init__(self, options, results, progress, keep):
         self.options, self.results, self.progress, self.keep = options, results, progress, keep
         self.host = next(iter(results.machines))
         self.hints = []
-        self.judged = {}       # key -> (arm, unit), in the order of judgement
-        self.open = {}         # key -> unit so far
-        self.parts = {}        # (key of the unit, connection) -> what it has had
-        self.rows = {}         # (process, row) -> the row as it was last seen
-        self.before = {}       # ... and as it was when the experiment began
+        self.counted = {}      # key -> (arm, unit), in the order in which they were counted
+        self.parts = {}        # key -> {connection: its last report}
+        self.rows = {}         # (process, row) -> its last report
+        self.before = {}       # (process, row) -> its report when the experiment began
         self.killed = False
-        self.seen = set()
+        self.seen = set()      # connections
         self.began = time.monotonic()
-        self.since_ns = 0      # of CLOCK_MONOTONIC: who was born before takes no part
+        self.since_ns = 0      # CLOCK_MONOTONIC: older connections take no part
         self.arm_of = dict(enumerate(options.arms))
 
     def go(self):
-        """All of it; sets results.ending."""
+        """The whole experiment; sets results.ending."""
         try:
             if self.options.pid is not None:
                 self._with_process()
@@ -97,7 +92,7 @@ class Live:
                 self._with_server()
         except processes.Interrupted:
             if self.options.time:
-                raise  # was to take longer; without --time an interrupt is its ordinary end
+                raise  # an early end; without --time an interrupt is the ordinary end
         finally:
             self._close()
         if self.results.ending == "running":
@@ -117,7 +112,7 @@ class Live:
                                                f"{server.complaint()}")
                 finally:
                     if not server.usage:
-                        self._look(folder.files())  # its connections, before they are torn down
+                        self._look(folder.files())  # its connections, before the server closes them
                         server.stop()
                     self._look(folder.files())
 
@@ -134,7 +129,7 @@ class Live:
             os.close(fd)
             self._look(found)
             if not self.killed:
-                with contextlib.suppress(BadFile):  # it may have ended meanwhile
+                with contextlib.suppress(BadFile):  # the process may have ended
                     steer(self.options, self._segments_now(pid), "--arms", "none")
 
     def _segments_now(self, pid):
@@ -150,7 +145,7 @@ class Live:
                     self.before[self._row_key(process, row)] = row
 
     def _watch(self, files, wait):
-        """Look until time is up, it has ended, or the answer is clear."""
+        """Read the segments until the time is up, the server has ended, or the answer is clear."""
         self.began = time.monotonic()
         kept = self.began
         while True:
@@ -169,19 +164,19 @@ class Live:
     def _where(self):
         text = f"{time.monotonic() - self.began:.0f} s"
         for arm in self.options.arms:
-            text += f", {arm} {sum(1 for name, _ in self.judged.values() if name == arm)}"
-        return text + " judged"
+            text += f", {arm} {sum(1 for name, _ in self.counted.values() if name == arm)}"
+        return text + " counted"
 
     def _decide(self, files):
-        """Has the guard or --until-sure ended the experiment?"""
+        """True when the guard or --until-sure has ended the experiment."""
         options = self.options
         if not (options.until_sure or options.stop_if):
             return False
         self._store()
         analysis = analyse(self.results, describing=False)
         if options.stop_if:
-            worse = [one.arm for one in analysis.against
-                     if state_of(one, options.confidence, options.margin) == "worse"]
+            worse = [comparison.arm for comparison in analysis.against
+                     if state_of(comparison, options.confidence, options.margin) == "worse"]
             if worse:
                 return self._stop(worse, files())
         if options.until_sure and is_decided(analysis, options.margin):
@@ -190,13 +185,14 @@ class Live:
         return False
 
     def _stop(self, worse, found):
-        """The guard: everything on off at once.  A server of ours goes on running, on off."""
+        """The guard: all connections go to mode off at once.  A server that we started runs on in that
+        mode."""
         steer(self.options, found, "--kill")
         self.killed = True
         what = f"{', '.join(worse)} is surely worse than {self.results.experiment['base']}: " \
-               "all connections go by off"
+               "all connections are in mode off now"
         if self.options.pid is not None:
-            what += f" (to take that back: unstall set {self.options.pid} --unkill)"
+            what += f" (to undo that: unstall set {self.options.pid} --unkill)"
         self.results.events.append({"at_s": time.monotonic() - self.began, "what": what})
         self.results.ending = "guard"
         self.progress.note(what)
@@ -209,14 +205,14 @@ class Live:
         return process["pid"], process["started_ns"], row["index"]
 
     def _look(self, found):
-        """Read the segments as they are now."""
+        """Read the segments once."""
         if self.killed:
-            return  # what comes now is no experiment any more
+            return  # all arms are in mode off, so later exchanges belong to no arm
         for path in found:
             try:
                 reports = segments.report(self.options.unstall, path)
             except BadFile:
-                continue  # it has just gone, or is just being made
+                continue  # it is being created, or has just been removed
             for process in reports:
                 self._take(process)
 
@@ -233,34 +229,26 @@ class Live:
     def _connection(self, arm, process, connection):
         key = segments.key_of(connection, process, self.options.assign)
         self.seen.add((process["pid"], process["started_ns"], connection["serial"]))
-        if key in self.judged and self.options.until_sure | bool(self.options.stop_if):
-            return  # once judged is judged
+        if key in self.counted and (self.options.until_sure or self.options.stop_if):
+            return  # a decision may rest on it, so it does not change any more
         part = self.parts.setdefault(key, {})
         part[process["pid"], process["started_ns"], connection["serial"]] = connection
         unit = self._unit(key, arm, part.values())
-        ended = all(one["ended_ns"] for one in part.values())
+        ended = all(connection["ended_ns"] for connection in part.values())
         if unit.exchanges >= self.options.min_exchanges or (ended and unit.exchanges):
-            self.judged[key] = (arm, unit)
-        else:
-            self.open[key] = unit
+            self.counted[key] = (arm, unit)
 
     def _unit(self, key, arm, connections):
-        unit = Unit(arm, self.host, name=key, exchanges=0, exchange_ns=0, segments=0, messages=0,
-                    connections=0, stalls=0)
-        for one in connections:
-            unit.exchanges += one["exchanges"]
-            unit.exchange_ns += one["exchange_ns"]
-            unit.messages += one["messages"]
-            unit.connections += 1
-            unit.stalls += one["stalls_proved"]
-            unit.histogram.add(Histogram.of_json(one["exchange"]))
-            unit.segments = (None if unit.segments is None or not one["ended_ns"]
-                             else unit.segments + one["segments"])
+        unit = segments.connections_unit(arm, self.host, key)
+        for connection in connections:
+            segments.add_connection(unit, connection)
+        if all(connection["ended_ns"] for connection in connections):
+            unit.segments = sum(connection["segments"] for connection in connections)
         return unit
 
     def _store(self):
-        """What was seen until now, into the results."""
-        self.results.units = [unit for _, unit in self.judged.values()]
+        """Put all that was read so far into the results."""
+        self.results.units = [unit for _, unit in self.counted.values()]
         totals = {}
         for key, row in self.rows.items():
             arm = self.arm_of.get(row["arm"])
@@ -273,15 +261,15 @@ class Live:
         self._store()
         counted = sum(unit.connections for unit in self.results.totals)
         if counted > len(self.seen) * 1.05 + 1:
-            self.hints.append(f"{counted - len(self.seen)} of {counted} connections came and went "
-                              "unseen; they count in the table, not in the comparison")
+            self.hints.append(f"{counted - len(self.seen)} of {counted} connections began and ended "
+                              "between two looks; they are in the table, not in the comparison")
         if not self.results.units:
             self.hints.append("no connection has had an exchange: was there traffic on new "
                               "connections?")
 
 
 def without(row, before):
-    """A row, less what had been counted before the experiment."""
+    """A row without the counts from before the experiment."""
     if before is None:
         return row
     made = dict(row)

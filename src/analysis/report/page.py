@@ -5,9 +5,9 @@ checked strictly."""
 import html
 import math
 
-import machine
-import pictures
-from text import ENDINGS, number, p_value, what_was_run
+from record import machine
+from report import pictures
+from report.text import ENDINGS, commands, number, p_value
 
 STYLE = """
 body { font: 16px/1.45 sans-serif; max-width: 56em; margin: 1.5em auto; padding: 0 1em; color: #111; background: #fff }
@@ -106,7 +106,7 @@ def page(results, analysis, verdict):
         "<h2>Arms</h2>", arms_table(analysis),
         "<p>In brackets the " + f"{analysis.confidence * 100:g} % interval, by bootstrap over " +
         ("rounds" if results.paired else "connections") + ".</p>",
-        "<h2>What was run</h2>", f"<pre>{escape(chr(10).join(what_was_run(results)))}</pre>",
+        "<h2>What was run</h2>", f"<pre>{escape(chr(10).join(commands(results)))}</pre>",
         table(["option", "value"], [[key, value if isinstance(value, str) else repr(value)]
                                     for key, value in shown.items()]),
         "<h2>Where</h2>", "<ul>",

@@ -5,13 +5,13 @@ import math
 import shlex
 import textwrap
 
-import machine
+from record import machine
 
 WIDTH = 80
 
 
 def clean(text):
-    """What a terminal would act on becomes a question mark."""
+    """A question mark for each character that is not printable: a terminal may act on it."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -24,13 +24,13 @@ def fit(text, indent=""):
 
 
 def cut(text, length=WIDTH - 2):
-    """One line; what is too long loses its end."""
+    """One line; a longer one loses its end."""
     text = clean(text)
     return text if len(text) <= length else text[:length - 3] + "..."
 
 
 def number(value, digits=3):
-    """A number with three digits that count, or a dash."""
+    """A number with three significant digits, or a dash."""
     if value is None or not math.isfinite(value):
         return "-"
     if value == 0:
@@ -40,12 +40,12 @@ def number(value, digits=3):
 
 
 def p_value(p):
-    """0.0004 and not 0.000412345."""
+    """A p value with four places at most."""
     return "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
 
 
-def what_was_run(results):
-    """The command, as it was given."""
+def commands(results):
+    """The commands, as they were given."""
     asked = results.experiment
     lines = []
     if asked.get("server"):
@@ -59,16 +59,16 @@ def what_was_run(results):
 
 
 def heading(results):
-    """What was done, where, with which seed."""
+    """The size of the experiment, its seed, the commands and the machines."""
     asked = results.experiment
     if results.paired:
         done = len(results.rounds())
-        what = f"{done} round{'s' * (done != 1)} of {len(results.arms)} arms"
+        size = f"{done} round{'s' * (done != 1)} of {len(results.arms)} arms"
     else:
         word = asked.get("assignment", "connection")
-        what = f"{len(results.units)} {word}s in {len(results.arms)} arms"
-    lines = [fit(f"{what}, base {asked['base']}, seed {asked['seed']}")]
-    lines += [cut("  " + line) for line in what_was_run(results)]
+        size = f"{len(results.units)} {word}s in {len(results.arms)} arms"
+    lines = [fit(f"{size}, base {asked['base']}, seed {asked['seed']}")]
+    lines += [cut("  " + line) for line in commands(results)]
     for stratum, facts in list(results.machines.items())[:6]:
         lines.append(fit(machine.in_words(stratum, facts), "  "))
     if len(results.machines) > 6:
@@ -84,7 +84,7 @@ def exchange_table(analysis):
              f"{'exchanges':>12}{'35 ms and more':>16}"]
     for arm in analysis.arms.values():
         if not arm.exchanges:
-            lines.append(f"{arm.name:<12}{'not known: nobody looks into its connections':>10}")
+            lines.append(f"{arm.name:<12}{'not known: runs without the library':>10}")
             continue
         slow = f"{arm.slow} ({100 * arm.slow / arm.exchanges:.0f} %)"
         lines.append(f"{arm.name:<12}" + "".join(
@@ -101,12 +101,12 @@ def _with_interval(value, scale=1.0):
 
 
 def _in_its_unit(arms, key, title):
-    """Seconds, or ms where no arm takes one."""
+    """A column in seconds, or in ms where every arm takes less than one second."""
     most = max((arm.number(key).value or 0 for arm in arms), default=0)
     return (key, f"{title}, s", 1e-3) if most >= 1000 else (key, f"{title}, ms", 1)
 
 
-def cost_table(analysis, score=False):
+def cost_table(analysis):
     """Wall and processor time, segments and system calls."""
     arms = analysis.arms.values()
     if not any(arm.numbers for arm in arms):
@@ -137,24 +137,24 @@ def _exp(x):
 
 
 def against_table(analysis):
-    """Each arm against the base: ratio, interval, p, effect."""
+    """Each arm against the base: ratio, interval, p, effect size."""
     if not analysis.against:
         return []
     sure = f"{analysis.confidence * 100:g} % interval"
     kind = "always-valid " if analysis.anytime else ""
     lines = ["", f"{'against ' + analysis.base:<22}{'ratio':>9}  {kind + sure:<28}"
              f"{'p':>8}{'effect':>9}"]
-    for one in analysis.against:
-        c = one.contrast
+    for comparison in analysis.against:
+        c = comparison.contrast
         interval = f"{number(_exp(c.low))} to {number(_exp(c.high))}" \
             if math.isfinite(c.low) and math.isfinite(c.high) else "none yet"
-        lines.append(f"{one.arm + ', ' + analysis.metric:<22}{number(_exp(c.estimate)):>9}  "
-                     f"{interval:<28}{p_value(one.adjusted_p):>8}{c.effect:>+9.2f}")
+        lines.append(f"{comparison.arm + ', ' + analysis.metric:<22}{number(_exp(c.estimate)):>9}  "
+                     f"{interval:<28}{p_value(comparison.adjusted_p):>8}{c.effect:>+9.2f}")
     return lines
 
 
 def strata_table(analysis):
-    """The ratios host by host."""
+    """The ratios of each host."""
     if not analysis.strata:
         return []
     lines = ["", "host by host"]
@@ -167,10 +167,9 @@ def strata_table(analysis):
 ENDINGS = {
     "complete": None,
     "sure": "Ended early: the answer is clear.",
-    "interrupted": "Interrupted: what was measured until then.",
+    "interrupted": "Interrupted: the results up to then.",
     "failed": "Cut short: the program has failed.",
-    "guard": "The guard has put all connections on off.",
-    "full": "Cut short: the results cannot be written any more.",
+    "guard": "The guard has set all connections to mode off.",
 }
 
 

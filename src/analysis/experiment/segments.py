@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Statistics segments, as `unstall report --json` tells them, into units."""
+"""Statistics segments, read by `unstall report --json`, into units."""
 
 import contextlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 
-from histogram import Histogram
-from results import BadFile, Unit
+from record.arms import numbered
+from record.histogram import Histogram
+from record.results import BadFile, Unit
 
 TMPFS = ("/dev/shm", "/run/shm")
 PREFIX = "unstall-ab."
 
 
-def forget_the_dead():
-    """What a killed `unstall ab` of this user has left behind."""
+def remove_stale_folders():
+    """Remove the folders that a killed `unstall ab` of this user has left behind."""
     for place in TMPFS:
         with contextlib.suppress(OSError):
             for name in os.listdir(place):
@@ -29,13 +29,13 @@ def forget_the_dead():
 
 
 class Folder:
-    """A folder on tmpfs for the segments of one run; gone with the context."""
+    """A folder on tmpfs for the segments of one run, removed at the end of the context."""
 
     def __init__(self):
         self.path = None
 
     def __enter__(self):
-        forget_the_dead()
+        remove_stale_folders()
         places = [os.environ.get("XDG_RUNTIME_DIR"), *TMPFS]
         for place in filter(None, places[1:] + places[:1]):
             with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def files(self):
-        """The segments in it."""
+        """The paths of the segments in it."""
         with contextlib.suppress(OSError):
             return sorted(os.path.join(self.path, name) for name in os.listdir(self.path)
                           if name.endswith(".unstall"))
@@ -61,25 +61,24 @@ class Folder:
 
 
 def report(command, target):
-    """What `unstall report --json` says of a file or folder: the list of processes."""
+    """The list of processes in `unstall report --json` of a file or folder."""
     done = subprocess.run([command, "report", "--json", target], check=False, capture_output=True,
                           stdin=subprocess.DEVNULL, env=quiet_environment())
     if done.returncode != 0:
         raise BadFile(done.stderr.decode(errors="replace").strip() or f"{target}: no report")
     value = json.loads(done.stdout)
-    return value.get("processes", [value])  # of a file: the process itself
+    return value.get("processes", [value])  # the report on one file is the process itself
 
 
 def quiet_environment():
-    """For our own helpers: without any library before them."""
+    """The environment of our own commands, without a preloaded library."""
     return {name: value for name, value in os.environ.items()
             if name != "LD_PRELOAD" and not name.startswith("UNSTALL_")}
 
 
-def sum_rows(rows, arm, stratum, **known):
+def sum_rows(rows, arm, stratum):
     """Rows of segments -> one unit."""
-    unit = Unit(arm, stratum, exchanges=0, exchange_ns=0, segments=0, messages=0, connections=0,
-                stalls=0, **known)
+    unit = Unit(arm, stratum, exchanges=0, exchange_ns=0, segments=0, messages=0, connections=0, stalls=0)
     ended = True
     for row in rows:
         unit.exchanges += row["exchanges"]
@@ -91,8 +90,23 @@ def sum_rows(rows, arm, stratum, **known):
         unit.histogram.add(Histogram.of_json(row["exchange"]))
         ended = ended and row["connections"] == row["connections_ended"]
     if not ended:
-        unit.segments = None  # known at a connection's end alone
+        unit.segments = None  # the library counts them when a connection ends
     return unit
+
+
+def connections_unit(arm, stratum, key):
+    """An empty unit for add_connection()."""
+    return Unit(arm, stratum, name=key, exchanges=0, exchange_ns=0, messages=0, connections=0, stalls=0)
+
+
+def add_connection(unit, connection):
+    """Add a connection of a segment to its unit."""
+    unit.exchanges += connection["exchanges"]
+    unit.exchange_ns += connection["exchange_ns"]
+    unit.messages += connection["messages"]
+    unit.stalls += connection["stalls_proved"]
+    unit.connections += 1
+    unit.histogram.add(Histogram.of_json(connection["exchange"]))
 
 
 def rows_of(processes):
@@ -101,18 +115,12 @@ def rows_of(processes):
 
 
 def arm_names(process):
-    """The arms of a process's control block; where a mode stands twice, the later ones are
-    numbered: off, off-2."""
-    names = []
-    for arm in process["control"]["arms"]:
-        again = names.count(arm["mode"]) + sum(
-            1 for name in names if re.fullmatch(re.escape(arm["mode"]) + r"-\d+", name))
-        names.append(arm["mode"] if not again else f"{arm['mode']}-{again + 1}")
-    return names
+    """The arms of a process's control block."""
+    return numbered(arm["mode"] for arm in process["control"]["arms"])
 
 
 def key_of(connection, process, assignment):
-    """What a connection is one of: the unit that was assigned by chance."""
+    """The unit of a connection, which is what the arms were assigned to at random."""
     if assignment == "peer":
         return connection["peer"].rpartition(":")[0]
     if assignment == "listener":
@@ -122,7 +130,7 @@ def key_of(connection, process, assignment):
 
 
 def pid_segments(pid):
-    """The segments that a process has mapped."""
+    """The segments that a process has mapped; BadFile if it cannot be looked at."""
     found = []
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:

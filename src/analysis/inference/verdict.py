@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""The analysis in words: one verdict, and the line that deploys the winner."""
+"""The analysis in words: one verdict, and the command line that deploys the winner."""
 
 import math
 import shlex
 from dataclasses import dataclass, field
 
-# Where two arms cannot be told apart the milder one is recommended: auto is the default and what
-# is tested most, nodelay does least, coalesce is the only one in which a SIGKILL can lose bytes.
-MILDEST_FIRST = ("off", "observe", "bare", "auto", "nodelay", "cork", "coalesce")
+from record.arms import MILDEST_FIRST
 
 WINNER, SAME, OPEN, NOTHING = "winner", "no difference", "not enough data", "nothing measured"
 
 
 @dataclass
 class Verdict:
-    """What is to be said."""
+    """The outcome and the sentences that state it."""
     kind: str
     winner: str = None
     against: str = None
     ratio: tuple = None        # (estimate, low, high) of times, winner to loser
-    largest: float = None      # SAME: no ratio further from 1 than this
-    more: int = None           # OPEN: rounds (connections) that are missing, as far as can be told
+    largest: float = None      # SAME: every ratio lies between 1 / largest and largest
+    more: int = None           # OPEN: an estimate of the rounds (connections) still needed
     sentences: list = field(default_factory=list)
     deploy: str = None
 
@@ -41,7 +39,7 @@ def times(ratio):
 
 
 def change(contrast, confidence):
-    """A ratio of times with its interval, as people say it."""
+    """A ratio of times with its interval, in words."""
     sure = f"{confidence * 100:g} % interval"
     ratio, low, high = (math.exp(x) if x < 700 else math.inf
                         for x in (contrast.estimate, contrast.low, contrast.high))
@@ -62,7 +60,7 @@ def change(contrast, confidence):
 
 
 def amount(number):
-    """A time in ms with three digits that count."""
+    """A time with three significant digits."""
     if number is None or not math.isfinite(number):
         return "?"
     if number >= 1000:
@@ -70,10 +68,10 @@ def amount(number):
     return f"{number:.3f} ms" if number < 1 else f"{number:.3g} ms"
 
 
-def state_of(one, confidence, margin):
+def state_of(comparison, confidence, margin):
     """better, worse, same or open."""
-    c, alpha = one.contrast, 1 - confidence
-    if one.adjusted_p < alpha and (c.high < 0 or c.low > 0):
+    c, alpha = comparison.contrast, 1 - confidence
+    if comparison.adjusted_p < alpha and (c.high < 0 or c.low > 0):
         return "better" if c.high < 0 else "worse"
     if max(abs(c.low), abs(c.high)) <= math.log(1 + margin):
         return "same"
@@ -81,18 +79,18 @@ def state_of(one, confidence, margin):
 
 
 def is_decided(analysis, margin):
-    """Is nothing left that more rounds could decide?"""
+    """True when every comparison with the base is decided, so that more rounds cannot change the verdict."""
     return bool(analysis.against) and all(
-        state_of(one, analysis.confidence, margin) != "open" for one in analysis.against)
+        state_of(pair, analysis.confidence, margin) != "open" for pair in analysis.against)
 
 
 def missing(analysis, margin):
-    """Roughly how many more units it takes until the widest open interval fits the margin: its
-    width falls with the square root of their number."""
+    """An estimate of the units still needed until the widest open interval fits the margin.  The width
+    falls with the square root of their number."""
     most = None
-    for one in analysis.against:
-        c = one.contrast
-        if state_of(one, analysis.confidence, margin) != "open":
+    for pair in analysis.against:
+        c = pair.contrast
+        if state_of(pair, analysis.confidence, margin) != "open":
             continue
         if not (math.isfinite(c.low) and math.isfinite(c.high)) or c.units == 0:
             tests = max(1, len(analysis.against))
@@ -100,34 +98,34 @@ def missing(analysis, margin):
             needed = least + (4 if analysis.anytime else 1)
         else:
             half = max((c.high - c.low) / 2, 1e-9)
-            # To be told from nothing it must exclude 1; or lie in the margin, if it is about 1.
+            # The interval must either exclude 1 or lie within the margin: the easier of both.
             goal = max(abs(c.estimate), math.log(1 + margin) - abs(c.estimate), 1e-3)
             needed = c.units * (half / goal) ** 2 * 1.2
         most = max(most or 0, math.ceil(needed) - c.units, 1)
     return most
 
 
-def _find(contrasts, arm, base):
-    """The contrast of two arms whichever way round it was made; (contrast, sign)."""
-    for one in contrasts:
-        if (one.arm, one.base) == (arm, base):
-            return one, 1
-        if (one.arm, one.base) == (base, arm):
-            return one, -1
+def _find(comparisons, arm, base):
+    """The comparison of two arms, and -1 where it was made the other way round, else 1."""
+    for pair in comparisons:
+        if (pair.arm, pair.base) == (arm, base):
+            return pair, 1
+        if (pair.arm, pair.base) == (base, arm):
+            return pair, -1
     return None, 1
 
 
 def beats(analysis, arm, other):
-    """Is the first arm faster than the second, as the analysis can tell?"""
-    one, sign = _find(analysis.against + analysis.between, arm, other)
-    if one is None or one.adjusted_p >= 1 - analysis.confidence:
+    """True where the first arm is significantly faster than the second."""
+    pair, sign = _find(analysis.against + analysis.between, arm, other)
+    if pair is None or pair.adjusted_p >= 1 - analysis.confidence:
         return False
-    return one.contrast.high < 0 if sign > 0 else one.contrast.low > 0
+    return pair.contrast.high < 0 if sign > 0 else pair.contrast.low > 0
 
 
 def best_of(analysis, better):
-    """The arm to recommend, and those that cannot be told from it."""
-    estimate = {one.arm: one.contrast.estimate for one in analysis.against}
+    """The arm to recommend, and the arms that do not differ significantly from it."""
+    estimate = {pair.arm: pair.contrast.estimate for pair in analysis.against}
     order = sorted(better, key=lambda arm: estimate[arm])
     equals = [arm for arm in order if not beats(analysis, order[0], arm)]
     chosen = min(equals, key=lambda arm: (MILDEST_FIRST.index(arm) if arm in MILDEST_FIRST else 99,
@@ -136,9 +134,9 @@ def best_of(analysis, better):
 
 
 def deploy_line(arm, results):
-    """What turns the winner on for good."""
+    """The command line that runs the program with the winner."""
     if results.experiment.get("pid"):
-        return f"unstall set {results.experiment['pid']} {arm}"  # until it is started anew
+        return f"unstall set {results.experiment['pid']} {arm}"  # holds until the process is restarted
     command = results.experiment.get("server") or results.experiment.get("command")
     if not command:
         return f"UNSTALL_MODE={arm} LD_PRELOAD=libunstall.so PROGRAM"
@@ -156,25 +154,25 @@ def _unit_word(results, count):
 
 
 def judge(analysis, results):
-    """The verdict."""
+    """The verdict on an analysis."""
     margin = results.experiment.get("margin", 0.1)
     made = _judge(analysis, results, margin)
-    known = [analysis.base, *(one.arm for one in analysis.against)]
+    known = [analysis.base, *(pair.arm for pair in analysis.against)]
     if analysis.left_out and len(known) > 1:
         what = ", ".join(analysis.left_out)
-        made.sentences.append(f"Not compared in this, for it is not known there: {what}.")
+        made.sentences.append(f"Not compared, because the {analysis.metric} is not known there: {what}.")
     return made
 
 
 def _judge(analysis, results, margin):
     if not analysis.against:
         return Verdict(NOTHING, sentences=[
-            "Nothing to compare: fewer than two arms were measured in a way that can be compared."])
-    states = {one.arm: state_of(one, analysis.confidence, margin) for one in analysis.against}
+            "Nothing to compare: fewer than two arms have a value of the same metric."])
+    states = {pair.arm: state_of(pair, analysis.confidence, margin) for pair in analysis.against}
     better = [arm for arm, state in states.items() if state == "better"]
     if better:
         return _winner(analysis, results, better)
-    worse = [one for one in analysis.against if states[one.arm] == "worse"]
+    worse = [pair for pair in analysis.against if states[pair.arm] == "worse"]
     if worse and all(state in ("worse", "same") for state in states.values()):
         return _base_wins(analysis, results, worse)
     if all(state == "same" for state in states.values()):
@@ -193,14 +191,14 @@ def _numbers(analysis, arm, base):
 
 def _winner(analysis, results, better):
     arm, equals = best_of(analysis, better)
-    one, _ = _find(analysis.against, arm, analysis.base)
-    c = one.contrast
+    pair, _ = _find(analysis.against, arm, analysis.base)
+    c = pair.contrast
     lines = [f"{arm} wins{_numbers(analysis, arm, analysis.base)}. It "
              f"{change(c, analysis.confidence)} against {analysis.base}."]
     if equals:
-        lines.append(f"Not told apart from it: {', '.join(equals)}.")
-    worse = [o.arm for o in analysis.against if o.contrast.low > 0 and
-             o.adjusted_p < 1 - analysis.confidence]
+        lines.append(f"No significant difference from it: {', '.join(equals)}.")
+    worse = [pair.arm for pair in analysis.against if pair.contrast.low > 0 and
+             pair.adjusted_p < 1 - analysis.confidence]
     if worse:
         lines.append(f"Slower than {analysis.base}: {', '.join(worse)}.")
     return Verdict(WINNER, arm, analysis.base, tuple(map(_exp, (c.estimate, c.low, c.high))),
@@ -208,8 +206,8 @@ def _winner(analysis, results, better):
 
 
 def _base_wins(analysis, results, worse):
-    lines = [f"{analysis.base} wins: {one.arm} {change(one.contrast, analysis.confidence)}."
-             for one in worse]
+    lines = [f"{analysis.base} wins: {pair.arm} {change(pair.contrast, analysis.confidence)}."
+             for pair in worse]
     c = worse[0].contrast
     return Verdict(WINNER, analysis.base, worse[0].arm,
                    tuple(map(_exp, (-c.estimate, -c.high, -c.low))), sentences=lines,
@@ -217,9 +215,9 @@ def _base_wins(analysis, results, worse):
 
 
 def _no_difference(analysis):
-    largest = math.exp(max(max(abs(o.contrast.low), abs(o.contrast.high))
-                           for o in analysis.against))
-    arms = ", ".join(one.arm for one in analysis.against)
+    largest = math.exp(max(max(abs(pair.contrast.low), abs(pair.contrast.high))
+                           for pair in analysis.against))
+    arms = ", ".join(pair.arm for pair in analysis.against)
     return Verdict(SAME, largest=largest, sentences=[
         f"No difference larger than {percent(largest)} between {analysis.base} and {arms} "
         f"({analysis.confidence * 100:g} %)."])
@@ -227,15 +225,15 @@ def _no_difference(analysis):
 
 def _not_enough(analysis, results, margin, worse):
     more = missing(analysis, margin)
-    units = min(one.contrast.units for one in analysis.against)
-    bounded = all(math.isfinite(one.contrast.low) for one in analysis.against)
+    units = min(pair.contrast.units for pair in analysis.against)
+    bounded = all(math.isfinite(pair.contrast.low) for pair in analysis.against)
     lines = [f"Not enough data: {units} {_unit_word(results, units)} compared, "
-             f"{'about' if bounded else 'at least'} {more} more {_unit_word(results, more)} to tell."]
-    for one in sorted(analysis.against, key=lambda one: one.contrast.estimate):
-        if math.isfinite(one.contrast.low) and math.isfinite(one.contrast.high):
-            lines.append(f"So far {one.arm} {change(one.contrast, analysis.confidence)}.")
-    for one in worse:
-        lines.append(f"Slower than {analysis.base}: {one.arm}.")
+             f"{'about' if bounded else 'at least'} {more} more {_unit_word(results, more)} needed."]
+    for pair in sorted(analysis.against, key=lambda pair: pair.contrast.estimate):
+        if math.isfinite(pair.contrast.low) and math.isfinite(pair.contrast.high):
+            lines.append(f"So far {pair.arm} {change(pair.contrast, analysis.confidence)}.")
+    for pair in worse:
+        lines.append(f"Slower than {analysis.base}: {pair.arm}.")
     return Verdict(OPEN, more=more, sentences=lines)
 
 

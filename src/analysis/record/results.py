@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment has measured, in memory and as a JSON file (schema: docs/ab.md).
+"""The results of an experiment, in memory and as a JSON file (schema: docs/ab.md).
 
-The file is written anew after each round, into a name of its own beside the last one, and then
-renamed: whatever happens, a full disk included, the last complete one stays.
+After each round the file is written under another name and then renamed.  So the last complete file stays,
+whatever happens; a full disk included.
 """
 
 import json
 import os
 from dataclasses import asdict, dataclass, field
 
-from histogram import Histogram
+from record.histogram import Histogram
 
 FORMAT, VERSION = "unstall-ab", 1
 
 KINDS = ("command", "server", "live")
 
-# An answer that took this long is one that a delayed acknowledgement (40 ms at least) held up,
-# or that was slow of itself: the control arm tells which.  A bucket begins within 3 % of it.
+# A delayed acknowledgement costs at least 40 ms, so a stalled exchange takes at least this long.  An exchange
+# can also be slow for another reason: the control arm shows that.  A bucket begins within 3 % of this time.
 SLOW_NS = 35_000_000
 
 
 class BadFile(Exception):
-    """A file that cannot be read as results; the message names it."""
+    """A file or a segment cannot be used; the message names it and says why."""
 
 
 @dataclass
@@ -37,15 +37,15 @@ class Unit:
     exchange_ns: int = None
     histogram: Histogram = field(default_factory=Histogram)
     segments: int = None    # of data, sent by connections that have ended
-    messages: int = None    # ... all messages: what segments and system calls are divided by
+    messages: int = None    # segments and system calls are given for one message
     connections: int = None
     stalls: int = None      # proved by the library
     system_calls: int = None
-    score: float = None     # --score: what the program's own output says
-    name: str = None        # live: what identifies it
+    score: float = None     # --score: a number in the program's own output
+    name: str = None        # live: the connection, peer or listener
 
     def json(self):
-        """As it goes into the file: without what is not known."""
+        """The form in the file; unknown values are left out."""
         made = {key: value for key, value in asdict(self).items()
                 if value is not None and key != "histogram"}
         if self.histogram.buckets:
@@ -60,7 +60,7 @@ class Unit:
         return cls(**known, histogram=Histogram.of_json(value.get("histogram")))
 
     def value(self, metric):
-        """The number that a metric compares; None where it is not known.  Times are in ms."""
+        """The value of a metric, None where it is not known.  Times are in ms."""
         if metric == "mean":
             return self.exchange_ns / self.exchanges / 1e6 if self.exchanges else None
         if metric in QUANTILES:
@@ -87,30 +87,30 @@ METRICS = {
 
 @dataclass
 class Results:
-    """All of an experiment."""
+    """One experiment: the question, the machines, all units."""
     kind: str
-    experiment: dict                            # what was asked for: arms, base, command, seed, ...
-    machines: dict = field(default_factory=dict)  # stratum -> what it is
+    experiment: dict                              # the options: arms, base, command, seed, ...
+    machines: dict = field(default_factory=dict)  # stratum -> facts of machine.py
     units: list = field(default_factory=list)
     failures: list = field(default_factory=list)  # {"round", "arm", "what"}
-    totals: list = field(default_factory=list)  # live: units of whole arms, from the segments' rows
-    events: list = field(default_factory=list)  # {"at_s", "what"}: the guard, a switch
+    totals: list = field(default_factory=list)    # live: units of whole arms, from the segments' rows
+    events: list = field(default_factory=list)    # {"at_s", "what"}: the guard has acted
     began: str = None
     ended: str = None
     ending: str = "running"
 
     @property
     def arms(self):
-        """The arms, in the order asked for."""
+        """The arms, in the order of --arms."""
         return self.experiment["arms"]
 
     @property
     def paired(self):
-        """Are units paired by round?"""
+        """True where units are paired by round; not in a live experiment."""
         return self.kind != "live"
 
     def of_arm(self, arm):
-        """Its units."""
+        """The units of an arm."""
         return [unit for unit in self.units if unit.arm == arm]
 
     def rounds(self):
@@ -122,7 +122,7 @@ class Results:
                 if all(arm in by_arm for arm in self.arms)}
 
     def json(self):
-        """The whole file, but for the analysis."""
+        """The whole file without the analysis."""
         return {
             "format": FORMAT, "version": VERSION, "kind": self.kind, "ending": self.ending,
             "began": self.began, "ended": self.ended, "experiment": self.experiment,
@@ -133,9 +133,9 @@ class Results:
 
     @classmethod
     def of_json(cls, value, path="results"):
-        """From the file; BadFile says what is wrong with it."""
+        """From the file; BadFile says why it cannot be read."""
         if not isinstance(value, dict) or value.get("format") != FORMAT:
-            raise BadFile(f"{path}: not a file of results; expected what --json FILE has written")
+            raise BadFile(f"{path}: not a file of results; expected a file that --json FILE has written")
         if value.get("version") != VERSION:
             raise BadFile(f"{path}: version {value.get('version')}; this command reads {VERSION}")
         try:
@@ -157,8 +157,8 @@ def load(path):
 
 
 def write_whole(path, text):
-    """Write a file so that it is there whole or not at all; OSError if it cannot be.  What is no
-    regular file (/dev/stdout, a pipe) is written to as it is."""
+    """Replace a file in one step, so that it is never there in part; OSError if that fails.  A pipe or
+    a device (/dev/stdout) is written to directly."""
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -180,7 +180,7 @@ def write_whole(path, text):
 
 
 def save(path, results, analysis=None):
-    """Write the file; OSError if it cannot be."""
+    """Write the file of results; OSError if that fails."""
     value = results.json()
     value["analysis"] = analysis
     write_whole(path, json.dumps(value, indent=1, allow_nan=False) + "\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What this machine is, in the few facts that explain a difference between two results."""
+"""Facts about this machine that can explain a difference between two results."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ def processor():
 
 
 def describe():
-    """For the file of results."""
+    """The facts, for the file of results."""
     libc = " ".join(platform.libc_ver()).strip()
     return {
         "host": socket.gethostname(),
@@ -32,7 +32,7 @@ def describe():
 
 
 def in_words(name, machine):
-    """One line; a segment does not say where it was written."""
+    """One line.  Results from segments have no machine: a segment does not name its host."""
     if not machine:
         return f"{name}: known by its segments alone"
     return (f"{name}: Linux {machine['kernel']}, {machine['processor']}, "

@@ -1,42 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Results and segments of many hosts, into one report: histograms add up, hosts become strata.
+"""Results and segments of many hosts, merged into one: histograms are added, hosts become strata.
 
-Nothing is compared across hosts: a round is one of a host's rounds, and a connection is compared
-with connections of the same host.  So a slow machine that happens to carry more of one arm cannot
-make that arm look slow.
+Nothing is compared across hosts.  The arms of a round ran on one host, and a connection is compared with
+connections of its own host.  So an arm does not look slow because a slow machine carries more of it.
 """
 
 import os
 
-from results import BadFile, Results, load
-from segments import arm_names, key_of, report, sum_rows
-from histogram import Histogram
-from results import Unit
+from experiment.segments import add_connection, arm_names, connections_unit, key_of, report, sum_rows
+from record.results import BadFile, Results, load
 
 
 def merge(options):
-    """`unstall ab --merge FILE...`; the exit code."""
-    from __main__ import DONE, finish
+    """The results of all files of `unstall ab --merge FILE...`."""
     parts = []
     for name in options.files:
         host, equals, path = name.partition("=")
         if not equals or os.path.exists(name):
             host, path = None, name
         parts.append(read(options, path, host))
-    whole = join(parts, options)
-
-    def keep(analysis=None):
-        if options.json:
-            from results import save
-            save(options.json, whole, analysis)
-    try:
-        return finish(whole, options, DONE, [], keep)
-    except OSError as error:
-        raise BadFile(f"--json {options.json}: {error.strerror}") from error
+    return join(parts, options)
 
 
 def read(options, path, host):
-    """A file of results, or a segment (or folder of them): results of one host."""
+    """The results of one host, from a file of results, a segment or a folder of segments."""
     if os.path.isdir(path) or path.endswith(".unstall"):
         return from_segments(options, path, host)
     part = load(path)
@@ -46,7 +33,7 @@ def read(options, path, host):
 def renamed(part, host):
     """The same results under another host's name."""
     if len(part.machines) > 1:
-        raise BadFile(f"{host}: the file is of {len(part.machines)} hosts already")
+        raise BadFile(f"{host}: the file has {len(part.machines)} hosts, so it cannot be renamed to one")
     part.machines = {host: facts for facts in part.machines.values()}
     for unit in part.units + part.totals:
         unit.stratum = host
@@ -54,7 +41,7 @@ def renamed(part, host):
 
 
 def from_segments(options, path, host):
-    """Segments of processes that ran with UNSTALL_ARMS."""
+    """The results in segments of processes that ran with UNSTALL_ARMS."""
     host = host or os.path.basename(os.path.dirname(os.path.abspath(path)) if
                                     path.endswith(".unstall") else os.path.abspath(path))
     units, totals, arms, control = {}, {}, [], None
@@ -69,7 +56,8 @@ def from_segments(options, path, host):
                     connection["arm"] >= len(names):
                 continue
             key = key_of(connection, process, process["control"]["assignment"])
-            add_connection(units, key, names[connection["arm"]], host, connection)
+            arm = names[connection["arm"]]
+            add_connection(units.setdefault(key, connections_unit(arm, host, key)), connection)
         for row in process["rows"]:
             if row["arm"] is not None and row["arm"] < len(names):
                 totals.setdefault(names[row["arm"]], []).append(row)
@@ -83,20 +71,8 @@ def from_segments(options, path, host):
     return made
 
 
-def add_connection(units, key, arm, host, connection):
-    """One connection into its unit."""
-    unit = units.setdefault(key, Unit(arm, host, name=key, exchanges=0, exchange_ns=0, messages=0,
-                                      connections=0, stalls=0))
-    unit.exchanges += connection["exchanges"]
-    unit.exchange_ns += connection["exchange_ns"]
-    unit.messages += connection["messages"]
-    unit.stalls += connection["stalls_proved"]
-    unit.connections += 1
-    unit.histogram.add(Histogram.of_json(connection["exchange"]))
-
-
 def join(parts, options):
-    """Results of many hosts -> one; BadFile if they are not of one experiment."""
+    """Results of many hosts -> one; BadFile if they are of different experiments."""
     first = parts[0]
     whole = Results(first.kind, dict(first.experiment), {}, ending="complete")
     whole.experiment["until_sure"] = whole.experiment["stop_if"] = False
@@ -111,16 +87,16 @@ def join(parts, options):
     for part in parts:
         same = part.began, part.ended, part.experiment.get("seed"), *part.machines
         if part.began and same in seen:
-            raise BadFile(f"{', '.join(part.machines)}: one file is given twice; it would count twice")
+            raise BadFile(f"{', '.join(part.machines)}: the same file is given twice")
         seen.add(same)
         if part.paired != first.paired:
-            raise BadFile("rounds and live connections do not merge: they have other units")
+            raise BadFile("rounds and live connections cannot be merged: their units differ")
         if sorted(part.arms) != sorted(first.arms):
             raise BadFile(f"different arms: {', '.join(first.arms)} and {', '.join(part.arms)}")
         for stratum, facts in part.machines.items():
             whole.machines.setdefault(stratum, facts)
         for unit in part.units:
-            if part.paired:  # a host's second file has rounds of its own
+            if part.paired:  # rounds of another file are other rounds, also on the same host
                 unit.block = blocks.setdefault((id(part), unit.stratum, unit.block),
                                                len(blocks) + 1)
             whole.units.append(unit)
