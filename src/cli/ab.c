@@ -11,7 +11,7 @@
 
 #include "launch.h"
 
-/* Debian's own interpreter: scipy and matplotlib are its packages. */
+/* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
 #define PYTHON "/usr/bin/python3"
 
 /* As seen from the command's folder: where both were installed to, and in the build
@@ -77,7 +77,7 @@ static int ab(int argc, char **argv) {
     execv(PYTHON, (char **)(void *)words);
     int error = errno;
     free(words);
-    return complain(PYTHON ": %s; install python3, python3-scipy and python3-matplotlib",
+    return complain(PYTHON ": %s; install python3, python3-numpy and python3-matplotlib",
                     strerror(error));
 }
 
