@@ -26,7 +26,7 @@
 #ifndef UNSTALL_PLAYER_H
 #define UNSTALL_PLAYER_H
 
-#include "policy.h"
+#include "policy_inline.h"
 #include "text.h"
 
 struct player {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "player.h"
-#include "policy_short.h"
+#include "policy_inline.h"
 #include "unit.h"
 
 static const struct {

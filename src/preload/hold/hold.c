@@ -183,7 +183,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
         c->stuck = !gather_flush(c, 0);
         return;
     }
-    if (!policy_release_short(&c->policy, waiting))
+    if (!policy_release_first(&c->policy, waiting))
         release(c, waiting);
     c->counts.pushes[cause]++;
     if (UNLIKELY(!gather_flush(c, 0))) {

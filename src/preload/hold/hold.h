@@ -14,7 +14,7 @@
 
 #include "conn.h"
 #include "kin.h"
-#include "policy_short.h"
+#include "policy_inline.h"
 #include "ticker.h"
 
 void hold_end_turn_slow(enum push_cause cause);
@@ -94,7 +94,7 @@ static inline void hold_judge_age(struct conn *c) {
 static inline void hold_turn_teaches(struct conn *c) {
     c->turn_owner = NULL;
     STORE(&c->turn_end, TURN_ENDS);
-    policy_turn_ends_short(&c->policy);
+    policy_turn_ends(&c->policy);
     if (kin_is_due(c))
         kin_teach(c);
 }

@@ -86,20 +86,20 @@ struct policy_write {
 
 enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_GATHER };
 
-/* One word, so that it is returned in a register. */
+/* No bit fields: the compiler would pack and unpack them at each step of policy_decide(). */
 struct policy_action {
-    enum write_how how : 8;
-    bool need_facts : 1;  /* nothing decided: ask the kernel for the MSS and, if unsure, for the
+    enum write_how how;
+    bool need_facts;  /* nothing decided: ask the kernel for the MSS and, if unsure, for the
                            * application's options, store them and ask policy again */
-    bool late_push : 1;   /* TCP_NODELAY=1 before this write */
-    bool back_to_app : 1; /* TCP_NODELAY = the application's value before it (one-way stream) */
-    bool ends_unit : 1;   /* this write lets go of bytes: a unit ends with it */
-    bool small_unit : 1;  /* ... counted as a small one */
-    bool unanswered : 1;  /* ... counted among those that nobody ever answered */
-    bool small_write : 1; /* counted as a small write of the message */
-    bool suspected : 1;   /* a second small unit with Nagle in force, left as it is (observe) */
-    bool burst : 1;       /* the second small write of this message */
-    bool new_message : 1; /* the first write since input */
+    bool late_push;   /* TCP_NODELAY=1 before this write */
+    bool back_to_app; /* TCP_NODELAY = the application's value before it (one-way stream) */
+    bool ends_unit;   /* this write lets go of bytes: a unit ends with it */
+    bool small_unit;  /* ... counted as a small one */
+    bool unanswered;  /* ... counted among those that nobody ever answered */
+    bool small_write; /* counted as a small write of the message */
+    bool suspected;   /* a second small unit with Nagle in force, left as it is (observe) */
+    bool burst;       /* the second small write of this message */
+    bool new_message; /* the first write since input */
 };
 
 /* Without a window a wrong guess costs a late piece (200 ms).  So auto holds by a proved habit alone:
@@ -125,16 +125,23 @@ static inline bool policy_might_hold(const struct policy *p) {
     return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->ill);
 }
 
+/* The application's own wish that we respect: TCP_NODELAY=1 or TCP_CORK=1. */
+static inline bool policy_left_alone(const struct policy *p, const struct policy_limits *limits) {
+    return p->app_cork || (p->app_nodelay && !limits->override);
+}
+
+/* May bytes be held in the kernel, or gathered by us, on this connection? */
+static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
+    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && !p->unsure && p->established &&
+           !policy_left_alone(p, limits) && (p->mode == MODE_COALESCE || !p->no_more);
+}
+
 /* Whatever the size of the next write, nothing will be done about it: it is the first of a
  * message, in a mode that acts at the second. */
 static inline bool policy_waits_for_second(const struct policy *p) {
     return (p->mode == MODE_NODELAY || (p->mode == MODE_AUTO && !p->ill)) && p->units == 0 &&
            p->smalls == 0 && p->pending == 0 && !p->app_more;
 }
-
-/* Would this write be held or gathered?  Changes nothing. */
-bool policy_holds(const struct policy *p, const struct policy_limits *limits,
-                  const struct policy_write *w);
 
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w);
@@ -153,7 +160,6 @@ struct policy_action policy_release(struct policy *p, const struct policy_limits
 /* The application took its own TCP_CORK off: its hold ends as a unit. */
 struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits);
 
-void policy_input(struct policy *p, size_t bytes, size_t asked);
 /* The kernel has taken a write (or a connect has succeeded), or takes none any more:
  * from then on nothing is held or gathered, the next write is the kernel's to refuse. */
 void policy_established(struct policy *p);
@@ -169,8 +175,6 @@ static inline void policy_turn_begins(struct policy *p, bool quick) {
     if (UNLIKELY(quick) && p->turns == 2 && p->goes_on < UINT8_MAX)
         p->goes_on++;
 }
-/* A turn ended in a way that teaches (at a wait, not by the window). */
-void policy_turn_ends(struct policy *p);
 /* The window had to end a hold. */
 void policy_window_ended(struct policy *p);
 /* ... or, where no window is kept, the kernel's own timer. */
@@ -179,10 +183,5 @@ void policy_kernel_ended(struct policy *p);
 bool policy_asks_first(const struct policy *p);
 /* ... and its answer: did anything come back at once? */
 void policy_asked(struct policy *p, bool at_once);
-
-/* May bytes be held in the kernel, or gathered by us, on this connection? */
-bool policy_may_hold(const struct policy *p, const struct policy_limits *limits);
-/* The application's own wish that we respect: TCP_NODELAY=1 or TCP_CORK=1. */
-bool policy_left_alone(const struct policy *p, const struct policy_limits *limits);
 
 #endif

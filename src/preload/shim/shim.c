@@ -21,7 +21,7 @@
 #include "kernel.h"
 #include "kin.h"
 #include "log.h"
-#include "policy_short.h"
+#include "policy_inline.h"
 #include "readable.h"
 #include "shim_parts.h"
 #include "tally.h"
@@ -222,7 +222,7 @@ static inline void input_came(struct call call, ssize_t got, size_t asked) {
     bool first = !c->policy.input_ever;
     if (UNLIKELY(first) && call_is_stale(call))
         return;
-    policy_input_short(&c->policy, (size_t)got, asked);
+    policy_input(&c->policy, (size_t)got, asked);
     if (UNLIKELY(first))
         kin_teach(c);
 }

@@ -6,6 +6,7 @@
  * shim_write.c.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,12 +16,13 @@
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
-#include "policy_short.h"
+#include "policy_inline.h"
 #include "readable.h"
 #include "real.h"
 #include "shim_parts.h"
 #include "tally.h"
 #include "ticker.h"
+#include "verbose.h"
 
 /* What the caller asked for, in the registers that it came in. */
 struct plain {
@@ -54,13 +56,13 @@ COLD ssize_t long_way_from(struct conn *c, struct plain w, bool joined) {
 }
 
 /* The kernel did not take all of it. */
-COLD ssize_t fell_short(struct conn *c, struct plain w, struct policy_action action, ssize_t sent,
+COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action, ssize_t sent,
                         bool was_held) {
     if (sent < 0 && errno == ENOTSOCK) {
         const struct out o = out_of(&w);
         return shim_plain_after_all(&o);
     }
-    shim_correct(c, w.fd, &action, w.bytes, sent, was_held);
+    shim_correct(c, w.fd, action, w.bytes, sent, was_held);
     return sent;
 }
 
@@ -90,7 +92,8 @@ INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct polic
 INLINE bool may_begin(const struct conn *c, const struct plain *w,
                       const struct policy_limits *limits) {
     return !c->stuck && !c->draining && c->cookie && c->fd == w->fd &&
-           (w->bytes > limits->small || c->policy.crowded ||
+           !c->policy.crowded && c->policy.gather_limit && /* else the kernel is asked for room */
+           (w->bytes > limits->small ||
             (buffer_is_there(w->buffer, w->bytes) && gather_is_at(c, w->fd)));
 }
 
@@ -113,7 +116,7 @@ INLINE void account(struct conn *c, const struct policy_action *action, size_t b
 }
 
 /* Lock held; released. */
-INLINE ssize_t send_plain(struct conn *c, struct plain w, struct policy_action action) {
+INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
     bool was_held = c->held;
     if (UNLIKELY(was_held))
         STORE(&c->held, false);
@@ -128,8 +131,18 @@ INLINE ssize_t send_plain(struct conn *c, struct plain w, struct policy_action a
     return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
 }
 
+/* TCP_NODELAY is set first, or set back.  Lock held; released. */
+COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
+    shim_prepare(c, action, w.fd);
+    bool first = c->counts.late_pushes == 1;
+    ssize_t sent = send_plain(c, w, action);
+    if (action->late_push)
+        verbose_late_push(w.fd, w.bytes, first);
+    return sent;
+}
+
 /* Lock held; released. */
-INLINE ssize_t send_held(struct conn *c, struct plain w, struct policy_action action) {
+INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
     bool was_held = c->held;
     STORE(&c->held, true);
     c->counts.held++;
@@ -153,15 +166,15 @@ COLD bool tally_begins(struct conn *c) {
     return true;
 }
 
-COLD void tally_accounts(struct conn *c, struct plain w, struct policy_action action) {
-    tally_written(c, &action);
-    evidence_wrote(c, &action, &(struct evidence_write){w.fd, w.bytes, w.caller});
+COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_action *action) {
+    tally_written(c, action);
+    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
 }
 
 /* Nothing is to be found out or put right, and the mode is one that cures. */
 INLINE bool in_steady_state(const struct conn *c, const struct config *now) {
     return c->epoch == now->epoch && c->judged && c->doubt == LOAD(&doubt_epoch) &&
-           !c->kept_error && c->policy.mode >= MODE_NODELAY;
+           !c->kept_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
 }
 
 ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
@@ -171,7 +184,7 @@ ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, en
     struct conn *c = fds_conn(word);
     struct conn *turn = self.turn;
     if (UNLIKELY(!c || (turn && turn != c) || self.draining ||
-                 (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SHORT_MOST || !ours()))
+                 (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || !ours()))
         return long_way(w);
     const struct config *now = config();
     if (now->gathers)
@@ -195,16 +208,18 @@ ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, en
         conn_unlock(c);
         return (ssize_t)bytes;
     }
-    struct policy_action action;
     hold_join_turn(c);
-    if (UNLIKELY((c->policy.mode == MODE_COALESCE && !may_begin(c, &w, &limits)) ||
-                 !policy_write_short(&c->policy, &limits, bytes, &action)))
+    if (UNLIKELY(c->policy.mode == MODE_COALESCE && !may_begin(c, &w, &limits)))
+        return long_way_from(c, w, true);
+    struct policy_action action = {.how = WRITE_PLAIN};
+    policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
+    if (UNLIKELY(action.need_facts))
         return long_way_from(c, w, true);
     account(c, &action, bytes);
     if (UNLIKELY(c->evidence != NULL))
-        tally_accounts(c, w, action);
+        tally_accounts(c, w, &action);
     if (action.how == WRITE_MORE)
-        return send_held(c, w, action);
+        return send_held(c, w, &action);
     if (action.how == WRITE_GATHER) {
         if (LIKELY(gathers_first(c, &w))) {
             conn_unlock(c);
@@ -212,5 +227,6 @@ ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, en
         }
         action.how = WRITE_PLAIN;
     }
-    return send_plain(c, w, action);
+    return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
+                                                             : send_plain(c, w, &action);
 }

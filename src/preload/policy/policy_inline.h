@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The decisions of policy.h about a write, its end and the input that answers it.  They
+ * stand in a header so that the fast path (shim_short.c) has them inlined: a call costs 20 to
+ * 40 instructions more.  The other paths call policy_write().
+ */
+#ifndef UNSTALL_POLICY_INLINE_H
+#define UNSTALL_POLICY_INLINE_H
+
+#include "policy.h"
+
+enum {
+    SURELY_SMALL = 536,   /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
+    SURELY_LARGE = 65536, /* loopback's MSS is 65 483 */
+    PENDING_READ = 4096,  /* a read that filled this much probably left something */
+    ANSWERED = 65536,     /* bytes of a message that need not wait in the send buffer any more once
+                       * there is an answer; where they do, the next write finds no room */
+    ONE_WAY = 8,          /* small writes without any input ever: a stream */
+};
+
+#define DECISION static inline __attribute__((always_inline))
+
+static inline void count16(uint16_t *n) {
+    *n = (uint16_t)(*n + (*n != UINT16_MAX));
+}
+
+static inline void add32(uint32_t *to, size_t bytes) {
+    *to = bytes > UINT32_MAX - *to ? UINT32_MAX : *to + (uint32_t)bytes;
+}
+
+/* Nagle would keep a small unit back: as far as we know it is on, or another
+ * process may have switched it on again. */
+static inline bool nagle_in_force(const struct policy *p) {
+    return !p->nodelay || p->doubtful;
+}
+
+/* Does a unit of so many bytes end in a small segment?  Most are smaller than a
+ * segment, and a division costs 10 to 25 cycles. */
+static inline bool leaves_tail(size_t bytes, size_t mss) {
+    return bytes < mss ? bytes != 0 : bytes % mss != 0;
+}
+
+/* Would this write be held or gathered?  Changes nothing. */
+DECISION bool policy_holds(const struct policy *p, const struct policy_limits *limits,
+                           const struct policy_write *w) {
+    if (!policy_might_hold(p) || w->special || w->more || w->bytes - 1 >= limits->small ||
+        !policy_may_hold(p, limits))
+        return false;
+    if (p->mode == MODE_CORK)
+        return true;
+    if (p->mode == MODE_COALESCE)
+        return !limits->windowless && !p->crowded && p->message_bytes + w->bytes <= p->gather_limit;
+    return (p->input_ever || (p->taught && !p->one_way)) && !p->input_pending &&
+           (!limits->windowless || p->quick_turns >= HABIT) &&
+           turn_predict(&p->model, p->position) == TURN_MORE;
+}
+
+/* The illness shows within a turn: what the turns looked like until now, cut at
+ * every wait, teaches nothing about those to come. */
+static inline void becomes_ill(struct policy *p) {
+    if (p->ill)
+        return;
+    p->ill = true;
+    p->quick_turns = 0;
+    p->model = (struct turn_model){0};
+}
+
+/* Count a unit of `bytes` that leaves now and say what it needs (action: zero until now).
+ * Nagle keeps a small unit while a small segment is on its way (Minshall's test in
+ * tcp_output.c of the kernel), and the tail of a large unit is one too. */
+DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, size_t bytes,
+                        struct policy_action *action) {
+    size_t mss = p->mss ? p->mss : SURELY_SMALL;
+    if (p->units == 0) {
+        p->first_unit = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+    } else {
+        bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
+        if (UNLIKELY(bytes < SURELY_LARGE && p->mode != MODE_OFF &&
+                     (p->unsure || (p->mss == 0 && !surely_small)))) {
+            action->need_facts = true;
+            return;
+        }
+        if (p->units == 1 && leaves_tail(p->first_unit, mss))
+            p->smalls = 1; /* the first one, judged now that the MSS may be known */
+        action->small_unit = leaves_tail(bytes, mss);
+        p->smalls += action->small_unit;
+    }
+    action->ends_unit = true;
+    count16(&p->units);
+    bool small = bytes < mss;
+    if (UNLIKELY(!p->input_ever && small && p->unanswered < UINT16_MAX)) {
+        action->unanswered = true;
+        p->unanswered++;
+    }
+    if (!small || p->smalls < 2 || policy_left_alone(p, limits))
+        return;
+    if (!mode_cures((enum mode)p->mode)) {
+        action->suspected = nagle_in_force(p);
+    } else if (p->unanswered >= ONE_WAY && !p->input_ever && p->mode == MODE_AUTO) {
+        action->back_to_app = !p->one_way && p->nodelay && !p->app_nodelay;
+        p->one_way = true;
+    } else {
+        action->late_push = nagle_in_force(p);
+        if (p->position >= 2)
+            becomes_ill(p);
+    }
+}
+
+/* As policy_write(), of at least one byte; the action is zero until now. */
+DECISION void policy_decide(struct policy *p, const struct policy_limits *limits,
+                            const struct policy_write *w, struct policy_action *action) {
+    if (policy_holds(p, limits, w)) {
+        action->how = p->mode == MODE_COALESCE ? WRITE_GATHER : WRITE_MORE;
+        if (action->how == WRITE_MORE)
+            add32(&p->pending, w->bytes);
+    } else if (UNLIKELY(p->app_cork && p->unsure && p->pending && p->mode != MODE_OFF)) {
+        action->need_facts = true; /* the listener's, which may have got it after the handshake */
+    } else if (UNLIKELY(w->more || p->app_cork)) {
+        p->app_more = p->app_more || w->more;
+        add32(&p->pending, w->bytes);
+    } else {
+        unit_ends(p, limits, w->bytes + p->pending, action);
+        if (LIKELY(!action->need_facts)) {
+            p->app_more = false;
+            p->pending = 0;
+        }
+    }
+    if (UNLIKELY(action->need_facts))
+        return;
+    action->small_write = w->bytes < (p->mss ? p->mss : limits->small + 1);
+    if (action->small_write)
+        count16(&p->small_writes);
+    action->burst = action->small_write && p->small_writes == 2;
+    action->new_message = p->message_bytes == 0;
+    add32(&p->message_bytes, w->bytes);
+    if (UNLIKELY(p->gather_limit && p->message_bytes > p->gather_limit && !p->crowded))
+        p->crowded = p->large = true;
+}
+
+/* Input has come: `bytes` of the `asked` ones. */
+static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
+    if (p->turns == 1 && !p->kept_turn)
+        p->goes_on = 0;
+    p->kept_turn = false;
+    p->input_ever = true;
+    p->input_pending = bytes == asked && asked >= PENDING_READ;
+    p->established = !p->refuses;
+    p->one_way = false;
+    if (UNLIKELY(p->large)) {
+        if (p->message_bytes <= ANSWERED) /* who answers has read it, as a rule */
+            p->crowded = false;
+        p->large = false;
+    }
+    p->units = 0;
+    p->turns = 0;
+    p->small_writes = 0;
+    p->smalls = 0;
+    p->message_bytes = 0;
+    p->pending = 0;
+}
+
+/* A turn ended in a way that teaches (at a wait, not by the window). */
+static inline void policy_turn_ends(struct policy *p) {
+    if (p->position == 0)
+        return;
+    if (p->position >= 2 && p->nodelay && !p->app_nodelay)
+        becomes_ill(p);
+    if (p->ill) /* before, the model would be cleared by becomes_ill() */
+        turn_learn(&p->model, p->position);
+    p->position = 0;
+    if (p->window_ends)
+        p->window_ends--;
+}
+
+/* As policy_release(), of the first unit of a message: nothing is to be done about it.
+ * False: nothing has changed. */
+static inline bool policy_release_first(struct policy *p, size_t bytes) {
+    if (p->units > 0 || p->smalls >= 2 || !p->input_ever || bytes > UINT32_MAX)
+        return false;
+    p->first_unit = (uint32_t)bytes;
+    p->units = 1;
+    return true;
+}
+
+/* The write of a turn whose writes before it are gathered: it is counted, and true means
+ * that it is to be gathered too.  What else could forbid that (an option, darkness, a
+ * mode) has let the gathered ones go first.  False: nothing is counted. */
+static inline bool policy_gathers_on(struct policy *p, const struct policy_limits *limits,
+                                     size_t bytes) {
+    if (bytes - 1 >= limits->small || !limits->may_hold || p->mode != MODE_COALESCE || p->crowded ||
+        !p->established || p->message_bytes == 0 || p->message_bytes + bytes > p->gather_limit)
+        return false;
+    p->message_bytes += (uint32_t)bytes;
+    if (bytes < (p->mss ? p->mss : limits->small + 1) && p->small_writes != UINT16_MAX)
+        p->small_writes++;
+    if (p->position != UINT16_MAX)
+        p->position++;
+    return true;
+}
+
+#endif

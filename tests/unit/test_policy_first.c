@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * policy_release_first() does what policy_release() does: both are played from the same
+ * states, which are drawn at random around those that connections are in.
+ */
+#include "policy_inline.h"
+#include "unit.h"
+
+enum { STATES = 200000, LARGEST = 1 << 30 };
+
+static uint64_t state = 88172645463325252u;
+
+/* xorshift64 (Marsaglia, 2003). */
+static uint32_t draw(uint32_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)((state >> 32) % below);
+}
+
+static bool seldom(void) {
+    return draw(12) == 0;
+}
+
+static size_t some_bytes(void) {
+    static const size_t sizes[] = {1,          2,       100,   535,   536,
+                                   537,        1459,    1460,  1461,  4096,
+                                   4097,       65483,   65535, 65536, LARGEST - 1,
+                                   LARGEST, SIZE_MAX};
+    return draw(3) ? 1 + draw(600) : draw(20) ? sizes[draw(14)] : sizes[draw(ARRAY_SIZE(sizes))];
+}
+
+static struct policy some_policy(void) {
+    struct policy p = {
+        .mode = (uint8_t)draw(MODE_COUNT),
+        .app_nodelay = seldom(),
+        .app_cork = seldom(),
+        .app_more = seldom(),
+        .nodelay = draw(2),
+        .unsure = seldom(),
+        .ill = draw(2),
+        .fallen = seldom(),
+        .dark = seldom(),
+        .no_more = seldom(),
+        .established = !seldom(),
+        .refuses = seldom(),
+        .input_ever = !seldom(),
+        .taught = seldom(),
+        .input_pending = seldom(),
+        .crowded = seldom(),
+        .large = seldom(),
+        .one_way = seldom(),
+        .gather_limit = (uint16_t)(draw(4) ? GATHER_MOST : draw(2000)),
+        .doubtful = seldom(),
+        .window_ends = (uint8_t)(draw(2) ? draw(20) : 0),
+        .quick_turns = (uint8_t)(draw(2) ? HABIT : draw(HABIT)),
+        .hesitated = seldom(),
+        .goes_on = (uint8_t)draw(4),
+        .kept_turn = draw(2),
+        .position = (uint16_t)(seldom() ? draw(40) : 1 + draw(3)),
+        .units = (uint16_t)draw(4),
+        .turns = (uint16_t)draw(4),
+        .small_writes = (uint16_t)draw(4),
+        .unanswered = (uint16_t)draw(20),
+        .mss = draw(2)   ? 0
+               : draw(2) ? 1460
+                         : 65483,
+        .first_unit = (uint32_t)some_bytes(),
+        .smalls = draw(4),
+        .message_bytes = draw(3) ? draw(20000) : 0,
+        .pending = seldom() ? (uint32_t)some_bytes() : draw(2) * draw(600),
+    };
+    for (int i = 0; i < TURN_POSITIONS; i++)
+        p.model.ended[i] = (uint8_t)(draw(3) ? draw(2) * 255 : draw(256));
+    if (seldom())
+        p.small_writes = p.units = p.turns = UINT16_MAX;
+    return p;
+}
+
+/* Field by field where there are holes; the copies were made whole, so holes are equal too. */
+static bool same(const struct policy *a, const struct policy *b) {
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static void copy(struct policy *to, const struct policy *from) {
+    memcpy(to, from, sizeof(*to));
+}
+
+Test(policy_first, what_was_gathered_leaves) {
+    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    int taken = 0;
+    for (int i = 0; i < STATES; i++) {
+        const struct policy before = some_policy();
+        struct policy slow, fast;
+        size_t bytes = some_bytes();
+        copy(&slow, &before);
+        copy(&fast, &before);
+        if (!policy_release_first(&fast, bytes)) {
+            cr_assert(same(&fast, &before), "state %d: not taken, and changed", i);
+            continue;
+        }
+        struct policy_action action = policy_release(&slow, &limits, bytes);
+        cr_assert(!action.late_push && !action.need_facts, "state %d: there was something to do",
+                  i);
+        cr_assert(same(&fast, &slow), "state %d: left another state", i);
+        taken++;
+    }
+    EXPECT(taken > 10000);
+}
