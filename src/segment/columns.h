@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of /proc, column by column.  As sscanf(3) would, but for a number that does not fit: that is no number.
+ * The lines of /proc, column by column, as sscanf(3) reads them.  One difference: a number that does not fit
+ * its type is an error.
  */
 #ifndef UNSTALL_SEGMENT_COLUMNS_H
 #define UNSTALL_SEGMENT_COLUMNS_H

@@ -32,7 +32,7 @@ static void show(struct findings *f) {
     if (!nowhere)
         nowhere = fopen("/dev/null", "we");
     struct json j = json_begin(nowhere);
-    explain_report(nowhere, "input", f);
+    explain_text(nowhere, "input", f);
     explain_json(&j, "input", f);
     json_end(&j);
 }
@@ -54,7 +54,7 @@ static void done(void *context, struct flow *f) {
     uint64_t *packets = context;
     for (int i = 0; i < 2; i++) {
         const struct evidence *e = f->sender[i].evidence;
-        stall_verdict(f, i);
+        stall_judge(f, i);
         assert(!e || e->waits.count <= *packets);
     }
 }
@@ -64,13 +64,13 @@ static void as_packets(const uint8_t *p, size_t size) {
                                 DLT_LOOP,   DLT_RAW,       DLT_IPV4,       DLT_IPV6};
     uint64_t packets = 0;
     int64_t now = 0;
-    struct flows *t = flows_make(4, done, &packets); /* few: they are given up, too */
+    struct flows *t = flows_make(4, done, &packets); /* few, so that some are evicted */
     if (!t)
         abort();
     while (size >= 4) {
         size_t length = p[3] < size - 4 ? p[3] : size - 4;
         uint8_t *copy = malloc(length + 1); /* of its own: reading beyond it is seen */
-        struct segment s;
+        struct tcp_segment s;
         int from;
         memcpy(copy, p + 4, length);
         now += (int64_t)(p[1] << 8 | p[2]) * 20000;

@@ -2,7 +2,7 @@
  *
  * Lines of strace, taken apart.
  */
-#include "explain_line.h"
+#include "strace_line.h"
 #include "unit.h"
 
 static const struct {

@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 
-#include "explain_flow.h"
-#include "explain_stall.h"
-#include "explain_table.h"
+#include "flow.h"
+#include "stall.h"
+#include "table.h"
 #include "unit.h"
 
 struct item {
@@ -30,8 +30,8 @@ Test(explain_table, gives_up_what_was_not_looked_at_for_longest) {
             ((struct item *)table_add(&t, 7))->value = 70;
         ((struct item *)table_add(&t, 1000 + (uint64_t)i))->value = i;
     }
-    EXPECT_INT("given up", gone, 901);
-    EXPECT_INT("given up", t.given_up, 901);
+    EXPECT_INT("evicted", gone, 901);
+    EXPECT_INT("evicted", t.evicted, 901);
     EXPECT_INT("kept", ((struct item *)table_find(&t, 7))->value, 70);
     EXPECT_INT("newest", ((struct item *)table_find(&t, 1999))->value, 999);
     EXPECT(table_find(&t, 1000) == NULL);
@@ -81,8 +81,8 @@ static void take_done(void *context, struct flow *f) {
 Test(explain_flow, both_directions_are_one_connection) {
     int done = 0, from_client, from_server;
     struct flows *t = flows_make(2, take_done, &done);
-    struct segment there = {.source.port = 4000, .destination.port = 80};
-    struct segment back = {.source.port = 80, .destination.port = 4000};
+    struct tcp_segment there = {.source.port = 4000, .destination.port = 80};
+    struct tcp_segment back = {.source.port = 80, .destination.port = 4000};
     ASSERT(t != NULL);
     struct flow *f = flows_find(t, &there, &from_client);
     EXPECT(f == flows_find(t, &back, &from_server));
@@ -91,7 +91,7 @@ Test(explain_flow, both_directions_are_one_connection) {
         there.source.port = port;
         flows_find(t, &there, &from_client);
     }
-    EXPECT_INT("given up", flows_given_up(t), 4);
+    EXPECT_INT("evicted", flows_evicted(t), 4);
     flows_free(t);
     EXPECT_INT("all are judged", done, 6);
 }

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "args.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "errors.h"
+
+void print_help(FILE *out, const struct verb *verb) {
+    fprintf(out, "Usage: unstall %s %s\n%s.\n\n%s\nThe manual: man unstall\n", verb->name,
+            verb->usage, verb->summary, verb->help);
+}
+
+struct args args_begin(const struct verb *verb, int argc, char **argv) {
+    return (struct args){.verb = verb, .argc = argc, .argv = argv, .at = 1};
+}
+
+static enum args_kind option_of(struct args *a, const char *word) {
+    const char *equals = word[1] == '-' ? strchr(word, '=') : NULL;
+    a->option = word;
+    a->attached = NULL;
+    if (equals && (size_t)(equals - word) < sizeof(a->name)) {
+        memcpy(a->name, word, (size_t)(equals - word));
+        a->name[equals - word] = '\0';
+        a->option = a->name;
+        a->attached = equals + 1;
+    }
+    if (strcmp(a->option, "--help") == 0 || strcmp(a->option, "-h") == 0) {
+        print_help(stdout, a->verb);
+        exit(finish_output());
+    }
+    return ARGS_OPTION;
+}
+
+enum args_kind args_next(struct args *a) {
+    if (a->at >= a->argc)
+        return ARGS_END;
+    const char *word = a->argv[a->at++];
+    if (!a->only_words && strcmp(word, "--") == 0) {
+        a->only_words = true;
+        return args_next(a);
+    }
+    if (!a->only_words && word[0] == '-' && word[1])
+        return option_of(a, word);
+    a->word = word;
+    return ARGS_WORD;
+}
+
+char **args_rest(struct args *a) {
+    char **rest = a->argv + a->at - 1;
+    a->at = a->argc;
+    return rest;
+}
+
+bool args_flag(struct args *a, const char *name) {
+    if (strcmp(a->option, name) != 0)
+        return false;
+    if (a->attached)
+        exit(complain("%s=%s: takes no value; try --help", a->option, a->attached));
+    return true;
+}
+
+bool args_value(struct args *a, const char *name, const char **value) {
+    if (strcmp(a->option, name) != 0)
+        return false;
+    if (!a->attached && (a->at >= a->argc || strcmp(a->argv[a->at], "--") == 0))
+        exit(complain("%s: wants a value; try --help", a->option));
+    *value = a->attached ? a->attached : a->argv[a->at++];
+    return true;
+}
+
+int args_unknown(const struct args *a) {
+    return complain("%s: no such option; try --help", a->option);
+}
+
+bool number_of(const char *what, const char *text, long least, long most, long *out) {
+    char *end = NULL;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || n < least || n > most) {
+        complain("%s: '%s' is no whole number from %ld to %ld", what, text, least, most);
+        return false;
+    }
+    *out = n;
+    return true;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "steer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "segment_names.h"
+
+enum { LOOK_EVERY_MS = 10 };
+
+#define WRONG(error, ...) snprintf((error)->text, sizeof((error)->text), __VA_ARGS__)
+
+int steer_mode(const char *word) {
+    for (int i = 0; i < SEGMENT_MODES; i++)
+        if (strcmp(word, mode_name((unsigned)i)) == 0)
+            return i;
+    return strcmp(word, "started") == 0 ? STEER_AS_STARTED : STEER_AS_IS;
+}
+
+/* The very file that was read: its name may have been given to another one since. */
+static int open_again(const struct reader_segment *s, int flags, struct reader_error *error) {
+    struct stat st;
+    int fd = open(s->path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) {
+        WRONG(error, "%.400s: %s%s", s->path, strerror(errno),
+              errno == EACCES || errno == EPERM ? "; be the user of the process, or root" : "");
+        return -1;
+    }
+    if (fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)
+        return fd;
+    close(fd);
+    WRONG(error, "%.400s: is another file now; try again", s->path);
+    return -1;
+}
+
+static bool read_header(int fd, struct segment_header *header) {
+    return pread(fd, header, sizeof(*header), offsetof(struct segment, header)) ==
+           (ssize_t)sizeof(*header);
+}
+
+static void set_arms(struct segment_control *c, const struct arms *arms) {
+    c->arm_count = arms->count;
+    c->assignment = arms->assignment;
+    c->seed = arms->seed;
+    for (uint32_t i = 0; i < arms->count; i++) {
+        c->arm_mode[i] = arms->mode[i];
+        c->arm_weight[i] = arms->weight[i];
+    }
+}
+
+int64_t steer(const struct reader_segment *s, const struct steer *change, unsigned *arms,
+              struct reader_error *error) {
+    struct segment_control c = s->control;
+    unsigned ended = 0;
+    if (change->mode != STEER_AS_IS) {
+        ended = c.arm_count;
+        c.mode = (uint32_t)change->mode;
+        c.arm_count = 0;
+    }
+    if (change->window_us != STEER_AS_IS)
+        c.window_us = (uint32_t)change->window_us;
+    if (change->killed != STEER_AS_IS)
+        c.killed = change->killed != 0;
+    if (change->arms)
+        set_arms(&c, change->arms);
+    c.version = CONTROL_VERSION;
+    int fd = open_again(s, O_RDWR, error);
+    if (fd < 0)
+        return -1;
+    int64_t sequence = segment_control_write(fd, &c);
+    close(fd);
+    if (sequence == -EWOULDBLOCK)
+        WRONG(error, "%.400s: another tool keeps its control block locked; try again", s->path);
+    else if (sequence < 0)
+        WRONG(error, "%.400s: the control block cannot be written: %s", s->path,
+              strerror((int)-sequence));
+    if (arms)
+        *arms = ended;
+    return sequence < 0 ? -1 : sequence;
+}
+
+enum steer_outcome steer_wait(const struct reader_segment *s, int64_t sequence, int ms,
+                              struct segment_header *header) {
+    struct reader_error ignored;
+    enum steer_outcome outcome = STEER_WAITS;
+    *header = s->header;
+    int fd = open_again(s, O_RDONLY, &ignored);
+    for (int waited = 0; fd >= 0 && outcome == STEER_WAITS; waited += LOOK_EVERY_MS) {
+        if (!read_header(fd, header))
+            break;
+        if (header->control_seen == (uint32_t)sequence)
+            outcome = STEER_TAKEN;
+        else if (header->ended_monotonic_ns)
+            outcome = STEER_ENDED;
+        else if (waited >= ms)
+            break;
+        else
+            nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
+    }
+    if (fd >= 0)
+        close(fd);
+    return outcome;
+}

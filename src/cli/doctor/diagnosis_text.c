@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "diagnosis.h"
+#include "format.h"
+#include "segment_names.h"
+#include "terminal.h"
+
+enum { LABEL = 11, BULLET = 4, SOCKETS_SHOWN = 20 };
+
+/* Words folded to the width, behind a label. */
+static void indented(FILE *out, int indent, const char *label, const char *text) {
+    int width = terminal_width(out), column = indent;
+    fprintf(out, "  %-*s", indent - 2, label);
+    while (*text) {
+        int n = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + n > width) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+        column += fprintf(out, "%s%.*s", column > indent ? " " : "", n, text);
+        text += n + (text[n] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void folded(FILE *out, const char *label, const char *text) {
+    indented(out, LABEL, label, text);
+}
+
+static void kind_of_file(FILE *out, const struct diagnosis *d) {
+    char text[900];
+    const struct elf_facts *f = &d->file;
+    if (!f->elf)
+        snprintf(text, sizeof(text), "%.500s", d->program.file);
+    else
+        snprintf(text, sizeof(text), "%.500s, %s, %s", d->program.file,
+                 machine_name(f->class, f->machine),
+                 f->libc == LIBC_GLIBC   ? "dynamically linked (glibc)"
+                 : f->libc == LIBC_MUSL  ? "dynamically linked (musl)"
+                 : f->libc == LIBC_OTHER ? "dynamically linked"
+                 : f->is_linker          ? "the dynamic linker itself"
+                                         : "statically linked");
+    folded(out, "program", text);
+    if (d->program.script[0])
+        folded(out, "script", d->program.script);
+}
+
+static void process(FILE *out, const struct diagnosis *d) {
+    const struct process_facts *p = &d->process;
+    char text[900];
+    if (p->library[0])
+        folded(out, "library", p->library);
+    if (d->mode[0])
+        folded(out, "mode", d->mode);
+    if (d->segment[0])
+        folded(out, "statistics", d->segment);
+    if (p->unit[0])
+        folded(out, "service", p->unit);
+    snprintf(text, sizeof(text), "user %u%s%s%s%s", (unsigned)p->user,
+             p->no_new_privs ? ", no_new_privs" : "", p->seccomp ? ", seccomp" : "",
+             p->other_files ? ", files of its own" : "",
+             p->other_network ? ", network of its own" : "");
+    folded(out, "rights", text);
+}
+
+static const char *nagle(const struct tcp_socket *s) {
+    if (s->state == 10 /* listening */)
+        return "-";
+    return s->nodelay < 0 ? "?" : s->nodelay ? "off" : s->cork > 0 ? "corked" : "in force";
+}
+
+static void sockets(FILE *out, const struct diagnosis *d) {
+    char local[ENDPOINT_ROOM], peer[ENDPOINT_ROOM];
+    if (d->socket_count == 0 || d->socket_count == SIZE_MAX)
+        return;
+    fprintf(out, "\n%zu TCP socket%s:\n  %4s  %-24s  %-24s  %-12s  %s\n", d->socket_count,
+            d->socket_count > 1 ? "s" : "", "fd", "local", "peer", "state", "Nagle");
+    for (size_t i = 0; i < d->socket_count && i < SOCKETS_SHOWN; i++) {
+        const struct tcp_socket *s = &d->sockets[i];
+        fprintf(out, "  %4d  %-24s  %-24s  %-12s  %s\n", s->fd, address_text(&s->local, local),
+                s->peer.port ? address_text(&s->peer, peer) : "-", tcp_state_name(s->state),
+                nagle(s));
+    }
+    if (d->socket_count > SOCKETS_SHOWN)
+        fprintf(out, "  ... and %zu more (--json has all)\n", d->socket_count - SOCKETS_SHOWN);
+}
+
+void diagnosis_text(FILE *out, const struct diagnosis *d) {
+    char name[NAME_ROOM];
+    fputs(d->target, out);
+    if (d->live)
+        fprintf(out, " (%s)", base_text(d->process.program, name, sizeof(name)));
+    fprintf(out, ": %s%s%s\n", colour(out, d->works ? GREEN : RED), diagnosis_verdict(d),
+            colour(out, PLAIN));
+    for (unsigned i = 0; i < d->obstacles.count; i++)
+        if (!d->obstacles.list[i].remark)
+            folded(out, "because", d->obstacles.list[i].reason);
+    kind_of_file(out, d);
+    if (d->live)
+        process(out, d);
+    for (unsigned i = 0; i < d->remark_count; i++)
+        folded(out, "note", d->remarks[i]);
+    sockets(out, d);
+    fprintf(out, "\n%sWhat to do%s\n", colour(out, BOLD), colour(out, PLAIN));
+    for (unsigned i = 0; i < d->advice_count; i++)
+        indented(out, BULLET, "-", d->advice[i]);
+}

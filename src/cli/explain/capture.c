@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A capture of libpcap's kinds: packets in, findings out.
+ */
+#include "capture.h"
+
+#include <errno.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+
+/* 8192 connections at a time take 6 MiB, and 15 MiB more if each of them stalled. */
+enum { CONNECTIONS = 8192 };
+
+/* What is worth a note. Connections made in advance wait for longer than any start takes. */
+static const int64_t OWN_LEAST_NS = 100 * MS, OWN_MOST_NS = 10000 * MS;
+
+struct capture {
+    struct findings *out;
+    struct flows *flows;
+    struct waits own;               /* from connected to the first data: the client's own time */
+    char own_client[ENDPOINT_TEXT]; /* where it was longest */
+    uint64_t fragments, cut, one_sided, by_chance, evicted;
+    uint64_t round_trips;
+    int64_t round_trips_ns;
+    char round_trip_writer[ENDPOINT_TEXT]; /* the first, for the note */
+    bool backwards;
+};
+
+/* ---- connections into findings --------------------------------------- */
+
+/* Which end offers the service: the one that did not ask for the connection, or, where that was not
+ * captured, the one with the smaller port. */
+static int service_of(const struct flow *f) {
+    if (f->client >= 0)
+        return !f->client;
+    return f->end[0].port <= f->end[1].port ? 0 : 1;
+}
+
+static void show(const struct example *e, struct finding_example *out) {
+    packet_endpoint_text(&e->writer, true, out->from);
+    packet_endpoint_text(&e->peer, true, out->to);
+    memcpy(out->number, e->number, sizeof(out->number));
+    memcpy(out->at_ns, e->at_ns, sizeof(out->at_ns));
+    memcpy(out->bytes, e->bytes, sizeof(out->bytes));
+}
+
+static void add_stalls(struct capture *c, const struct flow *f, int from,
+                       enum stall_verdict verdict) {
+    const struct sender *a = &f->sender[from];
+    const struct evidence *e = a->evidence;
+    int service = service_of(f);
+    struct finding like = {
+        .verdict = verdict, .by_server = from == service, .port = f->end[service].port};
+    packet_endpoint_text(&f->end[service], true, like.service);
+    packet_endpoint_text(&f->end[from], false, like.writer_host);
+    snprintf(like.writer, sizeof(like.writer), "%s",
+             like.by_server ? like.service : like.writer_host);
+    struct finding *row = findings_row(c->out, &like);
+    for (uint32_t i = 0; i < e->waits.count && i < EXAMPLES && row->waits.count + i < EXAMPLES; i++)
+        show(&e->examples[i], &row->examples[row->waits.count + i]);
+    row->connections++;
+    row->messages += a->messages;
+    stall_waits(f, from, &row->waits);
+}
+
+static void add_sender(struct capture *c, const struct flow *f, int from) {
+    const struct sender *a = &f->sender[from];
+    enum stall_verdict verdict = stall_judge(f, from);
+    if (verdict == STALL_CHANCE)
+        c->by_chance += a->evidence->waits.count;
+    else if (verdict != STALL_NONE)
+        add_stalls(c, f, from, verdict);
+    if (a->round_trips > a->overlaps) {
+        if (c->round_trips == 0)
+            packet_endpoint_text(&f->end[from], true, c->round_trip_writer);
+        c->round_trips += a->round_trips;
+        c->round_trips_ns += a->round_trips_ns;
+    }
+    if (a->messages > 0 && !a->acked_known)
+        c->one_sided++;
+}
+
+/* A slow start is often taken for a stall: initialising TLS takes some clients most of a second. */
+static void note_own_time(struct capture *c, const struct flow *f) {
+    if (f->client_delay_ns < OWN_LEAST_NS || f->client_delay_ns > OWN_MOST_NS)
+        return;
+    if (f->client_delay_ns > c->own.max_ns)
+        packet_endpoint_text(&f->end[f->client], true, c->own_client);
+    waits_add(&c->own, f->client_delay_ns);
+}
+
+static void finished(void *context, struct flow *f) {
+    struct capture *c = context;
+    c->out->connections++;
+    note_own_time(c, f);
+    add_sender(c, f, 0);
+    add_sender(c, f, 1);
+}
+
+/* ---- packets --------------------------------------------------------- */
+
+static void take(struct capture *c, const struct tcp_segment *s, int64_t now) {
+    struct findings *out = c->out;
+    out->understood++;
+    int from;
+    if (memcmp(&s->source, &s->destination, sizeof(s->source)) == 0)
+        return; /* connected to itself: no telling who sends */
+    struct flow *f = flows_find(c->flows, s, &from);
+    if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
+        flows_restart(c->flows, f);
+    stall_feed(f, from, s, out->entries, now);
+}
+
+/* Damaged stamps stay between 1970 and 2096, so that no difference of two overflows. */
+static int64_t time_of(const struct pcap_pkthdr *header) {
+    int64_t seconds = (int64_t)header->ts.tv_sec,
+            ns = (int64_t)header->ts.tv_usec; /* as asked for */
+    if (seconds < 0 || seconds > 4000000000 || ns < 0 || ns >= 1000000000)
+        return 0;
+    return seconds * 1000000000 + ns;
+}
+
+static void packet(struct capture *c, int link, const struct pcap_pkthdr *header,
+                   const u_char *data) {
+    struct findings *out = c->out;
+    struct tcp_segment s;
+    int64_t now = time_of(header);
+    if (out->entries++ == 0)
+        out->from_ns = now;
+    if (now < out->until_ns)
+        c->backwards = true;
+    else
+        out->until_ns = now;
+    switch (packet_read(link, data, header->caplen, header->len, &s)) {
+    case PACKET_TCP: take(c, &s, now); break;
+    case PACKET_FRAGMENT: c->fragments++; break;
+    case PACKET_CUT: c->cut++; break;
+    case PACKET_OTHER: break;
+    }
+}
+
+/* ---- what else there is to say --------------------------------------- */
+
+static void notes(struct capture *c) {
+    struct findings *out = c->out;
+    char text[24];
+    if (c->own.count)
+        findings_note(
+            out,
+            "Not the network: %lu time%s the client was connected and silent for %s%s before its "
+            "first data (%s): its own time, such as for initialising TLS.",
+            (unsigned long)c->own.count, c->own.count == 1 ? "" : "s",
+            c->own.count == 1 ? "" : "up to ", duration_text(c->own.max_ns, text), c->own_client);
+    if (c->round_trips >= 3)
+        findings_note(
+            out,
+            "%lu times (%s and others) the rest waited for a plain round trip, %s each: Nagle's "
+            "algorithm without a delayed acknowledgement. Not counted above; unstall on "
+            "the writing side removes it too.",
+            (unsigned long)c->round_trips, c->round_trip_writer,
+            duration_text(c->round_trips_ns / (int64_t)c->round_trips, text));
+    if (c->by_chance)
+        findings_note(
+            out,
+            "%lu times data followed a late acknowledgement closely, but by the application's "
+            "own rhythm, which does not keep to the acknowledgements: not counted.",
+            (unsigned long)c->by_chance);
+    if (c->one_sided)
+        findings_note(
+            out,
+            "Of %lu connections only one direction was captured: nothing can be said about "
+            "them. Capture both (tcpdump without 'src' and 'dst', on one interface).",
+            (unsigned long)c->one_sided);
+    if (c->fragments)
+        findings_note(out, "%lu fragments of IP packets were left out.",
+                      (unsigned long)c->fragments);
+    if (c->cut)
+        findings_note(
+            out,
+            "%lu packets are cut before the end of their TCP header: capture with a larger "
+            "snap length (tcpdump -s 128).",
+            (unsigned long)c->cut);
+    if (c->evicted)
+        findings_note(
+            out,
+            "More than %d connections at a time: %lu that were silent for longest were judged "
+            "by what had come until then.",
+            CONNECTIONS, (unsigned long)c->evicted);
+    if (c->backwards)
+        findings_note(out, "Time stamps go backwards in places: stalls there may be missed.");
+}
+
+static int read_packets(pcap_t *pcap, struct capture *c) {
+    struct pcap_pkthdr *header;
+    const u_char *data;
+    int link = pcap_datalink(pcap), result;
+    while ((result = pcap_next_ex(pcap, &header, &data)) == 1) {
+        packet(c, link, header, data);
+        progress_step(c->out->entries);
+    }
+    if (result == PCAP_ERROR) {
+        /* libpcap reads one kind of link in a file; Wireshark's may have several. */
+        bool several = strstr(pcap_geterr(pcap), "different from the type of the first") != NULL;
+        snprintf(c->out->stopped, NOTE_TEXT, "%s after packet %lu: %s%s",
+                 several ? "not understood" : "damaged", (unsigned long)c->out->entries,
+                 pcap_geterr(pcap),
+                 several ? "; leave one kind: tshark -r FILE -Y frame.interface_id==0 -w NEW" : "");
+    }
+    return c->out->entries == 0 && result == PCAP_ERROR ? -EBADMSG : 0;
+}
+
+static int refuse_link(struct findings *out, int link) {
+    const char *name = pcap_datalink_val_to_name(link);
+    snprintf(
+        out->stopped, NOTE_TEXT,
+        "link type %s (%d): not known here; capture on an Ethernet, cooked (-i any), loopback or "
+        "raw IP interface",
+        name ? name : "without a name", link);
+    return -ENOTSUP;
+}
+
+int explain_capture(FILE *in, struct findings *out) {
+    char error[PCAP_ERRBUF_SIZE] = "";
+    pcap_t *pcap = pcap_fopen_offline_with_tstamp_precision(in, PCAP_TSTAMP_PRECISION_NANO, error);
+    if (!pcap) {
+        snprintf(out->stopped, NOTE_TEXT, "no capture that libpcap can read: %s", error);
+        return -EBADMSG;
+    }
+    int result = 0;
+    if (!packet_knows(pcap_datalink(pcap)))
+        result = refuse_link(out, pcap_datalink(pcap));
+    struct capture c = {.out = out};
+    if (result == 0) {
+        c.flows = flows_make(CONNECTIONS, finished, &c);
+        result = c.flows ? read_packets(pcap, &c) : -ENOMEM;
+    }
+    if (c.flows) {
+        c.evicted = flows_evicted(c.flows);
+        flows_free(c.flows);
+        notes(&c);
+    }
+    pcap_close(pcap); /* closes `in` as well */
+    findings_sort(out);
+    return result;
+}

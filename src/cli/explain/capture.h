@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A packet capture of the kinds that libpcap reads.
+ */
+#ifndef UNSTALL_CLI_CAPTURE_H
+#define UNSTALL_CLI_CAPTURE_H
+
+#include <stdio.h>
+
+#include "findings.h"
+
+/* Reads to the end, or to where out->stopped says, and closes `in`.  0, or -errno if it cannot be read. */
+int explain_capture(FILE *in, struct findings *out);
+
+#endif

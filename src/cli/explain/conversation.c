@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "conversation.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bounds of each timer's waits, in ms: its nominal time, ticks of both sides, and what strace and a
+ * quick peer add. */
+static const struct { int least, most; } timers[TIMERS] = {{36, 60}, {95, 115}, {190, 220}};
+
+static int timer_of(int64_t ns) {
+    for (int i = 0; i < TIMERS; i++)
+        if (ns >= timers[i].least * MS && ns <= timers[i].most * MS)
+            return i;
+    return -1;
+}
+
+void conversation_add(struct conversation *c, enum message_kind kind, int64_t wait_ns,
+                      const struct finding_example *example) {
+    int timer = timer_of(wait_ns);
+    waits_add(&c->all[kind], wait_ns);
+    if (timer < 0)
+        return;
+    c->within[kind][timer]++;
+    if (kind != MESSAGE_PIECES)
+        return;
+    if (c->timed[timer].count < EXAMPLES)
+        c->examples[timer][c->timed[timer].count] = *example;
+    waits_add(&c->timed[timer], wait_ns);
+}
+
+/* How many of these lie from half of the timer's least to twice its most, but not within. */
+static double around(const struct waits *w, int timer) {
+    double n = 0;
+    for (int i = 0; i < WAITS_BUCKETS; i++) {
+        double ms = waits_bound(i) / MS;
+        bool within = ms >= timers[timer].least - 0.5 && ms <= timers[timer].most;
+        if (!within && ms >= timers[timer].least / 2.0 && ms <= timers[timer].most * 2.0)
+            n += w->bucket[i];
+    }
+    return n;
+}
+
+/* The share of messages of a kind that waited as long as the timer; 0 where there are none. */
+static double share(const struct conversation *c, enum message_kind kind, int timer) {
+    return c->all[kind].count ? (double)c->within[kind][timer] / c->all[kind].count : 0;
+}
+
+static bool likely(const struct conversation *c, int timer) {
+    double n = c->timed[timer].count, all = c->all[MESSAGE_PIECES].count;
+    /* A peer that takes any time sometimes takes this one. */
+    if (n == 0 || n < 0.05 * all || n < 2 * around(&c->all[MESSAGE_PIECES], timer))
+        return false;
+    /* One that takes this time for whole messages as well is slow by itself. */
+    double pieces = n / all;
+    return share(c, MESSAGE_WHOLE, timer) < pieces / 2 &&
+           share(c, MESSAGE_FIRST, timer) < pieces / 2;
+}
+
+/* ---- words ----------------------------------------------------------- */
+
+static void compare(const struct waits *w, const char *what, char *text, size_t size) {
+    size_t used = strlen(text);
+    char median[24];
+    if (w->count)
+        snprintf(text + used, size - used, "; %s %s", what,
+                 duration_text(waits_quantile(w, 0.5), median));
+}
+
+static void explain_why(const struct conversation *c, int timer, char *text, size_t size) {
+    bool compared = c->all[MESSAGE_WHOLE].count || c->all[MESSAGE_FIRST].count;
+    snprintf(text, size, "of %u messages in two or more small writes %u waited %d to %d ms",
+             c->all[MESSAGE_PIECES].count, c->timed[timer].count, timers[timer].least,
+             timers[timer].most);
+    compare(&c->all[MESSAGE_WHOLE], "those in one piece", text, size);
+    compare(&c->all[MESSAGE_FIRST], "the first of a connection, acknowledged at once,", text, size);
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s",
+             compared ? "" : "; there is nothing to compare with, and a slow peer looks alike",
+             c->exact ? "." : "; times up to the next call (strace -T tells more).");
+}
+
+static void undecided(const struct conversation *c, struct findings *out) {
+    const struct waits *w = &c->all[MESSAGE_PIECES];
+    char median[24];
+    if (w->count == 0 || waits_quantile(w, 0.5) < timers[0].least * MS)
+        return;
+    findings_note(
+        out,
+        "%s writes to %s in pieces and waits (%u times, median %s), but as a peer that is "
+        "slow by itself would make it wait. A capture can tell.",
+        c->program, c->service, w->count, duration_text(waits_quantile(w, 0.5), median));
+}
+
+void conversation_judge(const struct conversation *c, struct findings *out) {
+    bool any = false;
+    for (int timer = 0; timer < TIMERS; timer++) {
+        if (!likely(c, timer))
+            continue;
+        struct finding like = {
+            .verdict = STALL_FOUND, .by_server = c->by_server, .bound = true, .port = c->port};
+        memcpy(like.writer, c->program, sizeof(like.writer));
+        memcpy(like.service, c->service, sizeof(like.service));
+        memcpy(like.command, c->command, sizeof(like.command));
+        explain_why(c, timer, like.evidence, sizeof(like.evidence));
+        struct finding *row = findings_row(out, &like);
+        memcpy(row->examples, c->examples[timer], sizeof(row->examples));
+        row->connections += c->connections;
+        row->messages += c->all[MESSAGE_PIECES].count + c->all[MESSAGE_FIRST].count +
+                         c->all[MESSAGE_WHOLE].count;
+        waits_merge(&row->waits, &c->timed[timer]);
+        any = true;
+    }
+    if (!any)
+        undecided(c, out);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From the waits in a log of strace to a likely cause.  Pure.
+ *
+ * A log shows how long a program waited, never why: a peer that computes for 44 ms looks like a delayed
+ * acknowledgement.  Two properties tell them apart.  A delayed acknowledgement comes by a timer of the peer's
+ * kernel, so that its waits cluster.  And it affects only messages of two or more small writes: not those of
+ * one write, and hardly the first of a connection, because Linux acknowledges the first segments at once.
+ */
+#ifndef UNSTALL_CLI_CONVERSATION_H
+#define UNSTALL_CLI_CONVERSATION_H
+
+#include "findings.h"
+
+/* The timers in use: Linux and Windows today; old BSD and macOS; old Windows and Solaris. */
+enum { TIMERS = 3 };
+
+enum message_kind {
+    MESSAGE_PIECES, /* two or more small writes, which Nagle's algorithm may hold */
+    MESSAGE_FIRST,  /* the same, but the first of its connection */
+    MESSAGE_WHOLE,  /* one write, or large, or under TCP_NODELAY, TCP_CORK or MSG_MORE */
+    MESSAGE_KINDS,
+};
+
+/* All messages between one program and one service. */
+struct conversation {
+    char program[NAME_TEXT]; /* its name, or "process 12" */
+    char command[NAME_TEXT]; /* as typed; empty if it is not known completely */
+    char service[ENDPOINT_TEXT];
+    bool by_server;
+    bool exact; /* ends of calls are known (-T, or resumed) */
+    uint16_t port;
+    uint64_t connections;
+    struct waits all[MESSAGE_KINDS];
+    uint32_t within[MESSAGE_KINDS][TIMERS]; /* of these, waits as long as a timer */
+    struct waits timed[TIMERS];             /* the same of MESSAGE_PIECES */
+    struct finding_example examples[TIMERS][EXAMPLES];
+};
+
+void conversation_add(struct conversation *c, enum message_kind kind, int64_t wait_ns,
+                      const struct finding_example *example);
+
+/* Adds a finding for each timer that is a likely cause.  If none is, and the waits are long, adds a note. */
+void conversation_judge(const struct conversation *c, struct findings *out);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kind of file it is, by its content.
+ */
+#include "explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "array.h"
+#include "capture.h"
+#include "progress.h"
+#include "strace.h"
+
+enum kind { KIND_CAPTURE, KIND_FOREIGN, KIND_PACKED, KIND_TEXT, KIND_EMPTY, KIND_UNREADABLE };
+
+static enum kind kind_of_magic(const unsigned char m[4]) {
+    static const struct {
+        unsigned char bytes[4];
+        int length;
+        enum kind kind;
+    } known[] = {
+        {{0xa1, 0xb2, 0xc3, 0xd4}, 4, KIND_CAPTURE},
+        {{0xd4, 0xc3, 0xb2, 0xa1}, 4, KIND_CAPTURE},
+        {{0xa1, 0xb2, 0x3c, 0x4d}, 4, KIND_CAPTURE},
+        {{0x4d, 0x3c, 0xb2, 0xa1}, 4, KIND_CAPTURE},
+        {{0xa1, 0xb2, 0xcd, 0x34}, 4, KIND_CAPTURE},
+        {{0x34, 0xcd, 0xb2, 0xa1}, 4, KIND_CAPTURE},
+        {{0x0a, 0x0d, 0x0d, 0x0a}, 4, KIND_CAPTURE}, /* pcapng */
+        {{'s', 'n', 'o', 'o'}, 4, KIND_FOREIGN},     /* snoop of Solaris */
+        {{'G', 'M', 'B', 'U'}, 4, KIND_FOREIGN},     /* Microsoft's Network Monitor */
+        {{0x1f, 0x8b}, 2, KIND_PACKED},              /* gzip */
+        {{0x28, 0xb5, 0x2f, 0xfd}, 4, KIND_PACKED},  /* zstd */
+        {{0xfd, '7', 'z', 'X'}, 4, KIND_PACKED},     /* xz */
+        {{'B', 'Z', 'h'}, 3, KIND_PACKED},           /* bzip2 */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if (memcmp(m, known[i].bytes, (size_t)known[i].length) == 0)
+            return known[i].kind;
+    return KIND_TEXT;
+}
+
+/* Looks at the first bytes and gives them back: stdin may be a pipe. */
+static enum kind kind_of(FILE *in) {
+    unsigned char magic[4] = {0};
+    size_t n = fread(magic, 1, sizeof(magic), in);
+    if (n == 0)
+        return ferror(in) ? KIND_UNREADABLE : KIND_EMPTY;
+    enum kind kind = kind_of_magic(magic);
+    while (n > 0)
+        ungetc(magic[--n], in); /* four at once: glibc and musl both have room for them */
+    return kind;
+}
+
+static int refuse(FILE *in, struct findings *f, const char *reason) {
+    snprintf(f->stopped, NOTE_TEXT, "%s", reason);
+    fclose(in);
+    return -EINVAL;
+}
+
+int explain_open(FILE *in, const char *name, struct findings *f) {
+    int result;
+    errno = 0;
+    progress_begin(in, name);
+    switch (kind_of(in)) {
+    case KIND_CAPTURE:
+        f->source = SOURCE_CAPTURE;
+        result = explain_capture(in, f);
+        break;
+    case KIND_TEXT:
+        f->source = SOURCE_STRACE;
+        result = explain_strace(in, f);
+        break;
+    case KIND_FOREIGN:
+        return refuse(in, f, "is a capture of another kind; convert it: editcap -F pcap FILE NEW");
+    case KIND_PACKED:
+        return refuse(in, f,
+                      "is compressed; unpack it on the way: zcat, zstdcat, xzcat or bzcat FILE | "
+                      "unstall explain -");
+    case KIND_EMPTY: return refuse(in, f, "is empty");
+    default: return refuse(in, f, strerror(errno));
+    }
+    progress_end();
+    return result;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `unstall explain`: the stalls in a packet capture or in a log of strace.
+ *
+ * explain_open() reads a file into findings, and explain_text() or explain_json() writes them.
+ */
+#ifndef UNSTALL_CLI_EXPLAIN_H
+#define UNSTALL_CLI_EXPLAIN_H
+
+#include <stdio.h>
+
+#include "findings.h"
+#include "json.h"
+
+/* Tells the kind of a file by its first bytes, reads it and closes it.  0, or -errno if nothing could be
+ * read; out->stopped says why. */
+int explain_open(FILE *in, const char *name, struct findings *out);
+
+void explain_text(FILE *out, const char *name, const struct findings *f);
+void explain_json(struct json *j, const char *name, const struct findings *f);
+
+#endif

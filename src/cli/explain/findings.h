@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The findings in a file: what an analysis of a capture or of a log of strace hands to the report.
+ *
+ * Ownership: the caller of findings_make() calls findings_free().
+ */
+#ifndef UNSTALL_CLI_FINDINGS_H
+#define UNSTALL_CLI_FINDINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flow.h"
+#include "stall.h"
+
+enum { NAME_TEXT = 200, NOTE_TEXT = 400, NOTES = 12, FINDINGS = 512 };
+
+enum source { SOURCE_CAPTURE, SOURCE_STRACE };
+
+/* One stall as an example, to be looked up in the file. */
+struct finding_example {
+    char from[ENDPOINT_TEXT], to[ENDPOINT_TEXT];
+    /* A capture: the packets of the beginning, the acknowledgement and the rest.  A log: the lines of the
+     * first write, the second write and the input. */
+    uint64_t number[3];
+    int64_t at_ns[3];
+    uint32_t bytes[2];
+};
+
+/* A program or host that writes messages in pieces, its peer, and the time that this costs. */
+struct finding {
+    enum stall_verdict verdict; /* STALL_FOUND or STALL_ONE_WAY */
+    bool by_server;             /* the server writes its answers so; else a client its requests */
+    bool bound;                 /* the times include the peer's own work */
+    uint16_t port;              /* of the service */
+    char writer[NAME_TEXT];     /* "192.0.2.1", "192.0.2.2:80", "python3 client.py" */
+    char writer_host[ENDPOINT_TEXT];
+    char service[ENDPOINT_TEXT]; /* "192.0.2.2:80" */
+    char command[NAME_TEXT];     /* the writer's command line; "" if the file does not tell it */
+    char evidence[NOTE_TEXT];    /* strace: why a stall is likely */
+    uint64_t connections, messages;
+    struct waits waits;
+    struct finding_example examples[EXAMPLES];
+};
+
+struct findings {
+    enum source source;
+    uint64_t entries;    /* packets, or lines */
+    uint64_t understood; /* of these: TCP segments, or system calls */
+    uint64_t connections;
+    int64_t from_ns, until_ns;
+    bool of_a_day; /* times are since midnight (strace -tt), without a date */
+    char notes[NOTES][NOTE_TEXT];
+    int note_count;
+    char stopped[NOTE_TEXT]; /* where and why reading ended early; "" otherwise */
+    struct finding *rows;    /* room for FINDINGS, and one for all others; sorted by total time */
+    uint32_t row_count;
+    uint64_t others; /* findings added up in the row for all others */
+};
+
+bool findings_make(struct findings *f, enum source source);
+void findings_free(struct findings *f);
+
+/* The row with the same verdict, side, writer, command and service; a new one if there is none, and the row
+ * for all others when FINDINGS are in use. */
+struct finding *findings_row(struct findings *f, const struct finding *like);
+
+void findings_note(struct findings *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void findings_sort(struct findings *f);
+
+/* The number of stalls in rows of this verdict, and their total time. */
+uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, int64_t *total_ns);
+
+/* The one sentence that sums a file up: "199 stalls of 43.6 ms cost 8.7 s: …". */
+void findings_sentence(const struct findings *f, char *text, size_t size);
+
+#endif

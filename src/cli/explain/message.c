@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "message.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The usual path; a longer one is not in the log. */
+enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
+
+/* What is longer is decoded by nobody's timer. */
+static const int64_t LONG_NS = 10000 * MS;
+
+static uint32_t mss_of(const struct connection *conn) {
+    bool loopback = strncmp(conn->peer, "127.", 4) == 0 || strncmp(conn->peer, "[::1]", 5) == 0;
+    return loopback ? MSS_LOOPBACK : MSS_USUAL;
+}
+
+/* ---- writes ---------------------------------------------------------- */
+
+void message_drop(struct connection *conn) {
+    conn->units = 0;
+    conn->open_unit = conn->pushed = false;
+    conn->rest_bytes = 0;
+}
+
+void message_write(const struct thread *t, struct connection *conn, uint64_t bytes, bool more,
+                   uint64_t line, int64_t at_ns) {
+    struct piece piece = {.line = line,
+                          .at_ns = at_ns,
+                          .bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX,
+                          .pid = (int)t->node.key,
+                          .waited_ns = t->waited_ns};
+    bool goes_on = conn->open_unit;
+    if (goes_on)
+        piece.bytes += conn->last.bytes;
+    else
+        conn->units++;
+    conn->open_unit = more || conn->corked;
+    conn->last = piece;
+    if (conn->units == 1) {
+        conn->first = piece;
+        return;
+    }
+    if (conn->units == 2)
+        conn->second = piece;
+    conn->rest_bytes += bytes;
+    conn->pushed |= conn->nodelay;
+}
+
+void message_nodelay(struct connection *conn, bool on) {
+    conn->nodelay = on;
+    if (!on)
+        return;
+    conn->open_unit = false; /* whatever was kept back leaves now */
+    conn->pushed |= conn->units > 0;
+}
+
+void message_cork(struct connection *conn, bool on) {
+    conn->corked = on;
+    conn->open_unit = false;
+}
+
+/* ---- input ----------------------------------------------------------- */
+
+static enum message_kind kind_of(const struct connection *conn) {
+    uint32_t mss = mss_of(conn);
+    bool held =
+        conn->units >= 2 && !conn->pushed && conn->first.bytes < mss && conn->rest_bytes < mss;
+    if (!held)
+        return MESSAGE_WHOLE;
+    return conn->creation_seen && !conn->had_message ? MESSAGE_FIRST : MESSAGE_PIECES;
+}
+
+/* Was the thread waiting all that time?  Else it is the application's own. */
+static bool was_waiting(const struct thread *t, const struct piece *from, int64_t until_ns) {
+    int64_t wait = until_ns - from->at_ns, waited;
+    if (from->pid == (int)t->node.key) {
+        waited = t->waited_ns - from->waited_ns;
+    } else {
+        int64_t begin = t->wait_from > from->at_ns ? t->wait_from : from->at_ns;
+        waited = (t->wait_to < until_ns ? t->wait_to : until_ns) - begin;
+    }
+    return wait < 20 * MS || waited >= wait / 10 * 6;
+}
+
+static int port_of(const char *endpoint) {
+    const char *colon = strrchr(endpoint, ':');
+    return colon ? (int)strtol(colon + 1, NULL, 10) : 0;
+}
+
+/* -yy tells both ends of a connection that was there before; the smaller port is the service's. */
+static bool is_server(const struct connection *conn) {
+    if (conn->accepted || conn->creation_seen)
+        return conn->accepted;
+    int local = port_of(conn->local), peer = port_of(conn->peer);
+    return local > 0 && peer > 0 && local < peer;
+}
+
+static void name_conversation(struct conversation *h, const struct thread *t,
+                              const struct connection *conn) {
+    h->by_server = is_server(conn);
+    const char *service = h->by_server ? conn->local : conn->peer;
+    h->port = (uint16_t)port_of(service);
+    if (service[0])
+        memcpy(h->service, service, sizeof(h->service));
+    else
+        snprintf(h->service, sizeof(h->service), "descriptor %d", conn->descriptor);
+    memcpy(h->command, t->command, sizeof(h->command));
+    if (t->program[0])
+        snprintf(h->program, sizeof(h->program), "%s", t->program);
+    else if (t->process)
+        snprintf(h->program, sizeof(h->program), "process %d", t->process);
+    else
+        snprintf(h->program, sizeof(h->program), "the program");
+}
+
+static uint64_t hash(uint64_t h, const char *text) {
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3;
+    return h;
+}
+
+static struct conversation *conversation_of(struct connections *l, const struct thread *t,
+                                            struct connection *conn) {
+    struct conversation_item *item =
+        conn->conversation ? table_find(&l->conversations, conn->conversation) : NULL;
+    if (item)
+        return &item->conversation;
+    static struct conversation like; /* of 5 KiB */
+    memset(&like, 0, sizeof(like));
+    name_conversation(&like, t, conn);
+    uint64_t key =
+        hash(hash(hash(like.by_server ? 2 : 1, like.program), like.command), like.service) | 1;
+    item = table_find(&l->conversations, key);
+    if (!item) {
+        item = table_add(&l->conversations, key);
+        item->conversation = like;
+    }
+    item->conversation.connections++;
+    conn->conversation = key;
+    return &item->conversation;
+}
+
+void message_input(struct connections *l, const struct thread *t, struct connection *conn,
+                   uint64_t line, int64_t at_ns, bool exact) {
+    if (conn->units == 0 || conn->kind == CONNECTION_OTHER)
+        return;
+    enum message_kind kind = kind_of(conn);
+    const struct piece *from = kind == MESSAGE_WHOLE ? &conn->last : &conn->second;
+    if (at_ns >= from->at_ns && was_waiting(t, from, at_ns)) {
+        struct conversation *h = conversation_of(l, t, conn);
+        h->exact |= exact;
+        struct finding_example example = {.number = {conn->first.line, conn->second.line, line},
+                                          .at_ns = {conn->first.at_ns, conn->second.at_ns, at_ns},
+                                          .bytes = {conn->first.bytes, (uint32_t)conn->rest_bytes}};
+        snprintf(example.from, sizeof(example.from), "%d", conn->descriptor);
+        memcpy(example.to, h->service, sizeof(example.to));
+        int64_t wait = at_ns - from->at_ns;
+        conversation_add(h, kind, wait < LONG_NS ? wait : LONG_NS, &example);
+    }
+    conn->had_message = true;
+    message_drop(conn);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "packet.h"
+
+#include <arpa/inet.h>
+#include <pcap/dlt.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is left to read.  `wire` is what the packet still has beyond the captured bytes too. */
+struct view {
+    const uint8_t *at;
+    uint32_t left, wire;
+};
+
+/* ::ffff:0:0/96 */
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+static uint16_t be16(const uint8_t *p) {
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t be32(const uint8_t *p) {
+    return (uint32_t)be16(p) << 16 | be16(p + 2);
+}
+
+static bool skip(struct view *v, uint32_t bytes) {
+    if (bytes > v->left)
+        return false;
+    v->at += bytes;
+    v->left -= bytes;
+    v->wire -= bytes;
+    return true;
+}
+
+/* ---- TCP ------------------------------------------------------------- */
+
+enum { OPTION_END, OPTION_PAD, OPTION_MSS, OPTION_SCALE, OPTION_STAMP = 8 };
+
+static void one_option(const uint8_t *p, uint8_t size, struct tcp_segment *out) {
+    if (p[0] == OPTION_MSS && size == 4) {
+        out->mss = be16(p + 2);
+    } else if (p[0] == OPTION_SCALE && size == 3) {
+        out->scale = (int8_t)(p[2] > 14 ? 14 : p[2]); /* RFC 7323, 2.3 */
+    } else if (p[0] == OPTION_STAMP && size == 10) {
+        out->stamp = be32(p + 2);
+        out->stamped = true;
+    }
+}
+
+static void options(const uint8_t *p, uint32_t left, struct tcp_segment *out) {
+    while (left > 0 && p[0] != OPTION_END) {
+        uint8_t size = 1;
+        if (p[0] != OPTION_PAD) {
+            if (left < 2 || p[1] < 2 || p[1] > left)
+                return; /* cut, or damaged: what came before is true */
+            size = p[1];
+            one_option(p, size, out);
+        }
+        p += size;
+        left -= size;
+    }
+}
+
+static enum packet_kind tcp(struct view v, struct tcp_segment *out) {
+    /* Up to the window; a shorter snap length leaves nothing to judge. */
+    if (v.left < 16)
+        return PACKET_CUT;
+    const uint8_t *p = v.at;
+    uint32_t header = (uint32_t)(p[12] >> 4) * 4;
+    if (header < 20 || header > v.wire)
+        return PACKET_OTHER; /* no TCP header can be like that */
+    out->source.port = be16(p);
+    out->destination.port = be16(p + 2);
+    out->seq = be32(p + 4);
+    out->ack = be32(p + 8);
+    out->flags = p[13];
+    out->window = be16(p + 14);
+    out->payload = v.wire - header;
+    out->scale = -1;
+    if (v.left > 20)
+        options(p + 20, (v.left < header ? v.left : header) - 20, out);
+    return PACKET_TCP;
+}
+
+/* ---- IP -------------------------------------------------------------- */
+
+enum {
+    NEXT_HOP_BY_HOP = 0,
+    NEXT_TCP = 6,
+    NEXT_ROUTING = 43,
+    NEXT_FRAGMENT = 44,
+    NEXT_AUTH = 51,
+    NEXT_OPTIONS = 60
+};
+
+/* The length that the header tells, where it tells one: captures made before the card
+ * has cut a large segment have 0 there (Linux, BIG TCP), and Ethernet pads short ones. */
+static void trust_length(struct view *v, uint32_t told) {
+    if (told != 0 && told < v->wire)
+        v->wire = told;
+    if (v->left > v->wire)
+        v->left = v->wire;
+}
+
+static enum packet_kind ip4(struct view v, struct tcp_segment *out) {
+    if (v.left < 20)
+        return PACKET_CUT;
+    const uint8_t *p = v.at;
+    uint32_t header = (uint32_t)(p[0] & 15) * 4;
+    if (p[0] >> 4 != 4 || header < 20)
+        return PACKET_OTHER;
+    trust_length(&v, be16(p + 2));
+    if (p[9] != NEXT_TCP)
+        return PACKET_OTHER;
+    if (be16(p + 6) & 0x3fff)
+        return PACKET_FRAGMENT;
+    out->ip_id = be16(p + 4);
+    memcpy(out->source.address, mapped, sizeof(mapped));
+    memcpy(out->source.address + 12, p + 12, 4);
+    memcpy(out->destination.address, mapped, sizeof(mapped));
+    memcpy(out->destination.address + 12, p + 16, 4);
+    return skip(&v, header) ? tcp(v, out) : PACKET_CUT;
+}
+
+static enum packet_kind ip6(struct view v, struct tcp_segment *out) {
+    if (v.left < 40)
+        return PACKET_CUT;
+    const uint8_t *p = v.at;
+    if (p[0] >> 4 != 6)
+        return PACKET_OTHER;
+    uint32_t told = be16(p + 4);
+    trust_length(&v, told ? told + 40 : 0);
+    memcpy(out->source.address, p + 8, 16);
+    memcpy(out->destination.address, p + 24, 16);
+    uint8_t next = p[6];
+    skip(&v, 40);
+    /* RFC 8200, 4.1: each of these once, two of the options at most. */
+    for (int headers = 0; headers < 8 && next != NEXT_TCP; headers++) {
+        if (next == NEXT_FRAGMENT)
+            return PACKET_FRAGMENT;
+        if (next != NEXT_HOP_BY_HOP && next != NEXT_ROUTING && next != NEXT_AUTH &&
+            next != NEXT_OPTIONS)
+            return PACKET_OTHER;
+        if (v.left < 8)
+            return PACKET_CUT;
+        uint32_t size = next == NEXT_AUTH ? (v.at[1] + 2u) * 4 : (v.at[1] + 1u) * 8;
+        next = v.at[0];
+        if (!skip(&v, size))
+            return PACKET_CUT;
+    }
+    return next == NEXT_TCP ? tcp(v, out) : PACKET_OTHER;
+}
+
+static enum packet_kind ip(struct view v, struct tcp_segment *out) {
+    if (v.left < 1)
+        return PACKET_CUT;
+    return v.at[0] >> 4 == 6 ? ip6(v, out) : ip4(v, out);
+}
+
+/* ---- links ----------------------------------------------------------- */
+
+/* What follows an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE. */
+static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *out) {
+    for (int tags = 0; tags < 8; tags++) {
+        switch (type) {
+        case 0x0800:
+        case 0x86dd: return ip(v, out);
+        case 0x8100:
+        case 0x88a8:
+        case 0x9100:
+            if (v.left < 4)
+                return PACKET_CUT;
+            type = be16(v.at + 2);
+            skip(&v, 4);
+            break;
+        case 0x8847:
+            if (v.left < 4)
+                return PACKET_CUT;
+            type = v.at[2] & 1 ? 0x0800 : 0x8847; /* the last label has its bottom bit set */
+            skip(&v, 4);
+            break;
+        case 0x8864:
+            if (v.left < 8)
+                return PACKET_CUT;
+            if (be16(v.at + 6) != 0x0021 && be16(v.at + 6) != 0x0057)
+                return PACKET_OTHER;
+            skip(&v, 8);
+            return ip(v, out);
+        default: return PACKET_OTHER;
+        }
+    }
+    return PACKET_OTHER;
+}
+
+/* A header of `size` bytes whose Ethernet type stands at `type_at`. */
+static enum packet_kind framed(struct view v, uint32_t size, uint32_t type_at,
+                               struct tcp_segment *out) {
+    if (v.left < size)
+        return PACKET_CUT;
+    uint16_t type = be16(v.at + type_at);
+    skip(&v, size);
+    return typed(v, type, out);
+}
+
+/* BSD's loopback: the address family as a word, in the byte order of whoever captured. The
+ * first half byte of what follows tells as much, in any order. */
+static enum packet_kind loopback(struct view v, struct tcp_segment *out) {
+    return skip(&v, 4) ? ip(v, out) : PACKET_CUT;
+}
+
+bool packet_knows(int link_type) {
+    switch (link_type) {
+    case DLT_EN10MB:
+    case DLT_LINUX_SLL:
+    case DLT_LINUX_SLL2:
+    case DLT_NULL:
+    case DLT_LOOP:
+    case DLT_RAW:
+    case DLT_IPV4:
+    case DLT_IPV6: return true;
+    default: return false;
+    }
+}
+
+enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captured, uint32_t length,
+                             struct tcp_segment *out) {
+    memset(out, 0, sizeof(*out));
+    if (length < captured)
+        length = captured; /* damaged: what is there is there */
+    struct view v = {.at = data, .left = captured, .wire = length};
+    switch (link_type) {
+    case DLT_EN10MB: return framed(v, 14, 12, out);
+    case DLT_LINUX_SLL: return framed(v, 16, 14, out);
+    case DLT_LINUX_SLL2: return framed(v, 20, 0, out);
+    case DLT_NULL:
+    case DLT_LOOP: return loopback(v, out);
+    case DLT_RAW:
+    case DLT_IPV4:
+    case DLT_IPV6: return ip(v, out);
+    default: return PACKET_OTHER;
+    }
+}
+
+/* ---- names ----------------------------------------------------------- */
+
+static bool is_ip4(const struct endpoint *e) {
+    return memcmp(e->address, mapped, sizeof(mapped)) == 0;
+}
+
+const char *packet_endpoint_text(const struct endpoint *e, bool with_port,
+                                 char text[ENDPOINT_TEXT]) {
+    char address[INET6_ADDRSTRLEN] = "?", port[8] = "";
+    bool four = is_ip4(e);
+    inet_ntop(four ? AF_INET : AF_INET6, e->address + (four ? 12 : 0), address, sizeof(address));
+    if (with_port)
+        snprintf(port, sizeof(port), ":%u", e->port);
+    snprintf(text, ENDPOINT_TEXT, four || !with_port ? "%s%s" : "[%s]%s", address, port);
+    return text;
+}
+
+bool endpoint_is_loopback(const struct endpoint *e) {
+    static const uint8_t one[16] = {[15] = 1};
+    return is_ip4(e) ? e->address[12] == 127 : memcmp(e->address, one, 16) == 0;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+#include "stall.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Least segment size of IPv6 (1280 - 60): what is smaller is small on any path. */
+enum { MSS_LEAST = 1220, MSS_ETHERNET = 1460, STAMP_BYTES = 12u };
+
+/* Copies of one packet lie microseconds apart; nothing is sent again that soon. */
+enum { COPY_NS = 5 * MS };
+
+/* Up to PROMPT_NS an acknowledgement was not delayed.  One late acknowledgement among PROMPT_MOST prompt ones
+ * comes from a busy machine. */
+enum { PROMPT_NS = 5 * MS, PROMPT_MOST = 50, USUAL_LEAST_US = 36000 };
+
+/* No path is that long. */
+static const int64_t WAY_MOST_NS = 10000 * MS;
+
+/* Data that comes this much later than the effect of an acknowledgement can be is "near". */
+enum { NEAR_NS = 10 * MS };
+
+/* Sequence numbers wrap: how far `a` is behind `b`. */
+static int32_t beyond(uint32_t a, uint32_t b) {
+    return (int32_t)(a - b);
+}
+
+/* ---- sizes ----------------------------------------------------------- */
+
+static uint32_t full_size(const struct flow *f, const struct sender *a) {
+    if (a->path_mss)
+        return a->path_mss;
+    if (a->mss)
+        return a->mss - (a->stamped && a->mss > STAMP_BYTES ? STAMP_BYTES : 0u);
+    if (endpoint_is_loopback(&f->end[0]) && endpoint_is_loopback(&f->end[1]))
+        return 65464; /* lo's MTU of 65 536 less IPv6's headers and timestamps */
+    return a->largest > MSS_LEAST ? a->largest : MSS_LEAST;
+}
+
+/* Segments above the full size were cut later (TSO) or put together (GRO): how the last
+ * of them ends is not known for sure, so they are not called small. */
+static bool is_small(const struct flow *f, const struct sender *a, uint32_t bytes) {
+    return bytes < full_size(f, a);
+}
+
+/* Nagle's algorithm keeps small data back while small data is on its way: if this came all the same,
+ * the algorithm is off.  But equal sizes in a row are a path narrower than the peer's announcement. */
+static bool overlaps(struct sender *a, const struct tcp_segment *s) {
+    if (!a->small_out)
+        return false;
+    if (s->payload == a->data_bytes && s->payload >= 536 && s->payload <= MSS_ETHERNET) {
+        a->path_mss = (uint16_t)s->payload;
+        return false;
+    }
+    a->overlaps++;
+    return true;
+}
+
+/* ---- times ----------------------------------------------------------- */
+
+/* How long after an acknowledgement its effect can come: the way to the sender and back, with some
+ * air.  Not known, the capture is taken to be at the sender or near it. */
+static int64_t at_once(const struct sender *a) {
+    return a->end_rtt_known ? a->end_rtt_ns + a->end_rtt_ns / 2 + 1 * MS : 2 * MS;
+}
+
+/* ns: from a packet to what this end answered.  Without a handshake to go by, only what cannot be a
+ * delayed acknowledgement itself is believed. */
+static void note_end_rtt(struct sender *a, int64_t ns, bool handshake) {
+    if (ns < 0 || ns > WAY_MOST_NS || (!handshake && !a->end_rtt_known && ns >= LATE_LEAST_NS))
+        return;
+    if (!a->end_rtt_known || ns < a->end_rtt_ns)
+        a->end_rtt_ns = ns;
+    a->end_rtt_known = true;
+}
+
+static void note_answer(struct flow *f, int from, const struct tcp_segment *s, int64_t now) {
+    struct sender *a = &f->sender[from], *b = &f->sender[!from];
+    if (!(s->flags & TCP_ACK))
+        return;
+    if (b->syn_seen && !b->acked_known && s->ack == b->next)
+        note_end_rtt(a, now - b->syn_at, true);
+    if (a->ack_due && beyond(s->ack, a->ack_due_end) >= 0) {
+        note_end_rtt(a, now - a->ack_due_since, false);
+        a->ack_due = false;
+    }
+}
+
+/* ---- a stall --------------------------------------------------------- */
+
+static void note(struct pairs *p, int64_t x_ns, int64_t y_ns) {
+    double x = (double)x_ns / 1000, y = (double)y_ns / 1000;
+    p->x += x;
+    p->y += y;
+    p->xx += x * x;
+    p->yy += y * y;
+    p->xy += x * y;
+}
+
+static void record(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
+                   int64_t now) {
+    struct sender *a = &f->sender[from];
+    struct evidence *e = a->evidence;
+    if (e->waits.count < EXAMPLES)
+        e->examples[e->waits.count] = (struct example){
+            .writer = f->end[from],
+            .peer = f->end[!from],
+            .number = {a->data_number, a->ack_number, number},
+            .at_ns = {a->data_at, a->ack_at, now},
+            .bytes = {a->data_bytes, s->payload},
+        };
+    note(&e->late_gap, a->ack_at - a->data_at, now - a->ack_at);
+    waits_add(&e->waits, now - a->data_at);
+}
+
+/* Had the peer's window no room for this before the late acknowledgement opened it? */
+static bool window_was_full(const struct flow *f, int from, uint32_t bytes) {
+    const struct sender *a = &f->sender[from];
+    if (a->room < 0)
+        return false;
+    return a->room < (int64_t)(is_small(f, a, bytes) ? bytes : full_size(f, a));
+}
+
+/* New data after a late acknowledgement. */
+static void resume(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
+                   int64_t now) {
+    struct sender *a = &f->sender[from];
+    int64_t gap = now - a->ack_at, limit = at_once(a);
+    if (gap < 0 || gap > limit + NEAR_NS)
+        return;
+    if (window_was_full(f, from, s->payload)) {
+        a->window_full++;
+        return;
+    }
+    if (a->round_trip) {
+        if (gap <= limit) {
+            a->round_trips++;
+            a->round_trips_ns += now - a->data_at;
+        }
+        return;
+    }
+    if (!a->evidence)
+        a->evidence = calloc(1, sizeof(*a->evidence));
+    if (!a->evidence)
+        return;
+    /* Seen from the far end, the effect takes a whole way there and back: what comes sooner is chance. */
+    bool too_soon = a->end_rtt_known && a->end_rtt_ns > 4 * MS && gap < a->end_rtt_ns / 10 * 8;
+    if (gap > limit || too_soon)
+        waits_add(&a->evidence->near, now - a->data_at);
+    else
+        record(f, from, s, number, now);
+}
+
+/* ---- acknowledgements ------------------------------------------------ */
+
+static void late_or_not(struct flow *f, int from, uint64_t number, int64_t now) {
+    struct sender *a = &f->sender[from];
+    const struct sender *b = &f->sender[!from];
+    int64_t wait = now - a->data_at, way = b->end_rtt_known ? b->end_rtt_ns : 0;
+    a->state = NOTHING_SMALL;
+    if (wait - way < PROMPT_NS)
+        a->prompt++;
+    if (wait < 2 * MS || wait - way > LATE_MOST_NS)
+        return;
+    a->round_trip = wait - way < LATE_LEAST_NS;
+    if (a->round_trip && way < 2 * MS)
+        return; /* neither: a peer that acknowledges when it feels like it */
+    a->state = LATE_ACK;
+    a->ack_at = now;
+    a->ack_number = number;
+}
+
+static void announce(struct sender *a, int8_t scale, const struct tcp_segment *s) {
+    a->window = s->window;
+    if (a->window > a->widest)
+        a->widest = a->window;
+    a->room_end = s->ack + (s->window << (s->flags & TCP_SYN || scale < 0 ? 0 : scale));
+}
+
+/* What the peer's window left, before this acknowledgement; without a seen handshake its scale
+ * is not known, and only a window near its end says something. */
+static int64_t room_left(const struct sender *a, int8_t scale) {
+    if (!a->acked_known)
+        return -1;
+    if (scale >= 0)
+        return beyond(a->room_end, a->next) > 0 ? beyond(a->room_end, a->next) : 0;
+    return a->window == 0 || a->window < a->widest / 8 ? 0 : -1;
+}
+
+/* from: the end whose data are acknowledged. */
+static void acknowledge(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
+                        int64_t now) {
+    struct sender *a = &f->sender[from];
+    int8_t scale = f->sender[!from].scale;
+    if (!a->acked_known || beyond(s->ack, a->acked) > 0) {
+        bool bare = s->payload == 0 && !(s->flags & (TCP_SYN | TCP_FIN | TCP_RST));
+        bool all = a->next_known && s->ack == a->next;
+        if (a->state == SMALL_SENT && all) {
+            a->room = room_left(a, scale);
+            if (bare)
+                late_or_not(f, from, number, now);
+            else
+                a->state = NOTHING_SMALL;
+        }
+        if (a->small_out && beyond(s->ack, a->small_end) >= 0)
+            a->small_out = false;
+        if (a->recovering && beyond(s->ack, a->recovered_at) >= 0)
+            a->recovering = false;
+        a->acked = s->ack;
+    }
+    announce(a, scale, s);
+    a->acked_known = true;
+}
+
+/* ---- data ------------------------------------------------------------ */
+
+static bool is_copy(const struct flow *f, const struct sender *a, const struct tcp_segment *s,
+                    int64_t now) {
+    if (now - a->data_at > COPY_NS)
+        return false;
+    return f->doubled || (s->payload == a->data_bytes && s->ip_id == a->data_ip_id &&
+                          s->stamp == a->data_stamp && s->seq + s->payload == a->next);
+}
+
+/* Seen before, or not in turn: lost by the capture, overtaken on the way, or sent again. */
+static void out_of_turn(struct flow *f, struct sender *a, const struct tcp_segment *s, uint32_t end,
+                        int64_t now) {
+    if (beyond(s->seq, a->next) < 0 && is_copy(f, a, s, now) && beyond(end, a->next) <= 0) {
+        f->doubled = true;
+        return;
+    }
+    if (beyond(s->seq, a->next) < 0 && !(s->payload <= 1 && beyond(end, a->next) == 0)) {
+        a->sent_again++;
+        a->recovering = true;
+    }
+    a->state = NOTHING_SMALL;
+    if (beyond(end, a->next) > 0)
+        a->next = end;
+    a->recovered_at = a->next;
+}
+
+static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
+                     int64_t now) {
+    struct sender *a = &f->sender[from], *b = &f->sender[!from];
+    if (s->payload > a->largest && s->payload <= MSS_ETHERNET)
+        a->largest = s->payload;
+    bool small = is_small(f, a, s->payload) && !(s->flags & TCP_FIN);
+    bool overlapping = small && overlaps(a, s);
+    small = small && is_small(f, a, s->payload); /* the path's size may have been learnt just now */
+    if (a->state == LATE_ACK)
+        resume(f, from, s, number, now);
+    a->state = small && !overlapping && !a->recovering ? SMALL_SENT : NOTHING_SMALL;
+    a->next = s->seq + s->payload;
+    if (small) {
+        a->small_out = true;
+        a->small_end = a->next;
+    }
+    a->data_at = now;
+    a->data_number = number;
+    a->data_bytes = s->payload;
+    a->data_ip_id = s->ip_id;
+    a->data_stamp = s->stamp;
+    if (f->last_speaker < 0 && f->client == from && b->syn_seen)
+        f->client_delay_ns = now - b->syn_at;
+    if (f->last_speaker != from)
+        a->messages++;
+    f->last_speaker = from;
+    b->state = NOTHING_SMALL; /* the peer is not silent any more */
+    b->ack_due = true;
+    b->ack_due_since = now;
+    b->ack_due_end = a->next;
+}
+
+static void data(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
+                 int64_t now) {
+    struct sender *a = &f->sender[from];
+    uint32_t end = s->seq + s->payload;
+    if (!a->next_known)
+        a->next = s->seq;
+    a->next_known = true;
+    if (s->payload > 0) {
+        if (s->seq == a->next)
+            new_data(f, from, s, number, now);
+        else
+            out_of_turn(f, a, s, end, now);
+    }
+    if (s->flags & TCP_FIN && end == a->next) {
+        a->next++;
+        a->state = NOTHING_SMALL;
+    }
+}
+
+/* ---- the handshake --------------------------------------------------- */
+
+bool stall_is_new_connection(const struct flow *f, int from, const struct tcp_segment *s) {
+    const struct sender *a = &f->sender[from];
+    bool repeated = a->syn_seen && a->isn == s->seq;
+    return (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && a->next_known && !repeated;
+}
+
+static void syn(struct flow *f, int from, const struct tcp_segment *s, int64_t now) {
+    struct sender *a = &f->sender[from];
+    f->client = s->flags & TCP_ACK ? !from : from;
+    if (a->syn_seen && a->isn == s->seq) {
+        if (now - a->syn_at < COPY_NS)
+            f->doubled = true;
+        else
+            a->syn_at = now; /* sent again: the answer is to this one, mostly */
+        return;
+    }
+    a->syn_seen = true;
+    a->syn_at = now;
+    a->isn = s->seq;
+    a->next_known = true;
+    a->next = s->seq + 1;
+    a->scale = (int8_t)(s->scale < 0 ? 0 : s->scale); /* RFC 7323, 2.2: both scale or none does */
+    f->sender[!from].mss = s->mss;
+}
+
+void stall_feed(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
+                int64_t now) {
+    struct sender *a = &f->sender[from];
+    note_answer(f, from, s, now);
+    a->stamped = s->stamped;
+    if (s->flags & TCP_SYN)
+        syn(f, from, s, now);
+    if (s->flags & TCP_ACK)
+        acknowledge(f, !from, s, number, now);
+    if (s->flags & TCP_RST)
+        f->sender[0].state = f->sender[1].state = NOTHING_SMALL;
+    else if (!(s->flags & TCP_SYN))
+        data(f, from, s, number, now);
+}
+
+/* ---- the whole ------------------------------------------------------- */
+
+/* An effect keeps to its cause: the time from acknowledgement to rest varies little, and not with the time
+ * that the peer's timer took.  An application with a clock of its own has a gap that is the
+ * smaller the later the acknowledgement came. */
+static bool keeps_to_the_acknowledgement(const struct evidence *e) {
+    const struct pairs *p = &e->late_gap;
+    double n = e->waits.count;
+    if (n < 4)
+        return true;
+    double late = p->x / n, gap = p->y / n;
+    double late_var = p->xx / n - late * late, gap_var = p->yy / n - gap * gap;
+    double covariance = p->xy / n - late * gap;
+    if (gap_var > 1e6 && gap_var > 0.3 * 0.3 * gap * gap)
+        return false; /* anywhere within what was allowed */
+    if (n < 8 || gap_var < 100 || late_var < 100)
+        return true; /* 10 us: too little to tell anything */
+    double correlation = covariance / sqrt(late_var * gap_var);
+    return correlation >
+           -0.25 - 1.4 / sqrt(n); /* a chance of one in a hundred to lose a true one */
+}
+
+void stall_waits(const struct flow *f, int sender, struct waits *into) {
+    const struct sender *a = &f->sender[sender];
+    const struct evidence *e = a->evidence;
+    waits_merge(into, &e->waits);
+    if (e->waits.count >= 2 * (e->near.count + a->overlaps))
+        waits_merge(into, &e->near);
+}
+
+enum stall_verdict stall_judge(const struct flow *f, int sender) {
+    const struct sender *a = &f->sender[sender];
+    const struct evidence *e = a->evidence;
+    if (!e)
+        return STALL_NONE;
+    if (e->waits.count <= e->near.count + a->overlaps || !keeps_to_the_acknowledgement(e))
+        return STALL_CHANCE;
+    /* So is one or two that are late by less than the timers in wide use. */
+    bool few = e->waits.count < 3 && e->late_gap.x / e->waits.count < USUAL_LEAST_US;
+    if (few || a->prompt > PROMPT_MOST * (uint64_t)e->waits.count)
+        return STALL_CHANCE;
+    bool answered = f->sender[!sender].messages > 0;
+    return answered || e->waits.count < 8 ? STALL_FOUND : STALL_ONE_WAY;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Starting a program with the library before it: `run`, `observe` and `ab`.
+ *
+ *     struct launch l = {0};
+ *     while ((kind = args_next(&a)) == ARGS_OPTION)
+ *         if (!launch_option(&l, &a))
+ *             return args_unknown(&a);
+ *     if (kind == ARGS_WORD)
+ *         l.argv = args_rest(&a);
+ *     int refused = launch_prepare(&l);
+ *     return refused ? refused : launch_exec(&l);
+ */
+#ifndef UNSTALL_CLI_LAUNCH_H
+#define UNSTALL_CLI_LAUNCH_H
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "args.h"
+#include "program.h"
+
+struct launch {
+    char **argv;            /* the program and its arguments, NULL behind them */
+    const char *library;    /* --library; NULL: found */
+    bool force;             /* --force: go on where a preload seems not to work */
+    struct program program; /* launch_prepare: what was found */
+};
+
+/* Is the present option one of those that all launching verbs share (they are
+ * LAUNCH_HELP)?  Then it has been taken.  A bad value is complained about and
+ * ends the command with EXIT_OWN. */
+bool launch_option(struct launch *l, struct args *a);
+
+/* The lines of --help about these options. */
+#define LAUNCH_HELP                                                                    \
+    "  --mode MODE       off, observe, nodelay, cork, coalesce or auto\n"              \
+    "  --window US       the longest time that anything is held, in microseconds\n"    \
+    "  --small BYTES     the most that is held\n"                                      \
+    "  --thread WHEN     own, always, never: when a thread of ours keeps the window\n" \
+    "  --nodelay WHEN    late or always\n"                                             \
+    "  --quickack WHEN   off, auto or always: cure the peer's stalls from here\n"      \
+    "  --override        treat the program's own TCP_NODELAY as unset\n"               \
+    "  --ports LIST      only connections to these ports, as in 80,8000-8999,!8443\n"  \
+    "  --peers LIST      only connections with these peers, as in 10.0.0.0/8,::1\n"    \
+    "  --programs LIST   only in programs of these names, as in python3,!java\n"       \
+    "  --no-children     not in the programs that it starts\n"                         \
+    "  --stats DIR       a live statistics segment for each process in DIR\n"          \
+    "  --no-stacks       without stacks of the calls in the segment\n"                 \
+    "  --report WHERE    a report at the end: stderr or a file (%p: the process id)\n" \
+    "  --log WHERE       where warnings go: stderr or a file\n"                        \
+    "  --verbose LEVEL   0, 1 or 2: what is said beyond warnings\n"                    \
+    "  --library FILE    this libunstall.so instead of the installed one\n"            \
+    "  --force           also where a preload seems not to work\n"
+
+/* Set a variable for the program, as an option would: "UNSTALL_STATS". */
+void launch_set(const char *name, const char *value);
+
+/* Find the program and the library, look whether a preload can work there, put the
+ * library into LD_PRELOAD behind what the user has there.  0, or the exit code,
+ * complained. */
+int launch_prepare(struct launch *l);
+
+/* Become the program.  Returns only if that fails: the exit code, complained. */
+int launch_exec(struct launch *l);
+
+/* Start it as a child and stay: its id, or minus the exit code, complained.  While
+ * it runs, SIGINT and SIGQUIT of the terminal are its own affair, and SIGTERM and SIGHUP
+ * are passed on to it. */
+pid_t launch_spawn(struct launch *l);
+
+/* Wait for it: its exit code, or 128 and the signal that has ended it. */
+int launch_wait(pid_t child);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "library.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "errors.h"
+
+#define NAME "libunstall.so"
+
+/* Folders to search, relative to the folder of the command: its own, the path from bindir to libdir, and the
+ * path in the build folder. */
+static const char *const folders[] = {".", CLI_LIBDIR_FROM_BIN, "../preload"};
+
+static char *usable(const char *self, const char *folder) {
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s/" NAME, self, folder);
+    if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
+        return NULL;
+    return realpath(path, NULL);
+}
+
+const char *library_installed(void) {
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+        for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+            char *path = usable(self, folders[i]);
+            if (path)
+                return path;
+        }
+    }
+    return usable(CLI_LIBDIR, ".");
+}
+
+static bool without_exec(const char *path) {
+    struct statvfs mount;
+    return statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOEXEC);
+}
+
+const char *library_find(const char *named) {
+    const char *path = named ? realpath(named, NULL) : library_installed();
+    if (!path && named) {
+        complain("--library %s: %s; give the path of libunstall.so", named, strerror(errno));
+    } else if (!path) {
+        complain(NAME ": neither beside the command nor in " CLI_LIBDIR
+                      "; install it (meson install), or name it: --library FILE");
+    } else if (access(path, R_OK) != 0) {
+        complain("%s: %s", path, strerror(errno));
+        path = NULL;
+    } else if (without_exec(path)) {
+        complain("%s: lies on a mount without exec, from where ld.so loads nothing; name another "
+                 "copy: --library FILE",
+                 path);
+        path = NULL;
+    } else if (strpbrk(path, " :")) {
+        /* ld.so(8): both separate the libraries of LD_PRELOAD, and there is no quoting */
+        complain("%s: a space or colon in its path cannot be said in LD_PRELOAD; "
+                 "name another copy: --library FILE",
+                 path);
+        path = NULL;
+    }
+    return path;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include "report.h"
+
+#include <stdlib.h>
+
+#include "errors.h"
+
+int report_on(FILE *out, const struct segments *s, char *const *argv, bool json) {
+    struct report report = {.segments = s, .argv = argv};
+    struct reader_row *rows = segments_merge(s, &report.row_count);
+    if (!rows)
+        return EXIT_OWN;
+    report.rows = rows;
+    if (json)
+        report_json(out, &report);
+    else
+        report_text(out, &report);
+    free(rows);
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report on segments, for people and for programs: `unstall report`, `unstall observe`.
+ */
+#ifndef UNSTALL_CLI_REPORT_H
+#define UNSTALL_CLI_REPORT_H
+
+#include <stdio.h>
+
+#include "segments.h"
+
+struct report {
+    const struct segments *segments;
+    const struct reader_row *rows; /* of all segments, merged */
+    size_t row_count;
+    char *const *argv; /* the program and its arguments if this command started it, or NULL */
+};
+
+void report_json(FILE *out, const struct report *report);
+void report_text(FILE *out, const struct report *report);
+
+/* Merges the rows and writes the report.  0, or EXIT_OWN and a complaint. */
+int report_on(FILE *out, const struct segments *s, char *const *argv, bool json);
+
+#endif

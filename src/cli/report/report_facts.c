@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "report_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "format.h"
+
+uint64_t ran_ns(const struct reader_segment *r) {
+    uint64_t end = r->life == LIFE_ENDED ? r->header.ended_monotonic_ns : r->taken_ns;
+    return end > r->header.started_monotonic_ns ? end - r->header.started_monotonic_ns : 0;
+}
+
+/* By the connection made first; only where it is a fair share of the time, the rest of which
+ * the process waited for answers. */
+static void add_start(struct verdict_start *start, const struct reader_segment *r) {
+    const struct segment_connection *first = NULL;
+    uint64_t waited = 0, loaded = r->header.loaded_monotonic_ns;
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct reader_row *row = &r->rows[i];
+        if (row->id.role != ROLE_DESTINATION)
+            continue;
+        waited += row->tally.counter[COUNT_EXCHANGE_NS];
+        for (size_t k = 0; k < r->connection_count; k++) {
+            const struct segment_connection *c = &r->connections[k];
+            if (c->row == row->index && c->first_write_us != UINT32_MAX &&
+                (!first || c->born_ns < first->born_ns))
+                first = c;
+        }
+    }
+    if (!first || !loaded || first->born_ns < loaded)
+        return;
+    uint64_t connected = first->born_ns - loaded;
+    uint64_t written = connected + first->first_write_us * UINT64_C(1000);
+    if (written < waited / 4)
+        return;
+    start->waited_ns += waited;
+    start->connected_ns += connected;
+    start->written_ns += written;
+    start->processes++;
+}
+
+struct verdict_start start_of(const struct segments *s) {
+    struct verdict_start start = {0};
+    for (size_t i = 0; i < s->count; i++)
+        add_start(&start, s->list[i]);
+    return start;
+}
+
+const char *programs_text(const struct segments *s, char text[PROGRAMS_ROOM]) {
+    char first[48], other[48];
+    base_text(s->list[0]->header.program, first, sizeof(first));
+    bool same = true;
+    for (size_t i = 1; i < s->count; i++)
+        same &= strcmp(base_text(s->list[i]->header.program, other, sizeof(other)), first) == 0;
+    if (s->count == 1)
+        snprintf(text, PROGRAMS_ROOM, "%s (pid %u)", first, s->list[0]->header.pid);
+    else
+        snprintf(text, PROGRAMS_ROOM, "%s%s (%zu processes)", first, same ? "" : " and others",
+                 s->count);
+    return text;
+}

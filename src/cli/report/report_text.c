@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report for people: who, the verdict, a table by endpoint, the picture, the
+ * call sites, and what to type next.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bars.h"
+#include "counters.h"
+#include "format.h"
+#include "prose.h"
+#include "report.h"
+#include "report_facts.h"
+#include "segment_names.h"
+#include "sites.h"
+#include "terminal.h"
+
+enum { WIDTH_MOST = 100, WIDTH_LEAST = 60, ENDPOINT_COLUMNS = 22, ROWS_SHOWN = 16 };
+
+static unsigned width_of(FILE *out) {
+    int width = terminal_width(out);
+    return width > WIDTH_MOST ? WIDTH_MOST : width < WIDTH_LEAST ? WIDTH_LEAST : (unsigned)width;
+}
+
+/* ---- who ------------------------------------------------------------- */
+
+static void print_process(FILE *out, const struct reader_segment *r, bool ascii) {
+    char name[64], text[NAME_ROOM], safe[NAME_ROOM];
+    base_text(r->header.program, name, sizeof(name));
+    fprintf(out, "%s (pid %u), mode %s, ", name, r->header.pid, mode_name(r->header.mode));
+    const char *ran = time_text(ran_ns(r), ascii, text);
+    switch (r->life) {
+    case LIFE_RUNS: fprintf(out, "running for %s", ran); break;
+    case LIFE_ENDED: fprintf(out, "ended after %s", ran); break;
+    case LIFE_KILLED:
+        fprintf(out, "started %s, killed", date_text(r->header.started_ns, text));
+        break;
+    case LIFE_UNKNOWN: fprintf(out, "started %s", date_text(r->header.started_ns, text)); break;
+    }
+    if (strcmp(r->header.library, UNSTALL_VERSION) != 0)
+        fprintf(out, ", library %s", safe_text(r->header.library, safe, sizeof(safe)));
+    fputc('\n', out);
+}
+
+static void print_processes(FILE *out, const struct segments *s, bool ascii) {
+    enum { SHOWN = 12 };
+    for (size_t i = 0; i < s->count && i < SHOWN; i++)
+        print_process(out, s->list[i], ascii);
+    if (s->count > SHOWN)
+        fprintf(out, "... and %zu more processes\n", s->count - SHOWN);
+    fputc('\n', out);
+}
+
+/* ---- the table ------------------------------------------------------- */
+
+static void print_endpoint(FILE *out, const struct segment_row *id) {
+    char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 32];
+    row_text(id, address);
+    const char *way = !id->endpoint.family           ? ""
+                      : id->role == ROLE_LISTENER    ? "at "
+                      : id->role == ROLE_DESTINATION ? "to "
+                                                     : "with ";
+    if (id->arm == 0xff)
+        snprintf(text, sizeof(text), "%s%s", way, address);
+    else
+        snprintf(text, sizeof(text), "%s%s #%u %s", way, address, id->arm, mode_name(id->mode));
+    print_left(out, text, ENDPOINT_COLUMNS);
+    if (columns_of(text) > ENDPOINT_COLUMNS) {
+        fputc('\n', out);
+        print_left(out, "", ENDPOINT_COLUMNS);
+    }
+}
+
+static void print_row(FILE *out, const struct reader_row *row, bool ascii) {
+    char text[NAME_ROOM], whole[NAME_ROOM + 4];
+    const struct reader_tally *t = &row->tally;
+    bool answered = t->counter[COUNT_EXCHANGES] > 0;
+    print_endpoint(out, &row->id);
+    print_right(out, short_count_text(t->counter[COUNT_EXCHANGES], 10, text), 10);
+    uint64_t median = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5);
+    uint64_t most = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99);
+    print_right(out, answered ? time_text(median, ascii, text) : "-", 9);
+    print_right(out, answered ? time_text(most, ascii, text) : "-", 9);
+    print_right(out, short_count_text(proved_stalls(t), 7, text), 7);
+    print_right(out, short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text), 6);
+    print_right(out, short_count_text(t->counter[COUNT_STALLS_CURED], 7, text), 7);
+    uint64_t lost = lost_ns(t);
+    snprintf(whole, sizeof(whole), "%s%s", t->counter[COUNT_STALLS_BOUND] ? ascii ? "<=" : "≤" : "",
+             lost ? time_text(lost, ascii, text) : "-");
+    print_right(out, whole, 10);
+    fputc('\n', out);
+}
+
+static int by_loss(const void *a, const void *b) {
+    const struct reader_row *x = *(const struct reader_row *const *)a;
+    const struct reader_row *y = *(const struct reader_row *const *)b;
+    if (lost_ns(&x->tally) != lost_ns(&y->tally))
+        return lost_ns(&x->tally) > lost_ns(&y->tally) ? -1 : 1;
+    uint64_t n = x->tally.counter[COUNT_EXCHANGES], m = y->tally.counter[COUNT_EXCHANGES];
+    if (n != m)
+        return n > m ? -1 : 1;
+    return x < y ? -1 : x > y; /* as they stood */
+}
+
+static void print_heading(FILE *out) {
+    fputs(colour(out, BOLD), out);
+    print_left(out, "endpoint", ENDPOINT_COLUMNS);
+    print_right(out, "exchanges", 10);
+    print_right(out, "median", 9);
+    print_right(out, "p99", 9);
+    print_right(out, "stalls", 7);
+    print_right(out, "susp.", 6);
+    print_right(out, "cured", 7);
+    print_right(out, "time lost", 10);
+    fprintf(out, "%s\n", colour(out, PLAIN));
+}
+
+static void print_table(FILE *out, const struct report *r, bool ascii) {
+    const struct reader_row **rows = calloc(r->row_count + 1, sizeof(const struct reader_row *));
+    size_t count = 0;
+    uint64_t bounds = 0;
+    char text[NAME_ROOM];
+    if (!rows)
+        return;
+    for (size_t i = 0; i < r->row_count; i++)
+        if (is_used(&r->rows[i])) {
+            rows[count++] = &r->rows[i];
+            bounds += r->rows[i].tally.counter[COUNT_STALLS_BOUND];
+        }
+    qsort(rows, count, sizeof(struct reader_row *), by_loss);
+    fputc('\n', out);
+    print_heading(out);
+    for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)
+        print_row(out, rows[i], ascii);
+    if (count > ROWS_SHOWN)
+        fprintf(out, "... and %zu more; unstall report --json has all\n", count - ROWS_SHOWN);
+    if (bounds)
+        fprintf(out, "%s a bound: of %s stalls the next request was seen, not the release\n",
+                ascii ? "<=" : "≤", count_text(bounds, text));
+    free(rows);
+}
+
+static void print_picture(FILE *out, const struct reader_row *row, unsigned width, bool ascii) {
+    char text[ENDPOINT_ROOM];
+    if (!row || !row->tally.counter[COUNT_EXCHANGES])
+        return;
+    fprintf(out, "\n%sExchanges %s %s%s%s\n", colour(out, BOLD),
+            row->id.role == ROLE_LISTENER ? "at" : "with", row_text(&row->id, text),
+            row->id.role == ROLE_LISTENER ? ", the peer's time to speak again included" : "",
+            colour(out, PLAIN));
+    bars_print(out, row->tally.exchange, width, ascii);
+}
+
+/* ---- what next ------------------------------------------------------- */
+
+static void add_word(struct prose *p, const char *word) {
+    char safe[512];
+    safe_text(word, safe, sizeof(safe));
+    bool plain = safe[0] && strspn(safe, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_@%+=:,./-") == strlen(safe);
+    prose_add(p, " ");
+    if (plain) {
+        prose_add(p, "%s", safe);
+        return;
+    }
+    prose_add(p, "'");
+    for (const char *c = safe; *c; c++)
+        prose_add(p, *c == '\'' ? "'\\''" : "%c", *c);
+    prose_add(p, "'");
+}
+
+/* The words of a running program, from the kernel. */
+static bool add_running(struct prose *p, const struct reader_segment *r) {
+    char name[64], words[2048];
+    snprintf(name, sizeof(name), "/proc/%u/cmdline", r->header.pid);
+    FILE *file = r->life == LIFE_RUNS ? fopen(name, "re") : NULL;
+    size_t n = file ? fread(words, 1, sizeof(words) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    words[n] = '\0';
+    for (size_t at = 0; at < n; at += strlen(words + at) + 1)
+        add_word(p, words + at);
+    return n > 0;
+}
+
+/* Would its last part alone find it? */
+static bool is_in_path(const char *program) {
+    const char *slash = strrchr(program, '/'), *list = getenv("PATH");
+    size_t length = slash ? (size_t)(slash - program) : 0;
+    while (list && length) {
+        size_t n = strcspn(list, ":");
+        if (n == length && memcmp(list, program, n) == 0)
+            return true;
+        list = list[n] ? list + n + 1 : NULL;
+    }
+    return false;
+}
+
+/* The process whose program is to be started anew: the one that has lost, or done, most. */
+static const struct reader_segment *chief(const struct segments *s) {
+    const struct reader_segment *best = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        uint64_t lost = 0, done = 0;
+        for (size_t k = 0; k < s->list[i]->row_count; k++) {
+            lost += lost_ns(&s->list[i]->rows[k].tally);
+            done += s->list[i]->rows[k].tally.counter[COUNT_MESSAGES];
+        }
+        uint64_t weight = lost ? lost + (UINT64_C(1) << 62) : done;
+        if (!best || weight > most) {
+            best = s->list[i];
+            most = weight;
+        }
+    }
+    return best;
+}
+
+static void add_program(struct prose *p, const struct report *r) {
+    char name[64];
+    const struct reader_segment *process = chief(r->segments);
+    prose_add(p, " --");
+    if (r->argv) {
+        for (size_t i = 0; r->argv[i]; i++)
+            add_word(p, r->argv[i]);
+    } else if (!add_running(p, process)) {
+        const char *path = process->header.program;
+        add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
+        prose_add(p, " ...");
+    }
+}
+
+static void print_next(FILE *out, const struct report *r, const struct verdict *v) {
+    static const char *const options[] = {
+        [VERDICT_STALLS] = "unstall run --mode auto",
+        [VERDICT_PEER_STALLS] = "unstall run --quickack auto",
+        [VERDICT_CURED] = "unstall ab",
+        [VERDICT_SUSPECTED] = "unstall ab",
+        [VERDICT_UNSEEN] = NULL,
+        [VERDICT_APPLICATION] = NULL,
+        [VERDICT_NO_STALL] = NULL,
+        [VERDICT_NOT_LOOKED] = "unstall observe",
+        [VERDICT_NOTHING] = NULL,
+    };
+    const struct reader_segment *first = r->segments->list[0];
+    if (!options[v->kind])
+        return;
+    struct prose p = {.used = 0};
+    prose_add(&p, "%s", options[v->kind]);
+    add_program(&p, r);
+    const char *why = v->kind == VERDICT_CURED ? "To measure what that is worth" : "Next";
+    fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
+    if (v->kind == VERDICT_STALLS && r->segments->count == 1 && first->life == LIFE_RUNS)
+        fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
+}
+
+/* ---- all ------------------------------------------------------------- */
+
+static void print_verdict(FILE *out, const struct verdict *v, unsigned width) {
+    static const enum colour colours[] = {
+        [VERDICT_STALLS] = RED,     [VERDICT_PEER_STALLS] = YELLOW,
+        [VERDICT_CURED] = GREEN,    [VERDICT_SUSPECTED] = YELLOW,
+        [VERDICT_UNSEEN] = YELLOW,  [VERDICT_APPLICATION] = YELLOW,
+        [VERDICT_NO_STALL] = GREEN, [VERDICT_NOT_LOOKED] = YELLOW,
+        [VERDICT_NOTHING] = PLAIN,
+    };
+    fprintf(out, "%s%s", colour(out, BOLD), colour(out, colours[v->kind]));
+    prose_print(out, &v->sentence, 0, width);
+    fputs(colour(out, PLAIN), out);
+    for (unsigned i = 0; i < v->note_count; i++)
+        prose_print(out, &v->note[i], 0, width);
+}
+
+static void print_losses(FILE *out, const struct segments *s) {
+    uint64_t connections = 0, rows = 0, oddities = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        connections += s->list[i]->header.lost_connections;
+        rows += s->list[i]->header.lost_rows;
+        oddities += s->list[i]->oddities;
+    }
+    if (rows)
+        fprintf(out, "\n%llu endpoints more than there is room for: counted as other\n",
+                (unsigned long long)rows);
+    if (connections)
+        fprintf(out, "\n%llu connections have no record of their own: too many at once\n",
+                (unsigned long long)connections);
+    if (oddities)
+        fprintf(out, "\n%llu entries make no sense and were left out: the file is damaged\n",
+                (unsigned long long)oddities);
+}
+
+void report_text(FILE *out, const struct report *r) {
+    char who[PROGRAMS_ROOM];
+    static struct verdict v;
+    bool ascii = !speaks_utf8();
+    unsigned width = width_of(out);
+    print_processes(out, r->segments, ascii);
+    struct verdict_start start = start_of(r->segments);
+    verdict_find(&v, programs_text(r->segments, who), r->rows, r->row_count, &start, ascii);
+    print_verdict(out, &v, width);
+    if (v.kind != VERDICT_NOTHING) {
+        print_table(out, r, ascii);
+        print_picture(out, v.row, width, ascii);
+        sites_text(out, r->segments, width);
+    }
+    print_losses(out, r->segments);
+    print_next(out, r, &v);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "verdict.h"
+
+#include <string.h>
+
+#include "counters.h"
+#include "format.h"
+#include "segment_names.h"
+
+/* From when on a time of the application's own, or of the answer, is worth a word: what
+ * people call slow begins where a stall would be. */
+enum { SLOW_NS = 40000000, START_LEAST_NS = 10000000 };
+#define START_MOST_NS UINT64_C(10000000000)
+
+struct texts {
+    char a[NAME_ROOM], b[NAME_ROOM], c[NAME_ROOM], d[NAME_ROOM], endpoint[ENDPOINT_ROOM];
+};
+
+const char *verdict_name(enum verdict_kind kind) {
+    static const char *const names[] = {
+        [VERDICT_STALLS] = "stalls",     [VERDICT_PEER_STALLS] = "peer-stalls",
+        [VERDICT_CURED] = "cured",       [VERDICT_SUSPECTED] = "suspected",
+        [VERDICT_UNSEEN] = "unseen",     [VERDICT_APPLICATION] = "application",
+        [VERDICT_NO_STALL] = "no-stall", [VERDICT_NOT_LOOKED] = "not-looked",
+        [VERDICT_NOTHING] = "nothing"};
+    return names[kind];
+}
+
+static const char *with(const struct segment_row *row) {
+    return row->role == ROLE_LISTENER ? "at" : "with";
+}
+
+static uint64_t mean(uint64_t sum, uint64_t count) {
+    return count ? sum / count : 0;
+}
+
+/* ---- which row ------------------------------------------------------- */
+
+typedef uint64_t weight_fn(const struct reader_tally *t);
+
+static uint64_t stall_weight(const struct reader_tally *t) {
+    return proved_stalls(t) ? lost_ns(t) + proved_stalls(t) : 0;
+}
+
+static uint64_t peer_weight(const struct reader_tally *t) {
+    return t->counter[COUNT_PEER_STALLS]
+               ? t->counter[COUNT_PEER_STALL_NS] + t->counter[COUNT_PEER_STALLS]
+               : 0;
+}
+
+static uint64_t cured_weight(const struct reader_tally *t) {
+    return t->counter[COUNT_STALLS_CURED];
+}
+
+static uint64_t suspected_weight(const struct reader_tally *t) {
+    return t->counter[COUNT_STALLS_SUSPECTED];
+}
+
+/* Where most of the bytes came from elsewhere, what was seen says little. */
+static uint64_t unseen_weight(const struct reader_tally *t) {
+    const uint64_t *c = t->counter;
+    if (c[COUNT_UNSEEN_BYTES] ? c[COUNT_UNSEEN_BYTES] <= c[COUNT_BYTES] : c[COUNT_WRITES] > 0)
+        return 0;
+    return c[COUNT_UNSEEN_BYTES] + c[COUNT_DARK];
+}
+
+static uint64_t use_weight(const struct reader_tally *t) {
+    return t->counter[COUNT_EXCHANGES]
+               ? t->counter[COUNT_EXCHANGES] + (UINT64_C(1) << 62)
+               : t->counter[COUNT_WRITES] + t->counter[COUNT_READS] + unseen_weight(t);
+}
+
+static const struct reader_row *heaviest(const struct reader_row *rows, size_t count,
+                                         weight_fn *weight) {
+    const struct reader_row *best = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (weight(&rows[i].tally) && (!best || weight(&rows[i].tally) > weight(&best->tally)))
+            best = &rows[i];
+    return best;
+}
+
+static uint64_t sum(const struct reader_row *rows, size_t count, enum segment_counter what) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += rows[i].tally.counter[what];
+    return n;
+}
+
+/* ---- the sentences --------------------------------------------------- */
+
+/* Of how many writes most of its messages are, in words. */
+static const char *pieces(const struct reader_tally *t) {
+    const uint64_t *c = t->counter;
+    uint64_t two = c[COUNT_BURSTS_2], three = c[COUNT_BURSTS_3];
+    uint64_t more = c[COUNT_BURSTS_4_7] + c[COUNT_BURSTS_8];
+    if (two >= three && two >= more)
+        return "two small writes and Nagle holds the second";
+    if (three >= more)
+        return "three small writes and Nagle holds all but the first";
+    return "many small writes and Nagle holds all but the first";
+}
+
+static void stalls(struct prose *p, const char *name, const struct reader_row *row, bool ascii) {
+    struct texts t;
+    const uint64_t *c = row->tally.counter;
+    uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
+    uint64_t exchanges = c[COUNT_EXCHANGES];
+    bool listener = row->id.role == ROLE_LISTENER;
+    prose_add(p, "%s loses %s%s", name, bound * 2 > proved ? "up to " : "",
+              time_text(mean(lost_ns(&row->tally), proved), ascii, t.a));
+    if (exchanges >= proved)
+        prose_add(p, " in %s of %s exchanges", count_text(proved, t.b), count_text(exchanges, t.c));
+    else
+        prose_add(p, " %s times", count_text(proved, t.b));
+    prose_add(p, " %s %s: it sends each %s in %s. %s%s lost.", with(&row->id),
+              row_text(&row->id, t.endpoint), listener ? "answer" : "message", pieces(&row->tally),
+              bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
+}
+
+static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
+    struct texts t;
+    size_t places = 0;
+    uint64_t lost = 0, stalls = 0;
+    for (size_t i = 0; i < count; i++) {
+        places += proved_stalls(&rows[i].tally) != 0;
+        lost += lost_ns(&rows[i].tally);
+        stalls += proved_stalls(&rows[i].tally);
+    }
+    if (places > 1)
+        prose_add(&v->note[v->note_count++], "In all %s lost in %s stalls, at %zu endpoints.",
+                  time_text(lost, ascii, t.a), count_text(stalls, t.b), places);
+}
+
+static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
+    struct texts t;
+    const uint64_t *c = row->tally.counter;
+    const char *clients = row->id.role == ROLE_LISTENER ? "the clients of " : "";
+    prose_add(
+        p,
+        "The peer stalls: from %s%s the rest of %s messages came a delayed acknowledgement late, "
+        "%s each, %s lost: cure it there, or here by UNSTALL_QUICKACK=auto.",
+        clients, row_text(&row->id, t.endpoint), count_text(c[COUNT_PEER_STALLS], t.a),
+        time_text(mean(c[COUNT_PEER_STALL_NS], c[COUNT_PEER_STALLS]), ascii, t.b),
+        time_text(c[COUNT_PEER_STALL_NS], ascii, t.c));
+}
+
+static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
+    struct texts t;
+    const struct reader_tally *y = &row->tally;
+    prose_add(p, "Cured: %s messages %s %s would have stalled, about 40 ms each",
+              count_text(y->counter[COUNT_STALLS_CURED], t.a), with(&row->id),
+              row_text(&row->id, t.endpoint));
+    if (y->counter[COUNT_EXCHANGES])
+        prose_add(p, "; the median exchange takes %s",
+                  time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5), ascii, t.b));
+    prose_add(p, ".");
+}
+
+static void suspected(struct prose *p, const struct reader_row *row) {
+    struct texts t;
+    prose_add(p, "%s messages %s %s look like stalls, but pacing or MPTCP may be the cause.",
+              count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
+              row_text(&row->id, t.endpoint));
+}
+
+/* What the program did elsewhere than in sight, and what that means. */
+static void unseen(struct prose *p, const struct reader_row *row) {
+    struct texts t;
+    const uint64_t *c = row->tally.counter;
+    if (c[COUNT_UNSEEN_BYTES])
+        prose_add(p, "Writes pass unseen: %s %s, %s bytes more left than were seen written",
+                  with(&row->id), row_text(&row->id, t.endpoint),
+                  count_text(c[COUNT_UNSEEN_BYTES], t.a));
+    else
+        prose_add(p, "Writes pass unseen on %s connection%s %s %s", count_text(c[COUNT_DARK], t.a),
+                  c[COUNT_DARK] == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint));
+    prose_add(p, " (by stdio, io_uring or raw system calls), so that stalls cannot be proved here: "
+                 "a capture shows them, by unstall explain.");
+}
+
+static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) {
+    struct texts t;
+    const struct reader_tally *y = &row->tally;
+    uint64_t median = reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5);
+    uint64_t exchanges = y->counter[COUNT_EXCHANGES];
+    prose_add(p, "No stall: ");
+    if (exchanges)
+        prose_add(p, "%s exchange%s %s %s, median %s, longest hundredth from %s on.",
+                  count_text(exchanges, t.a), exchanges == 1 ? "" : "s", with(&row->id),
+                  row_text(&row->id, t.endpoint), time_text(median, ascii, t.b),
+                  time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.99), ascii, t.c));
+    else
+        prose_add(p, "%s writes and %s reads %s %s, and nothing that was answered.",
+                  count_text(y->counter[COUNT_WRITES], t.a),
+                  count_text(y->counter[COUNT_READS], t.b), with(&row->id),
+                  row_text(&row->id, t.endpoint));
+}
+
+/* ---- not the network -------------------------------------------------- */
+
+static uint64_t first_write_weight(const struct reader_tally *t) {
+    uint64_t each = mean(t->counter[COUNT_FIRST_WRITE_NS], t->counter[COUNT_FIRST_WRITES]);
+    return each >= SLOW_NS ? t->counter[COUNT_FIRST_WRITE_NS] : 0;
+}
+
+/* What a peer's stall has added to the time until the answer is not the application's,
+ * nor what it may have `waited` for others that it asked meanwhile, as a relay does. */
+static uint64_t answer_weight(const struct reader_tally *t, uint64_t waited) {
+    uint64_t own = t->counter[COUNT_ANSWER_NS], others = t->counter[COUNT_PEER_STALL_NS] + waited;
+    own -= own < others ? own : others;
+    return mean(own, t->counter[COUNT_ANSWERS]) >= SLOW_NS ? own : 0;
+}
+
+/* An accepted connection's first write waits for the peer's request: only that of one
+ * we made is our own.  With answers it is the other way round. */
+static bool application(struct prose *p, const struct reader_row *rows, size_t count, bool ascii) {
+    struct texts t;
+    const struct reader_row *first = NULL, *answer = NULL;
+    uint64_t waited = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].id.role == ROLE_DESTINATION)
+            waited += rows[i].tally.counter[COUNT_EXCHANGE_NS];
+    for (size_t i = 0; i < count; i++) {
+        const struct reader_row *row = &rows[i];
+        if (row->id.role == ROLE_DESTINATION && first_write_weight(&row->tally) &&
+            (!first || first_write_weight(&row->tally) > first_write_weight(&first->tally)))
+            first = row;
+        if (row->id.role == ROLE_LISTENER && answer_weight(&row->tally, waited) &&
+            (!answer || answer_weight(&row->tally, waited) > answer_weight(&answer->tally, waited)))
+            answer = row;
+    }
+    if (first) {
+        const uint64_t *c = first->tally.counter;
+        prose_add(p, "Not the network: %s in the application before its first write to %s",
+                  time_text(mean(c[COUNT_FIRST_WRITE_NS], c[COUNT_FIRST_WRITES]), ascii, t.a),
+                  row_text(&first->id, t.endpoint));
+        if (c[COUNT_FIRST_WRITES] > 1)
+            prose_add(p, " (the mean of %s connections)", count_text(c[COUNT_FIRST_WRITES], t.b));
+    }
+    if (answer)
+        prose_add(p, "%s %s in the application from a request at %s to its answer",
+                  first ? ", and" : "Not the network:",
+                  time_text(mean(answer_weight(&answer->tally, waited),
+                                 answer->tally.counter[COUNT_ANSWERS]),
+                            ascii, t.a),
+                  row_text(&answer->id, t.endpoint));
+    if (first || answer)
+        prose_add(p, ".");
+    return first || answer;
+}
+
+/* What passed before the first write, but of no program that idled until its user wanted
+ * something. */
+static bool slow_start(struct prose *p, const struct verdict_start *start, bool ascii) {
+    struct texts t;
+    uint64_t written = mean(start->written_ns, start->processes);
+    if (written < START_LEAST_NS || written > START_MOST_NS)
+        return false;
+    prose_add(p, "Not the network: %s in the application before its first write, %s of it before ",
+              time_text(written, ascii, t.a),
+              time_text(mean(start->connected_ns, start->processes), ascii, t.b));
+    prose_add(p, "it connected");
+    if (start->processes > 1)
+        prose_add(p, " (the mean of %s processes)", count_text(start->processes, t.c));
+    prose_add(p, ".");
+    return true;
+}
+
+/* A slow answer that no stall explains. */
+static bool slow_answer(struct prose *p, const struct reader_row *row, bool ascii) {
+    struct texts t;
+    uint64_t median = reader_quantile(row->tally.exchange, HISTOGRAM_STEPS, 0.5);
+    if (row->id.role != ROLE_DESTINATION || median < SLOW_NS)
+        return false;
+    prose_add(p,
+              "The answers of %s take %s (median) by themselves: look at the peer, or at the way "
+              "to it.",
+              row_text(&row->id, t.endpoint), time_text(median, ascii, t.a));
+    return true;
+}
+
+/* ---- all ------------------------------------------------------------- */
+
+static struct prose *next_note(struct verdict *v) {
+    return &v->note[v->note_count < VERDICT_NOTES ? v->note_count++ : VERDICT_NOTES - 1];
+}
+
+static void saved(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
+    struct texts t;
+    uint64_t ns = sum(rows, count, COUNT_QUICKACK_SAVED_NS);
+    if (ns)
+        prose_add(next_note(v), "UNSTALL_QUICKACK has saved about %s of the peers' stalls.",
+                  time_text(ns, ascii, t.a));
+}
+
+static bool looked(const struct reader_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].tally.counter[COUNT_BURSTS] && rows[i].id.mode != SEGMENT_MODE_OFF)
+            return true;
+    return sum(rows, count, COUNT_BURSTS) == 0 || sum(rows, count, COUNT_SUSPECTS) > 0;
+}
+
+static struct prose *say(struct verdict *v, enum verdict_kind kind, const struct reader_row *row) {
+    if (v->row)
+        return next_note(v);
+    v->kind = kind;
+    v->row = row;
+    return &v->sentence;
+}
+
+void verdict_find(struct verdict *v, const char *name, const struct reader_row *rows, size_t count,
+                  const struct verdict_start *start, bool ascii) {
+    memset(v, 0, sizeof(*v));
+    const struct reader_row *use = heaviest(rows, count, use_weight), *row;
+    if (!use) {
+        v->kind = VERDICT_NOTHING;
+        prose_add(&v->sentence, "Nothing seen: no TCP connection of %s has carried bytes.", name);
+        return;
+    }
+    if ((row = heaviest(rows, count, stall_weight)) != NULL) {
+        stalls(say(v, VERDICT_STALLS, row), name, row, ascii);
+        all_stalls(v, rows, count, ascii);
+    }
+    if ((row = heaviest(rows, count, peer_weight)) != NULL)
+        peer(say(v, VERDICT_PEER_STALLS, row), row, ascii);
+    if ((row = heaviest(rows, count, cured_weight)) != NULL)
+        cured(say(v, VERDICT_CURED, row), row, ascii);
+    if ((row = heaviest(rows, count, suspected_weight)) != NULL)
+        suspected(say(v, VERDICT_SUSPECTED, row), row);
+    if ((row = heaviest(rows, count, unseen_weight)) != NULL)
+        unseen(say(v, VERDICT_UNSEEN, row), row);
+    saved(v, rows, count, ascii);
+    struct prose own = {.used = 0};
+    bool is_own = application(&own, rows, count, ascii);
+    bool is_start = !is_own && slow_start(&own, start, ascii);
+    is_own |= is_start && start->written_ns >= start->waited_ns &&
+              start->written_ns / start->processes >= SLOW_NS;
+    if (!v->row && !looked(rows, count)) {
+        prose_add(say(v, VERDICT_NOT_LOOKED, use),
+                  "Not looked for: in mode off stalls are not proved; see unstall observe.");
+    } else if (!v->row && is_own) {
+        *say(v, VERDICT_APPLICATION, use) = own;
+        no_stall(next_note(v), use, ascii);
+        return;
+    } else if (!v->row) {
+        no_stall(say(v, VERDICT_NO_STALL, use), use, ascii);
+        struct prose slow = {.used = 0};
+        if (slow_answer(&slow, use, ascii))
+            *next_note(v) = slow;
+    }
+    if (is_own || is_start)
+        *next_note(v) = own;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The call sites in a report: the code that wrote the first piece of a message, and the code that wrote
+ * the second.
+ */
+#ifndef UNSTALL_CLI_SITES_H
+#define UNSTALL_CLI_SITES_H
+
+#include <stdio.h>
+
+#include "json.h"
+#include "segments.h"
+
+/* For people: the sites of the few processes that lost most. */
+void sites_text(FILE *out, const struct segments *s, unsigned width);
+
+/* For programs: the member "patterns", all of it. */
+void sites_json(struct json *j, const struct reader_segment *r);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The name of an address: module, function, line.
+ */
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "format.h"
+#include "symbols_parts.h"
+
+/* ---- what kind of code ------------------------------------------------ */
+
+static bool begins(const char *name, const char *const *with, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(name, with[i], strlen(with[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_libc(const char *name) {
+    static const char *const names[] = {"libc.so", "libc-2",  "libpthread", "ld-linux",
+                                        "ld-2",    "ld-musl", "libc.musl"};
+    return begins(name, names, ARRAY_SIZE(names));
+}
+
+bool is_interpreter(const char *name) {
+    static const char *const names[] = {
+        "python",  "libpython", "perl",    "libperl",    "ruby",
+        "libruby", "java",      "libjvm",  "libjava",    "libnet.so",
+        "libnio",  "node",      "libnode", "php",        "libphp",
+        "lua",     "liblua",    "tclsh",   "libtcl",     "wish",
+        "beam",    "mono",      "dotnet",  "libcoreclr", "libSystem.Native",
+        "Rscript", "libR.so",   "guile",   "libguile",   "escript",
+        "ocamlrun"};
+    return begins(name, names, ARRAY_SIZE(names));
+}
+
+/* What scripts load is written in C and works for a script. */
+static bool is_extension(const char *path) {
+    return strstr(path, "/lib-dynload/") || strstr(path, ".cpython-") ||
+           strstr(path, "/perl-base/") || strstr(path, "/perl/") || strstr(path, "/ruby/");
+}
+
+static enum frame_kind kind_of(const struct symbols_module *m, const char *name) {
+    if (strncmp(name, "libunstall", 10) == 0)
+        return FRAME_OURS;
+    if (is_libc(name))
+        return FRAME_LIBC;
+    if (is_interpreter(name) || is_extension(m->segment->path))
+        return FRAME_INTERPRETER;
+    return m->program ? FRAME_PROGRAM : FRAME_LIBRARY;
+}
+
+const char *frame_kind_name(enum frame_kind kind) {
+    static const char *const names[] = {
+        [FRAME_PROGRAM] = "program",
+        [FRAME_LIBRARY] = "library",
+        [FRAME_INTERPRETER] = "interpreter",
+        [FRAME_NO_MODULE] = "no-module",
+        [FRAME_LIBC] = "libc",
+        [FRAME_OURS] = "libunstall",
+    };
+    return names[kind];
+}
+
+/* ---- names ------------------------------------------------------------ */
+
+typedef char *demangle_fn(const char *, char *, size_t *, int *);
+
+/* C++ and Rust: by libstdc++, where there is one; it is not worth a dependency. */
+static void set_function(struct frame *f, const char *name) {
+    static demangle_fn *demangle;
+    static bool looked;
+    if (name[0] == '_' && name[1] == 'Z' && !looked) {
+        void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+        void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
+        memcpy(&demangle, &found, sizeof(found));
+        looked = true;
+    }
+    int status = -1;
+    char *plain = demangle && name[0] == '_' && name[1] == 'Z' && strlen(name) < 4096
+                      ? demangle(name, NULL, NULL, &status)
+                      : NULL;
+    safe_text(plain ? plain : name, f->function, sizeof(f->function));
+    free(plain);
+    f->function[strcspn(f->function, "(")] = '\0'; /* without its parameters */
+}
+
+/* The compilation unit.  clang writes no .debug_aranges, in which libdwfl would look it
+ * up: there all are asked. */
+static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
+    Dwarf_Die *unit = dwfl_module_addrdie(module, pc, bias);
+    if (unit)
+        return unit;
+    while ((unit = dwfl_module_nextcu(module, unit, bias)) != NULL)
+        if (dwarf_haspc(unit, pc - *bias) == 1)
+            return unit;
+    return NULL;
+}
+
+/* The function in whose lines the address lies, also if it was inlined into another:
+ * that is where one has to look. */
+static bool name_by_dwarf(Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
+    Dwarf_Die *scopes = NULL;
+    int count = dwarf_getscopes(unit, address, &scopes);
+    bool found = false;
+    for (int i = 0; i < count && !found; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        const char *name = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine
+                               ? dwarf_diename(&scopes[i])
+                               : NULL;
+        if (name) {
+            set_function(f, name);
+            found = true;
+        }
+    }
+    free(scopes);
+    return found;
+}
+
+static void name_by_table(Dwfl_Module *module, uint64_t pc, struct frame *f) {
+    GElf_Sym symbol;
+    GElf_Off offset;
+    const char *name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
+    if (!name)
+        return;
+    /* What is far from the last exported name is another function, a static one. */
+    if (symbol.st_size == 0 || offset < symbol.st_size)
+        set_function(f, name);
+}
+
+void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
+    memset(f, 0, sizeof(*f));
+    f->pc = pc;
+    const struct symbols_module *m = symbols_module_at(s, pc);
+    if (!m) {
+        f->kind = FRAME_NO_MODULE;
+        return;
+    }
+    base_text(m->segment->path, f->module, sizeof(f->module));
+    f->kind = kind_of(m, f->module);
+    f->file = m->file;
+    f->offset = pc - m->segment->start + m->segment->offset;
+    Dwfl_Module *module = m->file == FILE_SAME ? dwfl_addrmodule(s->dwfl, pc) : NULL;
+    GElf_Addr bias = 0;
+    if (module && dwfl_module_getelf(module, &bias))
+        f->offset = pc - bias;
+    if (!module || f->kind == FRAME_OURS || f->kind == FRAME_LIBC)
+        return;
+    Dwarf_Die *unit = unit_of(module, pc, &bias);
+    if (!unit || !name_by_dwarf(unit, pc - bias, f))
+        name_by_table(module, pc, f);
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, pc - bias) : NULL;
+    const char *source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    if (source && dwarf_lineno(line, &f->line) == 0)
+        base_text(source, f->source, sizeof(f->source));
+}

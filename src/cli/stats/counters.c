@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#include "counters.h"
+
+#define COUNTER_NAME(constant, name, what) [COUNT_##constant] = name,
+const char *const counter_names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(COUNTER_NAME)};
+#undef COUNTER_NAME
+
+bool is_used(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    return c[COUNT_CONNECTIONS] || c[COUNT_WRITES] || c[COUNT_READS] || c[COUNT_EXCHANGES];
+}
+
+uint64_t lost_ns(const struct reader_tally *t) {
+    return t->counter[COUNT_STALL_NS] + t->counter[COUNT_STALL_BOUND_NS];
+}
+
+uint64_t proved_stalls(const struct reader_tally *t) {
+    return t->counter[COUNT_STALLS_PROVED] + t->counter[COUNT_STALLS_BOUND];
+}

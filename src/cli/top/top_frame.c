@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "top_frame.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters.h"
+#include "errors.h"
+#include "format.h"
+#include "prose.h"
+#include "segment_names.h"
+
+/* ---- looking ---------------------------------------------------------- */
+
+static const struct reader_segment *same_process(const struct segments *s,
+                                                 const struct reader_segment *r) {
+    for (size_t i = 0; i < s->count; i++)
+        if (s->list[i]->device == r->device && s->list[i]->inode == r->inode)
+            return s->list[i];
+    return NULL;
+}
+
+static const struct reader_row *same_row(const struct reader_segment *r, unsigned index) {
+    for (size_t i = 0; r && i < r->row_count; i++)
+        if (r->rows[i].index == index)
+            return &r->rows[i];
+    return NULL;
+}
+
+static bool is_there(const struct reader_segment *r) {
+    return r->life == LIFE_RUNS || r->life == LIFE_UNKNOWN;
+}
+
+static void add_lines(struct top *t, const struct reader_segment *r,
+                      const struct reader_segment *before) {
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct reader_row *row = &r->rows[i], *old = same_row(before, row->index);
+        if (!is_used(row))
+            continue;
+        struct top_line *line = &t->lines[t->count++];
+        line->process = r;
+        line->id = row->id;
+        line->since = row->tally;
+        if (old)
+            reader_subtract(&line->since, &old->tally);
+        line->median = reader_quantile(line->since.exchange, HISTOGRAM_STEPS, 0.5);
+        line->p99 = reader_quantile(line->since.exchange, HISTOGRAM_STEPS, 0.99);
+    }
+}
+
+static uint64_t time_of(const struct segments *s) {
+    return s->count ? s->list[0]->taken_ns : 0;
+}
+
+int top_look(struct top *t) {
+    struct segments next;
+    int failed = segments_open(&next, t->folder, READ_ROWS, true);
+    if (failed)
+        return failed;
+    struct segments *old = &t->looks[t->now];
+    t->now = !t->now;
+    segments_close(&t->looks[t->now]);
+    t->looks[t->now] = next;
+    t->seconds = time_of(old) && time_of(&next) > time_of(old)
+                     ? (double)(time_of(&next) - time_of(old)) / 1e9
+                     : 0;
+    size_t most = 1;
+    for (size_t i = 0; i < next.count; i++)
+        most += next.list[i]->row_count;
+    free(t->lines);
+    t->count = 0;
+    t->runs = t->ended = 0;
+    t->lines = calloc(most, sizeof(*t->lines));
+    if (!t->lines)
+        return complain("%s", strerror(ENOMEM));
+    for (size_t i = 0; i < next.count; i++) {
+        t->ended += !is_there(next.list[i]);
+        t->runs += is_there(next.list[i]);
+        if (is_there(next.list[i]))
+            add_lines(t, next.list[i], same_process(old, next.list[i]));
+    }
+    top_sort(t);
+    return 0;
+}
+
+void top_end(struct top *t) {
+    segments_close(&t->looks[0]);
+    segments_close(&t->looks[1]);
+    free(t->lines);
+    t->lines = NULL;
+    t->count = 0;
+}
+
+/* ---- sorting ---------------------------------------------------------- */
+
+static int number(uint64_t a, uint64_t b) {
+    return a > b ? -1 : a < b; /* the greatest first */
+}
+
+static int counters(const struct top_line *a, const struct top_line *b, unsigned which) {
+    return number(a->since.counter[which], b->since.counter[which]);
+}
+
+static int by_name(const struct top_line *a, const struct top_line *b) {
+    char x[ENDPOINT_ROOM], y[ENDPOINT_ROOM];
+    return strcmp(row_text(&a->id, x), row_text(&b->id, y));
+}
+
+static int by_order(const struct top_line *a, const struct top_line *b, enum top_order order) {
+    switch (order) {
+    case TOP_BY_STALLS: return number(proved_stalls(&a->since), proved_stalls(&b->since));
+    case TOP_BY_EXCHANGES: return counters(a, b, COUNT_EXCHANGES);
+    case TOP_BY_MEDIAN: return number(a->median, b->median);
+    case TOP_BY_P99: return number(a->p99, b->p99);
+    case TOP_BY_CURED: return counters(a, b, COUNT_STALLS_CURED);
+    case TOP_BY_PID: return -number(a->process->header.pid, b->process->header.pid);
+    case TOP_BY_ENDPOINT: return by_name(a, b);
+    default: return 0;
+    }
+}
+
+static int compare(const void *a, const void *b, void *context) {
+    const struct top *t = context;
+    const struct top_line *x = a, *y = b;
+    int order = by_order(x, y, t->order);
+    if (order)
+        return t->reversed ? -order : order;
+    /* equal lines must not change places from frame to frame */
+    if ((order = counters(x, y, COUNT_EXCHANGES)) != 0)
+        return order;
+    if ((order = by_order(x, y, TOP_BY_PID)) != 0)
+        return order;
+    return memcmp(&x->id, &y->id, sizeof(x->id));
+}
+
+void top_sort(struct top *t) {
+    if (t->count)
+        qsort_r(t->lines, t->count, sizeof(*t->lines), compare, t);
+}
+
+const char *top_order_name(enum top_order order) {
+    static const char *const names[TOP_ORDERS] = {
+        [TOP_BY_STALLS] = "stalls",     [TOP_BY_EXCHANGES] = "exchanges",
+        [TOP_BY_MEDIAN] = "median",     [TOP_BY_P99] = "p99",
+        [TOP_BY_CURED] = "cured",       [TOP_BY_PID] = "pid",
+        [TOP_BY_ENDPOINT] = "endpoint",
+    };
+    return names[order];
+}
+
+/* ---- text ------------------------------------------------------------- */
+
+enum { PID = 7, PROGRAM = 9, MODE = 9, RATE = 6, TIME = 8, STALLS = 8, CURED = 6 };
+enum { FIXED = PID + 1 + PROGRAM + MODE + RATE + 2 * TIME + STALLS + CURED };
+
+static unsigned endpoint_columns(unsigned width) {
+    return (width > TOP_WIDTH ? width : TOP_WIDTH) - FIXED;
+}
+
+static void to_left(FILE *out, const char *text, unsigned columns) {
+    fprintf(out, "%-*.*s ", (int)columns - 1, (int)columns - 1, text);
+}
+
+static void rate(FILE *out, const struct top *t, uint64_t n, unsigned columns) {
+    char text[NAME_ROOM];
+    double value = t->seconds > 0 ? (double)n / t->seconds : 0;
+    if (t->seconds <= 0)
+        snprintf(text, sizeof(text), "-");
+    else if (value > 0 && value < 9.95)
+        snprintf(text, sizeof(text), "%.1f", value);
+    else
+        short_count_text((uint64_t)(value + 0.5), columns ? columns : RATE, text);
+    print_right(out, text, columns);
+}
+
+static void time_column(FILE *out, const struct top_line *line, uint64_t ns, bool ascii) {
+    char text[NAME_ROOM];
+    bool any = line->since.counter[COUNT_EXCHANGES] > 0;
+    print_right(out, any ? time_text(ns, ascii, text) : "-", TIME);
+}
+
+/* Written by the functions of streams, cut to the width. */
+static FILE *open_line(char text[TOP_LINE]) {
+    memset(text, 0, TOP_LINE);
+    return fmemopen(text, TOP_LINE - 1, "w");
+}
+
+static void close_line(FILE *out, char text[TOP_LINE], unsigned width) {
+    if (out)
+        fclose(out);
+    size_t columns = 0;
+    for (char *c = text; *c; c++)
+        if (((unsigned char)*c & 0xc0) != 0x80 && ++columns > width) {
+            *c = '\0';
+            return;
+        }
+}
+
+/* The port stays: "2001:db8:1~]:65535". */
+static void shorten(char *address, size_t columns) {
+    size_t length = strlen(address);
+    char *colon = strrchr(address, ':');
+    if (length <= columns || !colon)
+        return;
+    char *tail = colon > address && colon[-1] == ']' ? colon - 1 : colon;
+    size_t kept = strlen(tail);
+    if (kept + 1 >= columns)
+        return;
+    address[columns - kept - 1] = '~';
+    memmove(address + columns - kept, tail, kept + 1);
+}
+
+void top_heading(unsigned width, char text[TOP_LINE]) {
+    FILE *out = open_line(text);
+    if (out) {
+        print_right(out, "PID", PID);
+        fputc(' ', out);
+        to_left(out, "PROGRAM", PROGRAM);
+        to_left(out, "ENDPOINT", endpoint_columns(width));
+        to_left(out, "MODE", MODE);
+        print_right(out, "EXCH/S", RATE);
+        print_right(out, "MEDIAN", TIME);
+        print_right(out, "P99", TIME);
+        print_right(out, "STALL/S", STALLS);
+        print_right(out, "CURED", CURED);
+    }
+    close_line(out, text, width);
+}
+
+void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char text[TOP_LINE]) {
+    const struct top_line *line = &t->lines[n];
+    char word[ENDPOINT_ROOM], whole[ENDPOINT_ROOM + 16];
+    FILE *out = open_line(text);
+    if (out) {
+        fprintf(out, "%*u ", PID, line->process->header.pid);
+        to_left(out, base_text(line->process->header.program, word, sizeof(word)), PROGRAM);
+        const char *way = line->id.role == ROLE_LISTENER ? "at " : "";
+        snprintf(whole, sizeof(whole), "%s%s", way, row_text(&line->id, word));
+        shorten(whole, endpoint_columns(width) - 1);
+        to_left(out, whole, endpoint_columns(width));
+        snprintf(whole, sizeof(whole), line->id.arm == 0xff ? "%s" : "%s#%u",
+                 mode_name(line->id.arm == 0xff ? line->process->header.mode : line->id.mode),
+                 line->id.arm);
+        to_left(out, whole, MODE);
+        rate(out, t, line->since.counter[COUNT_EXCHANGES], RATE);
+        time_column(out, line, line->median, ascii);
+        time_column(out, line, line->p99, ascii);
+        rate(out, t, proved_stalls(&line->since), STALLS);
+        rate(out, t, line->since.counter[COUNT_STALLS_CURED], CURED);
+    }
+    close_line(out, text, width);
+}
+
+void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_LINE]) {
+    char lost[NAME_ROOM];
+    uint64_t exchanges = 0, stalls = 0, lost_time = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const uint64_t *c = t->lines[i].since.counter;
+        exchanges += c[COUNT_EXCHANGES];
+        stalls += proved_stalls(&t->lines[i].since);
+        lost_time += lost_ns(&t->lines[i].since);
+    }
+    FILE *out = open_line(text);
+    if (out) {
+        fprintf(out, "%u running, %u ended; ", t->runs, t->ended);
+        if (t->seconds > 0) {
+            rate(out, t, exchanges, 0);
+            fputs(" exchanges/s, ", out);
+            rate(out, t, stalls, 0);
+            fprintf(out, " stalls/s, %s lost in %.1f s", time_text(lost_time, ascii, lost),
+                    t->seconds);
+        } else {
+            fputs("looking ...", out);
+        }
+    }
+    close_line(out, text, width);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#define NCURSES_WIDECHAR 1
+#include "top_screen.h"
+
+#include <curses.h>
+
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "counters.h"
+#include "errors.h"
+#include "format.h"
+#include "segment_names.h"
+#include "steer.h"
+#include "terminal.h"
+
+enum { FIRST_LINE = 3, STALL_PAIR = 1, CURED_PAIR };
+
+enum view { VIEW_LINES, VIEW_HELP, VIEW_MODES };
+
+struct screen {
+    struct top *top;
+    double interval;
+    enum view view;
+    bool ascii, colours, paused;
+    size_t selected, scrolled;
+    uint32_t selected_pid;
+    struct segment_row selected_row;
+    char message[TOP_LINE];
+};
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal) {
+    (void)signal;
+    ended = 1;
+}
+
+static const struct {
+    char key;
+    enum top_order order;
+} orders[] = {
+    {'s', TOP_BY_STALLS}, {'e', TOP_BY_EXCHANGES}, {'5', TOP_BY_MEDIAN},   {'9', TOP_BY_P99},
+    {'c', TOP_BY_CURED},  {'p', TOP_BY_PID},       {'n', TOP_BY_ENDPOINT},
+};
+
+static const struct {
+    char key;
+    int mode;
+    const char *name;
+} modes[] = {
+    {'o', SEGMENT_MODE_OFF, "off"},           {'b', SEGMENT_MODE_OBSERVE, "observe"},
+    {'n', SEGMENT_MODE_NODELAY, "nodelay"},   {'k', SEGMENT_MODE_CORK, "cork"},
+    {'l', SEGMENT_MODE_COALESCE, "coalesce"}, {'a', SEGMENT_MODE_AUTO, "auto"},
+    {'s', CONTROL_KEEP, "as it was started"},
+};
+
+/* ---- drawing ---------------------------------------------------------- */
+
+static void put(int line, const char *text) {
+    move(line, 0);
+    addstr(text);
+    clrtoeol();
+}
+
+static unsigned line_attributes(const struct screen *s, size_t n) {
+    const struct top_line *line = &s->top->lines[n];
+    unsigned attributes = n == s->selected ? A_REVERSE : 0;
+    if (s->colours && proved_stalls(&line->since))
+        attributes |= COLOR_PAIR(STALL_PAIR);
+    else if (s->colours && line->since.counter[COUNT_STALLS_CURED])
+        attributes |= COLOR_PAIR(CURED_PAIR);
+    return attributes;
+}
+
+static size_t rows_shown(void) {
+    return LINES > FIRST_LINE + 1 ? (size_t)(LINES - FIRST_LINE - 1) : 1;
+}
+
+static void draw_lines(struct screen *s) {
+    char text[TOP_LINE];
+    size_t room = rows_shown();
+    if (s->selected < s->scrolled)
+        s->scrolled = s->selected;
+    if (s->selected >= s->scrolled + room)
+        s->scrolled = s->selected - room + 1;
+    attrset(A_BOLD);
+    top_heading((unsigned)COLS, text);
+    put(FIRST_LINE - 1, text);
+    attrset(A_NORMAL);
+    for (size_t i = 0; i < room; i++) {
+        size_t n = s->scrolled + i;
+        text[0] = '\0';
+        if (n < s->top->count) {
+            top_text(s->top, n, (unsigned)COLS, s->ascii, text);
+            attrset(line_attributes(s, n));
+        }
+        put(FIRST_LINE + (int)i, text);
+        attrset(A_NORMAL);
+    }
+    if (!s->top->count)
+        put(FIRST_LINE, "Nobody here: start a program with unstall run --stats DIR -- PROGRAM");
+}
+
+static void draw_help(void) {
+    static const char *const lines[] = {
+        "q          quit",
+        "up, down   select a line (also j and k)",
+        "m          switch the mode of the selected process",
+        "space      stop and go on",
+        "s e c      sort by stalls, exchanges, cured messages",
+        "5 9        sort by the median, by the 99th percentile",
+        "p n        sort by process id, by endpoint",
+        "r          the other way round",
+        "+ -        look more often, less often",
+        "",
+        "Rates and times are those of the last interval.  At a listening",
+        "endpoint (\"at\") the peer's own time until it speaks again is in them.",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+        put(FIRST_LINE + (int)i, lines[i]);
+}
+
+static void draw_modes(const struct screen *s) {
+    char text[TOP_LINE], name[64];
+    const struct reader_segment *p = s->top->lines[s->selected].process;
+    snprintf(text, sizeof(text),
+             "The mode of %s (pid %u), now %s:", base_text(p->header.program, name, sizeof(name)),
+             p->header.pid, mode_name(p->header.mode));
+    put(FIRST_LINE, text);
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        snprintf(text, sizeof(text), "  %c  %s", modes[i].key, modes[i].name);
+        put(FIRST_LINE + 1 + (int)i, text);
+    }
+    put(FIRST_LINE + 2 + (int)(ARRAY_SIZE(modes)), "  any other key: leave it");
+}
+
+static void draw(struct screen *s) {
+    char text[TOP_LINE];
+    erase();
+    attrset(A_NORMAL);
+    top_summary(s->top, (unsigned)COLS, s->ascii, text);
+    put(0, text);
+    snprintf(text, sizeof(text), "by %s%s, every %.1f s%s   q quit  ? help  m mode",
+             top_order_name(s->top->order), s->top->reversed ? ", reversed" : "", s->interval,
+             s->paused ? ", stopped" : "");
+    put(1, text);
+    if (s->view == VIEW_HELP)
+        draw_help();
+    else if (s->view == VIEW_MODES)
+        draw_modes(s);
+    else
+        draw_lines(s);
+    if (s->message[0]) {
+        attrset(A_BOLD);
+        put(LINES - 1, s->message);
+        attrset(A_NORMAL);
+    }
+    refresh();
+}
+
+/* ---- the selected line stays selected while the others move ------------ */
+
+static void remember(struct screen *s) {
+    if (s->selected >= s->top->count)
+        return;
+    s->selected_pid = s->top->lines[s->selected].process->header.pid;
+    s->selected_row = s->top->lines[s->selected].id;
+}
+
+static void find_again(struct screen *s) {
+    for (size_t i = 0; i < s->top->count; i++)
+        if (s->top->lines[i].process->header.pid == s->selected_pid &&
+            reader_same_row(&s->top->lines[i].id, &s->selected_row)) {
+            s->selected = i;
+            return;
+        }
+    if (s->selected >= s->top->count)
+        s->selected = s->top->count ? s->top->count - 1 : 0;
+    if (s->view == VIEW_MODES)
+        s->view = VIEW_LINES; /* its process has gone */
+    remember(s);
+}
+
+/* ---- keys ------------------------------------------------------------- */
+
+static void switch_mode(struct screen *s, int key) {
+    s->view = VIEW_LINES;
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        if (modes[i].key != key)
+            continue;
+        const struct reader_segment *p = s->top->lines[s->selected].process;
+        struct steer change = {modes[i].mode, STEER_AS_IS, STEER_AS_IS, NULL};
+        struct reader_error error;
+        unsigned arms = 0;
+        if (steer(p, &change, &arms, &error) < 0)
+            snprintf(s->message, sizeof(s->message), "%.*s", TOP_LINE - 1, error.text);
+        else
+            snprintf(s->message, sizeof(s->message), "%u: %s, from its next message on%s",
+                     p->header.pid, modes[i].name, arms ? "; its experiment has ended" : "");
+        return;
+    }
+}
+
+static void choose_order(struct screen *s, int key) {
+    for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+        if (orders[i].key == key) {
+            s->top->order = orders[i].order;
+            s->top->reversed = false;
+        }
+    if (key == 'r')
+        s->top->reversed = !s->top->reversed;
+    top_sort(s->top);
+    find_again(s);
+}
+
+static void select_line(struct screen *s, int key) {
+    size_t last = s->top->count ? s->top->count - 1 : 0, page = rows_shown();
+    switch (key) {
+    case KEY_UP:
+    case 'k': s->selected -= s->selected > 0; break;
+    case KEY_DOWN:
+    case 'j': s->selected += s->selected < last; break;
+    case KEY_PPAGE: s->selected -= s->selected < page ? s->selected : page; break;
+    case KEY_NPAGE: s->selected += last - s->selected < page ? last - s->selected : page; break;
+    case KEY_HOME: s->selected = 0; break;
+    case KEY_END: s->selected = last; break;
+    default: return;
+    }
+    remember(s);
+}
+
+/* False: quit. */
+static bool act(struct screen *s, int key) {
+    s->message[0] = '\0';
+    if (s->view == VIEW_MODES) {
+        switch_mode(s, key);
+        return true;
+    }
+    if (s->view == VIEW_HELP) {
+        s->view = VIEW_LINES;
+        return key != 'q';
+    }
+    switch (key) {
+    case 'q': return false;
+    case '?':
+    case 'h': s->view = VIEW_HELP; break;
+    case 'm': s->view = s->top->count ? VIEW_MODES : VIEW_LINES; break;
+    case ' ': s->paused = !s->paused; break;
+    case '+': s->interval = s->interval > 0.2 ? s->interval / 2 : 0.1; break;
+    case '-': s->interval = s->interval < 1800 ? s->interval * 2 : 3600; break;
+    default: choose_order(s, key); select_line(s, key);
+    }
+    return true;
+}
+
+/* ---- the loop --------------------------------------------------------- */
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int loop(struct screen *s) {
+    double due = now() + 0.3; /* the first rates soon */
+    int failed = top_look(s->top);
+    remember(s);
+    while (!failed && !ended) {
+        draw(s);
+        double left = due - now();
+        timeout(s->paused ? 1000 : left > 0 ? (int)(left * 1000) + 1 : 0);
+        int key = getch();
+        if (key != ERR && key != KEY_RESIZE && !act(s, key))
+            break;
+        if (now() < due || s->paused)
+            continue;
+        failed = top_look(s->top);
+        find_again(s);
+        due = now() + s->interval;
+    }
+    return failed;
+}
+
+static void set_up(struct screen *s) {
+    struct sigaction action = {.sa_handler = end};
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    cbreak();
+    noecho();
+    keypad(stdscr, TRUE);
+    curs_set(0);
+    set_escdelay(25);
+    s->colours = has_colours(stdout) && has_colors();
+    if (s->colours) {
+        start_color();
+        use_default_colors();
+        init_pair(STALL_PAIR, COLOR_RED, -1);
+        init_pair(CURED_PAIR, COLOR_GREEN, -1);
+    }
+}
+
+int top_screen(struct top *t, double interval) {
+    static struct screen s;
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return complain("stdin and stdout must be a terminal; --once needs none");
+    setlocale(LC_ALL, "");
+    setlocale(LC_NUMERIC, "C");
+    s = (struct screen){.top = t, .interval = interval, .ascii = !speaks_utf8()};
+    /* Complains by itself on a screen; here, before there is one. */
+    struct segments probe;
+    int failed = segments_open(&probe, t->folder, 0, true);
+    if (failed)
+        return failed;
+    segments_close(&probe);
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (!screen)
+        return complain("TERM=%s: no such kind of terminal; --once needs none",
+                        getenv("TERM") ? getenv("TERM") : "");
+    set_up(&s);
+    failed = loop(&s);
+    endwin();
+    delscreen(screen);
+    top_end(t);
+    return failed;
+}

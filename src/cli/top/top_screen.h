@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * `unstall top` on a terminal: ncurses and keys.
+ */
+#include "top_frame.h"
+
+#ifndef UNSTALL_CLI_TOP_SCREEN_H
+#define UNSTALL_CLI_TOP_SCREEN_H
+
+/* Until the user quits.  0, or EXIT_OWN, complained; ends t. */
+int top_screen(struct top *t, double interval);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall ab: hands over to the analysis, which is written in Python
+ * (src/analysis), with the places of the command and the library.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "array.h"
+#include "errors.h"
+#include "library.h"
+#include "verbs.h"
+
+/* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
+#define PYTHON "/usr/bin/python3"
+
+/* As seen from the command's folder: where both were installed to, and in the build
+ * folder, whose path of the sources is compiled in. */
+static const char *const folders[] = {CLI_ANALYSIS_FROM_BIN, CLI_ANALYSIS_SOURCE};
+
+static bool command_itself(char path[PATH_MAX]) {
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    return true;
+}
+
+/* The folder of the analysis: installed beside us, or, where we were built, the sources. */
+static bool find_analysis(const char *self, char path[PATH_MAX]) {
+    int folder = (int)(strrchr(self, '/') - self);
+    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+        int n = folders[i][0] == '/'
+                    ? snprintf(path, PATH_MAX, "%s/__main__.py", folders[i])
+                    : snprintf(path, PATH_MAX, "%.*s/%s/__main__.py", folder, self, folders[i]);
+        if (n < PATH_MAX && access(path, R_OK) == 0) {
+            *strrchr(path, '/') = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The words that are for us and not for the program under test. */
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static int ab(int argc, char **argv) {
+    if (asks_for_help(argc, argv)) {
+        print_help(stdout, &verb_ab);
+        return finish_output();
+    }
+    char self[PATH_MAX], analysis[PATH_MAX];
+    if (!command_itself(self))
+        return complain("/proc/self/exe: %s", strerror(errno));
+    if (!find_analysis(self, analysis))
+        return complain("its analysis is neither in " CLI_ANALYSIS_SOURCE
+                        " nor where it is installed to; install it (meson install)");
+    const char *library = library_find(NULL);
+    if (!library)
+        return EXIT_OWN;
+    enum { OURS = 9 };
+    const char **words = calloc((size_t)argc + OURS, sizeof(*words));
+    if (!words)
+        return complain("%s", strerror(ENOMEM));
+    /* -E -s -B: of the environment, of the user's folders, no trace in ours */
+    const char *ours[OURS] = {PYTHON,      "-E", "-s",        "-B",   analysis,
+                              "--unstall", self, "--library", library};
+    memcpy(words, ours, sizeof(ours));
+    for (int i = 1; i < argc; i++)
+        words[OURS - 1 + i] = argv[i];
+    execv(PYTHON, (char **)(void *)words);
+    int error = errno;
+    free(words);
+    return complain(PYTHON ": %s; install python3, python3-numpy and python3-matplotlib",
+                    strerror(error));
+}
+
+const struct verb verb_ab = {
+    .name = "ab",
+    .summary = "Prove by experiment whether it helps here, how much, and how best",
+    .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
+    .help = "Runs PROGRAM again and again, in rounds: each has every arm once, in random\n"
+            "order. Compares exchange, wall and processor time, segments; says who wins, by\n"
+            "how much and how sure that is.\n"
+            "\n"
+            "  --arms LIST        of bare (without the library), off, observe, nodelay, cork,\n"
+            "                     coalesce, auto; with --live as in off:50,auto:50\n"
+            "  --base ARM         what the others are compared with (off)\n"
+            "  --rounds N         how many (20; with --until-sure at most 1000)\n"
+            "  --time S           no round is begun that would not end within S seconds\n"
+            "  --warmup N         rounds before that are not counted (1)\n"
+            "  --until-sure       end as soon as the answer is clear\n"
+            "  --metric NAME      mean, median, p90, p99 of the exchanges, wall, cpu or score\n"
+            "  --score REGEX      a number in the program's output; less is better\n"
+            "  --confidence PCT   95\n"
+            "  --margin PCT       a difference of less does not matter (10)\n"
+            "  --seed N           repeat the order and assignment of an experiment\n"
+            "  --json FILE        all that was measured, kept from round to round\n"
+            "  --html FILE        a page with pictures\n"
+            "  --count-calls      one more round under strace: system calls an exchange\n"
+            "  --timeout S        the longest that one run may take\n"
+            "  --ignore-failure   go on where a run fails\n"
+            "  --show-output      of the program; else only what it complained if it fails\n"
+            "  --quiet            no progress bar\n"
+            "\n"
+            "A server as the subject: PROGRAM is the load, without the library.\n"
+            "  --server COMMAND   started under each arm in turn\n"
+            "  --ready PORT       the load begins when it listens there\n"
+            "\n"
+            "A live service: --live -- SERVER [ARGUMENT]..., or --live PID of one that runs\n"
+            "with UNSTALL_STATS. Each connection gets an arm by chance.\n"
+            "  --live             (--time S: how long; else until Ctrl-C)\n"
+            "  --assign BY        connection, peer or listener\n"
+            "  --stop-if worse    all on off as soon as an arm is surely worse\n"
+            "  --kill             with PID: all on off, now\n"
+            "  --min-exchanges N  exchanges after which a connection counts (20), or its end\n"
+            "\n"
+            "  --aa               off against off: does this set-up name false winners?\n"
+            "  --merge FILE...    results and segments of many hosts, into one report\n"
+            "\n"
+            "  --library FILE     this libunstall.so instead of the installed one\n"
+            "  --unstall FILE     this command, to read the segments\n"
+            "\n"
+            "Exit codes: 0 an answer, 2 not enough data, 3 the program failed, 4 results not\n"
+            "written, 5 the guard stopped it, 6 --aa named a winner, 125 asked wrongly, 126\n"
+            "and 127 the program cannot be run or was not found, 128+N ended by signal N.\n",
+    .run = ab,
+};

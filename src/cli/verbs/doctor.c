@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall doctor: what a preload could do for a program or a process.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "diagnosis.h"
+#include "errors.h"
+#include "library.h"
+#include "segment_names.h"
+#include "segments.h"
+#include "verbs.h"
+
+enum { EXIT_CANNOT_WORK = 1 };
+
+static void judge(struct diagnosis *d) {
+    struct elf_facts library;
+    d->library = library_installed();
+    if (!d->library || elf_facts(d->library, &library) != 0)
+        elf_facts("/proc/self/exe", &library); /* it would be built beside us */
+    obstacles_find(&d->obstacles, &d->program, &d->file, &library);
+    d->works = !obstacles_first(&d->obstacles);
+}
+
+static int diagnose_program(struct diagnosis *d, const char *word) {
+    int error = program_find(&d->program, word);
+    if (error == 0)
+        error = elf_facts(d->program.file, &d->file);
+    if (error)
+        return program_complain(&d->program, -error);
+    judge(d);
+    return 0;
+}
+
+/* What the segment says about a process, where it has one. */
+static void ask_segment(struct diagnosis *d) {
+    struct reader_error ignored;
+    if (reader_find(d->process.pid, d->segment, sizeof(d->segment), &ignored) != 0) {
+        d->segment[0] = '\0';
+        return;
+    }
+    struct reader_segment *r = reader_read(d->segment, 0, &ignored);
+    if (r)
+        snprintf(d->mode, sizeof(d->mode), "%s", mode_name(r->header.mode));
+    reader_free(r);
+}
+
+static int diagnose_process(struct diagnosis *d, pid_t pid) {
+    struct process_facts *p = &d->process;
+    int error = process_facts(pid, p);
+    if (error == -ESRCH)
+        return complain("%d: no such process; give the id of a running one, or a program", pid);
+    if (error == -ENOEXEC)
+        return complain("%d: runs no program; it is a thread of the kernel, or has ended", pid);
+    if (error)
+        return complain("%d: cannot be looked at: %s; be its user, or root", pid, strerror(-error));
+    d->live = true;
+    snprintf(d->program.path, sizeof(d->program.path), "/proc/%d/exe", (int)pid);
+    elf_facts(d->program.path, &d->file);
+    memcpy(d->program.file, p->program, sizeof(d->program.file));
+    d->program.name = p->program;
+    /* it runs: nothing is missing, and what it gained when it started is known better */
+    d->file.linker_missing = false;
+    d->file.gains_user = d->file.gains_group = d->file.gains_capabilities = false;
+    judge(d);
+    d->works = !p->secure && (d->works || p->library[0]);
+    if (p->library[0]) {
+        d->obstacles.count = 0; /* whatever we thought, it is there */
+        snprintf(d->mode, sizeof(d->mode), "%s", p->mode[0] ? p->mode : "auto");
+        ask_segment(d);
+    }
+    d->sockets = tcp_sockets(pid, &d->socket_count);
+    return 0;
+}
+
+static int diagnose(const char *word, bool json) {
+    static struct diagnosis d;
+    int pid = 0;
+    d.target = word;
+    int failed = is_pid(word, &pid) ? diagnose_process(&d, pid) : diagnose_program(&d, word);
+    if (failed)
+        return failed;
+    diagnosis_advise(&d);
+    if (json)
+        diagnosis_json(stdout, &d);
+    else
+        diagnosis_text(stdout, &d);
+    free(d.sockets);
+    failed = finish_output();
+    return failed ? failed : d.works ? 0 : EXIT_CANNOT_WORK;
+}
+
+static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_doctor, argc, argv);
+    const char *word = NULL;
+    bool json = false;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_OPTION && args_flag(&a, "--json"))
+            json = true;
+        else if (kind == ARGS_OPTION)
+            return args_unknown(&a);
+        else if (word)
+            return complain("%s: one program or process at a time; try --help", a.word);
+        else
+            word = a.word;
+    }
+    if (!word)
+        return complain("whom? Give a program or the id of a process; try --help");
+    return diagnose(word, json);
+}
+
+const struct verb verb_doctor = {
+    .name = "doctor",
+    .summary = "Tell what a preload could do for a program, and what else helps",
+    .usage = "[--json] PROGRAM|PID",
+    .help = "  --json  all of it, for programs; the form is in the manual\n"
+            "\n"
+            "Of a process also: is the library loaded, in which mode, what stands against\n"
+            "it, and which of its TCP sockets have Nagle's algorithm in force. Nothing is\n"
+            "changed. Exit codes: 0 a preload works (or has), 1 it cannot, 125 the command\n"
+            "failed, 126 and 127 as run has them.\n",
+    .run = run,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall: finds the verb and hands over.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "array.h"
+#include "errors.h"
+#include "program.h"
+#include "verbs.h"
+
+static const struct verb *const verbs[] = {
+    &verb_run,    &verb_observe, &verb_report, &verb_top, &verb_metrics,
+    &verb_doctor, &verb_explain, &verb_set,    &verb_ab,
+};
+
+enum { VERBS = ARRAY_SIZE(verbs) };
+
+static void print_overview(FILE *out) {
+    fputs("Usage: unstall VERB [OPTION]... [ARGUMENT]...\n"
+          "Takes the 40 ms of Nagle's algorithm against delayed acknowledgements away\n"
+          "from programs, shows what it found, and proves what that is worth.\n\n",
+          out);
+    for (int i = 0; i < VERBS; i++)
+        fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\n"
+          "  --help     this text; `unstall VERB --help` says more\n"
+          "  --version  the version\n\n"
+          "The manual: man unstall\n",
+          out);
+}
+
+static const struct verb *find(const char *name) {
+    for (int i = 0; i < VERBS; i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    return NULL;
+}
+
+/* How many letters one must take away, add or change to come from a to b. */
+static unsigned distance(const char *a, const char *b) {
+    unsigned row[32];
+    size_t length = strlen(b);
+    if (length >= ARRAY_SIZE(row))
+        return UINT_MAX;
+    for (unsigned i = 0; i <= length; i++)
+        row[i] = i;
+    for (unsigned n = 1; *a; a++, n++) {
+        unsigned left_above = row[0];
+        row[0] = n;
+        for (size_t i = 0; i < length; i++) {
+            unsigned change = left_above + (*a != b[i]);
+            unsigned step = (row[i] < row[i + 1] ? row[i] : row[i + 1]) + 1;
+            left_above = row[i + 1];
+            row[i + 1] = change < step ? change : step;
+        }
+    }
+    return row[length];
+}
+
+/* Somebody has mistyped a verb, or forgotten it. */
+static int no_such_verb(const char *word) {
+    struct program p;
+    const struct verb *nearest = NULL;
+    unsigned least = 3;
+    if (word[0] == '-' && strcmp(word, "--") != 0)
+        return complain("%s: no such option; try --help", word);
+    for (int i = 0; i < VERBS; i++)
+        if (distance(word, verbs[i]->name) < least) {
+            nearest = verbs[i];
+            least = distance(word, nearest->name);
+        }
+    if (nearest && strlen(word) > 2)
+        return complain("%s: no such verb; did you mean %s? (--help lists all)", word,
+                        nearest->name);
+    if (strcmp(word, "--") == 0)
+        return complain("a verb is missing; to run a program: unstall run -- PROGRAM");
+    if (program_find(&p, word) == 0)
+        return complain("%s: no such verb; to run a program: unstall run -- %s", word, word);
+    return complain("%s: no such verb; try --help", word);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        print_overview(stderr);
+        return EXIT_OWN;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        verb_now = argc > 2 ? find(argv[2]) : NULL;
+        if (argc > 2 && !verb_now)
+            return no_such_verb(argv[2]);
+        if (verb_now)
+            print_help(stdout, verb_now);
+        else
+            print_overview(stdout);
+        return finish_output();
+    }
+    if (strcmp(word, "--version") == 0) {
+        puts("unstall " UNSTALL_VERSION);
+        return finish_output();
+    }
+    verb_now = find(word);
+    if (!verb_now)
+        return no_such_verb(word);
+    return verb_now->run(argc - 1, argv + 1);
+}

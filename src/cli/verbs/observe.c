@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * observe: run a program, or watch a running one, and tell what stalls.  It changes
+ * nothing in the program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "errors.h"
+#include "launch.h"
+#include "observe_folder.h"
+#include "report.h"
+#include "segments.h"
+#include "verbs.h"
+
+struct wishes {
+    const char *report; /* a file, or NULL: stderr */
+    long seconds;       /* 0: until it ends */
+    bool json;
+};
+
+/* ---- where the report goes ------------------------------------------- */
+
+static int tell(const struct wishes *w, const struct segments *s, char *const *argv) {
+    FILE *out = w->report && strcmp(w->report, "stderr") != 0 ? fopen(w->report, "we") : stderr;
+    if (!out)
+        return complain("--report %s: %s", w->report, strerror(errno));
+    int failed = report_on(out, s, argv, w->json);
+    if (fflush(out) != 0 || ferror(out))
+        failed = complain("%s: %s", w->report ? w->report : "stderr", strerror(errno));
+    if (out != stderr)
+        fclose(out);
+    return failed;
+}
+
+/* ---- a program of our own -------------------------------------------- */
+
+static volatile sig_atomic_t child_now;
+
+static void time_is_up(int signal) {
+    (void)signal;
+    if (child_now > 0)
+        kill((pid_t)child_now, SIGTERM);
+}
+
+static void limit_time(pid_t child, long seconds) {
+    struct sigaction action = {.sa_handler = time_is_up, .sa_flags = SA_RESTART};
+    struct itimerval timer = {.it_value.tv_sec = seconds};
+    if (!seconds)
+        return;
+    child_now = child;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void tell_of_folder(const struct wishes *w, const char *folder, char *const *argv) {
+    struct segments s;
+    if (segments_open(&s, folder, READ_ALL, true) != 0)
+        return;
+    size_t left = 0;
+    for (size_t i = 0; i < s.count; i++)
+        left += s.list[i]->life == LIFE_RUNS;
+    if (s.count)
+        tell(w, &s, argv);
+    if (left)
+        remark(
+            "%zu process%s of it still run%s, unseen from now on; start a daemon in the foreground",
+            left, left == 1 ? "" : "es", left == 1 ? "s" : "");
+    if (!s.count)
+        remark("%s made no TCP connection, nor did a program that it started", argv[0]);
+    segments_close(&s);
+}
+
+static int observe_program(const struct wishes *w, struct launch *l) {
+    char folder[PATH_MAX];
+    int failed = observe_folder_make(folder, sizeof(folder));
+    if (failed)
+        return failed;
+    launch_set("UNSTALL_MODE", "observe");
+    launch_set("UNSTALL_STATS", folder);
+    unsetenv("UNSTALL_ARMS"); /* an experiment is no looking on */
+    failed = launch_prepare(l);
+    if (!failed) {
+        pid_t child = launch_spawn(l);
+        if (child > 0) {
+            limit_time(child, w->seconds);
+            failed = launch_wait(child);
+            child_now = 0;
+            tell_of_folder(w, folder, l->argv);
+        } else {
+            failed = (int)-child;
+        }
+    }
+    observe_folder_remove(folder);
+    return failed;
+}
+
+/* ---- a process that runs --------------------------------------------- */
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal) {
+    (void)signal;
+    stopped = 1;
+}
+
+/* Until the time is over, the process is gone or the user has seen enough. */
+static void wait_for_it(const struct reader_segment *r, long seconds) {
+    enum { TICK_MS = 100 };
+    struct sigaction action = {.sa_handler = stop};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    for (long ms = 0; !stopped && (!seconds || ms < seconds * 1000); ms += TICK_MS) {
+        int maps = ms % 1000 ? 1 : reader_maps((pid_t)r->header.pid, r->device, r->inode);
+        if (maps == 0 || maps == -ESRCH)
+            return;
+        struct timespec t = {.tv_nsec = TICK_MS * 1000000L};
+        nanosleep(&t, NULL);
+    }
+}
+
+static const struct reader_row *row_of(const struct reader_segment *r, unsigned index) {
+    for (size_t i = 0; i < r->row_count; i++)
+        if (r->rows[i].index == index)
+            return &r->rows[i];
+    return NULL;
+}
+
+static void less(uint64_t *a, uint64_t b) {
+    *a = *a > b ? *a - b : 0;
+}
+
+/* What has come since `before`. */
+static void subtract(struct reader_segment *r, const struct reader_segment *before) {
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct reader_row *old = row_of(before, r->rows[i].index);
+        if (old)
+            reader_subtract(&r->rows[i].tally, &old->tally);
+    }
+    for (size_t i = 0; i < r->pattern_count && i < before->pattern_count; i++) {
+        less(&r->patterns[i].count, before->patterns[i].count);
+        less(&r->patterns[i].stalls, before->patterns[i].stalls);
+        less(&r->patterns[i].stall_ns, before->patterns[i].stall_ns);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < r->pattern_count; i++)
+        if (r->patterns[i].count)
+            r->patterns[kept++] = r->patterns[i];
+    r->pattern_count = kept;
+}
+
+static int observe_process(const struct wishes *w, int pid) {
+    char path[PATH_MAX];
+    struct reader_error error;
+    if (reader_find(pid, path, sizeof(path), &error) != 0)
+        return complain("%s", error.text);
+    /* The file is kept open: who tidies up its folder does not take it from us. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct reader_segment *before = fd >= 0 ? reader_read_fd(fd, path, READ_ALL, &error) : NULL;
+    if (!before)
+        return complain("%s", fd >= 0 ? error.text : path);
+    if (!w->seconds)
+        remark("watching process %d; Ctrl-C ends it and tells", pid);
+    wait_for_it(before, w->seconds);
+    struct reader_segment *after = reader_read_fd(fd, path, READ_ALL, &error);
+    int failed = 0;
+    if (after) {
+        struct segments s = {.list = &after, .count = 1};
+        subtract(after, before);
+        failed = tell(w, &s, NULL);
+    } else {
+        failed = complain("%s", error.text);
+    }
+    reader_free(after);
+    reader_free(before);
+    close(fd);
+    return failed;
+}
+
+/* ---- the command line ------------------------------------------------ */
+
+/* What means something else here than for `run`. */
+static bool own_option(struct wishes *w, struct args *a) {
+    const char *value = NULL;
+    if (args_value(a, "--report", &w->report))
+        return true;
+    if (args_flag(a, "--json"))
+        return w->json = true;
+    if (args_value(a, "--time", &value)) {
+        if (!number_of("--time", value, 1, 1000000, &w->seconds))
+            exit(EXIT_OWN);
+        return true;
+    }
+    if (args_value(a, "--mode", &value))
+        exit(complain("--mode %s: observe changes nothing; see unstall run --mode", value));
+    if (args_value(a, "--stats", &value))
+        exit(complain("--stats %s: observe keeps its own statistics while it runs; see unstall run "
+                      "--stats",
+                      value));
+    return false;
+}
+
+static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_observe, argc, argv);
+    struct launch l = {0};
+    struct wishes w = {0};
+    enum args_kind kind;
+    int pid = 0;
+    while ((kind = args_next(&a)) == ARGS_OPTION)
+        if (!own_option(&w, &a) && !launch_option(&l, &a))
+            return args_unknown(&a);
+    if (kind != ARGS_WORD)
+        return complain("no program or PID given; try --help");
+    if (a.only_words || !is_pid(a.word, &pid)) {
+        l.argv = args_rest(&a);
+        return observe_program(&w, &l);
+    }
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD)
+            return complain("%s: one PID at a time; a program goes behind --", a.word);
+        if (!own_option(&w, &a))
+            return args_unknown(&a);
+    }
+    return observe_process(&w, pid);
+}
+
+const struct verb verb_observe = {
+    .name = "observe",
+    .summary = "Run a program, or watch a running one, and tell what stalls in it",
+    .usage = "[OPTION]... PID | [--] PROGRAM [ARGUMENT]...",
+    .help = "  --time SECONDS    end the program by SIGTERM then; watch a PID that long\n"
+            "  --report FILE     the report goes there and not to stderr\n"
+            "  --json            the report for programs, as of unstall report --json\n"
+            "\n"
+            "The program is changed in nothing, and the exit code is its own. What is kept\n"
+            "while it runs lies in memory (/dev/shm or $XDG_RUNTIME_DIR), and is removed.\n"
+            "A PID must have been started with --stats; Ctrl-C ends the watching.\n"
+            "The options of unstall run work too, but for --mode and --stats.\n",
+    .run = run,
+};

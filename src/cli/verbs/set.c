@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall set: another mode or window for a program that runs.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "args.h"
+#include "control.h"
+#include "errors.h"
+#include "format.h"
+#include "json.h"
+#include "segment_names.h"
+#include "segments.h"
+#include "steer.h"
+#include "verbs.h"
+
+enum { WAIT_MS = 1000, TARGETS = 256 };
+
+struct order {
+    struct steer change;
+    struct arms arms; /* what --arms, --assign and --seed ask for */
+    bool seeded;
+    int wait_ms;
+    struct json *json;
+    unsigned told; /* processes that were told */
+};
+
+static const char *const outcomes[] = {"taken", "waits", "ended"};
+
+static void tell_json(struct json *j, const struct reader_segment *s, const char *program,
+                      const struct segment_header *now, enum steer_outcome outcome, unsigned arms) {
+    json_object(j, NULL);
+    json_unsigned(j, "pid", s->header.pid);
+    json_string(j, "program", program);
+    json_string(j, "segment", s->path);
+    json_string(j, "outcome", outcomes[outcome]);
+    json_string(j, "mode_before", mode_name(s->header.mode));
+    json_string(j, "mode", mode_name(now->mode));
+    json_unsigned(j, "window_us", now->window_us);
+    json_unsigned(j, "arms_ended", arms);
+    json_object_end(j);
+}
+
+static void tell(const struct reader_segment *s, const char *program,
+                 const struct segment_header *now, enum steer_outcome outcome, unsigned arms) {
+    printf("%u (%s): ", s->header.pid, program);
+    if (outcome == STEER_ENDED)
+        printf("has ended meanwhile\n");
+    else if (outcome == STEER_WAITS)
+        printf("told; it takes it up with its next message (none since)\n");
+    else if (now->mode != s->header.mode)
+        printf("mode %s -> %s, window %u us\n", mode_name(s->header.mode), mode_name(now->mode),
+               now->window_us);
+    else
+        printf("mode %s, window %u us\n", mode_name(now->mode), now->window_us);
+    if (arms)
+        printf("%u (%s): its experiment with %u arms has ended by that\n", s->header.pid, program,
+               arms);
+}
+
+static int set_one(const struct reader_segment *s, struct order *o) {
+    struct reader_error error;
+    struct segment_header now;
+    char program[NAME_ROOM];
+    unsigned arms = 0;
+    int64_t sequence = steer(s, &o->change, &arms, &error);
+    if (sequence < 0)
+        return complain("%s", error.text);
+    o->told++;
+    enum steer_outcome outcome = steer_wait(s, sequence, o->wait_ms, &now);
+    base_text(s->header.program, program, sizeof(program));
+    if (o->json)
+        tell_json(o->json, s, program, &now, outcome, arms);
+    else
+        tell(s, program, &now, outcome, arms);
+    return 0;
+}
+
+static int set_target(const char *word, struct order *o) {
+    struct segments s;
+    int failed = segments_open(&s, word, 0, false);
+    unsigned before = o->told;
+    if (failed)
+        return failed;
+    for (size_t i = 0; i < s.count; i++) {
+        bool over = s.list[i]->life == LIFE_ENDED || s.list[i]->life == LIFE_KILLED;
+        if (!over && set_one(s.list[i], o) != 0)
+            failed = EXIT_OWN;
+    }
+    if (!failed && o->told == before)
+        failed = complain("%s: %s", word,
+                          s.folder ? "no process of these runs any more"
+                                   : "its process has ended; there is nothing to set");
+    segments_close(&s);
+    return failed;
+}
+
+/* The arms of an experiment: --arms, --assign, --seed. */
+static bool is_arms(struct args *a, struct order *o) {
+    static const char *const ways[] = {"connection", "peer", "listener"};
+    const char *value;
+    long n = 0;
+    if (args_value(a, "--arms", &value)) {
+        o->change.arms = &o->arms;
+        if (strcmp(value, "none") != 0 && !arms_parse(&o->arms, value))
+            exit(complain("--arms %s: expected modes with weights, as in off:50,auto:50, or none",
+                          value));
+        return true;
+    }
+    if (args_value(a, "--assign", &value)) {
+        while (n < 3 && strcmp(value, ways[n]) != 0)
+            n++;
+        if (n == 3)
+            exit(complain("--assign %s: expected connection, peer or listener", value));
+        o->arms.assignment = (uint32_t)n;
+        return true;
+    }
+    if (!args_value(a, "--seed", &value))
+        return false;
+    if (!number_of("--seed", value, 0, 999999999, &n))
+        exit(EXIT_OWN);
+    o->arms.seed = (uint64_t)n;
+    return o->seeded = true;
+}
+
+static bool is_option(struct args *a, struct order *o, bool *json) {
+    const char *value;
+    long n = 0;
+    if (is_arms(a, o))
+        return true;
+    if (args_value(a, "--window", &value)) {
+        if (strcmp(value, "started") != 0 &&
+            !number_of("--window", value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US, &n))
+            exit(EXIT_OWN);
+        o->change.window_us = (int)n;
+    } else if (args_value(a, "--wait", &value)) {
+        if (!number_of("--wait", value, 0, 600000, &n))
+            exit(EXIT_OWN);
+        o->wait_ms = (int)n;
+    } else if (args_flag(a, "--kill")) {
+        o->change.killed = 1;
+    } else if (args_flag(a, "--unkill")) {
+        o->change.killed = 0;
+    } else if (args_flag(a, "--json")) {
+        *json = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static int set_all(char *const *targets, unsigned count, struct order *o, bool as_json) {
+    struct json j = json_begin(stdout);
+    int failed = 0;
+    if (as_json) {
+        o->json = &j;
+        json_array(&j, NULL);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (set_target(targets[i], o) != 0)
+            failed = EXIT_OWN;
+    if (as_json) {
+        json_array_end(&j);
+        json_end(&j);
+    }
+    int unsaid = finish_output();
+    return failed ? failed : unsaid;
+}
+
+static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_set, argc, argv);
+    struct order o = {.change = {STEER_AS_IS, STEER_AS_IS, STEER_AS_IS, NULL}, .wait_ms = WAIT_MS};
+    char *targets[TARGETS];
+    unsigned count = 0;
+    bool json = false;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_OPTION) {
+            if (!is_option(&a, &o, &json))
+                return args_unknown(&a);
+        } else if (steer_mode(a.word) != STEER_AS_IS) {
+            if (o.change.mode != STEER_AS_IS)
+                return complain("%s: one mode at a time; try --help", a.word);
+            o.change.mode = steer_mode(a.word);
+        } else if (count == TARGETS) {
+            return complain("%s: at most %d at a time; give their folder", a.word, TARGETS);
+        } else {
+            targets[count++] = argv[a.at - 1];
+        }
+    }
+    if (count == 0)
+        return complain("for whom? Give a PID, a segment or a folder of segments; try --help");
+    if (o.change.mode == STEER_AS_IS && o.change.window_us == STEER_AS_IS &&
+        o.change.killed == STEER_AS_IS && !o.change.arms)
+        return complain("%s: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, "
+                        "started), --window, --arms or --kill",
+                        targets[0]);
+    if ((o.seeded || o.arms.assignment) && !o.arms.count)
+        return complain("--assign and --seed: need --arms; try --help");
+    if (!o.seeded)
+        o.arms.seed = (uint64_t)time(NULL); /* two experiments are not to be the same by default */
+    return set_all(targets, count, &o, json);
+}
+
+const struct verb verb_set = {
+    .name = "set",
+    .summary = "Change the mode of a program that runs",
+    .usage = "[OPTION]... PID|FILE|DIR... [MODE]",
+    .help = "  --window US|started  the longest time that anything is held, in microseconds\n"
+            "  --arms LIST|none     an experiment: each new connection gets one of these by\n"
+            "                       chance, as in off:50,auto:50\n"
+            "  --assign BY          connection, peer or listener: what gets an arm\n"
+            "  --seed N             repeats an assignment\n"
+            "  --kill               emergency stop: off for all connections and arms; the\n"
+            "                       program itself lives on\n"
+            "  --unkill             take --kill back\n"
+            "  --wait MS            how long to wait until it is taken up (default 1000)\n"
+            "  --json               what was done, for programs\n"
+            "\n"
+            "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"
+            "was started. PID is a process that was started with --stats (UNSTALL_STATS),\n"
+            "FILE its segment, DIR stands for all processes that have one there.\n"
+            "A program takes the change up when its next message begins, and within a\n"
+            "window where something is held.\n",
+    .run = run,
+};

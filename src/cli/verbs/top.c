@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "args.h"
+#include "errors.h"
+#include "format.h"
+#include "terminal.h"
+#include "top_frame.h"
+#include "top_screen.h"
+#include "verbs.h"
+
+static void wait_for(double seconds) {
+    struct timespec t = {.tv_sec = (time_t)seconds,
+                         .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        ;
+}
+
+/* One frame, for pipes and for people without a terminal. */
+static int once(struct top *t, double interval) {
+    char text[TOP_LINE];
+    bool ascii = !speaks_utf8();
+    unsigned width = (unsigned)terminal_width(stdout);
+    int failed = top_look(t);
+    if (!failed) {
+        wait_for(interval);
+        failed = top_look(t);
+    }
+    if (!failed) {
+        top_summary(t, width, ascii, text);
+        puts(text);
+        top_heading(width, text);
+        puts(text);
+        for (size_t i = 0; i < t->count; i++) {
+            top_text(t, i, width, ascii, text);
+            puts(text);
+        }
+    }
+    top_end(t);
+    return failed ? failed : finish_output();
+}
+
+/* Where the statistics would lie, if nothing is said. */
+static const char *usual_folder(void) {
+    static const char usual[] = "/dev/shm/unstall";
+    const char *set = getenv("UNSTALL_STATS");
+    struct stat st;
+    if (set && set[0])
+        return set;
+    return stat(usual, &st) == 0 && S_ISDIR(st.st_mode) ? usual : NULL;
+}
+
+static bool interval_of(const char *text, double *interval) {
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0.1 && value <= 3600)) {
+        complain("--interval: '%s' is no number of seconds from 0.1 to 3600", text);
+        return false;
+    }
+    *interval = value;
+    return true;
+}
+
+static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_top, argc, argv);
+    struct top t = {.folder = NULL};
+    const char *value = NULL;
+    double interval = 1;
+    bool one = false;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD && t.folder)
+            return complain("%s: one DIR at a time; try --help", a.word);
+        if (kind == ARGS_WORD)
+            t.folder = a.word;
+        else if (args_flag(&a, "--once"))
+            one = true;
+        else if (!args_value(&a, "--interval", &value))
+            return args_unknown(&a);
+        else if (!interval_of(value, &interval))
+            return EXIT_OWN;
+    }
+    if (!t.folder && !(t.folder = usual_folder()))
+        return complain("no DIR given, UNSTALL_STATS not set and no /dev/shm/unstall there; try "
+                        "--help");
+    return one ? once(&t, interval) : top_screen(&t, interval);
+}
+
+const struct verb verb_top = {
+    .name = "top",
+    .summary = "Show live what programs with statistics do, by endpoint",
+    .usage = "[--once] [--interval SECONDS] [DIR]",
+    .help = "  --once              one frame to stdout, without keys and colours\n"
+            "  --interval SECONDS  time between looks (1)\n"
+            "\n"
+            "DIR is the folder that UNSTALL_STATS named. Without it: $UNSTALL_STATS, or\n"
+            "/dev/shm/unstall. Keys: q quits, ? tells the others; m switches the mode of the\n"
+            "selected process.\n",
+    .run = run,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The verbs of the command.  Each is a file of this folder; main.c has them in one table.
+ */
+#ifndef UNSTALL_CLI_VERBS_H
+#define UNSTALL_CLI_VERBS_H
+
+#include "verb.h"
+
+extern const struct verb verb_ab, verb_doctor, verb_explain, verb_metrics, verb_observe,
+    verb_report, verb_run, verb_set, verb_top;
+
+#endif
