@@ -190,6 +190,18 @@ def test_a_relay_counts_what_the_client_sends():
     assert sorted(relay.counts) == [3, 5]
 
 
+def _rows(text):
+    """First cell -> column -> cell, of all tables of the page."""
+    rows, head = {}, []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if line.startswith("| program"):
+            head = cells
+        elif line.startswith("| `"):
+            rows.setdefault(cells[0].strip("`"), {}).update(zip(head[1:], cells[1:]))
+    return rows
+
+
 @pytest.fixture(name="gallery")
 def _gallery(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "_HOME", tmp_path / "gallery.md")
@@ -198,8 +210,8 @@ def _gallery(tmp_path, monkeypatch):
     def update(results, unchanged=None):
         document.update(columns, results, unchanged or {})
         text = (tmp_path / "gallery.md").read_text("utf-8")
-        return {line.split("`")[1]: [cell.strip() for cell in line.split("|")[2:-1]]
-                for line in text.splitlines() if line.startswith("| `")}, text
+        assert [line for line in text.splitlines() if len(line) > 110] == []
+        return _rows(text), text
 
     return columns, update
 
@@ -213,13 +225,13 @@ def test_a_run_fills_every_cell_of_its_rows_and_leaves_the_others(gallery):
     columns, update = gallery
     rows, _ = update({"webrick": _full(columns, 44.0), "jvm-cork": _full(columns, 43.0)},
                      {"well-curl": {**dict.fromkeys(("off", "observe", "nodelay", "auto"), "same"),
-                                    "verdict": "no-stall", "facts": ""}})
-    assert rows["webrick"][:-1] == ["44.00 · 2.0"] * 9 + ["stalls, 10 of 10"]
-    assert not [name for name in ("webrick", "jvm-cork", "well-curl") if "?" in rows[name]]
-    again, _ = update({"webrick": {"auto": Measurement((0.1,) * 10, 1.0), "cork": None}})
-    assert {**again, "webrick": None} == {**rows, "webrick": None}
-    assert dict(zip(columns, again["webrick"])) == {**dict(zip(columns, rows["webrick"])), "auto": "0.10 · 1.0",
-                                                    "cork": "failed"}
+                                    "verdict": "no-stall", "facts": "a fact of many words " * 9}})
+    assert {column: rows["webrick"][column] for column in (*columns, "verdict")} == {
+        **dict.fromkeys(columns, "44.00 · 2.0"), "verdict": "stalls, 10 of 10"}
+    assert not [name for name in ("webrick", "jvm-cork", "well-curl") if "?" in rows[name].values()]
+    again, text = update({"webrick": {"auto": Measurement((0.1,) * 10, 1.0), "cork": None}})
+    assert again == {**rows, "webrick": {**rows["webrick"], "auto": "0.10 · 1.0", "cork": "failed"}}
+    assert " ".join(text.split()).count("a fact of many words") == 9
 
 
 def test_notes_name_what_a_rate_and_ten_requests_were_compared_with(gallery):
@@ -227,12 +239,13 @@ def test_notes_name_what_a_rate_and_ten_requests_were_compared_with(gallery):
     rates = {"treated": 900.0, "bare": 100.0, "own cure": 1000.0}
     _, text = update({"jvm-cork": {"auto": Measurement((0.1,) * 10, rates=rates)}, "no-longer-there": {},
                       "geventhttpclient": {"auto": Measurement((0.1,) * 10, once=compared([1.1] * 9, [1.0] * 9))}})
-    assert "- `jvm-cork`, auto: 900 requests a second, 9.0 times bare (100), 0.90 times own cure (1000)" in text
-    assert "- `geventhttpclient`, auto: 1.100 times the client that sends once" in text
-    (document._HOME).write_text(text + "- `jruby-webrick`, auto: of a program that left\n", "utf-8")  # pylint: disable=protected-access
+    assert "| `jvm-cork`, auto | 900 | 9.0 (100) | 0.90 (1000) |" in text
+    assert "| `geventhttpclient`, auto | 1.100 |" in text
+    gone = "| program, mode | times one send |\n|---|---|\n| `jruby-webrick`, auto | 1.000 |\n"
+    document._HOME.write_text(text + gone, "utf-8")  # pylint: disable=protected-access
     _, text = update({"jvm-cork": {"auto": Measurement((0.1,) * 10, rates={**rates, "treated": 950.0})}})
-    assert text.count("- `jvm-cork`, auto") == 1 and "950 requests" in text
-    assert "- `geventhttpclient`, auto" in text and "jruby-webrick" not in text
+    assert text.count("| `jvm-cork`, auto |") == 1 and "| 950 |" in text
+    assert "| `geventhttpclient`, auto |" in text and "jruby-webrick" not in text
 
 
 @pytest.mark.parametrize("rates, judgement", [

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Results as text for the terminal and as docs/benchmarks.md; the picture is picture.py's."""
 
+import textwrap
+
 from .exchanges import ROWS
 from .machine import ROOT
 
@@ -20,6 +22,11 @@ def table(head, lines):
     rule = "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":"
                           for i, w in enumerate(widths)) + "|"
     return "\n".join([text(cells[0]), rule, *[text(line) for line in cells[1:]]])
+
+
+def paragraph(text):
+    """Prose in lines of at most 110 columns, as all our pages."""
+    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
 
 
 def digits(value):
@@ -56,7 +63,8 @@ def row_text(row, results):
 
 def calls_table(calls):
     return table(["call", "bare ns", "added ns (quartiles)"], [
-        [name, digits(s["bare"]), f"{s['added']['median']:.1f} ({s['added']['low']:.1f}–{s['added']['high']:.1f})"]
+        [name, digits(s["bare"]),
+         f"{s['added']['median']:.1f} ({s['added']['low']:.1f}–{s['added']['high']:.1f})"]
         for name, s in calls.items()])
 
 
@@ -65,8 +73,9 @@ def calls_text(calls):
 
 
 def start_line(start):
-    return (f"Loading adds {start['added']['median']:.0f} µs to the {start['bare']['median']:.0f} µs "
-            f"of `true` (quartiles {start['added']['low']:.0f} to {start['added']['high']:.0f}; target 200).")
+    return paragraph(
+        f"Loading adds {start['added']['median']:.0f} µs to the {start['bare']['median']:.0f} µs "
+        f"of `true` (quartiles {start['added']['low']:.0f} to {start['added']['high']:.0f}; target 200).")
 
 
 def start_text(start):
@@ -75,9 +84,10 @@ def start_text(start):
 
 def memory_line(memory):
     connection = ", ".join(f"{n:.0f} B in `{mode}`" for mode, n in memory["connection"].items())
-    return (f"A process has {memory['process']['own']} KiB of its own more (target 64); the library's file has "
-            f"{memory['process']['library']} KiB resident, most of them shared by all processes under it. "
-            f"A living connection costs {connection} (target 256).")
+    return paragraph(
+        f"A process has {memory['process']['own']} KiB of its own more (target 64). The library's file has "
+        f"{memory['process']['library']} KiB resident, most of them shared by all processes under it. "
+        f"A living connection costs {connection} (target 256).")
 
 
 def memory_text(memory):
@@ -164,8 +174,9 @@ def sections(results):
         yield "thread", "The window's thread", thread_table(results["thread"])
     if "instructions" in results:
         yield "instructions", "Instructions added to a call", (
-            "The path is the library's own; callgrind counts it. A change that raises one of these by "
-            "more than 5 % fails the suite `bench`.\n\n" + instructions_table(results["instructions"]))
+            paragraph("The path is the library's own; callgrind counts it. A change that raises one of these "
+                      "by more than 5 % fails the suite `bench`.")
+            + "\n\n" + instructions_table(results["instructions"]))
     if "scale" in results:
         yield "scale", "Scale", "Ratio to one send.\n\n" + scale_table(results["scale"])
     if results.get("path"):
@@ -174,33 +185,39 @@ def sections(results):
         yield "real", name, real_table(rows)
     if "prediction" in results:
         yield "prediction", "Prediction", (
-            "`bench-simulate` plays recorded sequences through the library's own policy. Segments and added system "
-            "calls are per exchange; `missed` counts turns whose end was not foreseen.\n\n```\n"
-            + results["prediction"] + results["frontier"] + "```")
+            paragraph("`bench-simulate` plays recorded sequences through the library's own policy. Segments "
+                      "and added system calls are per exchange; `missed` counts turns whose end was not "
+                      "predicted.")
+            + "\n\n```\n" + results["prediction"] + results["frontier"] + "```")
 
 
 def machine_line(results):
     m = results["machine"]
-    return (f"Kernel {m['kernel']}, {m['libc']}, {m['compiler']}, "
-            f"{m['processor']} with {m['cores']} cores, congestion control {m['congestion control']}; "
-            "client and server on one core. Under each table: when, at which commit, and the load of the "
-            "machine before it (what ran beside is noise: 0 is best).")
+    return paragraph(
+        f"Kernel {m['kernel']}, {m['libc']}, {m['compiler']}, "
+        f"{m['processor']} with {m['cores']} cores, congestion control {m['congestion control']}; "
+        "client and server on one core. Below each table: date, commit, and the load of the "
+        "machine before the run (0 is best; other work adds noise).")
 
 
 INTRO = """# Benchmarks
 
-`scripts/bench` measures what each remedy costs and what unstall itself costs; `scripts/bench --quick` takes less
+`scripts/bench` measures the cost of each remedy and of unstall itself; `scripts/bench --quick` takes less
 than three minutes. With `--update-docs` it writes this page from its run.
 
-How: each configuration is a process of its own, client and server pinned to one core. In every round each
-configuration runs once, in random order, and is divided by the client that does one `send` **within the same
-round**; shown are the median of these ratios and their quartiles. "one send, again" is the same thing measured
-twice: what it differs from 1 by is what a difference must exceed to mean anything. Segments are those with data, from
-TCP_INFO; calls are the system calls of an exchange, from strace in a run of its own (the server's without epoll_wait).
-The stalled configurations (44 ms an exchange) are measured with a few exchanges only.
-
-The two preloads beside unstall are some lines of our own: one sets TCP_NODELAY on every socket, the other corks
-before the first write and uncorks before the next read or wait.
+- Each configuration is a process of its own, with client and server pinned to one core. In every round each
+  configuration runs once, in random order, and is divided by the client that does one `send` **within the
+  same round**. The tables show the median of these ratios and their quartiles.
+- "One send, again" is the same configuration measured twice. A difference means something only if it is
+  larger than the difference between these two.
+- Segments are data segments, from TCP_INFO. Calls are system calls an exchange, from strace in a separate run
+  (the server's without epoll_wait).
+- The stalled configurations (44 ms an exchange) are measured with a few exchanges only.
+- Real servers that stall are divided by themselves with TCP_NODELAY preloaded. Well-behaved servers run all
+  at the same time, one for each configuration. They take the load in turn, a second or less at a time, in 24
+  to 48 rounds; each is started anew after six.
+- The two preloads beside unstall are some lines of our own. One sets TCP_NODELAY on every socket. The other
+  corks before the first write and uncorks before the next read or wait.
 """
 
 

@@ -10,7 +10,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="KDAB's tale over TLS: header and body of a SOAP request are two records, two writes",
+    story="KDAB's report, over TLS: header and body of a SOAP request are two records, two writes",
     sick="client",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),

@@ -10,7 +10,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="KDAB's tale of 20 SOAP requests that take a second: QNetworkAccessManager, mended only in Qt 6",
+    story="KDAB's report of 20 SOAP requests that take a second: QNetworkAccessManager, fixed only in Qt 6",
     sick="client",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""docs/gallery.md, written from a run: rows that were not measured this time stay as they are."""
+"""docs/gallery.md, written from a run.  Rows that this run did not measure stay as they are.
+
+No line of the page is longer than 110 columns: the times stand in two tables, longer texts in wrapped lists.
+"""
 
 import datetime
 import re
+import textwrap
 
 from harness import CURING_MODES, SOURCE_ROOT
 
@@ -10,55 +14,69 @@ from .victims import load, victims
 from .wells import MODES, load_well, wells
 
 _HOME = SOURCE_ROOT / "docs" / "gallery.md"
-_HEAD = """\
+_WIDTH = 110
+_UNCURED = ("bare", "off", "observe")
+_TEXT = {
+    "head": """\
 # The gallery
 
-Real programs with the write-write-read stall, unmodified, bare and under every mode, and beside them what two simple
-preloads would have done: `socket-nodelay` sets TCP_NODELAY on every stream socket that `socket()` makes,
-`cork-nodelay` corks the sockets whose program asks for TCP_NODELAY, as libautocork (2007) did.
+Real, unmodified programs with the write-write-read stall: bare, in every mode, and with two simple preloads.
+`socket-nodelay` sets TCP_NODELAY on every stream socket that `socket()` makes. `cork-nodelay` corks the
+sockets whose program asks for TCP_NODELAY, as libautocork (2007) did.
 
-Written by `scripts/gallery --all --update-docs`; what the programs need is installed by `scripts/setup --gallery --all`.
-The tests (`meson test --suite victims`) judge all but those marked heavy: the stall is gone (under 5 ms at the
-median) in nodelay, cork, coalesce and auto, and stays (over 30 ms) bare, in off and in observe.
-"""
-_CELLS = """
+`scripts/gallery --all --update-docs` writes this page; `scripts/setup --gallery --all` installs the programs.
+The tests (`meson test --suite victims`) judge all programs except those marked heavy. The stall must be gone
+(under 5 ms at the median) in nodelay, cork, coalesce and auto. It must stay (over 30 ms) bare, in off and in
+observe. Each row was measured on the day that it names, on Linux with two shared cores.
+
 ## Times
 
-Median milliseconds of an exchange over loopback, and data segments of the sick side in it.  An exchange is a request
-and its answer; with SMTP a mail, with LPD a file, with pipelining two requests.  For `git-ls-remote` and `msmtp` it is
-a whole run of the program; for `jvm-cork` and `jruby-puma` the median latency under wrk (one thread, ten
-connections) and the requests a second.  `cork-nodelay` cures none of them: who stalls never asked for TCP_NODELAY.
+Each cell has the median milliseconds of an exchange over loopback, and the data segments that the stalling
+side sends in it. An exchange is a request and its answer. With SMTP it is a mail, with LPD a file, with
+pipelining two requests. Two kinds of rows differ:
 
-`verdict` is what `unstall report` says of the run in observe: stalls that it proves, of the exchanges at the endpoint
-that loses most; `unseen` where writes pass unseen (stdio), so that it says just that, and claims nothing.
-"""
-_STORIES = """
+- `git-ls-remote` and `msmtp`: a whole run of the program.
+- `jvm-cork` and `jruby-puma`: the median latency and the requests a second under wrk, with one thread and ten
+  connections.
+
+`verdict` is the answer of `unstall report` to the run in observe: the proved stalls, of the exchanges at the
+endpoint that loses most. `unseen` means that the writes pass unseen (stdio): the report then claims no stall.
+
+Without a cure:
+""",
+    "cured": """
+With a cure. `cork-nodelay` cures none of them, because a program that stalls never asked for TCP_NODELAY:
+""",
+    "rates": """
+## Requests a second
+
+The best of five rounds in turns. The rate of the other side stands in parentheses. The own cure of `jvm-cork`
+is the JDK's property `sun.net.httpserver.nodelay`. The own cure of `jruby-puma` is Puma's TCP_CORK around a
+response. It goes through Ruby's FFI here and costs more than a JRuby that makes the call itself, so its
+column nodelay shows better how fast Puma with TCP_NODELAY is.
+""",
+    "once": """
+## Ten requests over a new connection
+
+The client of the story sends ten requests over a new connection, under the library. Round by round it is
+compared with the same client that sends head and body at once, bare, on the same core.
+""",
+    "well": """
+## Well-behaved programs
+
+The library may change nothing in them. strace compares the calls on connections and the new processes and
+threads of each process, bare and treated. They must be the same, except for the queries of inherited
+descriptors that promise 6 of [the design](design.md) names. Of ssh only the session is compared: its
+handshake (the version, then the keys) has the pattern and is cured. `verdict` is the answer of
+`unstall report` to a run in observe, without strace: one stall in the handshake of ssh, none in the
+others.
+""",
+    "stories": """
 ## Where the stories come from
 
-| name | sick | story |
-|---|---|---|
-"""
-_WELL = """
-## Programs that are well
-
-Nothing may change in them: the calls on connections and the new processes and threads of each process, under strace,
-bare and treated, are the same, but for the queries of inherited descriptors that promise 6 of
-[the design](design.md) names.  Of ssh the session is judged: in its handshake, its version and then its keys, it
-has the pattern, and is cured.  `verdict` is what `unstall report` says of a run in observe, without strace: of
-ssh it tells the one stall of that handshake, of the others none.
-
-"""
-_DATE = "\nThe rows were measured on the days that they name, on Linux with two shared cores.\n"
-
-
-_COMPARED = """\
-Compared besides, by the best of five rounds in turns for requests a second (own cure: the JDK's property
-`sun.net.httpserver.nodelay`; Puma's TCP_CORK around a response, which goes through Ruby's FFI here and costs more than
-a JRuby that makes the call would need, so that what Puma with TCP_NODELAY gives is better read off the column nodelay),
-and for geventhttpclient the story's own client, ten requests over a new connection, round by round with the same client
-sending head and body at once, on one core:
-
-"""
+In parentheses: the side that stalls. Heavy programs are measured with `--all` only.
+""",
+}
 
 
 def _cell(measurement):
@@ -68,7 +86,7 @@ def _cell(measurement):
     if measurement.segments is not None:
         text += f" · {measurement.segments:.1f}"
     if measurement.rates:
-        text += f" · {measurement.rates['treated']:.0f}/s"
+        text += f", {measurement.rates['treated']:.0f}/s"
     return text
 
 
@@ -79,78 +97,108 @@ def _verdict(done):
     return done["observe"].observed.short() if done["observe"] else "failed"
 
 
-def _old_rows():
-    """name -> column -> cell of the document as it is."""
-    rows, head = {}, []
-    if _HOME.exists():
-        for line in _HOME.read_text("utf-8").splitlines():
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            if line.startswith("| program |"):
-                head = cells
-            elif line.startswith("| `"):
-                rows[cells[0].strip("`")] = dict(zip(head, cells))
+def _cells(line):
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def _old_rows(text):
+    """Text of a row's first cell -> column -> cell, of all tables."""
+    rows, head, lines = {}, [], text.splitlines()
+    for line, following in zip(lines, lines[1:] + [""]):
+        if following.startswith("|---"):
+            head = _cells(line)
+        elif line.startswith("| `"):
+            cells = _cells(line)
+            rows.setdefault(cells[0], {}).update(zip(head[1:], cells[1:]))
     return rows
 
 
+def _old_facts(text):
+    """Name of a well-behaved program -> the text of its item below their table."""
+    found = re.findall(r"^- `([\w-]+)`: (.*(?:\n  .*)*)", text, re.MULTILINE)
+    return {name: " ".join(fact.split()) for name, fact in found}
+
+
+def _items(pairs):
+    """A wrapped list of (head, text)."""
+    return "".join(textwrap.fill(f"{head}: {text}", _WIDTH, initial_indent="- ", subsequent_indent="  ",
+                                 break_on_hyphens=False, break_long_words=False) + "\n" for head, text in pairs)
+
+
 def _table(head, names, fresh, old):
-    """Markdown lines; `fresh` is name -> list of cells behind the name (None: as before)."""
+    """Markdown lines; `fresh` is first cell -> column -> cell (None: as before)."""
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for name in names:
-        cells = fresh.get(name, [None] * (len(head) - 1))
-        before = old.get(name, {})
-        row = [f"`{name}`"] + [before.get(column, "?") if new is None else new
-                               for column, new in zip(head[1:], cells)]
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+        new, before = fresh.get(name, {}), old.get(name, {})
+        row = [before.get(column, "?") if new.get(column) is None else new[column] for column in head[1:]]
+        lines.append(f"| {' | '.join([name, *row])} |")
+    return "\n" + "\n".join(lines) + "\n"
 
 
-def _notes(results):
-    """What the victims were compared with besides."""
-    lines = []
-    for name, columns in results.items():
-        for column, measurement in columns.items():
-            if measurement and column in CURING_MODES and (measurement.once or "bare" in measurement.rates):
-                lines.append(f"- `{name}`, {column}: {_note(measurement)}")
-    return lines
+_RATES = ["program, mode", "requests a second", "times bare", "times own cure"]
+_ONCE = ["program, mode", "times one send", "quartiles", "rounds", "median ms", "one send, median ms"]
 
 
-def _note(measurement):
+def _compared(measurement):
+    """The cells of one program and mode in the table of rates or in that of ten requests."""
     if once := measurement.once:
         low, middle, high = once.quartiles
-        return (f"{middle:.3f} times the client that sends once, bare (quartiles {low:.2f} and {high:.2f} of {once.rounds} "
-                f"rounds; medians {once.ours_ms:.2f} and {once.theirs_ms:.2f} ms)")
-    treated, others = measurement.rates["treated"], {**measurement.rates}
-    del others["treated"]
-    return f"{treated:.0f} requests a second, " + ", ".join(
-        f"{treated / rate:.{1 if name == 'bare' else 2}f} times {name} ({rate:.0f})" for name, rate in others.items())
+        return dict(zip(_ONCE[1:], (f"{middle:.3f}", f"{low:.2f} to {high:.2f}", f"{once.rounds}",
+                                    f"{once.ours_ms:.2f}", f"{once.theirs_ms:.2f}")))
+    rates = measurement.rates
+    cells = {"requests a second": f"{rates['treated']:.0f}",
+             "times bare": f"{rates['treated'] / rates['bare']:.1f} ({rates['bare']:.0f})"}
+    if own := rates.get("own cure"):
+        cells["times own cure"] = f"{rates['treated'] / own:.2f} ({own:.0f})"
+    return cells
 
 
-def _old_notes(fresh, names):
-    if not _HOME.exists():
-        return []
-    return [line for line in _HOME.read_text("utf-8").splitlines()
-            if (found := re.match(r"- `([\w-]+)`, (\w+):", line)) and found.groups() not in fresh
-            and found.group(1) in names]
+def _comparisons(results):
+    """First cell -> cells, of the programs and modes that this run compared with something."""
+    return {f"`{name}`, {column}": _compared(measurement)
+            for name, columns in results.items() for column, measurement in columns.items()
+            if measurement and column in CURING_MODES and (measurement.once or "bare" in measurement.rates)}
+
+
+def _comparison(head, fresh, old, names):
+    """One of the two tables of comparisons, with its old rows of programs that are still there."""
+    rows = {**old, **fresh}
+    found = sorted(row for row, cells in rows.items() if head[1] in cells and row.split("`")[1] in names)
+    return _table(head, found, fresh, old)
+
+
+def _story(name, one, side):
+    return f"**{name}** ({side}{', heavy' if one.heavy else ''})", one.story
+
+
+def _page(columns, results, unchanged, before):
+    """The whole text."""
+    old, facts, today = _old_rows(before), _old_facts(before), datetime.date.today().isoformat()
+    names, well = victims(heavy=True), wells(heavy=True)
+    times = {f"`{name}`": {**{column: _cell(done[column]) for column in columns if column in done},
+                           "verdict": _verdict(done), "day": today} for name, done in results.items()}
+    same = {f"`{name}`": {**{mode: found.get(mode) for mode in MODES}, "verdict": found["verdict"], "day": today}
+            for name, found in unchanged.items()}
+    facts.update((name, found["facts"]) for name, found in unchanged.items())
+    programs = [f"`{name}`" for name in names]
+    compared = _comparisons(results)
+    stories = [_story(name, load(name), load(name).sick) for name in names]
+    stories += [_story(name, load_well(name), "well-behaved") for name in well]
+    return (_TEXT["head"] +
+            _table(["program", *(column for column in columns if column in _UNCURED), "verdict", "day"],
+                   programs, times, old) +
+            _TEXT["cured"] +
+            _table(["program", *(column for column in columns if column not in _UNCURED)], programs, times, old) +
+            _TEXT["rates"] + _comparison(_RATES, compared, old, names) +
+            _TEXT["once"] + _comparison(_ONCE, compared, old, names) +
+            _TEXT["well"] +
+            _table(["program", *MODES, "verdict", "day"], [f"`{name}`" for name in well], same, old) + "\n" +
+            _items((f"`{name}`", facts[name]) for name in well if facts.get(name)) +
+            _TEXT["stories"] + "\n" + _items(stories))
 
 
 def update(columns, results, unchanged):
     """Write the document; `results`: name -> column -> Measurement (None where it failed), `unchanged`: name -> mode ->
     verdict.  The cells of rows and columns that are not among them stay."""
-    old, today = _old_rows(), datetime.date.today().isoformat()
-    names = victims(heavy=True)
-    times = {name: [*(_cell(done[column]) if column in done else None for column in columns),
-                    _verdict(done), today]
-             for name, done in results.items()}
-    verdicts = {name: [*(found.get(mode) for mode in MODES), found["verdict"], found["facts"], today]
-                for name, found in unchanged.items()}
-    fresh = _notes(results)
-    keys = {re.match(r"- `([\w-]+)`, (\w+):", line).groups() for line in fresh}
-    stories = [f"| {name}{' (heavy)' if load(name).heavy else ''} | {load(name).sick} | {load(name).story} |"
-               for name in names]
-    stories += [f"| {name}{' (heavy)' if load_well(name).heavy else ''} | well | {load_well(name).story} |"
-                for name in wells(heavy=True)]
-    _HOME.write_text(
-        _HEAD + _CELLS + "\n" + _table(["program", *columns, "verdict", "day"], names, times, old) +
-        "\n" + _COMPARED + "\n".join(sorted(_old_notes(keys, names) + fresh)) + "\n" + _DATE +
-        _WELL + _table(["program", *MODES, "verdict", "beside", "day"], wells(heavy=True), verdicts, old) +
-        _STORIES + "\n".join(stories) + "\n", "utf-8")
+    before = _HOME.read_text("utf-8") if _HOME.exists() else ""
+    _HOME.write_text(_page(columns, results, unchanged, before), "utf-8")

@@ -46,7 +46,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="socat writes what it reads, piece by piece, and waits in select between",
+    story="socat forwards each piece that it reads by a write of its own, and waits in select between",
     sick="relay",
     needs=("socat",),
     measure=measure,
