@@ -26,22 +26,26 @@ from pathlib import Path
 from foreign import judge, ltp, poe, programs, regrtest, say, stress_ng
 from foreign.host import MODES, Host, compile_warm_up
 
-PYTHON_HEAD = ["suite", "bare", *MODES, "connections", f"held, gathered or pushed ({', '.join(MODES[1:])})",
-               "time bare"]
+PYTHON_HEAD = ["suite", "bare", *MODES, "time bare"]
+WORK_HEAD = ["suite", "connections", *(f"writes in {mode}" for mode in MODES[1:])]
+WORK = "Connections, and writes that the library held, coalesced or pushed:\n"
 
 
 def python_row(suite, runs, judged):
     """One line of the table of Python's suites."""
+    return [suite.name, runs["bare"].counted(), *say.verdicts(MODES, judged), f"{runs['bare'].seconds:.0f} s"]
+
+
+def work_row(suite, runs):
+    """One line of the table that shows the library at work."""
     # test_subprocess and its like make no connection of their own: they show that processes live on unharmed.
-    return [suite.name, runs["bare"].counted(), *say.verdicts(MODES, judged),
-            f"{sum(runs[mode].connections for mode in MODES)}",
-            " / ".join(str(runs[mode].worked) for mode in MODES[1:]),
-            f"{runs['bare'].seconds:.0f} s"]
+    return [suite.name, f"{sum(runs[mode].connections for mode in MODES)}",
+            *(str(runs[mode].worked) for mode in MODES[1:])]
 
 
 def python_suites(suites, jobs, host):
-    """Run Python's suites; give (rows, pairs of a suite's name and what was judged)."""
-    rows, results = [], []
+    """Run Python's suites; give (tables, pairs of a suite's name and what was judged)."""
+    rows, work, results = [], [], []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for suite in suites:
             print(suite.name, flush=True)
@@ -52,14 +56,16 @@ def python_suites(suites, jobs, host):
             if "passed" not in runs["bare"].outcomes.values():
                 sys.exit(f"nothing passes bare: {suite.name}")
             rows.append(python_row(suite, runs, judged))
+            work.append(work_row(suite, runs))
             results.append((suite.name, judged))
-    return rows, results
+    return f"{say.table(PYTHON_HEAD, rows)}\n{WORK}\n{say.table(WORK_HEAD, work)}", results
 
 
 def program_suites(suites, host):
-    """Run suites of programs; give (rows, pairs of a suite's name and what was judged)."""
+    """Run suites of programs; give (a table, pairs of a suite's name and what was judged)."""
     done = [programs.run_programs(suite, host) for suite in suites]
-    return [row for row, _ in done], [(suite.name, judged) for suite, (_, judged) in zip(suites, done)]
+    return (say.table(programs.HEAD, [row for row, _ in done]),
+            [(suite.name, judged) for suite, (_, judged) in zip(suites, done)])
 
 
 def arguments():
@@ -97,10 +103,10 @@ def skip(reason):
 
 
 def run_all(wanted, host, folder):
-    """Run what is wanted; yield (the block of the document, what it is, head, rows, results) of each kind."""
+    """Run what is wanted; yield (the block of the document, what it is, tables, results) of each kind."""
     if wanted.ltp:
         suites = ltp.suites(wanted.ltp, programs.confinement(), wanted.jobs)
-        yield "ltp", ltp.version(wanted.ltp), programs.HEAD, *program_suites(suites, host)
+        yield "ltp", ltp.version(wanted.ltp), *program_suites(suites, host)
         return
     python, others = chosen(wanted.suites, wanted.quick)
     for reason in (python and regrtest.missing(), "stress-ng" in others and stress_ng.missing(),
@@ -108,14 +114,13 @@ def run_all(wanted, host, folder):
         if reason:
             skip(reason)
     if python:
-        yield ("python", f"Python {platform.python_version()}", PYTHON_HEAD,
-               *python_suites(python, wanted.jobs, host))
+        yield "python", f"Python {platform.python_version()}", *python_suites(python, wanted.jobs, host)
     if "stress-ng" in others:
         suites = stress_ng.suites(programs.confinement(), wanted.quick)
-        yield "stress-ng", stress_ng.version(), programs.HEAD, *program_suites(suites, host)
+        yield "stress-ng", stress_ng.version(), *program_suites(suites, host)
     if "poe" in others:
         suites = [poe.Poe(folder, programs.confinement())]
-        yield "poe", poe.version(), programs.HEAD, *program_suites(suites, host)
+        yield "poe", poe.version(), *program_suites(suites, host)
 
 
 def main():
@@ -129,8 +134,7 @@ def main():
         host = Host(wanted.library.resolve(), None if wanted.cold else compile_warm_up(folder))
         if host.complaint():
             sys.exit(host.complaint())
-        for block, what, head, rows, some in run_all(wanted, host, folder):
-            lines = say.table(head, rows)
+        for block, what, lines, some in run_all(wanted, host, folder):
             print(f"\n{lines}", flush=True)
             if wanted.markdown:
                 judged = [one for _, several in some for one in several]

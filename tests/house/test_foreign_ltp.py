@@ -70,7 +70,9 @@ def test_what_differs_under_the_library_is_reported(planted, tmp_path_factory):
                           ["gather01, coalesce"])
     assert "flaky: once01, off: 1 failed: status 1; 13 passed. bare: 14 passed" in done.stdout
     text = document.read_text(encoding="utf-8")
-    assert "Linux Test Project 20260101" in text and "noise: noise01" in text and "TFAIL: loaded" in text
+    flowing = " ".join(text.split())
+    assert all(words in flowing for words in ("Linux Test Project 20260101", "noise: noise01", "TFAIL: loaded"))
+    assert [line for line in text.splitlines() if len(line) > 110 and " " in line.strip("- ")] == []
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| LTP")]
     assert [row[:6] for row in rows] == [
         ["LTP syscalls", "6", "1 not here, 1 noise", "2 different, 1 flaky", "2 different", "3 different"],

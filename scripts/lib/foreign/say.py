@@ -3,6 +3,7 @@
 
 import platform
 import sys
+import textwrap
 import time
 import xml.etree.ElementTree as xml
 from collections import Counter
@@ -20,17 +21,28 @@ def verdicts(modes, judged):
     return [verdict_of_mode([one for one in judged if one.mode == mode]) for mode in modes]
 
 
+WIDTH = 110
+
+
 def table(head, rows):
-    """Markdown, in columns."""
+    """Markdown, in columns; in narrow cells where these would make lines of more than 110 columns."""
     widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+    if sum(widths) + 3 * len(widths) + 1 > WIDTH:
+        widths = [3] * len(head)
     lines = [head, ["-" * width for width in widths], *rows]
     return "".join("| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |\n"
                    for line in lines)
 
 
+def wrapped(text, first="", further=""):
+    """Prose in lines of at most 110 columns."""
+    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=further, break_long_words=False,
+                         break_on_hyphens=False) + "\n"
+
+
 def stand(what):
-    """What was run, when and where, in a line."""
-    return f"{what}, {time.strftime('%Y-%m-%d', time.gmtime())}, kernel {platform.release()}."
+    """Suite, date and kernel of a run."""
+    return wrapped(f"{what}, {time.strftime('%Y-%m-%d', time.gmtime())}, kernel {platform.release()}.")
 
 
 def fill(path, name, body):
@@ -46,8 +58,8 @@ def fill(path, name, body):
 
 def block(what, lines, judged):
     """The body of a block: what was run, its table, what was judged."""
-    listed = "".join(f"- {one}\n" for one in judged) or "None.\n"
-    return f"{stand(what)}\n\n{lines}\nNot as bare at first, and run again:\n\n{listed}"
+    listed = "".join(wrapped(str(one), "- ", "  ") for one in judged) or "None.\n"
+    return f"{stand(what)}\n{lines}\nNot as bare at first, and run again:\n\n{listed}"
 
 
 def write_junit(path, results, modes):
