@@ -98,6 +98,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
 }
 
 void conn_repair(struct conn *c) {
+    RAW_CHILD_BEGINS();
     if (c->lingering) { /* the parent sends the rest and closes; our copy would keep it open */
         kernel->close(c->fd);
         fds_set(c->fd, FDS_UNKNOWN);
@@ -123,4 +124,5 @@ void conn_repair(struct conn *c) {
     c->dark_there = c->policy.dark;
     c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
     c->stuck = false;
+    RAW_CHILD_ENDS();
 }

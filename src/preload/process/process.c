@@ -66,6 +66,7 @@ static bool is_forked(void) {
 }
 
 static void fork_happened(void) {
+    RAW_CHILD_BEGINS();
     fork_generation = (fork_generation + 1) & 0x3fff;
     self.turn = NULL;
     self.draining = NULL;
@@ -77,6 +78,7 @@ static void fork_happened(void) {
     reported = 0;
     hold_refused = false;
     open_the_gate();
+    RAW_CHILD_ENDS();
 }
 
 /* Names the library among the list of LD_PRELOAD, whatever its directory. */
