@@ -165,8 +165,8 @@ static void end_all(struct actor *a) {
 }
 
 static enum fault read_fault(const char *name) {
-    static const char *const names[] = {"", "byte", "lost", "late", "return"};
-    for (int i = 1; name && i <= WRONG_RETURN; i++)
+    static const char *const names[] = {"", "byte", "lost", "late", "return", "hang"};
+    for (int i = 1; name && i <= HANG; i++)
         if (strcmp(name, names[i]) == 0)
             return (enum fault)i;
     return NO_FAULT;

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,7 +21,7 @@ BINARIES = BUILD_ROOT / "tests/torture"
 ALL_MODES = ("bare", *MODES)
 # Under a sanitizer all is several times as slow, and how late a byte comes says nothing (scripts/sanitize).
 PATIENCE = int(os.environ.get("UNSTALL_TESTS_PATIENCE", "1"))
-LIMIT = 90 * PATIENCE  # seconds for one program
+LEAST_LIMIT, LIMIT_EACH = 20, 0.15  # seconds for one program, and for each operation of it: ten times what they take
 # Nagle alone keeps bytes for up to 200 ms (TCP_DELACK_MAX): judged where it is cured.
 TOO_LATE_MS = 150
 # The bound where no window is kept: the kernel's own timer, 205 to 280 ms.
@@ -87,8 +88,12 @@ def end_group(process):
     process.wait()
 
 
-def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrapper=(),
-                judge_lateness=None):
+def limit_of(operations):
+    """After so many seconds a program of so many operations hangs."""
+    return (LEAST_LIMIT + LIMIT_EACH * operations) * PATIENCE
+
+
+def run_program(mode, seed, operations, *, environment=None, wrapper=(), judge_lateness=None):
     """One program, one seed.  `environment` may add variables, `wrapper` stands before the program."""
     outcome = Outcome(mode, seed)
     if judge_lateness is None:
@@ -107,7 +112,7 @@ def run_program(mode, seed, operations, *, environment=None, limit=LIMIT, wrappe
                 [*wrapper, str(BINARIES / "torture"), *ports, memory, str(seed), str(operations)],
                 env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True)
             try:
-                code = program.wait(limit)
+                code = program.wait(limit_of(operations))
                 if code != 0:
                     outcome.failures.append(f"the program ended with {code}")
             except subprocess.TimeoutExpired:
@@ -137,7 +142,7 @@ def members(group):
 
 
 def stacks(group):
-    """Where the threads of a hanging program and its children wait, as far as /proc says."""
+    """Where the threads of a hanging program and its children wait, as far as /proc and gdb say."""
     seen = []
     for pid in members(group):
         for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
@@ -146,7 +151,7 @@ def stacks(group):
             except OSError:
                 call = []
             seen.append(f"{pid}/{task.name}: {' '.join(call[:4])}")
-        if os.environ.get("UNSTALL_TORTURE_GDB"):
-            seen.append(subprocess.run(["gdb", "-q", "-batch", "-p", str(pid), "-ex", "thread apply all bt 12"],
-                                       capture_output=True, text=True, check=False).stdout)
+        if shutil.which("gdb"):
+            seen.append(subprocess.run(["timeout", "60", "gdb", "-q", "-batch", "-p", str(pid), "-ex", "thread apply all bt"],
+                                       stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout)
     return "; ".join(seen)

@@ -58,6 +58,9 @@ static void commit_fault(struct link *link) {
             return;
     } else if (fault == LOST_BYTE) {
         link->claimed = 1;
+    } else if (fault == HANG) {
+        for (;;)
+            pause();
     } else {
         return;
     }

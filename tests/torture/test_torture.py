@@ -6,8 +6,11 @@ Seeds are taken in turn, so that a failure here is a failure everywhere: `script
 --seed SEED` replays it.  Programs with threads are scheduled anew each time: replay a few times.
 """
 
+import re
+
 import pytest
 
+import program
 from program import ALL_MODES, run_program
 
 PROGRAMS = 4       # a mode
@@ -40,6 +43,14 @@ def test_a_fault_is_found(fault, says):
     """The program itself commits one fault: the judges must see it."""
     outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": fault}, judge_lateness=True)
     assert any(says in failure for failure in outcome.failures), str(outcome)
+
+
+def test_a_program_that_hangs_is_ended_and_told(monkeypatch):
+    monkeypatch.setattr(program, "LEAST_LIMIT", 2 / program.PATIENCE)
+    monkeypatch.setattr(program, "LIMIT_EACH", 0)
+    outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": "hang"})
+    hung = [failure for failure in outcome.failures if "the program hangs" in failure]
+    assert hung and re.search(r"\d+/\d+: ", hung[0]), str(outcome)
 
 
 def test_a_late_byte_is_told_with_what_both_ends_said():

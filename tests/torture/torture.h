@@ -44,7 +44,7 @@ enum without {
 extern unsigned without;
 
 /* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
-enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN };
+enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN, HANG };
 extern enum fault fault;
 
 static inline uint32_t below(struct actor *a, uint32_t limit) {
