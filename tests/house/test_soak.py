@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""scripts/soak counts its runs, keeps what failed, goes on where it ended, and leaves no load behind."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+SOAK = SOURCE_ROOT / "scripts/soak"
+
+# Stands for scripts/test: fails in its third run, and notes each one.
+TEST = """#!/bin/sh
+echo "$@" >> {notes}
+echo some output
+[ $(wc -l < {notes}) != 3 ] || {{ echo "failed: suite::case[auto]"; echo "6 passed, 1 failed"; exit 1; }}
+echo "7 passed, 0 failed"
+"""
+# Stands for stress-ng: notes its process, and waits for its end.
+LOAD = """#!/bin/sh
+echo $$ >> {load}
+exec sleep 1000
+"""
+
+
+@pytest.fixture(name="soak")
+def fixture_soak(tmp_path):
+    """Gives a function that runs scripts/soak with stand-ins for what it runs."""
+    for name, text in (("test", TEST), ("load", LOAD)):
+        (tmp_path / f"{name}.sh").write_text(text.format(notes=tmp_path / "notes", load=tmp_path / "load"), encoding="utf-8")
+        (tmp_path / f"{name}.sh").chmod(0o755)
+    env = {**os.environ, "UNSTALL_SOAK_TEST": str(tmp_path / "test.sh"), "UNSTALL_SOAK_LOAD": str(tmp_path / "load.sh")}
+
+    def run(*words, start=subprocess.run, **variables):
+        limits = {"check": False, "timeout": 60} if start is subprocess.run else {}
+        return start([SOAK, *words, "--folder", tmp_path / "kept"], env={**env, **variables}, text=True,
+                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **limits)
+
+    return run
+
+
+def loads(tmp_path):
+    """The processes that made the load, those that still run."""
+    started = (tmp_path / "load").read_text(encoding="ascii").split()
+    return started, [pid for pid in started if os.path.exists(f"/proc/{pid}")]
+
+
+def test_a_case_that_fails_once_is_told_and_its_log_kept(soak, tmp_path):
+    done = soak("4")
+    assert done.returncode == 1 and done.stderr == ""
+    assert "4 runs, 1 failed" in done.stdout and "1 failed: suite::case[auto]" in done.stdout
+    assert [path.name for path in sorted((tmp_path / "kept").iterdir()) if path.is_dir()] == ["3"]
+    assert "some output" in (tmp_path / "kept/3/log").read_text(encoding="utf-8")
+    started, running = loads(tmp_path)
+    assert len(started) == 1 and running == []
+
+
+def test_the_next_call_goes_on(soak, tmp_path):
+    assert soak("1", "--suite", "unit").returncode == 0
+    assert "2 runs, 0 failed" in soak("2", "--suite", "unit").stdout
+    assert (tmp_path / "notes").read_text(encoding="ascii") == "unit\n" * 2
+    assert "2 runs, 0 failed" in soak("2", "--suite", "unit").stdout, "nothing is left to do"
+    assert len(loads(tmp_path)[0]) == 2
+    assert "runs of other suites: unit" in soak("3").stderr
+    assert "1 runs, 1 failed" in soak("1", "--fresh").stdout, "the third run of all"
+
+
+def test_a_run_that_hangs_is_ended_and_has_failed(soak, tmp_path):
+    done = soak("1", UNSTALL_SOAK_TEST="sleep 1000", UNSTALL_SOAK_LIMIT="1")
+    assert done.returncode == 1 and "did not end by itself" in done.stdout
+    assert loads(tmp_path)[1] == []
+
+
+def test_when_it_is_ended_so_is_what_it_started(soak, tmp_path):
+    (tmp_path / "test.sh").write_text(LOAD.format(load=tmp_path / "load"), encoding="ascii")
+    with soak("1", start=subprocess.Popen) as child:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "load").exists() or len(loads(tmp_path)[0]) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(30) == 143
+    assert loads(tmp_path)[1] == []
+
+
+def test_without_its_load_it_says_so(soak):
+    done = soak("2", UNSTALL_SOAK_LOAD="true")
+    assert done.returncode == 1 and "nothing keeps the machine busy" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["none"], ["0"], ["--minutes", "soon"]])
+def test_what_is_no_number_is_refused(soak, words):
+    done = soak(*words)
+    assert done.returncode == 1 and "number" in done.stderr
