@@ -134,6 +134,30 @@ class AnsweringPeer(Peer):
             connection.socket.sendall(self.reply)
 
 
+class ToldPeer(Peer):
+    """Goes on when it is told to: each further connection (tell_peer() of client.h) ends one wait.
+
+    The first connection is served by `talk`, which has to be defined.
+    """
+
+    def __init__(self, **where):
+        super().__init__(**where)
+        self._told = threading.Semaphore(0)
+
+    def serve(self, connection):
+        if connection is self.connections[0]:
+            self.talk(connection)
+        else:
+            self._told.release()
+
+    def talk(self, connection):
+        raise NotImplementedError
+
+    def wait_to_be_told(self):
+        """The bound is there for a program that has ended too early."""
+        self._told.acquire(timeout=20)
+
+
 class SilentPeer(Peer):
     """Reads until the stream ends and never says a word."""
 

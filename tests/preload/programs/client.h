@@ -158,6 +158,48 @@ static UNUSED int connect_to(client_t client)
     return fd;
 }
 
+/* ---- meeting the peer ------------------------------------------------- */
+
+/* A connection more, closed at once, by raw calls: harness.ToldPeer goes on. */
+static UNUSED void tell_peer(client_t client)
+{
+    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
+    inet_pton(AF_INET, client.address, &peer.sin_addr);
+    int fd = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
+    CHECK(fd >= 0 && raw_call(SYS_connect, fd, (long)&peer, sizeof peer, 0, 0) == 0);
+    CHECK(raw_call(SYS_close, fd, 0, 0, 0, 0) == 0);
+}
+
+/* Waits, unseen, until an error has arrived at the connection; with `there` false: until a call has told it. */
+static UNUSED void await_error(int fd, bool there)
+{
+    static const struct timespec moment = {.tv_nsec = 200000};
+    for (long begin = now_us(); now_us() - begin < 10000000;) {
+        struct pollfd state = {.fd = fd};
+        struct timespec none = {0};
+        raw_call(SYS_ppoll, (long)&state, 1, (long)&none, 0, 0);
+        if (((state.revents & POLLERR) != 0) == there) return;
+        raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
+    }
+    die(there ? "no error arrives" : "the error is never told");
+}
+
+/* Waits, unseen, until all that could leave has left and was acknowledged: there is no more room than now until the
+ * peer reads. */
+static UNUSED void await_settled(int fd)
+{
+    static const struct timespec moment = {.tv_nsec = 200000};
+    for (long begin = now_us(); now_us() - begin < 10000000;) {
+        struct tcp_info info;
+        socklen_t length = sizeof info;
+        memset(&info, 0, sizeof info);
+        raw_call(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)&info, (long)&length);
+        if (info.tcpi_unacked == 0) return;
+        raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
+    }
+    die("not all is acknowledged");
+}
+
 /* ---- exchanges -------------------------------------------------------- */
 
 static UNUSED struct {
