@@ -3,7 +3,9 @@
 
 import json
 import os
+import subprocess
 import threading
+import time
 
 import pytest
 
@@ -149,7 +151,7 @@ def test_the_table_cannot_grow(already, mode):
 
 
 class LatePeer(Peer):
-    """Reads only after the program has closed."""
+    """Reads only when it may."""
 
     def __init__(self):
         super().__init__()
@@ -162,8 +164,10 @@ class LatePeer(Peer):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_closed_while_full_and_without_a_descriptor_to_spare(mode):
-    with LatePeer() as peer:
-        threading.Timer(0.3, peer.may_read.set).start()
-        done = run([binary("close_while_full"), *peer.target], mode_env(mode), timeout=20)
-    accepted = int(done.stdout)
+    with LatePeer() as peer, subprocess.Popen([binary("close_while_full"), *peer.target], env=mode_env(mode),
+                                              stdout=subprocess.PIPE, text=True) as program:
+        accepted = int(program.stdout.readline())
+        time.sleep(0.3)  # by now it closes
+        peer.may_read.set()
+        assert program.wait(20) == 0
     assert bytes(peer.connections[0].received) == pattern(accepted)

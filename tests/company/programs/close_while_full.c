@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fills a socket that nobody reads until it takes no more, small writes included, and closes it while no
- * descriptor is to be had: what was accepted must arrive.  Prints how many bytes that is.
+ * descriptor is to be had: what was accepted must arrive.  Prints how many bytes that is before it closes:
+ * only then may the peer read, or the socket would never be full.
  */
 #include "client.h"
 #include <sys/resource.h>
@@ -27,7 +28,8 @@ int main(int argc, char **argv)
     int next = open("/dev/null", O_RDONLY);
     CHECK(next >= 0 && close(next) == 0);
     CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, (rlim_t)next}) == 0);
-    CHECK(close(fd) == 0);
     printf("%zu\n", accepted);
+    fflush(stdout);
+    CHECK(close(fd) == 0);
     return 0;
 }
