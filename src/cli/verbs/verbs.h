@@ -8,6 +8,6 @@
 #include "verb.h"
 
 extern const struct verb verb_ab, verb_doctor, verb_explain, verb_metrics, verb_observe,
-    verb_report, verb_run, verb_set, verb_top;
+    verb_report, verb_run, verb_scan, verb_set, verb_top;
 
 #endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall scan: chooses the source, runs it for its time, and reports.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "errors.h"
+#include "scan_report.h"
+#include "source.h"
+#include "scan_table.h"
+#include "verbs.h"
+
+enum { SLICE_MS = 1000, EXIT_STALLS = 1 };
+
+struct scan {
+    struct scan_options options;
+    struct scan_filter filter;
+    const char *source_wanted; /* "exact", "sampled", or NULL: the best one */
+    double seconds;            /* 0: until a signal */
+    bool json;
+    const struct scan_source *source;
+    void *state;
+    char not_exact[SCAN_ERROR];
+    char scope[64];
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number) {
+    (void)number;
+    stop = 1;
+}
+
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL); /* the second one ends us at once */
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* One slice after the other, so that the processes of short connections are looked for while
+ * they live.  The search reads all of /proc/PID/fd: it gets no more than 1/200 of the time. */
+static int look(struct scan *s, struct scan_table *t, struct scan_result *r) {
+    uint64_t begin = scan_now(), searched = 0;
+    uint64_t end = s->seconds > 0 ? begin + (uint64_t)(s->seconds * 1e9) : UINT64_MAX;
+    int failed = 0;
+    while (!failed && !stop && scan_now() < end) {
+        uint64_t slice = scan_now() + (uint64_t)SLICE_MS * 1000000;
+        failed = s->source->run(s->state, slice < end ? slice : end, &stop);
+        if (failed || (failed = s->source->collect(s->state, r)))
+            return failed;
+        uint64_t before = scan_now();
+        if (searched * 200 <= before - begin || before >= end || stop)
+            failed = scan_table_learn(t, r);
+        searched += scan_now() - before;
+        if (!stop && before < end)
+            scan_result_free(r);
+    }
+    return failed;
+}
+
+static int report(struct scan *s) {
+    struct scan_table table = {.owners = NULL};
+    struct scan_result result = {.count = 0};
+    int failed = look(s, &table, &result);
+    if (!failed && result.ended_ns == 0)
+        failed = s->source->collect(s->state, &result);
+    if (!failed)
+        failed = scan_table_make(&table, &result, &s->filter);
+    if (failed)
+        return complain("the scan has failed: %s", strerror(-failed));
+    struct scan_report told = {&result, &table, s->not_exact[0] ? s->not_exact : NULL, s->scope};
+    if (s->json)
+        scan_report_json(stdout, &told);
+    else
+        scan_report_text(stdout, &told);
+    int code = table.count > table.one_way ? EXIT_STALLS : 0;
+    scan_result_free(&result);
+    scan_table_end(&table);
+    failed = finish_output();
+    return failed ? failed : code;
+}
+
+static int begin(struct scan *s) {
+    char error[SCAN_ERROR] = "";
+    if (s->source_wanted && strcmp(s->source_wanted, "exact") == 0)
+        return complain("--source exact: this build is without it; use --source sampled");
+    s->source = &scan_sampled;
+    s->state = s->source->begin(&s->options, error);
+    return s->state ? 0 : complain("%s", error);
+}
+
+static bool seconds_of(const char *text, double *seconds) {
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0.1 && value <= 86400)) {
+        complain("--time: '%s' is no number of seconds from 0.1 to 86400", text);
+        return false;
+    }
+    *seconds = value;
+    return true;
+}
+
+static int take_option(struct scan *s, struct args *a) {
+    const char *value = NULL;
+    long number = 0;
+    if (args_flag(a, "--json")) {
+        s->json = true;
+    } else if (args_value(a, "--time", &value)) {
+        return seconds_of(value, &s->seconds) ? 0 : EXIT_OWN;
+    } else if (args_value(a, "--pid", &value)) {
+        if (!number_of("--pid", value, 1, INT_MAX, &number))
+            return EXIT_OWN;
+        s->filter.pid = (pid_t)number;
+        snprintf(s->scope, sizeof(s->scope), "process %ld", number);
+    } else if (args_value(a, "--port", &value)) {
+        if (!number_of("--port", value, 1, UINT16_MAX, &number))
+            return EXIT_OWN;
+        s->options.port = (uint16_t)number;
+        snprintf(s->scope, sizeof(s->scope), "port %ld", number);
+    } else if (args_value(a, "--source", &value)) {
+        if (strcmp(value, "exact") != 0 && strcmp(value, "sampled") != 0)
+            return complain("--source: '%s' is neither exact nor sampled", value);
+        s->source_wanted = value;
+    } else {
+        return args_unknown(a);
+    }
+    return 0;
+}
+
+static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_scan, argc, argv);
+    struct scan s = {.seconds = 10, .scope = "this host"};
+    enum args_kind kind;
+    int failed;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD)
+            return complain("%s: scan takes options only; try --help", a.word);
+        if ((failed = take_option(&s, &a)))
+            return failed;
+    }
+    if ((failed = begin(&s)))
+        return failed;
+    catch_signals();
+    int code = report(&s);
+    s.source->end(s.state);
+    return code;
+}
+
+const struct verb verb_scan = {
+    .name = "scan",
+    .summary = "Find the processes of this host that stall; nothing is touched",
+    .usage = "[OPTION]...",
+    .help = "  --time SECONDS   how long to look, or until Ctrl-C (10)\n"
+            "  --pid PID        connections of this process only, as sender or receiver\n"
+            "  --port PORT      connections that have this port on one of their sides\n"
+            "  --source SOURCE  exact or sampled; without it: exact where it may be used\n"
+            "  --json           for programs\n"
+            "\n"
+            "Ends with 1 if something stalls, with 0 if nothing was seen to.\n",
+    .run = run,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "budget.h"
+
+/* Of 2 % of a core.  The rest is for the search of /proc for the processes. */
+static const double SHARE = 0.019, DUMPS = 0.007, WATCHES = 0.009;
+
+static const uint64_t MS = 1000 * 1000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
+                      WATCH_EVERY = 12 * MS,
+                      ADVANCE = 20 * MS; /* spent at the start, before any time has gone by */
+
+struct scan_budget scan_budget_begin(uint64_t now_ns) {
+    return (struct scan_budget){.began_ns = now_ns, .turn_ns = now_ns, .watched = 16};
+}
+
+enum { WATCHED_LEAST = 4 };
+
+static double smooth(double old, double now) {
+    return old > 0 ? old + (now - old) / 8 : now;
+}
+
+void scan_budget_other(struct scan_budget *b, uint64_t took_ns) {
+    b->spent_ns += took_ns;
+}
+
+void scan_budget_dump(struct scan_budget *b, uint64_t took_ns) {
+    b->spent_ns += took_ns;
+    b->dump_ns = smooth(b->dump_ns, (double)took_ns);
+}
+
+void scan_budget_watch(struct scan_budget *b, uint64_t took_ns) {
+    b->spent_ns += took_ns;
+    b->turn_spent_ns += took_ns;
+}
+
+uint64_t scan_budget_dump_every(const struct scan_budget *b) {
+    double every = b->dump_ns / DUMPS;
+    if (every < (double)DUMP_SOONEST)
+        return DUMP_SOONEST;
+    return every > (double)DUMP_LATEST ? DUMP_LATEST : (uint64_t)every;
+}
+
+uint64_t scan_budget_watch_every(void) {
+    return WATCH_EVERY;
+}
+
+/* Fewer where the last turn took more than its share, more where it took clearly less. */
+unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wanted) {
+    double may = WATCHES * (double)(now_ns - b->turn_ns), spent = (double)b->turn_spent_ns;
+    if (spent > may)
+        b->watched -= (b->watched + 3) / 4;
+    else if (spent < 0.7 * may && b->watched < wanted)
+        b->watched += b->watched / 2 + 1;
+    if (b->watched < WATCHED_LEAST)
+        b->watched = WATCHED_LEAST;
+    b->turn_ns = now_ns;
+    b->turn_spent_ns = 0;
+    return b->watched < wanted ? b->watched : wanted;
+}
+
+bool scan_budget_allows(const struct scan_budget *b, uint64_t now_ns, uint64_t took_ns) {
+    double may = SHARE * (double)(now_ns - b->began_ns) + (double)ADVANCE;
+    return (double)(b->spent_ns + took_ns) <= may;
+}
+
+double scan_budget_share(const struct scan_budget *b, uint64_t now_ns) {
+    return now_ns > b->began_ns ? (double)b->spent_ns / (double)(now_ns - b->began_ns) : 0;
+}

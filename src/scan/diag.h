@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only door to sock_diag(7): all TCP sockets of this network namespace, or single ones by
+ * their id.  Needs no privilege; changes nothing.  A struct scan_diag belongs to one thread.
+ * Functions return -errno.
+ */
+#ifndef UNSTALL_SCAN_DIAG_H
+#define UNSTALL_SCAN_DIAG_H
+
+#include <stddef.h>
+
+#include "sample.h"
+
+struct scan_diag;
+
+/* In the network namespace of the calling thread. */
+int scan_diag_open(struct scan_diag **d);
+void scan_diag_close(struct scan_diag *d);
+
+/* What a dump tells of each socket: cheaper than a whole sample. */
+struct scan_listed {
+    struct scan_key key;
+    uint64_t inode;
+    uint32_t queued; /* bytes written and not acknowledged */
+    bool in_flight;  /* the retransmission timer runs */
+};
+
+enum scan_which { SCAN_ESTABLISHED, SCAN_LISTENING };
+
+typedef void scan_listed_fn(const struct scan_listed *l, void *arg);
+
+/* Number of sockets, or -errno: -ENOENT where the kernel has no tcp_diag. */
+int scan_diag_dump(struct scan_diag *d, enum scan_which which, scan_listed_fn *each, void *arg);
+
+enum { SCAN_QUERIES = 64 };
+
+/* Sample these sockets, at most SCAN_QUERIES.  found[i]: it is still there.  0 or -errno:
+ * -EOPNOTSUPP where the kernel tells too little (before 4.6). */
+int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], size_t count,
+                    struct scan_sample samples[], bool found[]);
+
+/* The key of the other end of a connection within this host. */
+struct scan_key scan_key_reversed(const struct scan_key *key);
+
+#endif

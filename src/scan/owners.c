@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "owners.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int by_inode(const void *a, const void *b) {
+    const struct scan_owner *x = a, *y = b;
+    return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+static struct scan_owner *find(struct scan_owner *owners, size_t count, uint64_t inode) {
+    const struct scan_owner wanted = {.inode = inode};
+    return bsearch(&wanted, owners, count, sizeof(*owners), by_inode);
+}
+
+/* Of one process.  A socket that several processes share goes to the first of them. */
+static void look_at(pid_t pid, int folder, struct scan_owner *owners, size_t count) {
+    char target[64], name[32];
+    snprintf(name, sizeof(name), "%d/fd", (int)pid);
+    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+    if (!entries && fd >= 0)
+        close(fd);
+    for (const struct dirent *e; entries && (e = readdir(entries));) {
+        ssize_t n = readlinkat(dirfd(entries), e->d_name, target, sizeof(target) - 1);
+        if (n <= 8 || memcmp(target, "socket:[", 8) != 0)
+            continue;
+        target[n] = '\0';
+        struct scan_owner *owner = find(owners, count, strtoull(target + 8, NULL, 10));
+        if (owner && owner->process.pid == 0)
+            scan_process_of(pid, &owner->process);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+void scan_owners_find(struct scan_owner *owners, size_t count) {
+    DIR *proc = count ? opendir("/proc") : NULL;
+    if (!proc)
+        return;
+    qsort(owners, count, sizeof(*owners), by_inode);
+    for (const struct dirent *e; (e = readdir(proc));)
+        if (isdigit((unsigned char)e->d_name[0]))
+            look_at((pid_t)strtol(e->d_name, NULL, 10), dirfd(proc), owners, count);
+    closedir(proc);
+}
+
+const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t count,
+                                         uint64_t inode) {
+    const struct scan_owner wanted = {.inode = inode};
+    const struct scan_owner *found =
+        count && inode ? bsearch(&wanted, owners, count, sizeof(*owners), by_inode) : NULL;
+    return found && found->process.pid ? &found->process : NULL;
+}
+
+/* The whole of a small file of /proc/PID; its length, 0 where it cannot be read. */
+static size_t read_small(pid_t pid, const char *which, char *text, size_t size) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, which);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+void scan_process_of(pid_t pid, struct scan_process *p) {
+    char path[PATH_MAX], name[64];
+    *p = (struct scan_process){.pid = pid};
+    if (pid == 0)
+        return;
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(name, path, sizeof(path) - 1);
+    if (n > 0) {
+        path[n] = '\0';
+        snprintf(p->program, sizeof(p->program), "%.63s",
+                 strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+    } else if (read_small(pid, "comm", p->program, sizeof(p->program))) {
+        p->program[strcspn(p->program, "\n")] = '\0';
+    }
+    size_t length = read_small(pid, "cmdline", p->command, sizeof(p->command));
+    for (size_t i = 0; i + 1 < length; i++)
+        if (p->command[i] == '\0')
+            p->command[i] = ' ';
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which process has a socket, by /proc/PID/fd: those that the caller may look at.
+ */
+#ifndef UNSTALL_SCAN_OWNERS_H
+#define UNSTALL_SCAN_OWNERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { SCAN_PROGRAM = 64, SCAN_COMMAND = 128 };
+
+struct scan_process {
+    pid_t pid;
+    char program[SCAN_PROGRAM]; /* the file's last part; "" where it is gone or not ours */
+    char command[SCAN_COMMAND]; /* as it was started, cut */
+};
+
+struct scan_owner {
+    uint64_t inode;
+    struct scan_process process; /* as it was when it was found; pid 0: not found */
+};
+
+/* Fill in the process of each that has none; `owners` gets sorted by inode.  One walk through /proc. */
+void scan_owners_find(struct scan_owner *owners, size_t count);
+
+/* The process that has it; NULL: not known. */
+const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t count,
+                                         uint64_t inode);
+
+void scan_process_of(pid_t pid, struct scan_process *p);
+
+#endif

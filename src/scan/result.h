@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a source has found, connection by connection: the same for both sources.
+ */
+#ifndef UNSTALL_SCAN_RESULT_H
+#define UNSTALL_SCAN_RESULT_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "estimate.h"
+#include "sample.h"
+
+enum scan_kind { SCAN_SAMPLED, SCAN_EXACT };
+
+enum { SCAN_FRAMES = 24, SCAN_THREAD = 16 };
+
+/* The user stacks of the two writes that make a stall, as addresses in the process. */
+struct scan_stack {
+    unsigned count;
+    uint64_t frame[SCAN_FRAMES];
+};
+
+struct scan_connection {
+    struct scan_key key;
+    uint64_t inode, peer_inode; /* 0: not of this host's processes */
+    uint64_t cgroup;            /* 0: not known */
+    uint32_t uid;
+    pid_t pid;                /* 0: not known yet (sampled) */
+    char thread[SCAN_THREAD]; /* "": not known */
+    struct scan_estimate stalls;
+    bool one_way;                            /* nobody answers: the stalls are no one's loss */
+    const struct scan_stack *first, *second; /* NULL: not known */
+};
+
+struct scan_result {
+    enum scan_kind kind;
+    uint64_t began_ns, ended_ns;
+    double share;   /* of a core, used by the scan itself */
+    size_t sockets; /* connections seen at the last dump */
+    unsigned dumps; /* sampled */
+    uint64_t dump_every_ns;
+    uint64_t lost;                       /* events without room (exact) */
+    struct scan_connection *connections; /* those with stalls */
+    size_t count;
+    uint16_t *listening; /* ports, sorted */
+    size_t listening_count;
+};
+
+#endif

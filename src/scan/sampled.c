@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The source without privilege: dumps of all sockets find those that are held, then these are
+ * asked for by their id every 12 ms.  budget.c says when, judge.c what it means.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "budget.h"
+#include "candidates.h"
+#include "diag.h"
+#include "source.h"
+
+enum {
+    WATCHED = 512,
+    TURN_MS = 500,         /* how long those of one turn are watched */
+    QUEUED_MOST = 1 << 20, /* more than this in the queue is a bulk transfer */
+};
+
+struct sampled {
+    struct scan_options options;
+    struct scan_diag *diag;
+    struct scan_budget budget;
+    struct scan_candidates candidates;
+    struct scan_candidate *watched[WATCHED];
+    size_t watched_count;
+    uint64_t dump_due, watch_due, turn_due;
+    uint64_t listeners_due;
+    uint64_t dumped_ns; /* the last dump, or the start */
+    unsigned dumps;
+    size_t sockets;
+    struct scan_key *suspects; /* of the present dump */
+    size_t suspect_count, suspect_room;
+    uint16_t *listening;
+    size_t listening_count;
+};
+
+uint64_t scan_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t processor_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- who listens --------------------------------------------------------- */
+
+static int by_port(const void *a, const void *b) {
+    return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+static bool is_listened_on(const struct sampled *s, uint16_t port) {
+    return s->listening_count &&
+           bsearch(&port, s->listening, s->listening_count, sizeof(*s->listening), by_port);
+}
+
+/* A port stays in the list when its service ends: its connections are still told. */
+static void take_listener(const struct scan_listed *l, void *arg) {
+    struct sampled *s = arg;
+    if (is_listened_on(s, l->key.local.port))
+        return;
+    uint16_t *more = reallocarray(s->listening, s->listening_count + 1, sizeof(*more));
+    if (!more)
+        return;
+    s->listening = more;
+    s->listening[s->listening_count++] = l->key.local.port;
+    qsort(s->listening, s->listening_count, sizeof(*s->listening), by_port);
+}
+
+/* Now and then, and where a connection was discovered that none of them explains. */
+static int dump_listeners(struct sampled *s) {
+    enum { SECONDS = 2 };
+    uint64_t now = scan_now();
+    if (now < s->listeners_due)
+        return 0;
+    s->listeners_due = now + SECONDS * UINT64_C(1000000000);
+    int count = scan_diag_dump(s->diag, SCAN_LISTENING, take_listener, s);
+    return count < 0 && count != -ENOBUFS ? count : 0;
+}
+
+/* ---- dumps --------------------------------------------------------------- */
+
+static bool is_wanted(const struct sampled *s, const struct scan_key *key) {
+    uint16_t port = s->options.port;
+    return port == 0 || key->local.port == port || key->peer.port == port;
+}
+
+static void take_listed(const struct scan_listed *l, void *arg) {
+    struct sampled *s = arg;
+    if (l->queued == 0 || l->queued > QUEUED_MOST || !l->in_flight || !is_wanted(s, &l->key) ||
+        scan_candidate_known(&s->candidates, &l->key))
+        return;
+    if (s->suspect_count == s->suspect_room) {
+        size_t room = s->suspect_room ? 2 * s->suspect_room : 256;
+        struct scan_key *more = reallocarray(s->suspects, room, sizeof(*more));
+        if (!more)
+            return;
+        s->suspects = more;
+        s->suspect_room = room;
+    }
+    s->suspects[s->suspect_count++] = l->key;
+}
+
+/* Bytes are in flight on all of these; on which of them do more wait behind? */
+static int look_at_suspects(struct sampled *s, uint64_t gap_ns) {
+    for (size_t at = 0; at < s->suspect_count; at += SCAN_QUERIES) {
+        const struct scan_key *keys[SCAN_QUERIES];
+        struct scan_sample samples[SCAN_QUERIES];
+        bool found[SCAN_QUERIES];
+        size_t count = s->suspect_count - at;
+        count = count < SCAN_QUERIES ? count : SCAN_QUERIES;
+        for (size_t i = 0; i < count; i++)
+            keys[i] = &s->suspects[at + i];
+        int failed = scan_diag_query(s->diag, keys, count, samples, found);
+        if (failed)
+            return failed;
+        for (size_t i = 0; i < count; i++) {
+            if (!found[i] || !scan_holds(&samples[i]))
+                continue;
+            if (!scan_candidate_discovered(&s->candidates, keys[i], &samples[i], gap_ns))
+                return -ENOMEM;
+            if (!is_listened_on(s, keys[i]->local.port) && !is_listened_on(s, keys[i]->peer.port))
+                s->listeners_due = 0;
+        }
+    }
+    return 0;
+}
+
+/* What this dump has discovered is watched at once where the turn has room, so that the end of
+ * the hold is seen. */
+static void watch_discovered(struct sampled *s) {
+    for (size_t i = 0; i < s->candidates.count; i++) {
+        struct scan_candidate *c = s->candidates.list[i];
+        if (c->active && c->discovered_ns >= s->dumped_ns && s->watched_count < WATCHED)
+            s->watched[s->watched_count++] = c;
+    }
+}
+
+static int dump(struct sampled *s) {
+    uint64_t began = processor_time(), now = scan_now();
+    s->suspect_count = 0;
+    int count = scan_diag_dump(s->diag, SCAN_ESTABLISHED, take_listed, s);
+    if (count == -ENOBUFS || count == -EINTR)
+        count = (int)s->sockets; /* this dump is incomplete; the next one comes */
+    int failed = count < 0 ? count : dump_listeners(s);
+    if (!failed)
+        failed = look_at_suspects(s, s->dumps ? now - s->dumped_ns : 0);
+    if (failed)
+        return failed;
+    s->sockets = (size_t)count;
+    s->dumps++;
+    s->dumped_ns = now;
+    watch_discovered(s);
+    scan_budget_dump(&s->budget, processor_time() - began);
+    s->dump_due = now + scan_budget_dump_every(&s->budget);
+    return 0;
+}
+
+/* ---- watching -------------------------------------------------------------- */
+
+static void choose(struct sampled *s, uint64_t now) {
+    unsigned active = 0;
+    for (size_t i = 0; i < s->candidates.count; i++) {
+        struct scan_candidate *c = s->candidates.list[i];
+        if (c->active && (scan_candidate_is_idle(c) || scan_candidate_is_cleared(c)))
+            scan_candidate_rest(c);
+        active += c->active;
+    }
+    size_t room = scan_budget_turn(&s->budget, now, active < WATCHED ? active : WATCHED);
+    s->watched_count = scan_candidates_turn(&s->candidates, s->watched, room);
+    s->turn_due = now + (uint64_t)TURN_MS * 1000000;
+}
+
+/* The other end of a connection within this host: whose process is made to wait. */
+static void seek_peer(struct sampled *s, struct scan_candidate *c) {
+    struct scan_key back = scan_key_reversed(&c->key);
+    const struct scan_key *key = &back;
+    struct scan_sample sample;
+    bool found;
+    c->peer_sought = true;
+    if (scan_diag_query(s->diag, &key, 1, &sample, &found) == 0 && found)
+        c->peer_inode = sample.inode;
+}
+
+static int watch_some(struct sampled *s, struct scan_candidate **some, size_t count) {
+    const struct scan_key *keys[SCAN_QUERIES];
+    struct scan_sample samples[SCAN_QUERIES];
+    bool found[SCAN_QUERIES];
+    for (size_t i = 0; i < count; i++)
+        keys[i] = &some[i]->key;
+    int failed = scan_diag_query(s->diag, keys, count, samples, found);
+    for (size_t i = 0; !failed && i < count; i++) {
+        if (!found[i])
+            scan_candidate_rest(some[i]);
+        else if (scan_candidate_sampled(some[i], &samples[i]) && !some[i]->peer_sought)
+            seek_peer(s, some[i]);
+    }
+    return failed;
+}
+
+static int watch(struct sampled *s) {
+    uint64_t began = processor_time(), now = scan_now();
+    size_t kept = 0;
+    int failed = 0;
+    if (now >= s->turn_due)
+        choose(s, now);
+    for (size_t at = 0; !failed && at < s->watched_count; at += SCAN_QUERIES) {
+        size_t count = s->watched_count - at;
+        failed = watch_some(s, &s->watched[at], count < SCAN_QUERIES ? count : SCAN_QUERIES);
+    }
+    for (size_t i = 0; i < s->watched_count; i++)
+        if (s->watched[i]->active)
+            s->watched[kept++] = s->watched[i];
+    s->watched_count = kept;
+    scan_budget_watch(&s->budget, processor_time() - began);
+    s->watch_due = now + scan_budget_watch_every();
+    return failed;
+}
+
+/* ---- the source -------------------------------------------------------------- */
+
+static void end(void *source) {
+    struct sampled *s = source;
+    scan_candidates_end(&s->candidates);
+    scan_diag_close(s->diag);
+    free(s->suspects);
+    free(s->listening);
+    free(s);
+}
+
+static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
+    struct sampled *s = calloc(1, sizeof(*s));
+    int failed = s ? scan_diag_open(&s->diag) : -ENOMEM;
+    if (!failed) {
+        s->options = *o;
+        s->budget = scan_budget_begin(scan_now());
+        s->dumped_ns = s->budget.began_ns;
+        failed = dump_listeners(s);
+    }
+    if (!failed)
+        return s;
+    if (failed == -ENOENT || failed == -EPROTONOSUPPORT)
+        snprintf(error, SCAN_ERROR,
+                 "the kernel does not list its TCP sockets; load its module tcp_diag");
+    else
+        snprintf(error, SCAN_ERROR, "sockets cannot be listed (sock_diag): %s", strerror(-failed));
+    if (s)
+        end(s);
+    return NULL;
+}
+
+static void sleep_until(uint64_t due) {
+    struct timespec t = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() looks */
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *stop) {
+    struct sampled *s = source;
+    uint64_t now;
+    while (!*stop && (now = scan_now()) < until_ns) {
+        int failed = 0;
+        if (!scan_budget_allows(&s->budget, now, 0)) {
+            s->watch_due = now + scan_budget_watch_every();
+            s->dump_due = s->dump_due < s->watch_due ? s->watch_due : s->dump_due;
+        } else if (now >= s->dump_due) {
+            failed = dump(s);
+        } else if (now >= s->watch_due && s->candidates.count) {
+            failed = watch(s);
+        }
+        if (failed)
+            return failed;
+        uint64_t due = s->candidates.count ? sooner(s->watch_due, s->dump_due) : s->dump_due;
+        sleep_until(sooner(due, until_ns));
+    }
+    return 0;
+}
+
+static bool report(const struct scan_candidate *c, struct scan_connection *to) {
+    struct scan_estimate e = scan_candidate_estimate(c);
+    if (e.seen == 0 || scan_judge_corks(&c->judge))
+        return false;
+    *to = (struct scan_connection){
+        .key = c->key,
+        .inode = c->inode,
+        .peer_inode = c->peer_inode,
+        .cgroup = c->cgroup,
+        .uid = c->uid,
+        .stalls = e,
+        .one_way = scan_judge_one_way(&c->judge),
+    };
+    return true;
+}
+
+static int collect(void *source, struct scan_result *r) {
+    struct sampled *s = source;
+    uint64_t now = scan_now();
+    *r = (struct scan_result){
+        .kind = SCAN_SAMPLED,
+        .began_ns = s->budget.began_ns,
+        .ended_ns = now,
+        .share = scan_budget_share(&s->budget, now),
+        .sockets = s->sockets,
+        .dumps = s->dumps,
+        .dump_every_ns = s->dumps ? (now - s->budget.began_ns) / s->dumps : 0,
+    };
+    r->connections = calloc(s->candidates.count + 1, sizeof(*r->connections));
+    r->listening = calloc(s->listening_count + 1, sizeof(*r->listening));
+    if (!r->connections || !r->listening) {
+        scan_result_free(r);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < s->candidates.count; i++)
+        r->count += report(s->candidates.list[i], &r->connections[r->count]);
+    if (s->listening_count)
+        memcpy(r->listening, s->listening, s->listening_count * sizeof(*r->listening));
+    r->listening_count = s->listening_count;
+    return 0;
+}
+
+void scan_result_free(struct scan_result *r) {
+    free(r->connections);
+    free(r->listening);
+    *r = (struct scan_result){0};
+}
+
+const struct scan_source scan_sampled = {begin, run, collect, end};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A scan told to people, or to programs.
+ */
+#ifndef UNSTALL_SCAN_REPORT_H
+#define UNSTALL_SCAN_REPORT_H
+
+#include <stdio.h>
+
+#include "scan_table.h"
+
+struct scan_report {
+    const struct scan_result *result;
+    const struct scan_table *table;
+    const char *not_exact; /* why the source is `sampled`; NULL: it was asked for */
+    const char *scope;     /* "this host", "process 4711" */
+};
+
+void scan_report_text(FILE *out, const struct scan_report *report);
+void scan_report_json(FILE *out, const struct scan_report *report);
+
+const char *scan_kind_name(enum scan_kind kind);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "json.h"
+#include "scan_report.h"
+#include "segment_names.h"
+
+#define MS_OF(ns) ((double)(ns) / 1e6)
+
+const char *scan_kind_name(enum scan_kind kind) {
+    return kind == SCAN_EXACT ? "exact" : "sampled";
+}
+
+static void process(struct json *j, const char *key, const struct scan_process *p) {
+    if (p->pid == 0) {
+        json_null(j, key);
+        return;
+    }
+    json_object(j, key);
+    json_signed(j, "pid", p->pid);
+    json_string(j, "program", p->program[0] ? p->program : NULL);
+    json_string(j, "command", p->command[0] ? p->command : NULL);
+    json_object_end(j);
+}
+
+static void estimate(struct json *j, const struct scan_estimate *e, double seconds) {
+    double scale = e->count > 0 ? e->lost_ns / e->count : 0;
+    json_real(j, "stalls", e->count);
+    json_real(j, "stalls_low", e->low);
+    json_real(j, "stalls_high", e->high);
+    json_unsigned(j, "stalls_seen", e->seen);
+    json_real(j, "stalls_per_second", seconds > 0 ? e->count / seconds : 0);
+    json_real(j, "lost_ms", MS_OF(e->lost_ns));
+    json_real(j, "lost_low_ms", MS_OF(scale * e->low));
+    json_real(j, "lost_high_ms", MS_OF(scale * e->high));
+    json_real(j, "mean_ms", MS_OF(scale));
+}
+
+static void row(struct json *j, const struct scan_row *r, double seconds) {
+    char text[ENDPOINT_ROOM];
+    json_object(j, NULL);
+    process(j, "process", &r->process);
+    json_unsigned(j, "user", r->uid);
+    json_string(j, "thread", r->thread[0] ? r->thread : NULL);
+    json_string(j, "role", r->listens ? "listener" : "destination");
+    json_string(j, "endpoint", address_text(&r->endpoint, text));
+    json_unsigned(j, "connections", r->connections);
+    estimate(j, &r->stalls, seconds);
+    json_bool(j, "receiver_on_this_host", r->peer_local);
+    process(j, "receiver", &r->peer);
+    json_object_end(j);
+}
+
+static void rows(struct json *j, const char *key, const struct scan_table *t, bool one_way,
+                 double seconds) {
+    json_array(j, key);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].one_way == one_way)
+            row(j, &t->rows[i], seconds);
+    json_array_end(j);
+}
+
+void scan_report_json(FILE *out, const struct scan_report *report) {
+    const struct scan_result *r = report->result;
+    double seconds = (double)(r->ended_ns - r->began_ns) / 1e9;
+    struct json j = json_begin(out);
+    json_object(&j, NULL);
+    json_string(&j, "unstall", UNSTALL_VERSION);
+    json_string(&j, "scope", report->scope);
+    json_string(&j, "source", scan_kind_name(r->kind));
+    json_string(&j, "not_exact", report->not_exact);
+    json_real(&j, "seconds", seconds);
+    json_unsigned(&j, "sockets", r->sockets);
+    json_unsigned(&j, "dumps", r->dumps);
+    json_real(&j, "dump_every_ms", MS_OF(r->dump_every_ns));
+    json_real(&j, "share_of_a_core", r->share);
+    json_unsigned(&j, "lost_events", r->lost);
+    json_object(&j, "all");
+    estimate(&j, &report->table->all, seconds);
+    json_object_end(&j);
+    rows(&j, "rows", report->table, false, seconds);
+    rows(&j, "one_way", report->table, true, seconds);
+    json_object_end(&j);
+    json_end(&j);
+}

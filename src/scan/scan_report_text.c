@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "format.h"
+#include "prose.h"
+#include "scan_report.h"
+#include "segment_names.h"
+#include "terminal.h"
+
+enum {
+    WIDTH_MOST = 110,
+    WIDTH_LEAST = 80,
+    ROWS_SHOWN = 20,
+    PROCESS_COLUMNS = 24,
+    ENDPOINT_COLUMNS = 26,
+    STALLS_COLUMNS = 18,
+    NUMBER_COLUMNS = 10,
+};
+
+static unsigned width_of(FILE *out) {
+    int width = terminal_width(out);
+    return width > WIDTH_MOST ? WIDTH_MOST : width < WIDTH_LEAST ? WIDTH_LEAST : (unsigned)width;
+}
+
+/* "nginx (812)", or the user where the process is not to be known. */
+static const char *process_text(const struct scan_process *p, uint32_t uid, char *text,
+                                size_t size) {
+    char name[SCAN_PROGRAM];
+    if (p->pid)
+        snprintf(text, size, "%.48s (%d)", safe_text(p->program, name, sizeof(name)), (int)p->pid);
+    else
+        snprintf(text, size, "a process of user %" PRIu32, uid);
+    return text;
+}
+
+static const char *stalls_text(const struct scan_estimate *e, enum scan_kind kind, bool ascii,
+                               char text[NAME_ROOM]) {
+    if (kind == SCAN_EXACT)
+        snprintf(text, NAME_ROOM, "%.0f", e->count);
+    else
+        snprintf(text, NAME_ROOM, "%.0f (%.0f%s%.0f)", e->count, floor(e->low), ascii ? "-" : "–",
+                 ceil(e->high));
+    return text;
+}
+
+static void head(FILE *out, const struct scan_report *report, bool ascii) {
+    const struct scan_result *r = report->result;
+    struct prose p = {.used = 0};
+    char text[NAME_ROOM];
+    prose_add(&p, "Scanned %s for %s, source %s: ", report->scope,
+              time_text(r->ended_ns - r->began_ns, ascii, text), scan_kind_name(r->kind));
+    if (r->kind == SCAN_EXACT)
+        prose_add(&p, "every stall was seen.");
+    else
+        prose_add(&p, "numbers are estimates, intervals in parentheses.");
+    if (r->sockets)
+        prose_add(&p, " %s connections;", count_text(r->sockets, text));
+    prose_add(&p, " the scan used %.1f %% of a core.", 100 * r->share);
+    if (r->kind == SCAN_SAMPLED && r->dumps)
+        prose_add(&p,
+                  " All sockets were looked at every %s: a connection that stalls for a small part "
+                  "of its "
+                  "time only may be missing.",
+                  time_text(r->dump_every_ns, ascii, text));
+    if (report->not_exact)
+        prose_add(&p, " Not exact: %s.", report->not_exact);
+    if (r->lost)
+        prose_add(&p, " %" PRIu64 " events found no room: there were more stalls than these.",
+                  r->lost);
+    prose_print(out, &p, 0, width_of(out));
+    fputc('\n', out);
+}
+
+static void heading(FILE *out) {
+    fputs(colour(out, BOLD), out);
+    print_left(out, "sender", PROCESS_COLUMNS);
+    print_left(out, " endpoint", ENDPOINT_COLUMNS);
+    print_right(out, "stalls", STALLS_COLUMNS);
+    print_right(out, "a second", NUMBER_COLUMNS);
+    print_right(out, "lost", NUMBER_COLUMNS);
+    print_right(out, "each", NUMBER_COLUMNS);
+    fputs(colour(out, PLAIN), out);
+    fputs("  receiver\n", out);
+}
+
+static void row(FILE *out, const struct scan_row *r, const struct scan_result *result, bool ascii) {
+    char text[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
+    double seconds = (double)(result->ended_ns - result->began_ns) / 1e9;
+    const struct scan_estimate *e = &r->stalls;
+    print_left(out, process_text(&r->process, r->uid, text, sizeof(text)), PROCESS_COLUMNS);
+    snprintf(text, sizeof(text), " %s %s", r->listens ? "at" : "to",
+             address_text(&r->endpoint, address));
+    print_left(out, text, ENDPOINT_COLUMNS);
+    print_right(out, stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
+    snprintf(text, sizeof(text), "%.1f", e->count / seconds);
+    print_right(out, text, NUMBER_COLUMNS);
+    print_right(out, time_text((uint64_t)e->lost_ns, ascii, text), NUMBER_COLUMNS);
+    print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
+    const char *receiver = "another host";
+    if (r->peer.pid)
+        receiver = process_text(&r->peer, 0, text, sizeof(text));
+    else if (r->peer_local)
+        receiver = "several, or not to be known";
+    fprintf(out, "  %s\n", receiver);
+}
+
+static void table(FILE *out, const struct scan_report *report, bool one_way, bool ascii) {
+    const struct scan_table *t = report->table;
+    size_t shown = 0, more = 0;
+    heading(out);
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->rows[i].one_way != one_way)
+            continue;
+        if (shown < ROWS_SHOWN)
+            row(out, &t->rows[i], report->result, ascii);
+        else
+            more++;
+        shown++;
+    }
+    if (more)
+        fprintf(out, "... and %zu more (--json has all)\n", more);
+    fputc('\n', out);
+}
+
+/* What to type next, for the heaviest row. */
+static void next(FILE *out, const struct scan_table *t) {
+    const struct scan_row *r = &t->rows[0];
+    struct prose p = {.used = 0};
+    if (r->process.pid)
+        prose_add(&p, "Next: unstall doctor %d", (int)r->process.pid);
+    else
+        prose_add(&p, "Next: the same as root, which may see the processes of all users");
+    prose_print(out, &p, 0, width_of(out));
+}
+
+void scan_report_text(FILE *out, const struct scan_report *report) {
+    const struct scan_table *t = report->table;
+    bool ascii = !speaks_utf8();
+    size_t stalling = t->count - t->one_way;
+    head(out, report, ascii);
+    if (stalling == 0)
+        fputs("No stall was seen.\n", out);
+    else
+        table(out, report, false, ascii);
+    if (t->one_way) {
+        fputs("Streams of small writes without an answer, which Nagle's algorithm gathers on "
+              "purpose:\n\n",
+              out);
+        table(out, report, true, ascii);
+    }
+    if (stalling)
+        next(out, t);
+}

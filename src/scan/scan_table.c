@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- whose sockets ------------------------------------------------------- */
+
+static bool is_known(const struct scan_table *t, uint64_t inode) {
+    for (size_t i = 0; i < t->owner_count; i++)
+        if (t->owners[i].inode == inode)
+            return true;
+    return false;
+}
+
+static int want(struct scan_table *t, uint64_t inode) {
+    if (inode == 0 || is_known(t, inode))
+        return 0;
+    struct scan_owner *more = reallocarray(t->owners, t->owner_count + 1, sizeof(*more));
+    if (!more)
+        return -ENOMEM;
+    t->owners = more;
+    t->owners[t->owner_count++] = (struct scan_owner){.inode = inode};
+    return 0;
+}
+
+int scan_table_learn(struct scan_table *t, const struct scan_result *r) {
+    size_t before = t->owner_count;
+    for (size_t i = 0; i < r->count; i++) {
+        int failed = want(t, r->connections[i].pid ? 0 : r->connections[i].inode);
+        if (failed || (failed = want(t, r->connections[i].peer_inode)))
+            return failed;
+    }
+    if (t->owner_count > before)
+        scan_owners_find(t->owners, t->owner_count);
+    return 0;
+}
+
+/* ---- rows ------------------------------------------------------------------ */
+
+static int by_port(const void *a, const void *b) {
+    return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+static bool listens(const struct scan_result *r, uint16_t port) {
+    return r->listening_count &&
+           bsearch(&port, r->listening, r->listening_count, sizeof(*r->listening), by_port);
+}
+
+/* Is the process the one that was connected to?  Where neither port is listened on any more, the
+ * lower one is the service's. */
+static bool is_service(const struct scan_result *r, const struct scan_key *key) {
+    if (listens(r, key->local.port))
+        return true;
+    return !listens(r, key->peer.port) && key->local.port < key->peer.port;
+}
+
+static bool same_address(const struct segment_address *a, const struct segment_address *b) {
+    return a->family == b->family && a->port == b->port &&
+           memcmp(a->address, b->address, sizeof(a->address)) == 0;
+}
+
+static bool same_row(const struct scan_row *a, const struct scan_row *b) {
+    return a->process.pid == b->process.pid && a->listens == b->listens &&
+           a->one_way == b->one_way && same_address(&a->endpoint, &b->endpoint) &&
+           (a->process.pid || a->uid == b->uid);
+}
+
+static void add_estimate(struct scan_estimate *to, const struct scan_estimate *from) {
+    to->count += from->count;
+    to->lost_ns += from->lost_ns;
+    to->variance += from->variance;
+    to->edges += from->edges;
+    to->seen += from->seen;
+    to->seen_ns += from->seen_ns;
+}
+
+static bool is_wanted(const struct scan_row *row, const struct scan_filter *f) {
+    if (f->pid && row->process.pid != f->pid && row->peer.pid != f->pid)
+        return false;
+    return !f->cgroup || row->cgroup == f->cgroup;
+}
+
+static struct scan_process process_of(const struct scan_table *t, pid_t pid, uint64_t inode) {
+    const struct scan_process *known = scan_owner_of(t->owners, t->owner_count, inode);
+    struct scan_process found = {.pid = pid};
+    if (known && (pid == 0 || pid == known->pid))
+        return *known;
+    scan_process_of(pid, &found);
+    return found;
+}
+
+static void add_row(struct scan_table *t, const struct scan_result *r,
+                    const struct scan_connection *c, const struct scan_filter *f) {
+    struct scan_row row = {
+        .process = process_of(t, c->pid, c->inode),
+        .peer = process_of(t, 0, c->peer_inode),
+        .peer_local = c->peer_inode != 0,
+        .listens = is_service(r, &c->key),
+        .one_way = c->one_way,
+        .cgroup = c->cgroup,
+        .uid = c->uid,
+        .connections = 1,
+        .stalls = c->stalls,
+        .first = c->first,
+        .second = c->second,
+    };
+    row.endpoint = row.listens ? c->key.local : c->key.peer;
+    memcpy(row.thread, c->thread, sizeof(row.thread));
+    if (!is_wanted(&row, f))
+        return;
+    for (size_t i = 0; i < t->count; i++) {
+        struct scan_row *same = &t->rows[i];
+        if (!same_row(same, &row))
+            continue;
+        add_estimate(&same->stalls, &row.stalls);
+        same->connections++;
+        if (same->peer.pid != row.peer.pid)
+            same->peer = (struct scan_process){0}; /* several receivers */
+        return;
+    }
+    t->rows[t->count++] = row;
+}
+
+static int heaviest_first(const void *a, const void *b) {
+    const struct scan_row *x = a, *y = b;
+    if (x->one_way != y->one_way)
+        return x->one_way - y->one_way;
+    return x->stalls.lost_ns < y->stalls.lost_ns   ? 1
+           : x->stalls.lost_ns > y->stalls.lost_ns ? -1
+                                                   : 0;
+}
+
+int scan_table_make(struct scan_table *t, const struct scan_result *r,
+                    const struct scan_filter *f) {
+    free(t->rows);
+    t->count = t->one_way = 0;
+    t->all = (struct scan_estimate){0};
+    t->rows = calloc(r->count + 1, sizeof(*t->rows));
+    if (!t->rows)
+        return -ENOMEM;
+    for (size_t i = 0; i < r->count; i++)
+        add_row(t, r, &r->connections[i], f);
+    if (t->count)
+        qsort(t->rows, t->count, sizeof(*t->rows), heaviest_first);
+    for (size_t i = 0; i < t->count; i++) {
+        struct scan_row *row = &t->rows[i];
+        t->one_way += row->one_way;
+        if (!row->one_way)
+            add_estimate(&t->all, &row->stalls);
+        if (r->kind == SCAN_SAMPLED)
+            scan_estimate_end(&row->stalls);
+        else
+            row->stalls.low = row->stalls.high = row->stalls.count;
+    }
+    if (r->kind == SCAN_SAMPLED)
+        scan_estimate_end(&t->all);
+    else
+        t->all.low = t->all.high = t->all.count;
+    return 0;
+}
+
+void scan_table_end(struct scan_table *t) {
+    free(t->owners);
+    free(t->rows);
+    *t = (struct scan_table){0};
+}

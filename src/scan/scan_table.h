@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From connections to rows: one for each process and endpoint, the heaviest first.
+ *
+ * Processes are looked for while the scan runs, so that connections that end before it are
+ * named too.  What was found stays in `owners`.
+ */
+#ifndef UNSTALL_SCAN_TABLE_H
+#define UNSTALL_SCAN_TABLE_H
+
+#include "owners.h"
+#include "result.h"
+
+struct scan_row {
+    struct scan_process process; /* pid 0: not to be known */
+    struct scan_process peer;    /* the receiver, if it is on this host and to be known */
+    bool peer_local;             /* it is on this host */
+    bool listens;                /* `endpoint` is the process's own; else the peer's */
+    bool one_way;
+    struct segment_address endpoint;
+    uint64_t cgroup;
+    uint32_t uid;
+    unsigned connections;
+    char thread[SCAN_THREAD];
+    struct scan_estimate stalls;
+    const struct scan_stack *first, *second; /* of the heaviest connection */
+};
+
+struct scan_table {
+    struct scan_owner *owners; /* sorted by inode */
+    size_t owner_count;
+    struct scan_row *rows;
+    size_t count;             /* of rows */
+    size_t one_way;           /* of them: streams that are not answered; they come last */
+    struct scan_estimate all; /* of the others, added up */
+};
+
+struct scan_filter {
+    pid_t pid;       /* sender or receiver; 0: any */
+    uint64_t cgroup; /* 0: any */
+};
+
+/* Find the processes of sockets not looked for yet.  0 or -ENOMEM. */
+int scan_table_learn(struct scan_table *t, const struct scan_result *r);
+
+/* Make the rows anew.  0 or -ENOMEM. */
+int scan_table_make(struct scan_table *t, const struct scan_result *r, const struct scan_filter *f);
+
+void scan_table_end(struct scan_table *t);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A source of stalls: sampled.c and exact.c each define one.
+ */
+#ifndef UNSTALL_SCAN_SOURCE_H
+#define UNSTALL_SCAN_SOURCE_H
+
+#include <signal.h>
+
+#include "result.h"
+
+enum { SCAN_ERROR = 256 };
+
+struct scan_options {
+    uint16_t port; /* only connections that have it on one of their sides; 0: all */
+    int verbose;
+};
+
+struct scan_source {
+    /* NULL, with the reason in `error`, where this source cannot be used here. */
+    void *(*begin)(const struct scan_options *o, char error[SCAN_ERROR]);
+    /* Look until `until_ns` (CLOCK_MONOTONIC), or until *stop is set.  0 or -errno. */
+    int (*run)(void *source, uint64_t until_ns, const volatile sig_atomic_t *stop);
+    /* What was found so far; scan_result_free() it.  0 or -errno. */
+    int (*collect)(void *source, struct scan_result *r);
+    void (*end)(void *source);
+};
+
+extern const struct scan_source scan_sampled, scan_exact;
+
+uint64_t scan_now(void);
+void scan_result_free(struct scan_result *r);
+
+#endif

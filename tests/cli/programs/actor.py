@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""A program with both ends of one connection: actor.py KIND SECONDS.
+
+Prints "port PORT" first, and at its end what it did: "exchanges N".  KIND is a key of KINDS; only `stall`
+makes the stalls of Nagle's algorithm against delayed acknowledgements.
+"""
+
+import socket
+import sys
+import threading
+import time
+
+THINK = 0.044  # as long as a stall
+SO_MAX_PACING_RATE = 47  # not named by Python's socket
+
+
+def take(sock, length):
+    """Exactly `length` bytes, or None at the end."""
+    got = 0
+    while got < length:
+        part = len(sock.recv(length - got))
+        if not part:
+            return None
+        got += part
+    return got
+
+
+def answer(sock, request=300, think=0.0):
+    """The other end: each request is answered with 200 bytes."""
+    while take(sock, request):
+        time.sleep(think)
+        sock.sendall(b"r" * 200)
+
+
+def drain(sock, wait=0.0, at_most=65536):
+    while sock.recv(at_most):
+        time.sleep(wait)
+
+
+def pause(rate):
+    if rate:
+        time.sleep(1 / rate)
+
+
+def exchange(sock, rate, *pieces):
+    for piece in pieces:
+        sock.send(b"p" * piece)
+    take(sock, 200)
+    pause(rate)
+
+
+def corked(sock, _rate):
+    """Holds a message back on purpose for half as long as a stall takes, while something is in flight."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.send(b"p" * 100)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    sock.send(b"p" * 100)
+    time.sleep(THINK / 2)
+    sock.send(b"p" * 100)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+    take(sock, 200)
+
+
+def nodelay(sock, rate):
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    exchange(sock, rate, 200, 100)
+
+
+def one_way(sock, _rate):
+    sock.send(b"p" * 30)
+    time.sleep(0.005)
+
+
+def paced(sock, _rate):
+    sock.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 20000)
+    sock.sendall(b"p" * 700)
+    sock.sendall(b"p" * 300)
+
+
+# what one end does again and again, and how the other one answers
+KINDS = {
+    "stall": (lambda sock, rate: exchange(sock, rate, 200, 100), answer),
+    "single": (lambda sock, rate: exchange(sock, rate or 200, 300), answer),
+    "nodelay": (lambda sock, rate: nodelay(sock, rate or 200), answer),
+    "thinks": (lambda sock, rate: exchange(sock, rate, 300), lambda sock: answer(sock, think=THINK)),
+    "bulk": (lambda sock, rate: sock.sendall(b"b" * 100000) or pause(rate or 500), drain),
+    "slow-reader": (lambda sock, rate: sock.sendall(b"b" * 700), lambda sock: drain(sock, 0.01, 500)),
+    "corked": (corked, answer),
+    "one-way": (one_way, drain),
+    "paced": (paced, drain),
+}
+
+
+def main(kind, seconds, rate="0"):
+    act, other = KINDS[kind]
+    listener = socket.create_server(("127.0.0.1", 0))
+    if kind == "slow-reader":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    near = socket.create_connection(listener.getsockname())
+    far, _ = listener.accept()
+    threading.Thread(target=other, args=(far,), daemon=True).start()
+    print(f"port {listener.getsockname()[1]}", flush=True)
+    end, count = time.monotonic() + float(seconds), 0
+    near.settimeout(1)
+    while time.monotonic() < end:
+        try:
+            act(near, float(rate))
+            count += 1
+        except TimeoutError:
+            pass
+    print(f"exchanges {count}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""unstall scan names the processes that stall, and no others; nothing is touched."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import COMMAND, bare_env, skip, unstall
+
+ACTOR = Path(__file__).parent / "programs/actor.py"
+WELL_BEHAVED = ("single", "nodelay", "thinks", "bulk", "slow-reader", "corked", "paced")
+SOURCES = ("sampled",)
+
+
+class Actor:
+    """A program with both ends of a connection: see programs/actor.py."""
+
+    def __init__(self, kind, seconds, rate=0):
+        self.process = subprocess.Popen(["/usr/bin/python3", "-S", ACTOR, kind, str(seconds), str(rate)],
+                                        stdout=subprocess.PIPE, text=True, env=bare_env())
+        self.pid = self.process.pid
+        self.port = int(self.process.stdout.readline().split()[1])
+
+    def exchanges(self):
+        """Waits for its end; how many exchanges it made."""
+        count = int(self.process.stdout.readline().split()[1])
+        self.process.stdout.close()
+        assert self.process.wait(20) == 0
+        return count
+
+
+@contextlib.contextmanager
+def scanning(*words, command=(COMMAND,)):
+    """A scan without an end; .told() ends it and gives what it says."""
+    process = subprocess.Popen([*map(str, command), "scan", "--json", "--time", "60", *map(str, words)],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bare_env())
+
+    def told():
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert err == "" and process.returncode in (0, 1), err
+        report = json.loads(out)
+        assert process.returncode == (1 if report["rows"] else 0)
+        return report
+
+    try:
+        yield told
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def row_of(report, pid):
+    """The rows of one sender."""
+    rows = [row for row in report["rows"] if row["process"] and row["process"]["pid"] == pid]
+    assert len(rows) <= 1
+    return rows[0] if rows else None
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_program_that_stalls_is_named_and_no_other(source):
+    with scanning("--source", source) as told:
+        stalls = Actor("stall", 3)
+        others = {kind: Actor(kind, 3) for kind in WELL_BEHAVED}
+        stream = Actor("one-way", 3)
+        exchanges = stalls.exchanges()
+        for other in [*others.values(), stream]:
+            other.exchanges()
+        report = told()
+    assert report["source"] == source
+    row = row_of(report, stalls.pid)
+    assert row["endpoint"] == f"127.0.0.1:{stalls.port}" and row["role"] == "destination"
+    assert row["process"]["program"].startswith("python3") and "actor.py stall" in row["process"]["command"]
+    assert row["receiver"]["pid"] == stalls.pid
+    # the first exchanges of a connection do not stall
+    assert row["stalls_low"] <= exchanges and row["stalls_high"] >= exchanges - 6
+    assert 25 < row["mean_ms"] < 200
+    assert {kind for kind, other in others.items() if row_of(report, other.pid)} == set()
+    assert row_of(report, stream.pid) is None
+
+
+def test_it_says_how_much_it_took_itself():
+    told = json.loads(unstall("scan", "--json", "--time", "1.5", "--source", "sampled").stdout)
+    assert told["dumps"] >= 2 and told["seconds"] >= 1.4
+    assert 0 < told["share_of_a_core"] < 0.04  # 20 ms are allowed at once at the start
+
+
+@pytest.mark.parametrize("kind, code", [("stall", 1), ("single", 0)])
+def test_the_exit_code_tells_whether_something_stalls(kind, code):
+    actor = Actor(kind, 3)
+    done = unstall("scan", "--time", "2", "--port", str(actor.port))
+    actor.exchanges()
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stdout.startswith(f"Scanned port {actor.port} for ")
+    if code:
+        assert f"to 127.0.0.1:{actor.port}" in done.stdout
+        assert f"Next: unstall doctor {actor.pid}\n" in done.stdout
+    else:
+        assert "No stall was seen.\n" in done.stdout
+
+
+def test_one_process_can_be_asked_for():
+    first, second = Actor("stall", 3), Actor("stall", 3)
+    told = json.loads(unstall("scan", "--json", "--time", "2", "--pid", first.pid).stdout)
+    assert told["scope"] == f"process {first.pid}"
+    assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
+    for actor in (first, second):
+        actor.exchanges()
+
+
+def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
+    if os.geteuid() != 0:
+        skip("only root may become another user")
+    command = tmp_path / "unstall"
+    shutil.copy(COMMAND, command)
+    for folder in [tmp_path, *list(tmp_path.parents)[:-2]]:
+        os.chmod(folder, os.stat(folder).st_mode | 0o055)
+    actor = Actor("stall", 3)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command, "scan", "--json",
+                           "--time", "2", "--port", str(actor.port)],
+                          capture_output=True, text=True, check=False, cwd="/", env=bare_env())
+    actor.exchanges()
+    assert done.returncode == 1 and done.stderr == ""
+    told = json.loads(done.stdout)
+    assert told["source"] == "sampled"
+    row, = told["rows"]
+    assert row["process"] is None and row["user"] == 0
+    assert row["endpoint"] == f"127.0.0.1:{actor.port}"
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--time", "0"], "--time: '0' is no number of seconds from 0.1 to 86400"),
+    (["--time", "soon"], "--time: 'soon' is no number of seconds from 0.1 to 86400"),
+    (["--port", "70000"], "--port: '70000' is no whole number from 1 to 65535"),
+    (["--source", "guessed"], "--source: 'guessed' is neither exact nor sampled"),
+    (["here"], "here: scan takes options only; try --help"),
+])
+def test_what_makes_no_sense_is_refused(words, message):
+    done = unstall("scan", *words)
+    assert (done.returncode, done.stdout, done.stderr) == (125, "", f"unstall scan: {message}\n")
