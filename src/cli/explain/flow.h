@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "packet.h"
+#include "table.h"
 #include "waits.h"
 
 /* One stall, to be looked up in the capture. */
@@ -87,6 +88,7 @@ struct sender {
 };
 
 struct flow {
+    struct node node;       /* a hash of both ends */
     struct endpoint end[2]; /* end[0] is the smaller one */
     struct sender sender[2];
     int client;       /* 0 or 1; -1: not known */
@@ -94,7 +96,6 @@ struct flow {
     /* From connected to the client's first data, if the server was silent until then; -1: not seen. */
     int64_t client_delay_ns;
     bool doubled; /* each packet was captured more than once (-i any) */
-    struct flow *chain, *older, *newer;
 };
 
 struct flows;
