@@ -386,6 +386,18 @@ def test_names_of_any_kind_make_valid_json(tmp_path):
         assert said["target"] == path.decode("utf-8", errors="replace")
 
 
+def test_the_terminal_obeys_no_name(tmp_path):
+    """The text passed the path of the program on as it was: another user's program could clear the screen."""
+    program = tmp_path / "evil\x1b[2J\x07name"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "60"]) as process:
+        said = [unstall("doctor", word).stdout for word in (program, process.pid)]
+        process.kill()
+    for text in said:
+        assert "evil?[2J?name" in text
+        assert "\x1b" not in text and "\x07" not in text
+
+
 def test_a_full_disk_is_told():
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run([COMMAND, "doctor", "/bin/true"], env=bare_env(), stdout=full, stderr=subprocess.PIPE,

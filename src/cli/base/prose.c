@@ -2,6 +2,7 @@
 #include "prose.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
 void prose_add(struct prose *p, const char *format, ...) {
@@ -16,11 +17,16 @@ void prose_add(struct prose *p, const char *format, ...) {
         p->used = sizeof(p->text) - 1;
 }
 
-size_t columns_of(const char *text) {
+/* In UTF-8, a byte that continues a character takes no column. */
+static size_t columns_in(const char *text, size_t bytes) {
     size_t n = 0;
-    for (const char *c = text; *c; c++)
-        n += ((unsigned char)*c & 0xc0) != 0x80; /* UTF-8: what continues a character takes none */
+    for (size_t i = 0; i < bytes; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
     return n;
+}
+
+size_t columns_of(const char *text) {
+    return columns_in(text, strlen(text));
 }
 
 static void spaces(FILE *out, size_t n) {
@@ -40,31 +46,38 @@ void print_right(FILE *out, const char *text, size_t width) {
     fputs(text, out);
 }
 
-void prose_print(FILE *out, const struct prose *p, unsigned indent, unsigned width) {
-    char word[PROSE_ROOM];
-    size_t column = 0;
-    const char *at = p->text;
-    while (*at) {
-        size_t bytes = strcspn(at, " ");
-        memcpy(word, at, bytes);
-        word[bytes] = '\0';
-        size_t columns = columns_of(word);
-        if (column && column + 1 + columns > width) {
+static void put(FILE *out, const char *text, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], out);
+}
+
+void print_safe(FILE *out, const char *text) {
+    put(out, text, strlen(text));
+}
+
+void print_wrapped(FILE *out, const char *text, unsigned column, unsigned indent, unsigned width) {
+    size_t at = column;
+    bool empty = true; /* no word in this line yet */
+    text += strspn(text, " ");
+    while (*text) {
+        size_t bytes = strcspn(text, " "), columns = columns_in(text, bytes);
+        if (!empty && at + 1 + columns > width) {
             fputc('\n', out);
-            column = 0;
+            at = 0;
+            empty = true;
         }
-        if (!column) {
-            spaces(out, indent);
-            column = indent;
-        } else {
-            fputc(' ', out);
-            column++;
-        }
-        fputs(word, out);
-        column += columns;
-        at += bytes;
-        at += strspn(at, " ");
+        size_t before = empty ? (at < indent ? indent - at : 0) : 1;
+        spaces(out, before);
+        put(out, text, bytes);
+        at += before + columns;
+        empty = false;
+        text += bytes;
+        text += strspn(text, " ");
     }
-    if (column)
+    if (at)
         fputc('\n', out);
+}
+
+void prose_print(FILE *out, const struct prose *p, unsigned indent, unsigned width) {
+    print_wrapped(out, p->text, 0, indent, width);
 }

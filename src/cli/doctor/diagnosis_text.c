@@ -3,25 +3,15 @@
 
 #include "diagnosis.h"
 #include "format.h"
+#include "prose.h"
 #include "segment_names.h"
 #include "terminal.h"
 
 enum { LABEL = 11, BULLET = 4, SOCKETS_SHOWN = 20 };
 
-/* Words folded to the width, behind a label. */
-static void indented(FILE *out, int indent, const char *label, const char *text) {
-    int width = terminal_width(out), column = indent;
-    fprintf(out, "  %-*s", indent - 2, label);
-    while (*text) {
-        int n = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + n > width) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        }
-        column += fprintf(out, "%s%.*s", column > indent ? " " : "", n, text);
-        text += n + (text[n] == ' ');
-    }
-    fputc('\n', out);
+static void indented(FILE *out, unsigned indent, const char *label, const char *text) {
+    fprintf(out, "  %-*s", (int)indent - 2, label);
+    print_wrapped(out, text, indent, indent, (unsigned)terminal_width(out));
 }
 
 static void folded(FILE *out, const char *label, const char *text) {
@@ -88,7 +78,7 @@ static void sockets(FILE *out, const struct diagnosis *d) {
 
 void diagnosis_text(FILE *out, const struct diagnosis *d) {
     char name[NAME_ROOM];
-    fputs(d->target, out);
+    print_safe(out, d->target);
     if (d->live)
         fprintf(out, " (%s)", base_text(d->process.program, name, sizeof(name)));
     fprintf(out, ": %s%s%s\n", colour(out, d->works ? GREEN : RED), diagnosis_verdict(d),

@@ -21,22 +21,8 @@ static unsigned long lu(uint64_t n) {
     return (unsigned long)n;
 }
 
-/* ---- text ------------------------------------------------------------ */
-
-/* Words at most COLUMNS wide, each line `indent` in. */
-static void paragraph(FILE *out, int indent, const char *text) {
-    int column = 0;
-    while (*text) {
-        int length = (int)strcspn(text, " ");
-        if (column > 0 && column + 1 + length > COLUMNS) {
-            fputc('\n', out);
-            column = 0;
-        }
-        column += fprintf(out, "%*s%.*s", column ? 1 : indent, "", length, text);
-        text += length;
-        text += strspn(text, " ");
-    }
-    fputc('\n', out);
+static void paragraph(FILE *out, const char *text) {
+    print_wrapped(out, text, 0, 0, COLUMNS);
 }
 
 static void clock_text(int64_t ns, bool of_a_day, char text[32]) {
@@ -56,8 +42,7 @@ static void head(FILE *out, const char *name, const struct findings *f) {
     bool capture = f->source == SOURCE_CAPTURE;
     char text[24];
     fputs(colour(out, BOLD), out);
-    for (const char *p = name; *p; p++)
-        fputc((unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p, out); /* no terminal obeys a name */
+    print_safe(out, name);
     fprintf(out, "%s: %s, %lu %s%s", colour(out, PLAIN), capture ? "capture" : "strace log",
             lu(f->entries), capture ? "packet" : "line", plural(f->entries));
     if (f->connections)
@@ -146,7 +131,7 @@ static void cure(FILE *out, const struct finding *r) {
 static void look_closer(FILE *out, const struct finding *r) {
     char note[NOTE_TEXT + 64];
     snprintf(note, sizeof(note), "Why likely: %s", r->evidence);
-    paragraph(out, 0, note);
+    paragraph(out, note);
     fprintf(out, "To be sure:\n");
     if (r->port)
         fprintf(out,
@@ -164,7 +149,7 @@ void explain_text(FILE *out, const char *name, const struct findings *f) {
         head(out, name, f);
         findings_sentence(f, sentence, sizeof(sentence));
         fputs(colour(out, stalls ? RED : GREEN), out);
-        paragraph(out, 0, sentence);
+        paragraph(out, sentence);
         fputs(colour(out, PLAIN), out);
         fputc('\n', out);
     }
@@ -182,5 +167,5 @@ void explain_text(FILE *out, const char *name, const struct findings *f) {
         fputc('\n', out);
     }
     for (int i = 0; i < f->note_count; i++)
-        paragraph(out, 0, f->notes[i]);
+        paragraph(out, f->notes[i]);
 }
