@@ -86,6 +86,13 @@ void reader_add(struct reader_tally *a, const struct reader_tally *b);
 /* a -= b, where b is an earlier a; what has not grown is zero. */
 void reader_subtract(struct reader_tally *a, const struct reader_tally *b);
 
+/* after -= before, for two looks at the same segment: rows by index, and patterns without those that have not
+ * grown. */
+void reader_since(struct reader_segment *after, const struct reader_segment *before);
+
+/* The row with this index, or NULL. */
+const struct reader_row *reader_row_at(const struct reader_segment *r, unsigned index);
+
 /* Rows of the same endpoint, role, arm and mode? */
 bool reader_same_row(const struct segment_row *a, const struct segment_row *b);
 

@@ -18,6 +18,9 @@ void reader_copy(void *to, const void *from, size_t bytes);
  * where a SIGBUS may jump away. */
 bool reader_make_room(struct reader_segment *r, unsigned want);
 
+/* a += the shard. */
+void reader_add_shard(struct reader_tally *a, const struct segment_shard *shard);
+
 /* Fill r from a copy of the file: only what is valid, and made sound.  `shared`, the
  * file itself, is looked at only where a record may have changed hands meanwhile. */
 void reader_take(struct reader_segment *r, const struct segment *copy, const struct segment *shared,

@@ -4,15 +4,24 @@
  */
 #include <string.h>
 
-#include "reader.h"
+#include "reader_parts.h"
+
+static void add(struct reader_tally *a, const uint64_t *counter, const uint64_t *exchange,
+                const uint64_t *answer) {
+    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
+        a->counter[i] += counter[i];
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        a->exchange[i] += exchange[i];
+        a->answer[i] += answer[i];
+    }
+}
 
 void reader_add(struct reader_tally *a, const struct reader_tally *b) {
-    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
-        a->counter[i] += b->counter[i];
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        a->exchange[i] += b->exchange[i];
-        a->answer[i] += b->answer[i];
-    }
+    add(a, b->counter, b->exchange, b->answer);
+}
+
+void reader_add_shard(struct reader_tally *a, const struct segment_shard *shard) {
+    add(a, shard->counter, shard->exchange, shard->answer);
 }
 
 static void less(uint64_t *a, uint64_t b) {
@@ -26,6 +35,35 @@ void reader_subtract(struct reader_tally *a, const struct reader_tally *b) {
         less(&a->exchange[i], b->exchange[i]);
         less(&a->answer[i], b->answer[i]);
     }
+}
+
+const struct reader_row *reader_row_at(const struct reader_segment *r, unsigned index) {
+    for (size_t i = 0; i < r->row_count; i++)
+        if (r->rows[i].index == index)
+            return &r->rows[i];
+    return NULL;
+}
+
+static void subtract_patterns(struct reader_segment *after, const struct reader_segment *before) {
+    for (size_t i = 0; i < after->pattern_count && i < before->pattern_count; i++) {
+        less(&after->patterns[i].count, before->patterns[i].count);
+        less(&after->patterns[i].stalls, before->patterns[i].stalls);
+        less(&after->patterns[i].stall_ns, before->patterns[i].stall_ns);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < after->pattern_count; i++)
+        if (after->patterns[i].count)
+            after->patterns[kept++] = after->patterns[i];
+    after->pattern_count = kept;
+}
+
+void reader_since(struct reader_segment *after, const struct reader_segment *before) {
+    for (size_t i = 0; i < after->row_count; i++) {
+        const struct reader_row *old = reader_row_at(before, after->rows[i].index);
+        if (old)
+            reader_subtract(&after->rows[i].tally, &old->tally);
+    }
+    subtract_patterns(after, before);
 }
 
 bool reader_same_row(const struct segment_row *a, const struct segment_row *b) {

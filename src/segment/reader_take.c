@@ -60,15 +60,6 @@ static void sound_kind(struct reader_segment *r, uint8_t *arm, uint8_t *mode) {
     AT_MOST(r, *mode, SEGMENT_MODES);
 }
 
-static void add_shard(struct reader_tally *t, const struct segment_shard *shard) {
-    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
-        t->counter[i] += shard->counter[i];
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        t->exchange[i] += shard->exchange[i];
-        t->answer[i] += shard->answer[i];
-    }
-}
-
 static void take_rows(struct reader_segment *r, const struct segment *s) {
     for (unsigned i = 0; i < SEGMENT_ROWS; i++) {
         if (s->row[i].state != SEGMENT_VALID)
@@ -82,7 +73,7 @@ static void take_rows(struct reader_segment *r, const struct segment *s) {
         sound_kind(r, &row->id.arm, &row->id.mode);
         sound_address(r, &row->id.endpoint);
         for (unsigned k = 0; k < SEGMENT_SHARDS; k++)
-            add_shard(&row->tally, &s->shard[i][k]);
+            reader_add_shard(&row->tally, &s->shard[i][k]);
         r->row_count++;
     }
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -236,6 +237,20 @@ pid_t launch_spawn(struct launch *l) {
     signal(SIGINT, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
     return child;
+}
+
+static void time_is_up(int signal) {
+    (void)signal;
+    pass_on(SIGTERM);
+}
+
+void launch_limit(long seconds) {
+    struct sigaction action = {.sa_handler = time_is_up, .sa_flags = SA_RESTART};
+    struct itimerval timer = {.it_value.tv_sec = seconds};
+    if (!seconds)
+        return;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 int launch_wait(pid_t child) {

@@ -68,6 +68,9 @@ int launch_exec(struct launch *l);
  * are passed on to it. */
 pid_t launch_spawn(struct launch *l);
 
+/* Ends the child by SIGTERM after so many seconds; 0: never. */
+void launch_limit(long seconds);
+
 /* Wait for it: its exit code, or 128 and the signal that has ended it. */
 int launch_wait(pid_t child);
 

@@ -21,13 +21,6 @@ static const struct reader_segment *same_process(const struct segments *s,
     return NULL;
 }
 
-static const struct reader_row *same_row(const struct reader_segment *r, unsigned index) {
-    for (size_t i = 0; r && i < r->row_count; i++)
-        if (r->rows[i].index == index)
-            return &r->rows[i];
-    return NULL;
-}
-
 static bool is_there(const struct reader_segment *r) {
     return r->life == LIFE_RUNS || r->life == LIFE_UNKNOWN;
 }
@@ -35,7 +28,8 @@ static bool is_there(const struct reader_segment *r) {
 static void add_lines(struct top *t, const struct reader_segment *r,
                       const struct reader_segment *before) {
     for (size_t i = 0; i < r->row_count; i++) {
-        const struct reader_row *row = &r->rows[i], *old = same_row(before, row->index);
+        const struct reader_row *row = &r->rows[i],
+                                *old = before ? reader_row_at(before, row->index) : NULL;
         if (!is_used(row))
             continue;
         struct top_line *line = &t->lines[t->count++];

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,24 +41,6 @@ static int tell(const struct wishes *w, const struct segments *s, char *const *a
 
 /* ---- a program of our own -------------------------------------------- */
 
-static volatile sig_atomic_t child_now;
-
-static void time_is_up(int signal) {
-    (void)signal;
-    if (child_now > 0)
-        kill((pid_t)child_now, SIGTERM);
-}
-
-static void limit_time(pid_t child, long seconds) {
-    struct sigaction action = {.sa_handler = time_is_up, .sa_flags = SA_RESTART};
-    struct itimerval timer = {.it_value.tv_sec = seconds};
-    if (!seconds)
-        return;
-    child_now = child;
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 static void tell_of_folder(const struct wishes *w, const char *folder, char *const *argv) {
     struct segments s;
     if (segments_open(&s, folder, READ_ALL, true) != 0)
@@ -90,9 +71,8 @@ static int observe_program(const struct wishes *w, struct launch *l) {
     if (!failed) {
         pid_t child = launch_spawn(l);
         if (child > 0) {
-            limit_time(child, w->seconds);
+            launch_limit(w->seconds);
             failed = launch_wait(child);
-            child_now = 0;
             tell_of_folder(w, folder, l->argv);
         } else {
             failed = (int)-child;
@@ -126,36 +106,6 @@ static void wait_for_it(const struct reader_segment *r, long seconds) {
     }
 }
 
-static const struct reader_row *row_of(const struct reader_segment *r, unsigned index) {
-    for (size_t i = 0; i < r->row_count; i++)
-        if (r->rows[i].index == index)
-            return &r->rows[i];
-    return NULL;
-}
-
-static void less(uint64_t *a, uint64_t b) {
-    *a = *a > b ? *a - b : 0;
-}
-
-/* What has come since `before`. */
-static void subtract(struct reader_segment *r, const struct reader_segment *before) {
-    for (size_t i = 0; i < r->row_count; i++) {
-        const struct reader_row *old = row_of(before, r->rows[i].index);
-        if (old)
-            reader_subtract(&r->rows[i].tally, &old->tally);
-    }
-    for (size_t i = 0; i < r->pattern_count && i < before->pattern_count; i++) {
-        less(&r->patterns[i].count, before->patterns[i].count);
-        less(&r->patterns[i].stalls, before->patterns[i].stalls);
-        less(&r->patterns[i].stall_ns, before->patterns[i].stall_ns);
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < r->pattern_count; i++)
-        if (r->patterns[i].count)
-            r->patterns[kept++] = r->patterns[i];
-    r->pattern_count = kept;
-}
-
 static int observe_process(const struct wishes *w, int pid) {
     char path[PATH_MAX];
     struct reader_error error;
@@ -173,7 +123,7 @@ static int observe_process(const struct wishes *w, int pid) {
     int failed = 0;
     if (after) {
         struct segments s = {.list = &after, .count = 1};
-        subtract(after, before);
+        reader_since(after, before);
         failed = tell(w, &s, NULL);
     } else {
         failed = complain("%s", error.text);
