@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between the files of the call sites.
+ */
+#ifndef UNSTALL_CLI_SITES_PARTS_H
+#define UNSTALL_CLI_SITES_PARTS_H
+
+#include "sites.h"
+#include "symbols.h"
+
+/* The two writes of one occurrence, with the names of their frames. */
+struct site {
+    struct trace trace[2];
+    uint64_t bytes[2]; /* 0: not known */
+    char program[64];
+};
+
+/* The first occurrence whose stacks were kept, or NULL. */
+const struct segment_occurrence *site_occurrence(const struct segment_pattern *p);
+
+/* Names both writes of an occurrence.  NULL: by the return addresses of the pattern alone. */
+void site_name(struct symbols *s, const struct reader_segment *r, const struct segment_pattern *p,
+               const struct segment_occurrence *o, struct site *site);
+
+/* The innermost frame in which the two traces differ: if both writes come through one wrapper, that frame tells
+ * more than the wrapper.  -1: they do not differ, or one of them is empty. */
+int site_author(const struct site *site);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "sites_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "format.h"
+#include "prose.h"
+#include "terminal.h"
+
+enum { SITES_SHOWN = 4, PROCESSES_SHOWN = 3 };
+
+static void add_frame(struct prose *p, const struct frame *f, const char *program) {
+    if (f->kind == FRAME_NO_MODULE) {
+        prose_add(p, "JIT or interpreter code (at 0x%" PRIx64 ")", f->pc);
+        return;
+    }
+    if (f->kind == FRAME_INTERPRETER) {
+        prose_add(p, "what %s interprets", is_interpreter(program) ? program : f->module);
+        return;
+    }
+    if (f->function[0])
+        prose_add(p, "%s", f->function);
+    else
+        prose_add(p, "code at %s+0x%" PRIx64, f->module, f->offset);
+    if (f->source[0])
+        prose_add(p, " (%s:%d)", f->source, f->line);
+    if (f->function[0])
+        prose_add(p, " in %s", f->module);
+    if (f->file == FILE_CHANGED)
+        prose_add(p, " (the file has changed since)");
+    else if (f->file == FILE_MISSING)
+        prose_add(p, " (the file is not there any more)");
+}
+
+/* The first frame of the program itself, where the author is a library's. */
+static const struct frame *caller_in_program(const struct trace *t, unsigned author) {
+    if (t->frame[author].kind != FRAME_LIBRARY)
+        return NULL;
+    for (unsigned i = author + 1; i < t->count; i++)
+        if (t->frame[i].kind == FRAME_PROGRAM)
+            return &t->frame[i];
+    return NULL;
+}
+
+/* Nameless code is known by its neighbours: what it calls, and what calls it. */
+static const char *name_near(const struct trace *t, unsigned author, bool inward) {
+    for (unsigned i = 1; i < t->count; i++) {
+        if (inward ? i > author : author + i >= t->count)
+            return NULL;
+        const struct frame *f = &t->frame[inward ? author - i : author + i];
+        if (f->function[0])
+            return f->function;
+    }
+    return NULL;
+}
+
+static void add_author(struct prose *p, const struct site *site, unsigned which, unsigned author) {
+    const struct trace *t = &site->trace[which];
+    if (author >= t->count) {
+        prose_add(p, "code that cannot be named");
+        return;
+    }
+    const struct frame *f = &t->frame[author];
+    add_frame(p, f, site->program);
+    if (f->kind != FRAME_PROGRAM && f->kind != FRAME_LIBRARY)
+        return;
+    const char *through = name_near(t, author, true);
+    if (through)
+        prose_add(p, ", through %s", through);
+    const struct frame *program = caller_in_program(t, author);
+    const char *under = f->function[0] ? NULL : name_near(t, author, false);
+    if (program && program->function[0]) {
+        prose_add(p, ", called from ");
+        add_frame(p, program, site->program);
+    } else if (under) {
+        prose_add(p, ", under %s", under);
+    }
+}
+
+static void add_bytes(struct prose *p, uint64_t bytes) {
+    char text[NAME_ROOM];
+    if (bytes)
+        prose_add(p, " (%s bytes)", count_text(bytes, text));
+}
+
+/* The stacks do not differ. */
+static void add_same(struct prose *p, const struct site *site) {
+    char text[NAME_ROOM];
+    bool script = site->trace[0].frame[0].kind == FRAME_INTERPRETER;
+    prose_add(p, ": both pieces");
+    if (site->bytes[0])
+        prose_add(p, " (%s", count_text(site->bytes[0], text));
+    if (site->bytes[0])
+        prose_add(p, " and %s bytes)", count_text(site->bytes[1], text));
+    prose_add(p, script ? " are written by " : " are written by one call in a loop, ");
+    add_author(p, site, 0, 0);
+    prose_add(p, script ? ": look there for two writes in a row, and join them."
+                        : ": collect them there, and write once.");
+}
+
+static void add_site(struct prose *p, const struct segment_pattern *pattern,
+                     const struct site *site, bool ascii) {
+    char text[NAME_ROOM];
+    prose_add(p, "- %s messages", count_text(pattern->count, text));
+    if (pattern->stalls) {
+        prose_add(p, ", %s stalls", count_text(pattern->stalls, text));
+        prose_add(p, ", %s lost", time_text(pattern->stall_ns, ascii, text));
+    }
+    int author = site_author(site);
+    const struct trace *a = &site->trace[0], *b = &site->trace[1];
+    if (author < 0 && a->count && a->count == b->count) {
+        add_same(p, site);
+        return;
+    }
+    unsigned at = author < 0 ? 0 : (unsigned)author;
+    prose_add(p, ": the first piece");
+    add_bytes(p, site->bytes[0]);
+    prose_add(p, " is written by ");
+    add_author(p, site, 0, at);
+    prose_add(p, "; the second");
+    add_bytes(p, site->bytes[1]);
+    prose_add(p, " by ");
+    add_author(p, site, 1, at);
+    prose_add(p, ": join them.");
+}
+
+static int by_stalls(const void *a, const void *b) {
+    const struct segment_pattern *x = *(const struct segment_pattern *const *)a;
+    const struct segment_pattern *y = *(const struct segment_pattern *const *)b;
+    if (x->stall_ns != y->stall_ns)
+        return x->stall_ns > y->stall_ns ? -1 : 1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void segment_sites(FILE *out, const struct reader_segment *r, unsigned width, bool ascii,
+                          bool say_who) {
+    const struct segment_pattern *sorted[SEGMENT_PATTERNS];
+    struct symbols *s = symbols_begin(r);
+    struct site *site = malloc(sizeof(*site));
+    char name[64];
+    for (size_t i = 0; i < r->pattern_count; i++)
+        sorted[i] = &r->patterns[i];
+    qsort(sorted, r->pattern_count, sizeof(struct segment_pattern *), by_stalls);
+    if (say_who)
+        fprintf(out, "  %s (pid %u):\n", base_text(r->header.program, name, sizeof(name)),
+                r->header.pid);
+    for (size_t i = 0; s && site && i < r->pattern_count && i < SITES_SHOWN; i++) {
+        struct prose p = {.used = 0};
+        site_name(s, r, sorted[i], site_occurrence(sorted[i]), site);
+        add_site(&p, sorted[i], site, ascii);
+        prose_print(out, &p, 2, width);
+    }
+    free(site);
+    symbols_end(s);
+}
+
+static uint64_t lost_by(const struct reader_segment *r) {
+    uint64_t ns = 0;
+    for (size_t i = 0; i < r->pattern_count; i++)
+        ns += r->patterns[i].stall_ns;
+    return ns;
+}
+
+/* The one that has lost most of those that have call sites and were not shown. */
+static const struct reader_segment *worst(const struct segments *s,
+                                          const struct reader_segment *const *shown, size_t count) {
+    const struct reader_segment *best = NULL;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct reader_segment *r = s->list[i];
+        bool is_shown = false;
+        for (size_t k = 0; k < count; k++)
+            is_shown |= shown[k] == r;
+        if (r->pattern_count && !is_shown && (!best || lost_by(r) > lost_by(best)))
+            best = r;
+    }
+    return best;
+}
+
+void sites_text(FILE *out, const struct segments *s, unsigned width) {
+    const struct reader_segment *shown[PROCESSES_SHOWN], *next;
+    size_t count = 0;
+    bool ascii = !speaks_utf8();
+    while (count < PROCESSES_SHOWN && (next = worst(s, shown, count)) != NULL) {
+        if (!count)
+            fprintf(out, "\n%sWho wrote the pieces%s\n", colour(out, BOLD), colour(out, PLAIN));
+        shown[count++] = next;
+        segment_sites(out, next, width, ascii, s->count > 1);
+    }
+}
