@@ -108,8 +108,8 @@ def test_what_may_not_be_read_is_a_remark(tmp_path):
     (["no-such-program"], 127, "no-such-program: no such program; give its path, or look at $PATH"),
     (["/etc/passwd"], 126, "/etc/passwd: cannot be run: Permission denied"),
     (["999999999"], 125, "999999999: no such process; give the id of a running one, or a program"),
-    ([], 125, "whom? Give a program or the id of a process; try --help"),
-    (["a", "b"], 125, "b: one program or process at a time; try --help"),
+    ([], 125, "no PROGRAM or PID given; try --help"),
+    (["a", "b"], 125, "b: one PROGRAM or PID at a time; try --help"),
 ])
 def test_what_is_not_there(words, code, message):
     done = unstall("doctor", *words)

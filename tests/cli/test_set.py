@@ -226,8 +226,8 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
 
 
 @pytest.mark.parametrize("words, message", [
-    ([], "for whom? Give a PID, a segment or a folder of segments; try --help\n"),
-    (["off"], "for whom? Give a PID, a segment or a folder of segments; try --help\n"),
+    ([], "no PID, FILE or DIR given; try --help\n"),
+    (["off"], "no PID, FILE or DIR given; try --help\n"),
     (["1"], "1: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window, --arms or --kill\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
     (["1", "--window", "10"], "--window: '10' is no whole number from 500 to 100000\n"),

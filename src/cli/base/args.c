@@ -74,6 +74,40 @@ int args_unknown(const struct args *a) {
     return complain("%s: no such option; try --help", a->option);
 }
 
+bool args_one_word(const struct args *a, const char *what, const char **word) {
+    if (*word) {
+        complain("%s: one %s at a time; try --help", a->word, what);
+        return false;
+    }
+    *word = a->word;
+    return true;
+}
+
+int args_no_word(const char *what) {
+    return complain("no %s given; try --help", what);
+}
+
+const char *args_word_and_json(const struct verb *verb, int argc, char **argv, const char *what,
+                               bool *json) {
+    struct args a = args_begin(verb, argc, argv);
+    const char *word = NULL;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD) {
+            if (!args_one_word(&a, what, &word))
+                return NULL;
+        } else if (args_flag(&a, "--json")) {
+            *json = true;
+        } else {
+            args_unknown(&a);
+            return NULL;
+        }
+    }
+    if (!word)
+        args_no_word(what);
+    return word;
+}
+
 bool number_of(const char *what, const char *text, long least, long most, long *out) {
     char *end = NULL;
     errno = 0;

@@ -45,6 +45,15 @@ bool args_value(struct args *a, const char *name, const char **value);
 /* Complains about an option that no args_flag or args_value has taken; returns EXIT_OWN. */
 int args_unknown(const struct args *a);
 
+/* The word of a verb that takes just one; `what` names it in complaints: "DIR".  args_one_word: takes the
+ * present word, false if it is the second.  args_no_word: complains that there was none, returns EXIT_OWN. */
+bool args_one_word(const struct args *a, const char *what, const char **word);
+int args_no_word(const char *what);
+
+/* The whole command line of a verb that takes one word and --json.  The word, or NULL and a complaint. */
+const char *args_word_and_json(const struct verb *verb, int argc, char **argv, const char *what,
+                               bool *json);
+
 /* True, and *out, for a whole decimal number from least to most.  Else complains about `what` ("--top",
  * "port") and returns false. */
 bool number_of(const char *what, const char *text, long least, long most, long *out);

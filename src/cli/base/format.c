@@ -14,9 +14,13 @@ const char *safe_text(const char *any, char *text, size_t size) {
     return text;
 }
 
-const char *base_text(const char *path, char *text, size_t size) {
+const char *base_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    return safe_text(slash && slash[1] ? slash + 1 : path, text, size);
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+const char *base_text(const char *path, char *text, size_t size) {
+    return safe_text(base_of(path), text, size);
 }
 
 const char *time_text(uint64_t ns, bool ascii, char text[NAME_ROOM]) {

@@ -17,7 +17,10 @@ enum { NAME_ROOM = 64 };
  * the second may be of another character set. */
 const char *safe_text(const char *any, char *text, size_t size);
 
-/* The last part of a path, made safe likewise. */
+/* The last part of a path; a path that ends in a slash is its own. */
+const char *base_of(const char *path);
+
+/* The same, made safe. */
 const char *base_text(const char *path, char *text, size_t size);
 
 /* "43.9 ms", "4.2 s", "310 µs" (`ascii`: "310 us"): three digits at most. */

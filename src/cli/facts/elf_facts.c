@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "format.h"
 
 /* ---- rights ---------------------------------------------------------- */
 
@@ -35,8 +36,7 @@ static void rights(const char *path, const struct stat *st, struct elf_facts *f)
 /* ---- the file -------------------------------------------------------- */
 
 static enum libc_kind libc_of(const char *linker) {
-    const char *slash = strrchr(linker, '/');
-    const char *name = slash ? slash + 1 : linker;
+    const char *name = base_of(linker);
     if (strncmp(name, "ld-musl", 7) == 0)
         return LIBC_MUSL;
     if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld64.so", 7) == 0 ||

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "format.h"
 
 const char *const obstacle_names[OBSTACLE_KINDS] = {
     "elsewhere", "go",     "static",  "privileges", "machine",    "libc",
@@ -59,8 +60,7 @@ static const struct {
 };
 
 static void starts_elsewhere(struct obstacles *o, const struct program *p) {
-    const char *slash = strrchr(p->name, '/');
-    const char *name = slash ? slash + 1 : p->name;
+    const char *name = base_of(p->name);
     for (size_t i = 0; i < ARRAY_SIZE(starters); i++)
         if (strcmp(name, starters[i].name) == 0) {
             struct obstacle *new = add(o, OBSTACLE_ELSEWHERE);

@@ -94,23 +94,9 @@ static int diagnose(const char *word, bool json) {
 }
 
 static int run(int argc, char **argv) {
-    struct args a = args_begin(&verb_doctor, argc, argv);
-    const char *word = NULL;
     bool json = false;
-    enum args_kind kind;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_OPTION && args_flag(&a, "--json"))
-            json = true;
-        else if (kind == ARGS_OPTION)
-            return args_unknown(&a);
-        else if (word)
-            return complain("%s: one program or process at a time; try --help", a.word);
-        else
-            word = a.word;
-    }
-    if (!word)
-        return complain("whom? Give a program or the id of a process; try --help");
-    return diagnose(word, json);
+    const char *word = args_word_and_json(&verb_doctor, argc, argv, "PROGRAM or PID", &json);
+    return word ? diagnose(word, json) : EXIT_OWN;
 }
 
 const struct verb verb_doctor = {

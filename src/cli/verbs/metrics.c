@@ -58,13 +58,11 @@ static int run(int argc, char **argv) {
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_OPTION && !args_value(&a, "--listen", &where))
             return args_unknown(&a);
-        if (kind == ARGS_WORD && word)
-            return complain("%s: one DIR at a time; try --help", a.word);
-        if (kind == ARGS_WORD)
-            word = a.word;
+        if (kind == ARGS_WORD && !args_one_word(&a, "DIR", &word))
+            return EXIT_OWN;
     }
     if (!word)
-        return complain("no DIR given; try --help");
+        return args_no_word("DIR");
     return where ? serve(word, where) : print(word);
 }
 

@@ -19,23 +19,9 @@ static int tell(const char *word, bool json) {
 }
 
 static int run(int argc, char **argv) {
-    struct args a = args_begin(&verb_report, argc, argv);
-    const char *word = NULL;
     bool json = false;
-    enum args_kind kind;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_OPTION && args_flag(&a, "--json"))
-            json = true;
-        else if (kind == ARGS_OPTION)
-            return args_unknown(&a);
-        else if (word)
-            return complain("%s: one PID, FILE or DIR at a time; try --help", a.word);
-        else
-            word = a.word;
-    }
-    if (!word)
-        return complain("no PID, FILE or DIR given; try --help");
-    return tell(word, json);
+    const char *word = args_word_and_json(&verb_report, argc, argv, "PID, FILE or DIR", &json);
+    return word ? tell(word, json) : EXIT_OWN;
 }
 
 const struct verb verb_report = {

@@ -191,7 +191,7 @@ static int run(int argc, char **argv) {
         }
     }
     if (count == 0)
-        return complain("for whom? Give a PID, a segment or a folder of segments; try --help");
+        return args_no_word("PID, FILE or DIR");
     if (o.change.mode == STEER_AS_IS && o.change.window_us == STEER_AS_IS &&
         o.change.killed == STEER_AS_IS && !o.change.arms)
         return complain("%s: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, "

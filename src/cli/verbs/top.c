@@ -73,16 +73,16 @@ static int run(int argc, char **argv) {
     bool one = false;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD && t.folder)
-            return complain("%s: one DIR at a time; try --help", a.word);
-        if (kind == ARGS_WORD)
-            t.folder = a.word;
-        else if (args_flag(&a, "--once"))
+        if (kind == ARGS_WORD) {
+            if (!args_one_word(&a, "DIR", &t.folder))
+                return EXIT_OWN;
+        } else if (args_flag(&a, "--once")) {
             one = true;
-        else if (!args_value(&a, "--interval", &value))
+        } else if (!args_value(&a, "--interval", &value)) {
             return args_unknown(&a);
-        else if (!interval_of(value, &interval))
+        } else if (!interval_of(value, &interval)) {
             return EXIT_OWN;
+        }
     }
     if (!t.folder && !(t.folder = usual_folder()))
         return complain("no DIR given, UNSTALL_STATS not set and no /dev/shm/unstall there; try "
