@@ -23,8 +23,8 @@
 #define UNSTALL_CONN_H
 
 #include "base.h"
+#include "lock.h"
 #include "policy.h"
-#include "thread.h"
 
 struct evidence;
 struct gather;
@@ -107,10 +107,10 @@ struct conn {
 
 _Static_assert(sizeof(struct conn) == 256, "what few connections need is in evidence.h");
 
-/* The generation of this process among its forks. */
-extern uint32_t fork_generation;
 /* Forks that this process has made, modulo 256. */
 extern uint8_t forks_made;
+/* Grows when another process may set options of our sockets (fork, exec). */
+extern uint32_t doubt_epoch;
 
 /* What signal handlers wrote to c while its lock was held (nested.h): `take_in` puts it
  * behind what is gathered, lock held; `catch_up` comes after the unlock; `forget` drops it. */
@@ -118,37 +118,7 @@ void nested_take_in(struct conn *c);
 void nested_catch_up(struct conn *c);
 void nested_forget(struct conn *c);
 
-/* Takes a lock that was not free; true: it was taken before the fork that made this process. */
-bool lock_slow(uint32_t *lock, uint32_t seen);
-void lock_wake(uint32_t *lock);
 void conn_lock_slow(struct conn *c, uint32_t seen);
-
-/* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken,
- * 2 taken and waited for.  The tag is part of the word so that it is known, at
- * every instruction, whether this thread holds it: a handler may jump away.
- *
- * A waiter tries for a moment and then sleeps, so that a holder of lower priority
- * runs on (one that yields keeps it from running for ever under SCHED_FIFO).  The
- * holder does not inherit the waiter's priority: nor does it inside the kernel's
- * lock of the same socket, in which it spends ten times as long. */
-static inline uint32_t lock_free_word(void) {
-    return fork_generation << 18;
-}
-
-static inline uint32_t lock_my_word(void) {
-    return fork_generation << 18 | thread_tag() << 2;
-}
-
-static inline bool lock_is_mine(const uint32_t *lock) {
-    uint32_t word = LOAD(lock);
-    return (word & 3) != 0 && (word & ~UINT32_C(3)) == lock_my_word();
-}
-
-static inline void lock_free(uint32_t *lock) {
-    uint32_t before = __atomic_exchange_n(lock, lock_free_word(), __ATOMIC_SEQ_CST);
-    if (UNLIKELY((before & 3) == 2))
-        lock_wake(lock);
-}
 
 static inline void conn_lock(struct conn *c) {
     self.depth++;

@@ -9,7 +9,7 @@
 #ifndef UNSTALL_SPIN_H
 #define UNSTALL_SPIN_H
 
-#include "conn.h"
+#include "lock.h"
 
 static inline void spin_lock(uint32_t *lock) {
     self.depth++;

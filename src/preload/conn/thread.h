@@ -11,6 +11,7 @@
 #define UNSTALL_THREAD_H
 
 #include "base.h"
+#include "upcalls.h"
 
 struct conn;
 
@@ -41,10 +42,6 @@ static inline uint32_t thread_tag(void) {
 enum { GATE_SHUT = 0, GATE_OPEN = 1, GATE_SHUT_FOR_GOOD = 2 };
 
 extern const volatile uint8_t *gate;
-
-/* What to do when the gate is not open: initialise, or repair after fork.
- * True: now open.  False: pass the call through untouched. */
-bool gate_slow(void);
 
 /* May this call touch our state at all? */
 static inline bool ours(void) {

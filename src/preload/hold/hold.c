@@ -25,7 +25,6 @@ enum {
     KERNEL_ENDS_NS = 200000000, /* the least after which the kernel lets go by itself */
 };
 
-uint32_t doubt_epoch;
 bool hold_refused;
 bool hold_acted;
 

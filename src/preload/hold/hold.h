@@ -165,7 +165,4 @@ extern bool hold_refused;
 /* Anything was ever held, or any option set, in this process. */
 extern bool hold_acted;
 
-/* Grows when another process may set options of our sockets (fork, exec). */
-extern uint32_t doubt_epoch;
-
 #endif

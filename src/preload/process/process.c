@@ -41,9 +41,7 @@ enum { GATE_PAGE = 4096, LAST_TRIES = 1000 /* milliseconds, see process_ends() *
 
 /* ---- the gate -------------------------------------------------------- */
 
-static volatile uint8_t shut = GATE_SHUT;
 static volatile uint8_t *open_gate; /* the wiped page, once initialised */
-const volatile uint8_t *gate = &shut;
 
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;

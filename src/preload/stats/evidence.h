@@ -9,7 +9,7 @@
  * connection is reset.  Everything in it belongs to the holder of the
  * connection's lock.
  *
- * Fork: the child keeps its copy; evidence_repair() makes it point nowhere,
+ * Fork: the child keeps its copy; conn_repaired() makes it point nowhere,
  * because the child's segment is another.
  */
 #ifndef UNSTALL_EVIDENCE_H
@@ -80,9 +80,6 @@ bool evidence_begin(struct conn *c);
 
 /* Back to the pool.  Lock held. */
 void evidence_free(struct conn *c);
-
-/* In the child of a fork.  Lock held. */
-void evidence_repair(struct conn *c);
 
 /* ---- what is found (evidence.c); lock held, for all of these ---------- */
 

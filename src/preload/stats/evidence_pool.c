@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "evidence.h"
 #include "pool.h"
+#include "upcalls.h"
 
 enum { CHUNK = 64 * 1024 };
 
@@ -35,7 +36,7 @@ void evidence_free(struct conn *c) {
         pool_give(&pool, e);
 }
 
-void evidence_repair(struct conn *c) {
+void conn_repaired(struct conn *c) {
     struct evidence *e = c->evidence;
     e->row = e->record = EVIDENCE_NONE;
     e->message_began = e->input_at = e->early = 0;

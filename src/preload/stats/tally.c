@@ -5,10 +5,10 @@
 
 #include "address.h"
 #include "clock.h"
-#include "hold.h"
 #include "kernel.h"
 #include "stats_control.h"
 #include "stats_rows.h"
+#include "upcalls.h"
 
 enum { MOVE_AFTER = 64 };
 
@@ -364,6 +364,11 @@ void tally_ends(struct conn *c, const struct kernel_segments *now) {
     STORE(&r->segments, now ? (uint64_t)now->segments_out : 0);
     STORE(&r->ended_ns, clock_now());
     segment_record_ended(e->record);
+}
+
+void conn_ends(struct conn *c) {
+    tally_ends(c, NULL);
+    evidence_free(c);
 }
 
 /* ---- arms -------------------------------------------------------------- */

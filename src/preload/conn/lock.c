@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "lock.h"
+
+#include <linux/futex.h>
+#include <linux/time_types.h>
+
+#include "raw.h"
+
+uint32_t fork_generation = 1;
+
+enum { SPINS = 64 };
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* A handler may fork beneath a wait.  Its child returns into the wait of a lock that is not held here: it looks
+ * whether it is a child, and sleeps with a timeout, because futex(2) then ends with EINTR, also under SA_RESTART. */
+bool lock_slow(uint32_t *lock, uint32_t seen) {
+    static const struct __kernel_timespec patience = {.tv_sec = 1};
+    for (int i = 0;; i++) {
+        if (UNLIKELY(i >= SPINS && *LOAD(&gate) != GATE_OPEN))
+            gate_slow();
+        const uint32_t mine = lock_my_word();
+        if (seen >> 18 != fork_generation) {
+            if (__atomic_compare_exchange_n(lock, &seen, mine | 1, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                return true;
+        } else if ((seen & 3) == 0) {
+            /* once we have waited others may wait too: take it as "waited for" */
+            if (__atomic_compare_exchange_n(lock, &seen, mine | (i < SPINS ? 1 : 2), false,
+                                            __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+                return false;
+        } else if (i < SPINS) {
+            relax();
+            seen = LOAD(lock);
+        } else {
+            uint32_t waited_for = (seen & ~UINT32_C(3)) | 2;
+            if (seen != waited_for &&
+                !__atomic_compare_exchange_n(lock, &seen, waited_for, false, __ATOMIC_RELAXED,
+                                             __ATOMIC_RELAXED))
+                continue;
+            raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, waited_for, &patience);
+            seen = LOAD(lock);
+        }
+    }
+}
+
+void lock_wake(uint32_t *lock) {
+    raw3(SYS_futex, lock, FUTEX_WAKE_PRIVATE, 1);
+}
