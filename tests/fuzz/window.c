@@ -5,7 +5,7 @@
 
 #include "gather.h"
 #include "hold.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 
 enum { WATCHED = 64 };
 

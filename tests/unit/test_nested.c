@@ -13,9 +13,10 @@
 #include "gather.h"
 #include "hold.h"
 #include "nested.h"
-#include "ticker.h"
 #include "readable.h"
+#include "shim_nested.h"
 #include "spin.h"
+#include "ticker_thread.h"
 #include "whole.h"
 
 static struct conn shared;

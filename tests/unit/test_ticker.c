@@ -16,7 +16,7 @@
 #include "fds.h"
 #include "gather.h"
 #include "hold.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 #include "unit.h"
 
 static struct conn *c;

@@ -54,6 +54,8 @@ static inline struct conn *fds_lock(int fd) {
 
 /* Set a word.  False: no memory for the table's page (nothing changed). */
 bool fds_set(int fd, uintptr_t word);
+/* Set a word where none is; false: no memory, or another thread was first. */
+bool fds_set_first(int fd, uintptr_t word);
 
 /* A descriptor is born as the first of a new connection, which is returned
  * locked; NULL when there is no memory.  Whatever stood there is dropped. */

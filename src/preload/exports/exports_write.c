@@ -8,7 +8,7 @@
 
 #include "exports.h"
 #include "hold.h"
-#include "nested.h"
+#include "shim_nested.h"
 
 WRITES ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
     if (shim_passes(fd))

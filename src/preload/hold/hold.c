@@ -14,7 +14,7 @@
 #include "kin.h"
 #include "nested.h"
 #include "stats.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 
 enum {
     FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */

@@ -30,7 +30,7 @@
 #include "stats.h"
 #include "stats_rows.h"
 #include "text.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 #include "verbose.h"
 
 #ifndef MADV_WIPEONFORK
@@ -367,11 +367,26 @@ void process_is_replaced_at(int fd, const char *path) {
         process_is_replaced(NULL);
 }
 
+static void flush(struct conn *c, void *unused) {
+    (void)unused;
+    gather_flush(c, 0);
+}
+
+/* Before the process ends, or its image is replaced, from inside a handler. */
+static void handler_ends_process(void) {
+    if (self.depth == 0 || self.vforked)
+        return;
+    if (*LOAD(&gate) != GATE_OPEN)
+        return; /* a child that the handler forked: what is gathered is the parent's to send */
+    nested_abandon();
+    fds_each(flush, NULL);
+}
+
 void process_is_replaced(const char *path) {
     if (!ours()) {
         /* a handler that interrupted us, and comes back when there is no such program, must find all as it was */
         if (!path || self.depth == 0 || is_executable(path))
-            nested_process_ends();
+            handler_ends_process();
         return;
     }
     STORE(&hold_refused, true);
@@ -399,7 +414,7 @@ static void give_back(struct conn *c, void *unused) {
 
 void process_ends(void) {
     if (!ours()) {
-        nested_process_ends();
+        handler_ends_process();
         return;
     }
     STORE(&hold_refused, true);

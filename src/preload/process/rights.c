@@ -10,7 +10,7 @@
 #include "process.h"
 #include "shim.h"
 #include "stats_rows.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 
 enum when { other, always, user, options };
 

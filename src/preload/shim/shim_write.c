@@ -15,12 +15,12 @@
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
-#include "nested.h"
 #include "readable.h"
 #include "real.h"
+#include "shim_nested.h"
 #include "shim_parts.h"
 #include "tally.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 #include "verbose.h"
 
 /* ---- the forms of a write -------------------------------------------- */

@@ -17,25 +17,27 @@
 #ifndef UNSTALL_NESTED_H
 #define UNSTALL_NESTED_H
 
-#include "shim.h"
+#include "conn.h"
 
-ssize_t nested_write(const struct out *o);
+/* What one write of a handler left: a mapping of its own, because a handler may call
+ * nothing that locks. */
+struct piece {
+    struct piece *next;
+    int fd; /* that it was written to */
+    uint32_t bytes, room;
+    char data[];
+};
 
-/* Must what moves bytes into fd without a buffer of the caller's (sendfile, splice), or in several
- * messages, stand behind what is beneath it?  Then these are made instead. */
-bool nested_stands_behind_slow(int fd);
-ssize_t nested_move(int fd, int from, off_t *offset, size_t bytes);
-int nested_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);
+enum { PIECE_MOST = 65536 };
 
-static inline bool nested_stands_behind(int fd) {
-    return UNLIKELY(self.depth || self.draining || self.vforked) && nested_stands_behind_slow(fd);
-}
+/* With room for so many bytes, or for PIECE_MOST; NULL: no memory. */
+struct piece *nested_piece(int fd, size_t bytes);
+void nested_unmap(struct piece *piece);
+/* To be put behind what is gathered on c, now if nobody has its lock. */
+void nested_keep_aside(struct conn *c, struct piece *piece);
 
 /* Before longjmp out of a handler, or out of nothing at all: give back what this
  * thread holds of ours. */
 void nested_abandon(void);
-
-/* Before the process ends, or its image is replaced, from inside a handler. */
-void nested_process_ends(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ticker.h"
+#include "ticker_thread.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -31,16 +31,12 @@ enum {
 
 #define BARRED (UINT32_C(1) << 31)
 
-int ticker_now;
 int ticker_process;
 static uint32_t start_lock;
 static struct raw_thread thread;
 static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
 static bool threads_seen;        /* the program has made a thread of its own */
 static bool tasks_exit;          /* one of them has left by SYS_exit */
-static struct conn *incoming; /* a stack of connections, pushed by holders, taken whole */
-uint64_t ticker_ticks = 1;
-static uint32_t parked; /* futex: 1 while the thread sleeps for want of holds */
 static uint32_t stopping; /* futex: 1 once the thread is to end */
 static uint32_t bars;  /* calls under way during which no thread is to start */
 static uint32_t stops; /* how often the thread was ended */
@@ -53,25 +49,6 @@ static uint32_t tick_us(void) {
 /* Ticks after which a hold that began within tick n is older than the window. */
 static uint64_t window_ticks(void) {
     return (config()->window_us + tick_us() - 1) / tick_us() + 1;
-}
-
-/* ---- the holder's side ----------------------------------------------- */
-
-static void unpark(void) {
-    if (__atomic_load_n(&parked, __ATOMIC_SEQ_CST) &&
-        __atomic_exchange_n(&parked, 0, __ATOMIC_SEQ_CST))
-        raw3(SYS_futex, &parked, FUTEX_WAKE_PRIVATE, 1);
-}
-
-bool ticker_watch_slow(struct conn *c) {
-    c->ticking = true;
-    struct conn *top = LOAD(&incoming);
-    do
-        c->next_ticking = top;
-    while (
-        !__atomic_compare_exchange_n(&incoming, &top, c, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-    unpark();
-    return __atomic_load_n(&ticker_now, __ATOMIC_SEQ_CST) == TICKER_RUNS;
 }
 
 /* ---- the thread ------------------------------------------------------ */
@@ -168,7 +145,7 @@ static struct conn *look_at_all(struct conn *list, struct tick *now) {
 }
 
 static struct conn *take_incoming(struct conn *list) {
-    struct conn *c = __atomic_exchange_n(&incoming, NULL, __ATOMIC_SEQ_CST);
+    struct conn *c = __atomic_exchange_n(&ticker_incoming, NULL, __ATOMIC_SEQ_CST);
     while (c) {
         struct conn *next = c->next_ticking;
         c->next_ticking = list;
@@ -192,12 +169,12 @@ static void let_go(struct conn *list) {
 /* True: something is held again, or the thread is to end.  False: nothing was for a while. */
 static bool park(void) {
     const struct __kernel_timespec most = {.tv_nsec = PARKED_MS * 1000000L};
-    __atomic_store_n(&parked, 1, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&incoming, __ATOMIC_SEQ_CST) &&
+    __atomic_store_n(&ticker_parked, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST) &&
         !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
-        raw4(SYS_futex, &parked, FUTEX_WAIT_PRIVATE, 1, &most);
-    return __atomic_exchange_n(&parked, 0, __ATOMIC_SEQ_CST) == 0 ||
-           __atomic_load_n(&incoming, __ATOMIC_SEQ_CST) ||
+        raw4(SYS_futex, &ticker_parked, FUTEX_WAIT_PRIVATE, 1, &most);
+    return __atomic_exchange_n(&ticker_parked, 0, __ATOMIC_SEQ_CST) == 0 ||
+           __atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST) ||
            __atomic_load_n(&stopping, __ATOMIC_SEQ_CST);
 }
 
@@ -208,7 +185,7 @@ static bool leave(void) {
     if (!spin_trylock(&start_lock))
         return false;
     __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_SEQ_CST);
-    bool leaves = !__atomic_load_n(&incoming, __ATOMIC_SEQ_CST);
+    bool leaves = !__atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST);
     if (!leaves)
         __atomic_store_n(&ticker_now, TICKER_RUNS, __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
@@ -299,11 +276,6 @@ void ticker_decide(bool gathers) {
     spin_unlock(&start_lock);
 }
 
-bool ticker_watch_without(struct conn *c) {
-    STORE(&c->held_since, clock_coarse());
-    return c->gather == NULL;
-}
-
 void ticker_stop(void) {
     spin_lock(&start_lock);
     if (ticker_state() == TICKER_RUNS) {
@@ -311,7 +283,7 @@ void ticker_stop(void) {
         __atomic_store_n(&ticker_now, TICKER_STOPS, __ATOMIC_SEQ_CST);
         __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
         raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
-        unpark();
+        ticker_unpark();
         raw_thread_join(&thread);
         STORE(&stops, stops + 1);
         let_go(NULL);
@@ -356,6 +328,6 @@ void ticker_forked(void) {
     raw_thread_forked(&thread);
     ticker_now = TICKER_NONE;
     threads_seen = tasks_exit = false;
-    incoming = NULL;
-    parked = stopping = bars = stops = 0;
+    ticker_incoming = NULL;
+    ticker_parked = stopping = bars = stops = 0;
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "fds.h"
+
+#include "raw.h"
+
+uintptr_t *fds_pages[FDS_PAGES];
+
+static int high;
+
+/* The page that has fd, made now if it is not there; NULL: no memory. */
+static uintptr_t *page_of(int fd) {
+    uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
+    uintptr_t *page = LOAD_ACQUIRE(slot);
+    if (LIKELY(page != NULL))
+        return page;
+    uintptr_t *fresh = raw_map(FDS_PAGE * sizeof(*page));
+    if (!fresh)
+        return NULL;
+    if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return fresh;
+    raw_unmap(fresh, FDS_PAGE * sizeof(*page));
+    return page;
+}
+
+static void seen_up_to(int fd) {
+    int seen = LOAD(&high);
+    while (fd >= seen && !__atomic_compare_exchange_n(&high, &seen, fd + 1, false, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED))
+        ;
+}
+
+bool fds_set(int fd, uintptr_t word) {
+    if ((unsigned)fd >= FDS_LIMIT)
+        return false;
+    if (word == FDS_UNKNOWN && !LOAD_ACQUIRE(&fds_pages[(unsigned)fd / FDS_PAGE]))
+        return true;
+    uintptr_t *page = page_of(fd);
+    if (!page)
+        return false;
+    STORE_RELEASE(&page[(unsigned)fd % FDS_PAGE], word);
+    seen_up_to(fd);
+    return true;
+}
+
+bool fds_set_first(int fd, uintptr_t word) {
+    uintptr_t *page = page_of(fd), none = FDS_UNKNOWN;
+    if (!page || !__atomic_compare_exchange_n(&page[(unsigned)fd % FDS_PAGE], &none, word, false,
+                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return false;
+    seen_up_to(fd);
+    return true;
+}
+
+int fds_high(void) {
+    return LOAD(&high);
+}
