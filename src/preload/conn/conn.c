@@ -6,6 +6,7 @@
 #include "fds.h"
 #include "gather.h"
 #include "kernel.h"
+#include "raw.h"
 #include "upcalls.h"
 
 const char *const push_cause_names[PUSH_CAUSES] = {
