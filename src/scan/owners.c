@@ -42,11 +42,15 @@ static void look_at(pid_t pid, int folder, struct scan_owner *owners, size_t cou
         closedir(entries);
 }
 
+void scan_owners_sort(struct scan_owner *owners, size_t count) {
+    qsort(owners, count, sizeof(*owners), by_inode);
+}
+
 void scan_owners_find(struct scan_owner *owners, size_t count) {
     DIR *proc = count ? opendir("/proc") : NULL;
     if (!proc)
         return;
-    qsort(owners, count, sizeof(*owners), by_inode);
+    scan_owners_sort(owners, count);
     for (const struct dirent *e; (e = readdir(proc));)
         if (isdigit((unsigned char)e->d_name[0]))
             look_at((pid_t)strtol(e->d_name, NULL, 10), dirfd(proc), owners, count);

@@ -26,6 +26,8 @@ struct scan_owner {
 /* Fill in the process of each that has none; `owners` gets sorted by inode.  One walk through /proc. */
 void scan_owners_find(struct scan_owner *owners, size_t count);
 
+void scan_owners_sort(struct scan_owner *owners, size_t count);
+
 /* The process that has it; NULL: not known. */
 const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t count,
                                          uint64_t inode);

@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "candidates.h"
 #include "diag.h"
+#include "listeners.h"
 #include "source.h"
 
 enum {
@@ -34,15 +35,8 @@ struct sampled {
     size_t sockets;
     struct scan_key *suspects; /* of the present dump */
     size_t suspect_count, suspect_room;
-    uint16_t *listening;
-    size_t listening_count;
+    struct scan_listeners listeners;
 };
-
-uint64_t scan_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t processor_time(void) {
     struct timespec t;
@@ -50,29 +44,7 @@ static uint64_t processor_time(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* ---- who listens --------------------------------------------------------- */
-
-static int by_port(const void *a, const void *b) {
-    return *(const uint16_t *)a - *(const uint16_t *)b;
-}
-
-static bool is_listened_on(const struct sampled *s, uint16_t port) {
-    return s->listening_count &&
-           bsearch(&port, s->listening, s->listening_count, sizeof(*s->listening), by_port);
-}
-
-/* A port stays in the list when its service ends: its connections are still told. */
-static void take_listener(const struct scan_listed *l, void *arg) {
-    struct sampled *s = arg;
-    if (is_listened_on(s, l->key.local.port))
-        return;
-    uint16_t *more = reallocarray(s->listening, s->listening_count + 1, sizeof(*more));
-    if (!more)
-        return;
-    s->listening = more;
-    s->listening[s->listening_count++] = l->key.local.port;
-    qsort(s->listening, s->listening_count, sizeof(*s->listening), by_port);
-}
+/* ---- dumps --------------------------------------------------------------- */
 
 /* Now and then, and where a connection was discovered that none of them explains. */
 static int dump_listeners(struct sampled *s) {
@@ -81,11 +53,14 @@ static int dump_listeners(struct sampled *s) {
     if (now < s->listeners_due)
         return 0;
     s->listeners_due = now + SECONDS * UINT64_C(1000000000);
-    int count = scan_diag_dump(s->diag, SCAN_LISTENING, take_listener, s);
-    return count < 0 && count != -ENOBUFS ? count : 0;
+    return scan_listeners_look(&s->listeners, s->diag);
 }
 
-/* ---- dumps --------------------------------------------------------------- */
+static bool is_explained(const struct sampled *s, const struct scan_key *key) {
+    const struct scan_listeners *l = &s->listeners;
+    return scan_is_listened_on(l->ports, l->count, key->local.port) ||
+           scan_is_listened_on(l->ports, l->count, key->peer.port);
+}
 
 static bool is_wanted(const struct sampled *s, const struct scan_key *key) {
     uint16_t port = s->options.port;
@@ -126,7 +101,7 @@ static int look_at_suspects(struct sampled *s, uint64_t gap_ns) {
                 continue;
             if (!scan_candidate_discovered(&s->candidates, keys[i], &samples[i], gap_ns))
                 return -ENOMEM;
-            if (!is_listened_on(s, keys[i]->local.port) && !is_listened_on(s, keys[i]->peer.port))
+            if (!is_explained(s, keys[i]))
                 s->listeners_due = 0;
         }
     }
@@ -231,7 +206,7 @@ static void end(void *source) {
     scan_candidates_end(&s->candidates);
     scan_diag_close(s->diag);
     free(s->suspects);
-    free(s->listening);
+    free(s->listeners.ports);
     free(s);
 }
 
@@ -256,11 +231,6 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     return NULL;
 }
 
-static void sleep_until(uint64_t due) {
-    struct timespec t = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() looks */
-}
-
 static uint64_t sooner(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -281,7 +251,7 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
         if (failed)
             return failed;
         uint64_t due = s->candidates.count ? sooner(s->watch_due, s->dump_due) : s->dump_due;
-        sleep_until(sooner(due, until_ns));
+        scan_sleep_until(sooner(due, until_ns));
     }
     return 0;
 }
@@ -315,23 +285,15 @@ static int collect(void *source, struct scan_result *r) {
         .dump_every_ns = s->dumps ? (now - s->budget.began_ns) / s->dumps : 0,
     };
     r->connections = calloc(s->candidates.count + 1, sizeof(*r->connections));
-    r->listening = calloc(s->listening_count + 1, sizeof(*r->listening));
+    r->listening = scan_listeners_copy(&s->listeners);
     if (!r->connections || !r->listening) {
         scan_result_free(r);
         return -ENOMEM;
     }
     for (size_t i = 0; i < s->candidates.count; i++)
         r->count += report(s->candidates.list[i], &r->connections[r->count]);
-    if (s->listening_count)
-        memcpy(r->listening, s->listening, s->listening_count * sizeof(*r->listening));
-    r->listening_count = s->listening_count;
+    r->listening_count = s->listeners.count;
     return 0;
-}
-
-void scan_result_free(struct scan_result *r) {
-    free(r->connections);
-    free(r->listening);
-    *r = (struct scan_result){0};
 }
 
 const struct scan_source scan_sampled = {begin, run, collect, end};

@@ -52,9 +52,9 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
     prose_add(&p, "Scanned %s for %s, source %s: ", report->scope,
               time_text(r->ended_ns - r->began_ns, ascii, text), scan_kind_name(r->kind));
     if (r->kind == SCAN_EXACT)
-        prose_add(&p, "every stall was seen.");
+        prose_add(&p, "every stall was seen;");
     else
-        prose_add(&p, "numbers are estimates, intervals in parentheses.");
+        prose_add(&p, "numbers are estimates, intervals in parentheses;");
     if (r->sockets)
         prose_add(&p, " %s connections;", count_text(r->sockets, text));
     prose_add(&p, " the scan used %.1f %% of a core.", 100 * r->share);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "listeners.h"
+
 /* ---- whose sockets ------------------------------------------------------- */
 
 static bool is_known(const struct scan_table *t, uint64_t inode) {
@@ -25,27 +27,41 @@ static int want(struct scan_table *t, uint64_t inode) {
     return 0;
 }
 
+/* A source that knows the process (exact) has it named while it lives. */
+static int learn_process(struct scan_table *t, const struct scan_connection *c) {
+    if (is_known(t, c->inode))
+        return 0;
+    int failed = want(t, c->inode);
+    if (!failed && c->inode)
+        scan_process_of(c->pid, &t->owners[t->owner_count - 1].process);
+    return failed;
+}
+
 int scan_table_learn(struct scan_table *t, const struct scan_result *r) {
-    size_t before = t->owner_count;
+    size_t sought = 0;
     for (size_t i = 0; i < r->count; i++) {
-        int failed = want(t, r->connections[i].pid ? 0 : r->connections[i].inode);
-        if (failed || (failed = want(t, r->connections[i].peer_inode)))
+        const struct scan_connection *c = &r->connections[i];
+        size_t before = t->owner_count;
+        int failed = c->pid ? learn_process(t, c) : want(t, c->inode);
+        sought += !c->pid && t->owner_count > before;
+        before = t->owner_count;
+        if (!failed)
+            failed = want(t, c->peer_inode);
+        if (failed)
             return failed;
+        sought += t->owner_count > before;
     }
-    if (t->owner_count > before)
+    if (sought)
         scan_owners_find(t->owners, t->owner_count);
+    else if (t->owner_count)
+        scan_owners_sort(t->owners, t->owner_count);
     return 0;
 }
 
 /* ---- rows ------------------------------------------------------------------ */
 
-static int by_port(const void *a, const void *b) {
-    return *(const uint16_t *)a - *(const uint16_t *)b;
-}
-
 static bool listens(const struct scan_result *r, uint16_t port) {
-    return r->listening_count &&
-           bsearch(&port, r->listening, r->listening_count, sizeof(*r->listening), by_port);
+    return scan_is_listened_on(r->listening, r->listening_count, port);
 }
 
 /* Is the process the one that was connected to?  Where neither port is listened on any more, the
@@ -106,6 +122,8 @@ static void add_row(struct scan_table *t, const struct scan_result *r,
         .first = c->first,
         .second = c->second,
     };
+    if (!row.process.program[0]) /* it ended before it was looked at */
+        memcpy(row.process.program, c->thread, sizeof(c->thread));
     row.endpoint = row.listens ? c->key.local : c->key.peer;
     memcpy(row.thread, c->thread, sizeof(row.thread));
     if (!is_wanted(&row, f))

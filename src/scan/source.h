@@ -28,7 +28,8 @@ struct scan_source {
 
 extern const struct scan_source scan_sampled, scan_exact;
 
-uint64_t scan_now(void);
+uint64_t scan_now(void); /* CLOCK_MONOTONIC */
+void scan_sleep_until(uint64_t due_ns);
 void scan_result_free(struct scan_result *r);
 
 #endif

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,16 @@ from harness import COMMAND, bare_env, skip, unstall
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
 WELL_BEHAVED = ("single", "nodelay", "thinks", "bulk", "slow-reader", "corked", "paced")
-SOURCES = ("sampled",)
+SOURCES = ("sampled", "exact")
+
+
+def need(source):
+    """Skip where the source cannot be used; the reason is one clear sentence."""
+    if source == "exact":
+        done = unstall("scan", "--source", "exact", "--time", "0.1")
+        if done.returncode == 125:
+            assert done.stderr.count("\n") == 1
+            skip(done.stderr.strip())
 
 
 class Actor:
@@ -65,6 +75,7 @@ def row_of(report, pid):
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_program_that_stalls_is_named_and_no_other(source):
+    need(source)
     with scanning("--source", source) as told:
         stalls = Actor("stall", 3)
         others = {kind: Actor(kind, 3) for kind in WELL_BEHAVED}
@@ -80,6 +91,9 @@ def test_the_program_that_stalls_is_named_and_no_other(source):
     assert row["receiver"]["pid"] == stalls.pid
     # the first exchanges of a connection do not stall
     assert row["stalls_low"] <= exchanges and row["stalls_high"] >= exchanges - 6
+    if source == "exact":
+        assert row["stalls_low"] == row["stalls"] == row["stalls_high"] == row["stalls_seen"]
+        assert row["thread"].startswith("python3")
     assert 25 < row["mean_ms"] < 200
     assert {kind for kind, other in others.items() if row_of(report, other.pid)} == set()
     assert row_of(report, stream.pid) is None
@@ -129,9 +143,20 @@ def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
     assert done.returncode == 1 and done.stderr == ""
     told = json.loads(done.stdout)
     assert told["source"] == "sampled"
+    assert re.search("CAP_BPF and CAP_PERFMON|this build is without it", told["not_exact"])
     row, = told["rows"]
     assert row["process"] is None and row["user"] == 0
     assert row["endpoint"] == f"127.0.0.1:{actor.port}"
+
+
+def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
+    if os.geteuid() != 0:
+        skip("only root can give up capabilities")
+    done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", COMMAND, "scan", "--source", "exact"],
+                          capture_output=True, text=True, check=False, env=bare_env())
+    assert done.returncode == 125 and done.stdout == ""
+    assert re.fullmatch(r"unstall scan: --source exact: (it needs CAP_BPF and CAP_PERFMON, for instance as root|"
+                        r"this build is without it .*); --source sampled needs nothing\n", done.stderr)
 
 
 @pytest.mark.parametrize("words, message", [

@@ -85,10 +85,18 @@ static int report(struct scan *s) {
     return failed ? failed : code;
 }
 
+/* The source that was asked for, or the best one: `sampled` has the reason why not the other. */
 static int begin(struct scan *s) {
     char error[SCAN_ERROR] = "";
-    if (s->source_wanted && strcmp(s->source_wanted, "exact") == 0)
-        return complain("--source exact: this build is without it; use --source sampled");
+    bool exact = s->source_wanted && strcmp(s->source_wanted, "exact") == 0;
+    if (exact || !s->source_wanted) {
+        s->source = &scan_exact;
+        s->state = s->source->begin(&s->options, s->not_exact);
+        if (s->state)
+            return 0;
+        if (exact)
+            return complain("--source exact: %s; --source sampled needs nothing", s->not_exact);
+    }
     s->source = &scan_sampled;
     s->state = s->source->begin(&s->options, error);
     return s->state ? 0 : complain("%s", error);
@@ -122,6 +130,10 @@ static int take_option(struct scan *s, struct args *a) {
             return EXIT_OWN;
         s->options.port = (uint16_t)number;
         snprintf(s->scope, sizeof(s->scope), "port %ld", number);
+    } else if (args_value(a, "--verbose", &value)) {
+        if (!number_of("--verbose", value, 0, 2, &number))
+            return EXIT_OWN;
+        s->options.verbose = (int)number;
     } else if (args_value(a, "--source", &value)) {
         if (strcmp(value, "exact") != 0 && strcmp(value, "sampled") != 0)
             return complain("--source: '%s' is neither exact nor sampled", value);
@@ -160,6 +172,7 @@ const struct verb verb_scan = {
             "  --port PORT      connections that have this port on one of their sides\n"
             "  --source SOURCE  exact or sampled; without it: exact where it may be used\n"
             "  --json           for programs\n"
+            "  --verbose LEVEL  0, 1 or 2: 2 shows why the kernel refuses the BPF program\n"
             "\n"
             "Ends with 1 if something stalls, with 0 if nothing was seen to.\n",
     .run = run,

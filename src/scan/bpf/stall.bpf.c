@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the stalls of all TCP sockets, exactly, at two tracepoints; changes nothing.
+ *
+ * sock_send_length fires after each send: is data left unsent, by Nagle's algorithm and nothing
+ * else?  tcp_probe fires at each segment that an established socket receives, before it is worked
+ * on: does it let the held data go?  A socket gets a record of its own at its first hold, so that
+ * all the others cost one look.
+ */
+#include <linux/bpf.h>
+
+#include "kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_tracing.h>
+
+#include "shared.h"
+
+enum {
+    INET = 2,
+    INET6 = 10,
+    TCP = 6,
+    CA_DISORDER = 1,    /* the states beyond it repair a loss */
+    LATE_NS = 20000000, /* no round trip: an acknowledgement that was delayed */
+    PACED_MS = 5,       /* a socket whose pacing needs this long waits for its pacing */
+    TCP_HEADER = 20,
+};
+
+struct hold {
+    __u64 begin_ns;
+    __u64 cgroup;
+    __u64 thread;
+    __u32 user;
+    __u32 next; /* snd_nxt at the hold: a larger one means that the data has been sent */
+    __s32 first_stack, second_stack;
+    __u8 held, waits, stalled;
+    char name[NAME_SIZE];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct hold);
+} holds SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, TOTALS_MOST);
+    __type(key, __u64);
+    __type(value, struct scan_total);
+} totals SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_STACK_TRACE);
+    __uint(max_entries, STACKS_MOST);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, STACK_FRAMES * sizeof(__u64));
+} stacks SEC(".maps");
+
+__u64 lost; /* stalls of connections without room in `totals` */
+
+static __always_inline int is_after(__u32 a, __u32 b) {
+    return (__s32)(a - b) > 0;
+}
+
+static __always_inline int is_tcp(const struct sock *sk) {
+    return sk->sk_protocol == TCP &&
+           (sk->__sk_common.skc_family == INET || sk->__sk_common.skc_family == INET6);
+}
+
+/* Nagle's algorithm as the kernel has it (tcp_nagle_check, with Minshall's change): less than a
+ * segment waits for a small one in flight.  Anything else that may hold it back makes it no hold. */
+static __always_inline int is_held(const struct sock *sk, const struct tcp_sock *tp) {
+    __u32 unsent = tp->write_seq - tp->snd_nxt, queued = tp->write_seq - tp->snd_una;
+    if (unsent == 0 || unsent >= tp->mss_cache || tp->packets_out == 0)
+        return 0;
+    if (BPF_CORE_READ_BITFIELD(tp, nonagle) != 0)
+        return 0;
+    if (!is_after(tp->snd_sml, tp->snd_una) || is_after(tp->snd_sml, tp->snd_nxt))
+        return 0;
+    if (queued > tp->snd_wnd || tp->packets_out >= tp->snd_cwnd)
+        return 0;
+    if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) > CA_DISORDER)
+        return 0;
+    return sk->sk_pacing_rate / 1000 * PACED_MS >= queued;
+}
+
+static __always_inline void begin_hold(void *ctx, struct hold *h, const struct tcp_sock *tp) {
+    h->begin_ns = bpf_ktime_get_ns();
+    h->next = tp->snd_nxt;
+    h->held = 1;
+    h->thread = bpf_get_current_pid_tgid();
+    h->user = (__u32)bpf_get_current_uid_gid();
+    h->cgroup = bpf_get_current_cgroup_id();
+    bpf_get_current_comm(h->name, sizeof(h->name));
+    /* A stack costs a microsecond: only where a stall was found before. */
+    h->second_stack = h->stalled ? bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK) : -1;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(after_send, struct sock *sk, int result) {
+    if (result <= 0 || !is_tcp(sk))
+        return 0;
+    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp)
+        return 0;
+    if (!is_held(sk, tp)) {
+        struct hold *h = bpf_sk_storage_get(&holds, sk, 0, 0);
+        if (h) {
+            h->held = 0;
+            h->first_stack = h->stalled ? bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK) : -1;
+        }
+        return 0;
+    }
+    struct hold *h = bpf_sk_storage_get(&holds, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (h && !(h->held && h->next == tp->snd_nxt))
+        begin_hold(ctx, h, tp);
+    return 0;
+}
+
+static __always_inline void describe(struct scan_total *t, const struct sock *sk) {
+    const struct sock_common *c = &sk->__sk_common;
+    t->family = c->skc_family;
+    t->local_port = c->skc_num;
+    t->peer_port = bpf_ntohs(c->skc_dport);
+    t->interface = c->skc_bound_dev_if;
+    if (t->family == INET) {
+        bpf_probe_read_kernel(t->local, 4, &c->skc_rcv_saddr);
+        bpf_probe_read_kernel(t->peer, 4, &c->skc_daddr);
+    } else {
+        bpf_probe_read_kernel(t->local, 16, &c->skc_v6_rcv_saddr);
+        bpf_probe_read_kernel(t->peer, 16, &c->skc_v6_daddr);
+    }
+    t->inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
+    t->first_stack = t->second_stack = -1;
+}
+
+static __always_inline void count_stall(struct sock *sk, struct hold *h, __u64 took_ns) {
+    struct scan_total empty = {0};
+    __u64 cookie = bpf_get_socket_cookie(sk);
+    struct scan_total *t = bpf_map_lookup_elem(&totals, &cookie);
+    if (!t) {
+        bpf_map_update_elem(&totals, &cookie, &empty, BPF_NOEXIST);
+        t = bpf_map_lookup_elem(&totals, &cookie);
+        if (!t) {
+            __sync_fetch_and_add(&lost, 1);
+            return;
+        }
+        describe(t, sk);
+    }
+    t->stalls++;
+    t->lost_ns += took_ns;
+    t->process = h->thread >> 32;
+    t->thread = (__u32)h->thread;
+    t->user = h->user;
+    t->cgroup = h->cgroup;
+    __builtin_memcpy(t->name, h->name, sizeof(t->name));
+    if (h->first_stack >= 0 && h->second_stack >= 0) {
+        t->first_stack = h->first_stack;
+        t->second_stack = h->second_stack;
+    }
+    h->stalled = h->waits = 1;
+}
+
+static __always_inline void count_answer(struct sock *sk) {
+    __u64 cookie = bpf_get_socket_cookie(sk);
+    struct scan_total *t = bpf_map_lookup_elem(&totals, &cookie);
+    if (t)
+        t->answered++;
+}
+
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
+    __u8 header[TCP_HEADER];
+    struct hold *h = bpf_sk_storage_get(&holds, sk, 0, 0);
+    if (!h || !(h->held || h->waits))
+        return 0;
+    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp || bpf_probe_read_kernel(header, sizeof(header), skb->head + skb->transport_header))
+        return 0;
+    int data = skb->len > (header[12] >> 4) * 4;
+    __u32 acknowledged = (__u32)header[8] << 24 | header[9] << 16 | header[10] << 8 | header[11];
+    if (h->waits && data) {
+        h->waits = 0;
+        count_answer(sk);
+    }
+    if (!h->held)
+        return 0;
+    if (tp->snd_nxt != h->next) { /* it was sent already: a segment filled up, or a new option */
+        h->held = 0;
+        return 0;
+    }
+    if (is_after(tp->snd_sml, acknowledged))
+        return 0; /* the small segment is still in flight */
+    __u64 took_ns = bpf_ktime_get_ns() - h->begin_ns;
+    h->held = 0;
+    if (!data && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
+        took_ns >= LATE_NS + (__u64)tp->rtt_min.s[0].v * 1000)
+        count_stall(sk, h, took_ns);
+    return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

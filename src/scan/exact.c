@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The source with CAP_BPF and CAP_PERFMON: bpf/stall.bpf.c counts in the kernel, this file loads
+ * it and reads its maps.  Nothing is pinned: all of it goes with this process.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "listeners.h"
+#include "source.h"
+
+#include "bpf/shared.h"
+/* Made by bpftool, and not in the style of this project. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "stall.skel.h"
+#pragma GCC diagnostic pop
+
+_Static_assert((int)SCAN_FRAMES == (int)STACK_FRAMES, "a stack has one size");
+_Static_assert((int)SCAN_THREAD == (int)NAME_SIZE, "a thread's name has one size");
+
+/* The other end of a connection within this host: known also after its end. */
+struct peer {
+    uint64_t cookie, inode;
+};
+
+struct exact {
+    struct scan_options options;
+    struct stall_bpf *program;
+    struct scan_diag *diag;
+    struct scan_listeners listeners;
+    uint64_t began_ns;
+    struct peer *peers;
+    size_t peer_count;
+    struct scan_stack *stacks; /* of the last collect(): two for each connection */
+};
+
+/* ---- may it be loaded? ------------------------------------------------------ */
+
+static bool has_capability(unsigned which) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data) != 0)
+        return false;
+    return data[which / 32].effective >> which % 32 & 1;
+}
+
+static bool may_load(void) {
+    return has_capability(CAP_SYS_ADMIN) ||
+           (has_capability(CAP_BPF) && has_capability(CAP_PERFMON));
+}
+
+static bool kernel_has(const char *tracepoint) {
+    char type[64];
+    struct btf *btf = btf__load_vmlinux_btf();
+    snprintf(type, sizeof(type), "btf_trace_%s", tracepoint);
+    bool found = btf && btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+    btf__free(btf);
+    return found;
+}
+
+/* What stands against it, or NULL. */
+static const char *obstacle(void) {
+    if (!may_load())
+        return "it needs CAP_BPF and CAP_PERFMON, for instance as root";
+    if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+        return "the kernel does not describe its types (/sys/kernel/btf/vmlinux, "
+               "CONFIG_DEBUG_INFO_BTF)";
+    if (!kernel_has("sock_send_length"))
+        return "the kernel has no tracepoint sock_send_length; Linux 6.3 has it";
+    if (!kernel_has("tcp_probe"))
+        return "the kernel has no tracepoint tcp_probe; Linux 4.16 has it";
+    return NULL;
+}
+
+/* ---- loading ------------------------------------------------------------------ */
+
+static bool wants_log;
+
+static int log_line(enum libbpf_print_level level, const char *format, va_list arguments) {
+    (void)level;
+    return wants_log ? vfprintf(stderr, format, arguments) : 0;
+}
+
+static void end(void *source) {
+    struct exact *e = source;
+    stall_bpf__destroy(e->program);
+    scan_diag_close(e->diag);
+    free(e->listeners.ports);
+    free(e->peers);
+    free(e->stacks);
+    free(e);
+}
+
+static int load(struct exact *e) {
+    int failed;
+    libbpf_set_print(log_line);
+    e->program = stall_bpf__open();
+    if (!e->program)
+        return -errno;
+    if ((failed = stall_bpf__load(e->program)) || (failed = stall_bpf__attach(e->program)))
+        return failed;
+    return scan_listeners_look(&e->listeners, e->diag);
+}
+
+static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
+    const char *why = obstacle();
+    if (why) {
+        snprintf(error, SCAN_ERROR, "%s", why);
+        return NULL;
+    }
+    struct exact *e = calloc(1, sizeof(*e));
+    int failed = e ? scan_diag_open(&e->diag) : -ENOMEM;
+    wants_log = o->verbose >= 2;
+    if (!failed)
+        failed = load(e);
+    if (!failed) {
+        e->options = *o;
+        e->began_ns = scan_now();
+        return e;
+    }
+    snprintf(error, SCAN_ERROR, "the kernel refuses the BPF program (%s)%s", strerror(-failed),
+             wants_log ? "" : "; --verbose 2 shows its reasons");
+    if (e)
+        end(e);
+    return NULL;
+}
+
+/* ---- results ------------------------------------------------------------------- */
+
+static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *stop) {
+    struct exact *e = source;
+    while (!*stop && scan_now() < until_ns)
+        scan_sleep_until(until_ns); /* a signal ends it */
+    return scan_listeners_look(&e->listeners, e->diag);
+}
+
+static struct segment_address address_of(const struct scan_total *t, const __u8 bytes[16],
+                                         uint16_t port) {
+    static const __u8 mapped[12] = {[10] = 0xff, [11] = 0xff};
+    struct segment_address a = {.port = port};
+    bool is_mapped = t->family == AF_INET6 && memcmp(bytes, mapped, sizeof(mapped)) == 0;
+    a.family = t->family == AF_INET || is_mapped ? AF_INET : AF_INET6;
+    memcpy(a.address, is_mapped ? bytes + 12 : bytes, a.family == AF_INET ? 4 : 16);
+    return a;
+}
+
+static uint64_t peer_of(struct exact *e, uint64_t cookie, const struct scan_key *key) {
+    struct scan_key back = scan_key_reversed(key);
+    const struct scan_key *asked = &back;
+    struct scan_sample sample;
+    bool found = false;
+    for (size_t i = 0; i < e->peer_count; i++)
+        if (e->peers[i].cookie == cookie)
+            return e->peers[i].inode;
+    if (scan_diag_query(e->diag, &asked, 1, &sample, &found) != 0 || !found || !sample.inode)
+        return 0;
+    struct peer *more = reallocarray(e->peers, e->peer_count + 1, sizeof(*more));
+    if (more) {
+        e->peers = more;
+        e->peers[e->peer_count++] = (struct peer){cookie, sample.inode};
+    }
+    return sample.inode;
+}
+
+/* False: it was not kept (its place was taken), or there is none. */
+static bool read_stack(const struct exact *e, __s32 id, struct scan_stack *s) {
+    __u32 key = (__u32)id;
+    if (id < 0 || bpf_map_lookup_elem(bpf_map__fd(e->program->maps.stacks), &key, s->frame) != 0)
+        return false;
+    for (s->count = 0; s->count < SCAN_FRAMES && s->frame[s->count];)
+        s->count++;
+    return s->count > 0;
+}
+
+static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie,
+                    struct scan_stack stacks[2], struct scan_connection *c) {
+    *c = (struct scan_connection){
+        .key = {.family = (uint8_t)t->family,
+                .interface = t->interface,
+                .cookie = {(uint32_t)cookie, (uint32_t)(cookie >> 32)}},
+        .inode = t->inode,
+        .cgroup = t->cgroup,
+        .uid = t->user,
+        .pid = (pid_t)t->process,
+        .one_way = t->stalls > 1 && t->answered == 0,
+    };
+    c->key.local = address_of(t, t->local, t->local_port);
+    c->key.peer = address_of(t, t->peer, t->peer_port);
+    memcpy(c->thread, t->name, sizeof(c->thread));
+    c->thread[SCAN_THREAD - 1] = '\0';
+    scan_estimate_exact(&c->stalls, t->stalls, t->lost_ns);
+    c->peer_inode = peer_of(e, cookie, &c->key);
+    if (read_stack(e, t->first_stack, &stacks[0]) && read_stack(e, t->second_stack, &stacks[1])) {
+        c->first = &stacks[0];
+        c->second = &stacks[1];
+    }
+}
+
+static bool is_wanted(const struct exact *e, const struct scan_total *t) {
+    uint16_t port = e->options.port;
+    return port == 0 || t->local_port == port || t->peer_port == port;
+}
+
+static size_t count_totals(int map) {
+    __u64 key;
+    size_t count = 0;
+    for (const __u64 *last = NULL; bpf_map_get_next_key(map, last, &key) == 0; last = &key)
+        count++;
+    return count;
+}
+
+static double own_share(const struct exact *e, uint64_t now) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return ((double)t.tv_sec * 1e9 + (double)t.tv_nsec) / (double)(now - e->began_ns + 1);
+}
+
+static int collect(void *source, struct scan_result *r) {
+    struct exact *e = source;
+    int map = bpf_map__fd(e->program->maps.totals);
+    size_t room = count_totals(map);
+    __u64 key;
+    *r = (struct scan_result){.kind = SCAN_EXACT,
+                              .began_ns = e->began_ns,
+                              .ended_ns = scan_now(),
+                              .lost = e->program->bss->lost};
+    r->connections = calloc(room + 1, sizeof(*r->connections));
+    r->listening = scan_listeners_copy(&e->listeners);
+    r->listening_count = e->listeners.count;
+    struct scan_stack *stacks = reallocarray(e->stacks, 2 * room + 1, sizeof(*stacks));
+    if (stacks)
+        e->stacks = stacks;
+    if (!r->connections || !r->listening || !stacks) {
+        scan_result_free(r);
+        return -ENOMEM;
+    }
+    for (const __u64 *last = NULL; r->count < room && bpf_map_get_next_key(map, last, &key) == 0;
+         last = &key) {
+        struct scan_total t;
+        if (bpf_map_lookup_elem(map, &key, &t) != 0 || !is_wanted(e, &t))
+            continue;
+        fill_in(e, &t, key, &stacks[2 * r->count], &r->connections[r->count]);
+        r->count++;
+    }
+    r->share = own_share(e, r->ended_ns);
+    return 0;
+}
+
+const struct scan_source scan_exact = {begin, run, collect, end};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "source.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+uint64_t scan_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+void scan_sleep_until(uint64_t due) {
+    struct timespec t = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() looks */
+}
+
+void scan_result_free(struct scan_result *r) {
+    free(r->connections);
+    free(r->listening);
+    *r = (struct scan_result){0};
+}
