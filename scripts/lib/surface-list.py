@@ -3,10 +3,11 @@
 """Fills the places of a manual page that come from the sources.
 
     surface-list.py --version X.Y.Z surface.def page.scd > filled.scd
+    surface-list.py --version X.Y.Z segment.h page.scd > filled.scd
 
 @SURFACE@ on a line of its own becomes one paragraph for each role in surface.def, with the names
-that have it; @VERSION@ becomes the version.  A role that has no heading here is an error: whoever
-adds one must say what it means to a reader.
+that have it; @COUNTERS@ the counters in segment.h; @VERSION@ becomes the version.  A role that has no
+heading here is an error: whoever adds one must say what it means to a reader.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import sys
 from pathlib import Path
 
 ROW = re.compile(r"^ROW\((\w+),\s*(\w+),\s*(\w+),\s*(\w+)\)", re.MULTILINE)
+
+COUNTER = re.compile(r'^ *NAME\(([A-Z]\w*),\s*(\w+),[\s\\]*"([^"]*)"\)', re.MULTILINE)
 
 # role -> what the manual says of it; in this order
 ROLES = {
@@ -56,6 +59,15 @@ def section(table):
     return "\n".join(parts)
 
 
+def counters(header):
+    """The scdoc text that stands in for @COUNTERS@."""
+    found = COUNTER.findall(header)
+    if len(found) != len(re.findall(r"^ *NAME\([A-Z]", header, re.MULTILINE)):
+        raise SystemExit("surface-list.py: a NAME(...) has not the form NAME(CONSTANT, name, \"what\")")
+    return "\n".join(f"*{escaped(name)}*\n\t{escaped(what[0].upper() + what[1:])}.\n"
+                     for _, name, what in found)
+
+
 def main():
     """Reads the files named on the command line, prints the filled page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -63,13 +75,14 @@ def main():
     parser.add_argument("definition", type=Path)
     parser.add_argument("page", type=Path)
     wanted = parser.parse_args()
-    table = rows(wanted.definition.read_text(encoding="utf-8"))
-    if not table:
-        raise SystemExit(f"surface-list.py: {wanted.definition} has no ROW(...)")
+    definition = wanted.definition.read_text(encoding="utf-8")
+    place, text = "@SURFACE@\n", section(rows(definition))
+    if not text:
+        place, text = "@COUNTERS@\n", counters(definition)
+    if not text:
+        raise SystemExit(f"surface-list.py: {wanted.definition} has neither ROW(...) nor NAME(...)")
     page = wanted.page.read_text(encoding="utf-8")
-    page = page.replace("@VERSION@", wanted.version)
-    page = page.replace("@SURFACE@\n", section(table))
-    sys.stdout.write(page)
+    sys.stdout.write(page.replace("@VERSION@", wanted.version).replace(place, text))
 
 
 if __name__ == "__main__":

@@ -77,57 +77,72 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
 
 /* ---- what is counted, for each row ----------------------------------- */
 
-/* NAME(constant, name in JSON and metrics, what it is) */
+/* NAME(constant, name in JSON and metrics, what it is).  All that counts goes by these tables: the
+ * fields of the library's own counts, the segment, the reports, the metrics. */
+
+/* Pushes, by cause. */
+#define PUSH_COUNTERS_OF(NAME)                                                                     \
+    NAME(PUSH_WAIT, pushes_wait, "pushes before a wait")                                           \
+    NAME(PUSH_READ, pushes_read, "pushes before a read")                                           \
+    NAME(PUSH_WRITE, pushes_write, "pushes before another write")                                  \
+    NAME(PUSH_CLOSE, pushes_close, "pushes before a close or shutdown")                            \
+    NAME(PUSH_PROCESS, pushes_process, "pushes before fork, exec or exit")                         \
+    NAME(PUSH_WINDOW, pushes_window, "pushes by the window's thread")                              \
+    NAME(PUSH_MODE, pushes_mode, "pushes because the mode changed")                                \
+    NAME(PUSH_DARK, pushes_dark, "pushes because a connection was found to have untracked I/O")    \
+    NAME(PUSH_APPLICATION, pushes_application, "pushes at the end of the application's own hold")
+
+/* Counted in each connection, under its lock, with the pushes behind them. */
+#define CONNECTION_COUNTERS_OF(NAME)                                                               \
+    NAME(WRITES, writes, "writes")                                                                 \
+    NAME(READS, reads, "reads that brought bytes")                                                 \
+    NAME(MESSAGES, messages, "runs of writes without input between")                               \
+    NAME(TURNS, turns, "runs of writes without a wait between")                                    \
+    NAME(BURSTS, bursts, "messages of two or more small writes")                                   \
+    NAME(HELD, held_writes, "writes held in the kernel (MSG_MORE)")                                \
+    NAME(GATHERED, gathered_writes, "writes copied to the coalesce buffer")                        \
+    NAME(LATE_PUSHES, late_pushes, "TCP_NODELAY set before a later write")                         \
+    NAME(MISPREDICTED, mispredictions, "turns that did not end where predicted")                   \
+    NAME(SUSPECTED, suspected, "second small writes under Nagle, left as they were (observe)")
+
+/* Found where statistics or observe are on. */
+#define EVIDENCE_COUNTERS_OF(NAME)                                                                 \
+    NAME(SUSPECTS, suspects, "messages that TCP_INFO was asked about")                             \
+    NAME(STALLS_PROVED, stalls_proved, "stalls that the kernel's own numbers prove")               \
+    NAME(STALLS_SUSPECTED, stalls_suspected, "candidates; pacing or MPTCP may be the cause")       \
+    NAME(STALLS_CURED, stalls_cured,                                                               \
+         "bursts with Nagle in force that the library kept from stalling")                         \
+    NAME(STALL_NS, stall_ns, "time lost in proved stalls with a seen release, ns")                 \
+    NAME(STALLS_BOUND, stalls_bound, "further proved stalls, with only a bound of the time")       \
+    NAME(STALL_BOUND_NS, stall_bound_ns, "... the sum of these bounds, ns")                        \
+    NAME(PEER_STALLS, peer_stalls, "the rest of a message came a delayed acknowledgement late")    \
+    NAME(PEER_STALL_NS, peer_stall_ns, "time lost by them, ns")                                    \
+    NAME(QUICKACKS, quickacks, "TCP_QUICKACK set (UNSTALL_QUICKACK)")                              \
+    NAME(QUICKACK_SAVED_NS, quickack_saved_ns, "time saved by that, estimated, ns")
+
+/* All.  Those before `connections_ended` are in the report of UNSTALL_REPORT, too. */
 #define SEGMENT_COUNTERS_OF(NAME)                                                                  \
-    NAME(CONNECTIONS, "connections", "connections seen to carry bytes")                            \
-    NAME(CONNECTIONS_ENDED, "connections_ended", "of them closed")                                 \
-    NAME(BYTES, "bytes", "bytes written")                                                          \
-    NAME(WRITES, "writes", "writes")                                                               \
-    NAME(SMALL_WRITES, "small_writes", "writes smaller than a segment")                            \
-    NAME(READS, "reads", "reads that brought bytes")                                               \
-    NAME(MESSAGES, "messages", "runs of writes without input between")                             \
-    NAME(TURNS, "turns", "runs of writes without a wait between")                                  \
-    NAME(BURSTS, "bursts", "messages of two or more small writes")                                 \
-    NAME(BURSTS_2, "bursts_of_2", "... of two small writes")                                       \
-    NAME(BURSTS_3, "bursts_of_3", "... of three")                                                  \
-    NAME(BURSTS_4_7, "bursts_of_4_to_7", "... of four to seven")                                   \
-    NAME(BURSTS_8, "bursts_of_8_or_more", "... of eight or more")                                  \
-    NAME(HELD, "held_writes", "writes held in the kernel (MSG_MORE)")                              \
-    NAME(GATHERED, "gathered_writes", "writes gathered in user space")                             \
-    NAME(LATE_PUSHES, "late_pushes", "TCP_NODELAY set before a later write")                       \
-    NAME(MISPREDICTED, "mispredictions", "turns that did not end where predicted")                 \
-    NAME(DARK, "dark", "connections on which writes happen unseen")                                \
-    NAME(SEGMENTS, "segments", "data segments sent, known at a connection's end")                  \
-    NAME(PUSH_WAIT, "pushes_wait", "pushes before a wait")                                         \
-    NAME(PUSH_READ, "pushes_read", "pushes before a read")                                         \
-    NAME(PUSH_WRITE, "pushes_write", "pushes before another write")                                \
-    NAME(PUSH_CLOSE, "pushes_close", "pushes before a close or shutdown")                          \
-    NAME(PUSH_PROCESS, "pushes_process", "pushes before fork, exec or exit")                       \
-    NAME(PUSH_WINDOW, "pushes_window", "pushes by the window's thread")                            \
-    NAME(PUSH_MODE, "pushes_mode", "pushes because the mode changed")                              \
-    NAME(PUSH_DARK, "pushes_dark", "pushes because a connection went dark")                        \
-    NAME(PUSH_APPLICATION, "pushes_application",                                                   \
-         "pushes at the end of the application's own hold")                                        \
-    NAME(SUSPECTS, "suspects", "messages that TCP_INFO was asked about")                           \
-    NAME(STALLS_PROVED, "stalls_proved", "stalls that the kernel's own numbers prove")             \
-    NAME(STALLS_SUSPECTED, "stalls_suspected",                                                     \
-         "looked like one; pacing or MPTCP may be the cause")                                      \
-    NAME(STALLS_CURED, "stalls_cured", "bursts with Nagle in force that did not stall, by us")     \
-    NAME(STALL_NS, "stall_ns", "time lost in proved stalls whose release was seen, ns")            \
-    NAME(STALLS_BOUND, "stalls_bound", "proved stalls beside them: only a bound of time is known") \
-    NAME(STALL_BOUND_NS, "stall_bound_ns", "... the sum of these bounds, ns")                      \
-    NAME(PEER_STALLS, "peer_stalls", "the rest of a message came a delayed acknowledgement late")  \
-    NAME(PEER_STALL_NS, "peer_stall_ns", "time lost by them, ns")                                  \
-    NAME(QUICKACKS, "quickacks", "TCP_QUICKACK set (UNSTALL_QUICKACK)")                            \
-    NAME(QUICKACK_SAVED_NS, "quickack_saved_ns", "time thereby saved, estimated, ns")              \
-    NAME(EXCHANGES, "exchanges", "messages that input answered")                                   \
-    NAME(EXCHANGE_NS, "exchange_ns", "first write of a message to the next input, ns")             \
-    NAME(ANSWERS, "answers", "inputs that a message answered")                                     \
-    NAME(ANSWER_NS, "answer_ns", "input to the first write after it: the application's own, ns")   \
-    NAME(FIRST_WRITES, "first_writes", "connections that wrote at all")                            \
-    NAME(FIRST_WRITE_NS, "first_write_ns", "connect or accept to the first write, ns")             \
-    NAME(UNSEEN_BYTES, "unseen_bytes",                                                             \
-         "bytes sent beside those seen written, known at a connection's end")
+    NAME(CONNECTIONS, connections, "connections seen to carry bytes")                              \
+    NAME(BYTES, bytes, "bytes written")                                                            \
+    NAME(SEGMENTS, segments, "data segments sent, known at a connection's end")                    \
+    NAME(DARK, dark, "connections with untracked I/O: writes that the library does not see")       \
+    CONNECTION_COUNTERS_OF(NAME)                                                                   \
+    PUSH_COUNTERS_OF(NAME)                                                                         \
+    EVIDENCE_COUNTERS_OF(NAME)                                                                     \
+    NAME(CONNECTIONS_ENDED, connections_ended, "connections that were closed")                     \
+    NAME(SMALL_WRITES, small_writes, "writes smaller than a segment")                              \
+    NAME(BURSTS_2, bursts_of_2, "bursts of two small writes")                                      \
+    NAME(BURSTS_3, bursts_of_3, "bursts of three")                                                 \
+    NAME(BURSTS_4_7, bursts_of_4_to_7, "bursts of four to seven")                                  \
+    NAME(BURSTS_8, bursts_of_8_or_more, "bursts of eight or more")                                 \
+    NAME(EXCHANGES, exchanges, "messages answered by input")                                       \
+    NAME(EXCHANGE_NS, exchange_ns, "first write of a message to the next input, ns")               \
+    NAME(ANSWERS, answers, "inputs answered by a message")                                         \
+    NAME(ANSWER_NS, answer_ns, "input to the first write after it: the application's own, ns")     \
+    NAME(FIRST_WRITES, first_writes, "connections that wrote at all")                              \
+    NAME(FIRST_WRITE_NS, first_write_ns, "connect or accept to the first write, ns")               \
+    NAME(UNSEEN_BYTES, unseen_bytes,                                                               \
+         "bytes sent beyond the bytes seen written, known at a connection's end")
 
 enum segment_counter {
 #define NAME(constant, name, what) COUNT_##constant,

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from test_command import VERBS
 
-from harness import SOURCE_ROOT, unstall
+from harness import SOURCE_ROOT, filled_manual, unstall
 
 MANUAL = (SOURCE_ROOT / "docs/unstall.1.scd").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## unstall (\w+)\n(.*?)(?=^## |^# )", MANUAL, re.MULTILINE | re.DOTALL))
@@ -51,7 +51,6 @@ def test_the_manual_gives_the_usage(verb):
 
 
 def test_the_manual_becomes_a_page_without_complaint():
-    page = subprocess.run(["scdoc"], input=MANUAL.replace("@VERSION@", "1.2.3"), check=True, capture_output=True,
-                          text=True)
+    page = subprocess.run(["scdoc"], input=filled_manual("unstall.1"), check=True, capture_output=True, text=True)
     assert page.stderr == ""
     assert not re.search(r"@[A-Z]+@", page.stdout)

@@ -6,6 +6,7 @@ from .command import COMMAND, unstall
 from .compile import compile_c
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT,
                       bare_env, mode_env, preload_env, skip)
+from .manual import filled_manual
 from .patience import least
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
 from .process import Finished, descriptors_of, is_loaded, run
@@ -21,7 +22,8 @@ __all__ = [
     "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "KEEP", "LIB", "LISTENER", "MODES",
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST",
     "SOURCE_ROOT", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "added", "bare_env",
-    "compile_c", "descriptors_of", "is_loaded", "is_promised", "least", "mode_env", "pattern", "preload_env",
+    "compile_c", "descriptors_of", "filled_manual", "is_loaded", "is_promised", "least", "mode_env",
+    "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",
     "run", "run_client", "run_strace", "segment_directory", "segment_flag", "segment_in", "segments_in", "shape",
     "skip", "start_shapes", "started_server", "total", "unstall",

@@ -22,7 +22,7 @@
 #include "../../src/segment/control_write.c"
 
 static const char *const names[] = {
-#define NAME(constant, name, what) name,
+#define NAME(constant, name, what) #name,
     SEGMENT_COUNTERS_OF(NAME)
 #undef NAME
 };

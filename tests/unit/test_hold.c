@@ -87,7 +87,7 @@ Test(hold, mispredictions) {
         in_mode(row->mode);
         c->held = true;
         push(row->cause);
-        EXPECT_INT(row->name, c->counts.mispredicted, row->mispredicted);
+        EXPECT_INT(row->name, c->counts.mispredictions, row->mispredicted);
         EXPECT_INT(row->name, c->counts.pushes[row->cause], 1);
     }
 }

@@ -296,7 +296,7 @@ Test(shim_write, a_write_that_fails_is_none) {
             EXPECT_INT(row->name, errno, EAGAIN);
             EXPECT_INT(row->name, c->counts.writes, before.writes);
             EXPECT_INT(row->name, c->counts.bytes, before.bytes);
-            EXPECT_INT(row->name, c->counts.held, before.held);
+            EXPECT_INT(row->name, c->counts.held_writes, before.held_writes);
             EXPECT_INT(row->name, c->counts.messages, before.messages);
             EXPECT_INT(row->name, c->counts.bursts, before.bursts);
             EXPECT_INT(row->name, c->policy.position, policy.position);
@@ -631,8 +631,8 @@ Test(shim_write, what_a_message_counts) {
         EXPECT_INT(mode_names[row->mode], c->counts.messages - before.messages, 1);
         EXPECT_INT(mode_names[row->mode], c->counts.bursts - before.bursts, 1);
         EXPECT_INT(mode_names[row->mode], c->counts.turns - before.turns, 1);
-        EXPECT_INT(mode_names[row->mode], c->counts.held - before.held, row->held);
-        EXPECT_INT(mode_names[row->mode], c->counts.gathered - before.gathered, row->gathered);
+        EXPECT_INT(mode_names[row->mode], c->counts.held_writes - before.held_writes, row->held);
+        EXPECT_INT(mode_names[row->mode], c->counts.gathered_writes - before.gathered_writes, row->gathered);
         shim_closing(5);
     }
 }

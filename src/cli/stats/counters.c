@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "counters.h"
 
-#define COUNTER_NAME(constant, name, what) [COUNT_##constant] = name,
+#define COUNTER_NAME(constant, name, what) [COUNT_##constant] = #name,
 const char *const counter_names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(COUNTER_NAME)};
 #undef COUNTER_NAME
 

@@ -9,10 +9,6 @@
 #include "raw.h"
 #include "upcalls.h"
 
-const char *const push_cause_names[PUSH_CAUSES] = {
-    "wait", "read", "write", "close", "process", "window", "mode", "dark", "application",
-};
-
 uint8_t forks_made;
 uint32_t doubt_epoch;
 

@@ -25,33 +25,30 @@
 #include "base.h"
 #include "lock.h"
 #include "policy.h"
+#include "segment.h"
 
 struct evidence;
 struct gather;
 struct piece;
 
-/* Why held or gathered bytes were let go. */
-enum push_cause {
-    PUSH_WAIT,
-    PUSH_READ,
-    PUSH_WRITE,
-    PUSH_CLOSE,
-    PUSH_PROCESS,
-    PUSH_WINDOW,
-    PUSH_MODE,
-    PUSH_DARK,
-    PUSH_APPLICATION,
-    PUSH_CAUSES
-};
-
-extern const char *const push_cause_names[PUSH_CAUSES];
+/* Why held or gathered bytes were let go, and what is counted of a connection (segment.h). */
+#define NAME(constant, name, what) constant,
+enum push_cause { PUSH_COUNTERS_OF(NAME) PUSH_CAUSES };
+#undef NAME
+#define NAME(constant, name, what) uint32_t name;
+enum { CONN_COUNTERS = COUNT_PUSH_WAIT + PUSH_CAUSES - COUNT_WRITES };
 
 struct conn_counts {
     uint64_t bytes;
-    uint32_t writes, reads, messages, turns, bursts;
-    uint32_t held, gathered, late_pushes, mispredicted, suspected;
-    uint32_t pushes[PUSH_CAUSES];
+    union {
+        struct {
+            CONNECTION_COUNTERS_OF(NAME)
+            uint32_t pushes[PUSH_CAUSES];
+        };
+        uint32_t counter[CONN_COUNTERS]; /* the same, from COUNT_WRITES on */
+    };
 };
+#undef NAME
 
 /* A turn that holds nothing may end without the lock at a read (hold_leaves_turn): it is
  * left, and what it teaches is learned at the next lock.  One of which siblings are to

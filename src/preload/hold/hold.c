@@ -149,7 +149,7 @@ static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause 
     policy_pushed(&c->policy);
     c->counts.pushes[cause]++;
     if (cause != PUSH_WINDOW && c->policy.mode == MODE_AUTO)
-        c->counts.mispredicted++;
+        c->counts.mispredictions++;
     uint32_t pushes = 0;
     for (int i = 0; i < PUSH_CAUSES; i++)
         pushes += c->counts.pushes[i];

@@ -24,7 +24,7 @@ void shim_correct(struct conn *c, int fd, const struct policy_action *action, si
             n->messages -= action->new_message;
             n->bursts -= action->burst;
             n->suspected -= action->suspected;
-            n->held -= action->how == WRITE_MORE;
+            n->held_writes -= action->how == WRITE_MORE;
             if (UNLIKELY(c->evidence != NULL))
                 tally_unsent(c, action);
             bool again = held && !c->held; /* somebody pushed before this write failed */

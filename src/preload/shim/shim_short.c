@@ -82,7 +82,7 @@ INLINE bool gathers_on(struct conn *c, const struct plain *w, const struct polic
     gather_copy(c->gather, w->buffer, w->bytes);
     c->counts.writes++;
     c->counts.bytes += w->bytes;
-    c->counts.gathered++;
+    c->counts.gathered_writes++;
     c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
     return true;
 }
@@ -104,7 +104,7 @@ INLINE bool gathers_first(struct conn *c, const struct plain *w) {
         return false;
     if (UNLIKELY(!ticker_watch(c)))
         hold_push(c, PUSH_PROCESS);
-    c->counts.gathered++;
+    c->counts.gathered_writes++;
     return true;
 }
 
@@ -145,7 +145,7 @@ COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_a
 INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
     bool was_held = c->held;
     STORE(&c->held, true);
-    c->counts.held++;
+    c->counts.held_writes++;
     if (!was_held && UNLIKELY(!ticker_watch(c)))
         STORE(&c->held, false); /* shim_held_after_all() lets it go */
     conn_unlock(c);

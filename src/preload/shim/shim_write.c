@@ -210,7 +210,7 @@ static bool gather_this(struct conn *c, const struct parts *p) {
         return false;
     if (first && UNLIKELY(!ticker_watch(c)))
         hold_push(c, PUSH_PROCESS);
-    c->counts.gathered++;
+    c->counts.gathered_writes++;
     return true;
 }
 
@@ -296,7 +296,7 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
         return shim_send_after_gathered(c, o, &p);
     STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
     if (action.how == WRITE_MORE) {
-        c->counts.held++;
+        c->counts.held_writes++;
         if (!was_held && UNLIKELY(!ticker_watch(c)))
             STORE(&c->held, false); /* shim_held_after_all() lets it go */
     }

@@ -14,21 +14,18 @@
 #include "stats_rows.h"
 #include "tally.h"
 
+/* What the report tells: the first of the segment's counters. */
+enum { REPORTED = COUNT_CONNECTIONS_ENDED };
+
 struct totals {
-    struct conn_counts counts64; /* the 64-bit ones: bytes */
-    uint64_t connections, dark, segments;
-    uint64_t writes, reads, messages, turns, bursts;
-    uint64_t held, gathered, late_pushes, mispredicted, suspected;
-    uint64_t pushes[PUSH_CAUSES];
-    uint64_t found[EVIDENCE_COUNTERS];
+    uint64_t counter[REPORTED];
 };
 
-/* As the segment names them. */
-static const char *const counter_names[SEGMENT_COUNTERS] = {
-#define NAME(constant, name, what) name,
-    SEGMENT_COUNTERS_OF(NAME)
+#define NAME(constant, name, what) {#name, what},
+static const struct {
+    const char *name, *what;
+} names[] = {SEGMENT_COUNTERS_OF(NAME)};
 #undef NAME
-};
 
 static struct totals ended;
 static uint32_t totals_lock;
@@ -56,24 +53,14 @@ static void add(struct totals *t, const struct conn *c, const struct kernel_segm
     const struct conn_counts *n = &c->counts;
     if (c->listener || n->writes + n->reads == 0)
         return;
-    t->segments += now ? now->segments_out : 0;
-    t->connections++;
-    t->dark += c->policy.dark;
-    t->counts64.bytes += n->bytes;
-    t->writes += n->writes;
-    t->reads += n->reads;
-    t->messages += n->messages;
-    t->turns += n->turns;
-    t->bursts += n->bursts;
-    t->held += n->held;
-    t->gathered += n->gathered;
-    t->late_pushes += n->late_pushes;
-    t->mispredicted += n->mispredicted;
-    t->suspected += n->suspected;
-    for (int i = 0; i < PUSH_CAUSES; i++)
-        t->pushes[i] += n->pushes[i];
+    t->counter[COUNT_CONNECTIONS]++;
+    t->counter[COUNT_BYTES] += n->bytes;
+    t->counter[COUNT_SEGMENTS] += now ? now->segments_out : 0;
+    t->counter[COUNT_DARK] += c->policy.dark;
+    for (int i = 0; i < CONN_COUNTERS; i++)
+        t->counter[COUNT_WRITES + i] += n->counter[i];
     for (int i = 0; c->evidence && i < EVIDENCE_COUNTERS; i++)
-        t->found[i] += c->evidence->found[i];
+        t->counter[COUNT_SUSPECTS + i] += c->evidence->found[i];
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
@@ -113,75 +100,29 @@ void stats_process_ends(bool replaced) {
     segment_ends(!replaced);
 }
 
-static void field(struct text *t, const char *name, uint64_t n) {
-    text_add(t, ", \"");
-    text_add(t, name);
-    text_add(t, "\": ");
-    text_number(t, (int64_t)n);
-}
-
+/* Pushes are an object of their own, whose members have the causes' names. */
 static void as_json(struct text *t, const struct totals *n) {
     text_add(t, "{\"unstall\": ");
     text_json(t, UNSTALL_VERSION);
-    field(t, "pid", (uint64_t)raw0(SYS_getpid));
+    text_add(t, ", \"pid\": ");
+    text_number(t, raw0(SYS_getpid));
     text_add(t, ", \"program\": ");
     text_json(t, program);
     text_add(t, ", \"mode\": ");
     text_json(t, mode_names[config()->mode]);
-    field(t, "connections", n->connections);
-    field(t, "writes", n->writes);
-    field(t, "reads", n->reads);
-    field(t, "messages", n->messages);
-    field(t, "turns", n->turns);
-    field(t, "bursts", n->bursts);
-    field(t, "held_writes", n->held);
-    field(t, "gathered_writes", n->gathered);
-    field(t, "late_pushes", n->late_pushes);
-    text_add(t, ", \"pushes\": {");
-    for (int i = 0; i < PUSH_CAUSES; i++) {
-        text_add(t, i ? ", \"" : "\"");
-        text_add(t, push_cause_names[i]);
+    for (int i = 0; i < REPORTED; i++) {
+        bool push = i >= COUNT_PUSH_WAIT && i < COUNT_PUSH_WAIT + PUSH_CAUSES;
+        text_add(t, i == COUNT_PUSH_WAIT ? ", \"pushes\": {\"" : ", \"");
+        text_add(t, names[i].name + (push ? strlen("pushes_") : 0));
         text_add(t, "\": ");
-        text_number(t, (int64_t)n->pushes[i]);
+        text_number(t, (int64_t)n->counter[i]);
+        if (i == COUNT_PUSH_WAIT + PUSH_CAUSES - 1)
+            text_add(t, "}");
     }
-    text_add(t, "}");
-    field(t, "mispredictions", n->mispredicted);
-    field(t, "dark", n->dark);
-    field(t, "suspected", n->suspected);
-    field(t, "segments", n->segments);
-    field(t, "bytes", n->counts64.bytes);
-    for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-        field(t, counter_names[COUNT_SUSPECTS + i], n->found[i]);
     text_add(t, "}\n");
 }
 
-static void fact(struct text *t, uint64_t n, const char *what) {
-    text_add(t, " ");
-    text_number(t, (int64_t)n);
-    text_add(t, what);
-}
-
-/* Only where there is something to tell. */
-static void stalls_as_text(struct text *t, const uint64_t *found) {
-#define FOUND(what) found[COUNT_##what - COUNT_SUSPECTS]
-    if (FOUND(SUSPECTS)) {
-        text_add(t, "\n  stalls:");
-        fact(t, FOUND(STALLS_PROVED), " proved,");
-        fact(t, FOUND(STALL_NS) / 1000000, " ms lost in them;");
-        fact(t, FOUND(STALLS_BOUND), " more, of at most");
-        fact(t, FOUND(STALL_BOUND_NS) / 1000000, " ms;");
-        fact(t, FOUND(STALLS_SUSPECTED), " suspected");
-    }
-    if (FOUND(PEER_STALLS) || FOUND(QUICKACKS)) {
-        text_add(t, "\n  peers: ");
-        fact(t, FOUND(PEER_STALLS), " stalls of the other side,");
-        fact(t, FOUND(PEER_STALL_NS) / 1000000, " ms lost in them;");
-        fact(t, FOUND(QUICKACKS), " times TCP_QUICKACK, saving about");
-        fact(t, FOUND(QUICKACK_SAVED_NS) / 1000000, " ms");
-    }
-#undef FOUND
-}
-
+/* What is not zero, a counter a line. */
 static void as_text(struct text *t, const struct totals *n) {
     text_add(t, "unstall report: ");
     text_add(t, program);
@@ -189,32 +130,17 @@ static void as_text(struct text *t, const struct totals *n) {
     text_number(t, raw0(SYS_getpid));
     text_add(t, ", mode ");
     text_add(t, mode_names[config()->mode]);
-    text_add(t, "\n  seen:  ");
-    fact(t, n->connections, " connections,");
-    fact(t, n->writes, " writes,");
-    fact(t, n->reads, " reads,");
-    fact(t, n->counts64.bytes, " bytes written");
-    text_add(t, "\n         ");
-    fact(t, n->messages, " messages, of them");
-    fact(t, n->bursts, " bursts of small writes;");
-    fact(t, n->turns, " turns");
-    text_add(t, "\n  done:  ");
-    fact(t, n->late_pushes, " late pushes (TCP_NODELAY),");
-    fact(t, n->held, " writes held,");
-    fact(t, n->gathered, " gathered");
-    text_add(t, "\n  pushes:");
-    for (int i = 0; i < PUSH_CAUSES; i++) {
-        text_add(t, i ? ", " : " ");
-        text_add(t, push_cause_names[i]);
-        text_add(t, " ");
-        text_number(t, (int64_t)n->pushes[i]);
+    for (int i = 0; i < REPORTED; i++) {
+        if (!n->counter[i])
+            continue;
+        text_add(t, "\n  ");
+        text_add(t, names[i].name);
+        text_add(t, ": ");
+        text_number(t, (int64_t)n->counter[i]);
+        text_add(t, " (");
+        text_add(t, names[i].what);
+        text_add(t, ")");
     }
-    text_add(t, "\n  also:  ");
-    fact(t, n->segments, " data segments sent,");
-    fact(t, n->mispredicted, " mispredictions,");
-    fact(t, n->dark, " dark connections,");
-    fact(t, n->suspected, " suspected stalls left alone");
-    stalls_as_text(t, n->found);
     text_add(t, "\n");
 }
 
@@ -226,7 +152,7 @@ void stats_report(void) {
     struct totals all = ended;
     spin_unlock(&totals_lock);
     fds_each(add_living, &all);
-    TEXT(out, 3072);
+    TEXT(out, 4096);
     size_t n = strlen(target);
     if (n > 5 && strcmp(target + n - 5, ".json") == 0)
         as_json(&out, &all);

@@ -93,33 +93,6 @@ static void take_place(struct conn *c, struct evidence *e) {
 
 /* ---- moving counts ---------------------------------------------------- */
 
-static const struct {
-    uint16_t offset; /* in struct conn_counts */
-    uint16_t counter;
-} moved[] = {
-#define MOVED(field, counter) \
-    { offsetof(struct conn_counts, field), COUNT_##counter }
-    MOVED(writes, WRITES),
-    MOVED(reads, READS),
-    MOVED(messages, MESSAGES),
-    MOVED(turns, TURNS),
-    MOVED(bursts, BURSTS),
-    MOVED(held, HELD),
-    MOVED(gathered, GATHERED),
-    MOVED(late_pushes, LATE_PUSHES),
-    MOVED(mispredicted, MISPREDICTED),
-    MOVED(pushes[PUSH_WAIT], PUSH_WAIT),
-    MOVED(pushes[PUSH_READ], PUSH_READ),
-    MOVED(pushes[PUSH_WRITE], PUSH_WRITE),
-    MOVED(pushes[PUSH_CLOSE], PUSH_CLOSE),
-    MOVED(pushes[PUSH_PROCESS], PUSH_PROCESS),
-    MOVED(pushes[PUSH_WINDOW], PUSH_WINDOW),
-    MOVED(pushes[PUSH_MODE], PUSH_MODE),
-    MOVED(pushes[PUSH_DARK], PUSH_DARK),
-    MOVED(pushes[PUSH_APPLICATION], PUSH_APPLICATION),
-#undef MOVED
-};
-
 /* What evidence.c has found, which is counted from the connection's beginning. */
 static void move_found(struct evidence *e, uint64_t *counter) {
     for (int i = 0; i < EVIDENCE_COUNTERS; i++)
@@ -143,14 +116,12 @@ static void move_counts(struct conn *c, struct evidence *e) {
         return;
     uint32_t row = e->row == EVIDENCE_NONE ? 0 : e->row;
     uint64_t *counter = s->shard[row][thread_tag() % SEGMENT_SHARDS].counter;
-    for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
-        uint32_t now = *(const uint32_t *)((const char *)&c->counts + moved[i].offset);
-        uint32_t *told = (uint32_t *)((char *)&e->told + moved[i].offset);
-        if (now != *told) {
-            __atomic_fetch_add(&counter[moved[i].counter], (uint64_t)(int32_t)(now - *told),
+    for (size_t i = 0; i < CONN_COUNTERS; i++) {
+        uint32_t now = c->counts.counter[i], *told = &e->told.counter[i];
+        if (now != *told)
+            __atomic_fetch_add(&counter[COUNT_WRITES + i], (uint64_t)(int32_t)(now - *told),
                                __ATOMIC_RELAXED);
-            *told = now;
-        }
+        *told = now;
     }
     __atomic_fetch_add(&counter[COUNT_BYTES], c->counts.bytes - e->told.bytes, __ATOMIC_RELAXED);
     e->told.bytes = c->counts.bytes;
@@ -211,22 +182,20 @@ static void count_answer(struct evidence *e, uint64_t began) {
     e->input_at = 0;
     if (!s)
         return;
-    struct segment_shard *shard = shard_of(s, e);
-    __atomic_fetch_add(&shard->counter[COUNT_ANSWERS], 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&shard->counter[COUNT_ANSWER_NS], ns, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&shard->answer[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1,
-                       __ATOMIC_RELAXED);
+    segment_add(e, COUNT_ANSWERS, 1);
+    segment_add(e, COUNT_ANSWER_NS, ns);
+    uint64_t *answer = shard_of(s, e)->answer;
+    __atomic_fetch_add(&answer[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
 }
 
 static void count_exchange(struct evidence *e, uint64_t ns) {
     struct segment *s = segment_now();
     if (!s)
         return;
-    struct segment_shard *shard = shard_of(s, e);
-    __atomic_fetch_add(&shard->counter[COUNT_EXCHANGES], 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&shard->counter[COUNT_EXCHANGE_NS], ns, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&shard->exchange[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1,
-                       __ATOMIC_RELAXED);
+    segment_add(e, COUNT_EXCHANGES, 1);
+    segment_add(e, COUNT_EXCHANGE_NS, ns);
+    uint64_t *exchange = shard_of(s, e)->exchange;
+    __atomic_fetch_add(&exchange[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
     if (e->record == EVIDENCE_NONE)
         return;
     struct segment_connection *r = &s->connection[e->record];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME(constant, name, what) [COUNT_##constant] = name,
+#define NAME(constant, name, what) [COUNT_##constant] = #name,
 static const char *const names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(NAME)};
 #undef NAME
 
