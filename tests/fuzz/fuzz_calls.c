@@ -30,6 +30,7 @@
 #include "net.h"
 #include "process.h"
 #include "shim.h"
+#include "sweep.h"
 #include "window.h"
 
 enum { FIRST_FD = 10, LAST_FD = 19, MOST_OPERATIONS = 300, LARGEST = 6000 };
@@ -383,7 +384,7 @@ static void op_fork(struct input *in) {
 static void op_mode(struct input *in) {
     config_switch((enum mode)(next(in) % MODE_COUNT), false);
     if (next(in) & 1)
-        shim_sweep(PUSH_MODE);
+        sweep(PUSH_MODE);
 }
 
 /* ---- the world around ----------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "close.h"
 #include "gather.h"
 #include "hold.h"
 #include "ticker_thread.h"
@@ -63,7 +64,7 @@ static void look(struct conn *c) {
     if (c->refs > 0 && (c->held || gather_length(c) > 0))
         hold_window_ends(c);
     if (c->lingering && gather_length(c) == 0) {
-        hold_linger_ends(c);
+        close_linger_ends(c);
         return;
     }
     conn_unlock(c);

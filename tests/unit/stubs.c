@@ -9,6 +9,7 @@
 #include "evidence.h"
 #include "stats_control.h"
 #include "stats_rows.h"
+#include "sweep.h"
 #include "tally.h"
 
 bool gate_slow(void) {
@@ -19,7 +20,7 @@ bool gate_slow(void) {
 struct segment *segment_mapped;
 uint32_t control_seen;
 
-void control_look(void) {}
+void sweep_told(void) {}
 
 void segment_ends(bool gives_back) {
     (void)gives_back;

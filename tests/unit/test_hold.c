@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "close.h"
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
@@ -251,7 +252,7 @@ Test(hold, the_last_of_a_lingering_connection) {
     struct conn *again;
     c->lingering = true;
     conn_lock(c);
-    hold_linger_ends(c);
+    close_linger_ends(c);
     EXPECT_TEXT("log", fake_log(), "close(5)");
     EXPECT_INT("unlocked", self.depth, 0);
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "gather.h"
 #include "hold.h"
+#include "sweep.h"
 #include "whole.h"
 
 /* ---- reads ------------------------------------------------------------------- */
@@ -187,7 +188,7 @@ Test(shim, a_sweep_lets_go_and_gives_back) {
     ASSERT(c->held);
     fake_log();
     config_switch(MODE_OBSERVE, false);
-    shim_sweep(PUSH_MODE);
+    sweep(PUSH_MODE);
     EXPECT(!c->held && !c->policy.nodelay);
     const char *log = fake_log();
     cr_expect(strstr(log, "nodelay(5,1)") && strstr(log, "nodelay(5,0)"), "%s", log);
@@ -196,7 +197,7 @@ Test(shim, a_sweep_lets_go_and_gives_back) {
     conn_lock(c);
     c->policy.dark = true;
     conn_unlock(c);
-    shim_sweep(PUSH_MODE);
+    sweep(PUSH_MODE);
     EXPECT_TEXT("a dark one is cured at once", fake_log(), "nodelay(5,1)");
 }
 
@@ -467,7 +468,7 @@ Test(shim, a_sweep_before_the_first_use) {
     whole_start_in(MODE_NODELAY);
     whole_connected(5);
     whole_connected(6);
-    shim_sweep(PUSH_MODE);
+    sweep(PUSH_MODE);
     whole_write(5, "head");
     whole_write(5, "body");
     EXPECT_TEXT("cured", fake_log(), "WRITE(5,head) nodelay(5,1) WRITE(5,body)");

@@ -349,6 +349,7 @@ static bool may_gather(const struct config *c) {
 void config_load(char **environment, const char *program) {
     struct config *c = &snapshots[1];
     config_defaults(c);
+    c->program = program;
     /* the place for warnings first, so that warnings about others go there */
     for (int pass = 0; pass < 2; pass++)
         for (char **e = environment; e && *e; e++) {

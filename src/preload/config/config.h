@@ -53,6 +53,7 @@ struct config {
     struct port_range ports[CONFIG_FILTERS];
     struct peer_range peers[CONFIG_FILTERS];
     const char *programs; /* the list as given, or NULL */
+    const char *program;  /* the short name of this one */
     const char *report;
     const char *log;
     const char *stats; /* the directory of the segment, or NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that read.  Forward only: the path is shim.c.  The fortified forms
+ * The calls that read.  Forward only: the path is shim_read.c.  The fortified forms
  * check the buffer's size and go to their own next function.
  */
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "shim.h"
+#include "sweep.h"
 
 EXPORT int unstall_hook_set_mode(const char *name);
 
@@ -16,7 +16,7 @@ EXPORT int unstall_hook_set_mode(const char *name) {
     for (int i = 0; i < MODE_COUNT; i++)
         if (strcmp(name, mode_names[i]) == 0) {
             config_switch((enum mode)i, config()->quiet);
-            shim_sweep(PUSH_MODE);
+            sweep(PUSH_MODE);
             return 0;
         }
     return -EINVAL;

@@ -4,25 +4,19 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <pthread.h>
 
 #include "clock.h"
 #include "config.h"
-#include "fds.h"
 #include "gather.h"
 #include "kernel.h"
 #include "kin.h"
-#include "nested.h"
-#include "stats.h"
-#include "ticker_thread.h"
+#include "ticker.h"
 
 enum {
     FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
     AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
-    LATE_NS = 5000000,   /* a hold without a window that lasted longer was no habit's */
-    KERNEL_ENDS_NS = 200000000, /* the least after which the kernel lets go by itself */
 };
 
 bool hold_refused;
@@ -212,81 +206,7 @@ void hold_window_ends(struct conn *c) {
     policy_window_ended(&c->policy);
 }
 
-void hold_linger_ends(struct conn *c) {
-    int fd = c->fd;
-    fds_leave(c, fd);
-    stats_connection_ends(c, fd);
-    fds_release(c);
-    kernel->close(fd);
-}
-
 /* ---- turns ----------------------------------------------------------- */
-
-static pthread_key_t ends_key;
-static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
-
-static void thread_ends(void *unused) {
-    (void)unused;
-    self.ends_watched = false;
-    nested_abandon(); /* cancelled inside the send of gathered bytes, or beneath a handler */
-    hold_thread_ends();
-    struct conn *c = self.releasing;
-    self.releasing = NULL;
-    if (c) { /* cancelled before the write that would have let the bytes go */
-        conn_lock(c);
-        STORE(&c->held, true);
-        hold_push(c, PUSH_PROCESS);
-        conn_unlock(c);
-    }
-    gather_thread_ends();
-}
-
-/* A thread's return or cancellation is a turn's end too. */
-void hold_watch_thread_end(void) {
-    uint32_t none = 0;
-    if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
-        STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
-    if (LOAD_ACQUIRE(&ends_state) == 2)
-        self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
-}
-
-/* A reader that is cancelled asynchronously may have a lock.  It may also be a handler, so only
- * where libc needs no memory for it: keys below 32 lie in the thread itself. */
-void hold_watch_reader(void) {
-    if (LOAD_ACQUIRE(&ends_state) != 2 || ends_key < 32)
-        hold_watch_thread_end();
-}
-
-void hold_thread_ends(void) {
-    hold_end_turn(PUSH_PROCESS);
-    ticker_thread_ends();
-}
-
-/* ---- habits ------------------------------------------------------------ */
-
-void hold_learn_piece(struct conn *c) {
-    if (!ticker_windowless(ticker_state()))
-        return;
-    uint64_t now = clock_now();
-    policy_habit_piece(&c->policy, now - c->held_since);
-    c->held_since = now;
-    STORE(&c->turn_end, TURN_ENDS); /* its end is to be seen, too */
-}
-
-void hold_judge_age_slow(struct conn *c) {
-    uint64_t now = clock_coarse(), age = now - c->held_since;
-    if (c->policy.mode == MODE_AUTO && age > clock_coarse_surely(LATE_NS)) {
-        c->policy.fallen = true;
-        kin_forbid(c->kin);
-    } else if (c->policy.mode == MODE_CORK) {
-        if (age > KERNEL_ENDS_NS)
-            policy_kernel_ended(&c->policy);
-        c->held_since = now;
-    }
-}
-
-/* ---- turns, continued --------------------------------------------------- */
 
 /* Somebody goes on with the message: the turn before has been left, or is another
  * thread's, and this one is a turn of its own. */

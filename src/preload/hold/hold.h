@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "conn.h"
+#include "hold_habit.h"
 #include "kin.h"
 #include "policy_inline.h"
+#include "thread_end.h"
 #include "ticker.h"
 
 void hold_end_turn_slow(enum push_cause cause);
@@ -66,29 +68,12 @@ static inline bool hold_gathers(void) {
     return c && LOAD(&c->gather) != NULL;
 }
 
-/* The calling thread ends (pthread_exit, cancellation, return). */
-void hold_thread_ends(void);
-
 /* In coalesce: before an act that others can see.  Gathered bytes leave; what
  * the kernel holds may stay. */
 void hold_before_visible(void);
 
-void hold_watch_thread_end(void);
-void hold_watch_reader(void);
 void hold_turn_taken_over(struct conn *c);
 bool hold_wait_was_quick(struct conn *c);
-
-/* Without a window: the habit of a connection on which nothing is held yet. */
-void hold_learn_piece(struct conn *c);
-
-/* Without a window: a hold ends, or another write joins it, which is to be decided by this (lock held).
- * In auto, one that was no habit's makes its endpoint one of TCP_NODELAY alone; in cork, several in a row
- * that the kernel had to end make the connection one: its waits do not pass by us. */
-void hold_judge_age_slow(struct conn *c);
-static inline void hold_judge_age(struct conn *c) {
-    if (ticker_windowless(ticker_state()))
-        hold_judge_age_slow(c);
-}
 
 /* The turn is over: it teaches what it was.  Lock held. */
 static inline void hold_turn_teaches(struct conn *c) {
@@ -134,8 +119,6 @@ void hold_push(struct conn *c, enum push_cause cause);
  * have done, but no longer than a second.  The lock is released meanwhile. */
 void hold_push_all(struct conn *c, enum push_cause cause);
 void hold_window_ends(struct conn *c);
-/* Everything of a lingering connection has left: close and release.  Unlocks. */
-void hold_linger_ends(struct conn *c);
 /* TCP_NODELAY=1 now (the late push).  0 or -errno. */
 int hold_set_nodelay(struct conn *c, int fd);
 /* TCP_NODELAY as the application has it.  Counted, for who sets it at the same time. */

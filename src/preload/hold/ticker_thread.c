@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "close.h"
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
@@ -18,6 +19,7 @@
 #include "raw_thread.h"
 #include "spin.h"
 #include "stats_control.h"
+#include "sweep.h"
 
 enum {
     LONGEST_TICK_US = 4000,
@@ -108,7 +110,7 @@ static bool look(struct conn *c, struct tick *now) {
     if (needs_nothing(c, now) || !conn_trylock(c))
         return true; /* its holder is in a call of ours and will not keep it long */
     if (c->lingering && c->refs > 0 && gather_length(c) == 0) {
-        hold_linger_ends(c);
+        close_linger_ends(c);
         return true;
     }
     bool waits = c->held || gather_length(c) > 0;
@@ -120,7 +122,7 @@ static bool look(struct conn *c, struct tick *now) {
             hold_window_ends(c);
         }
         if (c->lingering && gather_length(c) == 0) {
-            hold_linger_ends(c);
+            close_linger_ends(c);
             return true;
         }
     } else if (now->number - c->held_since >= LINGER_TICKS) {
@@ -232,7 +234,7 @@ static void run(void) {
         sleep_us(long_window ? tick_us() : next_tick_us(&pace), long_window, &due);
         tick = (struct tick){.number = __atomic_add_fetch(&ticker_ticks, 1, __ATOMIC_RELAXED)};
         if (control_changed())
-            control_look();
+            sweep_told();
         list = look_at_all(list, &tick);
         keep_pace(&pace, &tick);
     }

@@ -29,6 +29,7 @@
 #include "stacks.h"
 #include "stats.h"
 #include "stats_rows.h"
+#include "sweep.h"
 #include "text.h"
 #include "ticker_thread.h"
 #include "verbose.h"
@@ -136,8 +137,7 @@ static bool initialise(void) {
     config_load(secure ? NULL : environ, program_invocation_short_name);
     if (secure)
         config_switch(MODE_OFF, true);
-    stats_program(program_invocation_short_name);
-    verbose_start(program_invocation_short_name);
+    verbose_start();
     rings_start();
     if (!config()->children)
         leave_preload(environ);
@@ -237,7 +237,7 @@ bool process_makes_room(void) {
     if (!ours() || !LOAD(&ticker_process))
         return false;
     hold_end_turn(PUSH_PROCESS);
-    shim_sweep(PUSH_PROCESS);
+    sweep(PUSH_PROCESS);
     ticker_stop();
     return true;
 }
@@ -257,7 +257,7 @@ static void process_steps_aside(void) {
         config_kill(); /* first: other threads begin no hold behind the sweep */
         if (config()->gathers)
             fds_each(leave_nothing, NULL);
-        shim_sweep(PUSH_PROCESS);
+        sweep(PUSH_PROCESS);
         ticker_stop();
         fds_each(still_open, &left);
     }
@@ -423,7 +423,7 @@ void process_ends(void) {
      * wait for the peer, but no longer than a second. */
     for (int i = 0; i < LAST_TRIES; i++) {
         bool left = false;
-        shim_sweep(PUSH_PROCESS);
+        sweep(PUSH_PROCESS);
         fds_each(still_gathered, &left);
         if (!left)
             break;
@@ -470,7 +470,7 @@ void process_filters(bool strict) {
         STORE(&clock_stopped, clock_now());
     filtering = true;
     config_switch(MODE_OFF, true); /* first: other threads begin no hold behind the sweep */
-    shim_sweep(PUSH_PROCESS);
+    sweep(PUSH_PROCESS);
     ticker_stop();
 }
 

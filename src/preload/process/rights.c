@@ -10,6 +10,7 @@
 #include "process.h"
 #include "shim.h"
 #include "stats_rows.h"
+#include "sweep.h"
 #include "ticker_thread.h"
 
 enum when { other, always, user, options };
@@ -49,7 +50,7 @@ uint32_t rights_change(long number, unsigned long first) {
     if (what == user && segment_wanted() && (segment_in_family() || fds_any()))
         segment_make();
     if (ticker_state() == TICKER_RUNS)
-        shim_sweep(PUSH_PROCESS);
+        sweep(PUSH_PROCESS);
     uint32_t barred = ticker_bar();
     if (number == SYS_unshare && (first & CLONE_FILES))
         process_unshares_table();

@@ -10,11 +10,10 @@
 #include "fds.h"
 #include "raw.h"
 #include "shim.h"
+#include "shim_cured.h"
 #include "text.h"
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
-
-bool rings_known;
 
 static bool liburing;      /* written at load alone */
 static uint32_t occasions; /* to look */

@@ -14,8 +14,6 @@
 
 #include "conn.h"
 
-extern bool rings_known;
-
 /* At load: is liburing among what is loaded? */
 void rings_start(void);
 

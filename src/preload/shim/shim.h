@@ -157,12 +157,6 @@ void shim_refresh(struct conn *c);
  * held. */
 void shim_shares(struct conn *c, int fd);
 
-/* Adopt the configuration in force.  Lock held. */
-void shim_adopt(struct conn *c);
-
-/* Every connection: let go of what is held and adopt the configuration. */
-void shim_sweep(enum push_cause cause);
-
 /* Tell a kept error to the application.  Lock held.  0, or the errno. */
 int shim_take_error(struct conn *c);
 

@@ -8,6 +8,7 @@
 #include "gather.h"
 #include "hold.h"
 #include "shim_parts.h"
+#include "shim_tally.h"
 #include "ticker.h"
 
 bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "close.h"
 #include "config.h"
 #include "fds.h"
 #include "gather.h"
@@ -21,26 +22,15 @@
 #include "raw.h"
 #include "rings.h"
 #include "shim.h"
-#include "stats.h"
+#include "shim_cured.h"
+#include "shim_tally.h"
 #include "tally.h"
-#include "ticker.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
 
-enum { TYPE_MASK = 0xf, LINGER_LOWEST = 256 };
-
-/* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, io_uring, or one of stdio's numbers. */
-static void born_cured(struct conn *c) {
-    const struct config *now = config();
-    if (now->quiet || !(now->always_nodelay || LOAD(&rings_known) || c->policy.dark) ||
-        c->policy.nodelay || c->policy.app_cork)
-        return;
-    shim_refresh(c);
-    if (mode_cures((enum mode)c->policy.mode) && !c->policy.nodelay)
-        hold_set_nodelay(c, c->fd);
-}
+enum { TYPE_MASK = 0xf };
 
 void shim_socket_made(int fd, int domain, int type, int protocol) {
     if (fd < 0 || !ours())
@@ -64,7 +54,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
 void shim_listens(int fd) {
     if (!ours())
         return;
-    tally_outside();
+    shim_tally_outside();
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
@@ -76,7 +66,7 @@ void shim_listens(int fd) {
 void shim_accepted(int listener, int fd) {
     if (fd < 0 || !ours())
         return;
-    tally_outside();
+    shim_tally_outside();
     rings_before_birth();
     struct conn *l = shim_find(listener);
     if (!l) {
@@ -108,7 +98,7 @@ void shim_accepted(int listener, int fd) {
     kin_join(c, kin);
     c->doubt = LOAD(&doubt_epoch);
     tally_born(c);
-    born_cured(c);
+    shim_cures_at_birth(c);
     rings_made(c);
     conn_unlock(c);
 }
@@ -120,7 +110,7 @@ struct conn *shim_connect_begins(int fd) {
     struct conn *c = fds_conn(fds_word(fd));
     if (!c)
         return NULL;
-    tally_outside();
+    shim_tally_outside();
     if (UNLIKELY(LOAD(&c->held) || LOAD(&c->gather)) && (c = fds_lock(fd))) {
         hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops what has not left */
         conn_unlock(c);
@@ -143,7 +133,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
         c->policy.established = result == 0 && !undone;
         kin_join(c, kin_of_destination(address, length));
         tally_born(c);
-        born_cured(c);
+        shim_cures_at_birth(c);
         rings_made(c);
     }
     if (now)
@@ -166,28 +156,6 @@ void shim_shuts(int fd, int how) {
 
 /* ---- deaths ---------------------------------------------------------- */
 
-/* The application closes the last descriptor while the kernel has no room for
- * what was gathered: a descriptor of our own keeps the connection until the
- * ticker has sent it.  Lock held.  False: no descriptor to be had. */
-static bool linger(struct conn *c, int fd) {
-    int own = kernel->dup_above(fd, LINGER_LOWEST);
-    if (own < 0)
-        own = kernel->dup_above(fd, 0);
-    if (own < 0) {
-        hold_push_all(c, PUSH_CLOSE);
-        return false;
-    }
-    if (!fds_set(own, (uintptr_t)c)) {
-        kernel->close(own);
-        return false;
-    }
-    fds_set(fd, FDS_UNKNOWN);
-    c->fd = own;
-    STORE(&c->lingering, true);
-    ticker_watch(c);
-    return true;
-}
-
 static void close_connection(struct conn *c, int fd) {
     hold_push(c, PUSH_CLOSE);
     /* who else has it must not take ours for its wish: another process, or ourselves by a
@@ -197,7 +165,7 @@ static void close_connection(struct conn *c, int fd) {
         (c->passed && c->forks == LOAD(&forks_made)) || (c->origin == ORIGIN_FOREIGN && !c->shared);
     if (others && c->refs == 1 && !config()->quiet)
         hold_restore(c);
-    if (c->refs == 1 && gather_length(c) && linger(c, fd)) {
+    if (c->refs == 1 && gather_length(c) && close_lingers(c, fd)) {
         conn_unlock(c);
         return;
     }
@@ -207,8 +175,7 @@ static void close_connection(struct conn *c, int fd) {
         return;
     }
     bool silent = rings_are_suspected(c);
-    stats_connection_ends(c, fd);
-    fds_release(c);
+    close_ends(c, fd);
     if (UNLIKELY(silent))
         rings_look();
 }
@@ -282,17 +249,4 @@ void shim_darken(int fd) {
         hold_push_all(c, PUSH_DARK); /* or what we do not see would overtake it */
     hold_darken(c);
     conn_unlock(c);
-}
-
-static void cure_for_uring(struct conn *c, void *unused) {
-    (void)unused;
-    if (!c->listener && c->policy.established)
-        born_cured(c);
-}
-
-void shim_uring(void) {
-    if (!ours())
-        return;
-    STORE(&rings_known, true);
-    fds_each(cure_for_uring, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the write path (shim_write.c, shim_short.c, shim_after.c,
- * shim_gathered.c, shim_bulk.c)
+ * What the files of the write path (shim_write.c, shim_short.c, shim_forms.c, shim_decide.c,
+ * shim_after.c, shim_gathered.c, shim_bulk.c)
  * share with each other and with nobody else.  All with the connection's lock
  * held, unless said otherwise.
  */
@@ -14,7 +14,18 @@
 #include "shim.h"
 #include "ticker.h"
 
-/* ---- deciding (shim_write.c) ----------------------------------------- */
+/* ---- the forms (shim_forms.c) ---------------------------------------- */
+
+/* Can the first `most` bytes of a valid write be read? */
+bool shim_parts_readable(const struct parts *p, size_t most);
+/* Is the vector or the message where it can be read for certain? */
+bool shim_surely_there(const struct out *o);
+/* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
+bool shim_special(const struct out *o);
+/* The call with MSG_MORE. */
+ssize_t shim_forward_more(const struct out *o, const struct parts *p);
+
+/* ---- deciding (shim_decide.c) ---------------------------------------- */
 
 static inline struct policy_limits shim_limits_now(const struct config *now,
                                                    enum ticker_state ticker) {
@@ -22,21 +33,16 @@ static inline struct policy_limits shim_limits_now(const struct config *now,
         now->small, now->override,
         ticker_may_hold(ticker) && !now->quiet && !LOAD(&hold_refused), ticker_windowless(ticker)};
 }
-struct policy_limits shim_limits(void);
+static inline struct policy_limits shim_limits(void) {
+    return shim_limits_now(config(), ticker_state());
+}
 /* Ask policy; facts that it misses are asked of the kernel. */
 struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,
                                  const struct policy_write *w);
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
 /* What the action asks for before the write: TCP_NODELAY on, or back. */
 void shim_prepare(struct conn *c, const struct policy_action *action, int fd);
-/* Can the first `most` bytes of a valid write be read? */
-bool shim_parts_readable(const struct parts *p, size_t most);
-/* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
-bool shim_special(const struct out *o);
-
-/* Where c->evidence is there, before a write: statistics may have to let go of the
- * lock first.  The connection again, locked, or NULL. */
-struct conn *shim_tally(struct conn *c, int fd);
+/* ---- the write (shim_write.c) ---------------------------------------- */
 
 /* The long way of a write whose connection has been found.  `joined`: it has joined its
  * turn.  Unlocks. */

@@ -3,10 +3,8 @@
  * The path of a write: decide under the connection's lock, forward without it.
  */
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "config.h"
 #include "cookies.h"
@@ -15,165 +13,12 @@
 #include "gather.h"
 #include "hold.h"
 #include "kernel.h"
-#include "readable.h"
-#include "real.h"
 #include "shim_nested.h"
 #include "shim_parts.h"
+#include "shim_tally.h"
 #include "tally.h"
 #include "ticker_thread.h"
 #include "verbose.h"
-
-/* ---- the forms of a write -------------------------------------------- */
-
-static ssize_t forward_raw(const struct out *o) {
-    switch (o->form) {
-    case OUT_WRITE: return REAL(syscall)(SYS_write, o->fd, o->buffer, o->bytes);
-    case OUT_WRITEV: return REAL(syscall)(SYS_writev, o->fd, o->iov, o->iov_count);
-    case OUT_SEND:
-    case OUT_SENDTO:
-        return REAL(syscall)(SYS_sendto, o->fd, o->buffer, o->bytes, o->flags, o->address,
-                             o->address_length);
-    case OUT_SENDMSG: return REAL(syscall)(SYS_sendmsg, o->fd, o->message, o->flags);
-    case OUT_PWRITEV2: return REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0);
-    }
-    return -1;
-}
-
-ssize_t shim_forward(const struct out *o) {
-    if (UNLIKELY(o->raw))
-        return forward_raw(o);
-    switch (o->form) {
-    case OUT_WRITE: return REAL(write)(o->fd, o->buffer, o->bytes);
-    case OUT_WRITEV: return REAL(writev)(o->fd, o->iov, o->iov_count);
-    case OUT_SEND: return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
-    case OUT_SENDTO:
-        return REAL(sendto)(o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
-    case OUT_SENDMSG: return REAL(sendmsg)(o->fd, o->message, o->flags);
-    case OUT_PWRITEV2: return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
-    }
-    return -1;
-}
-
-void shim_parts_of(const struct out *o, struct parts *p) {
-    switch (o->form) {
-    case OUT_WRITE:
-    case OUT_SEND:
-    case OUT_SENDTO:
-        p->one = (struct iovec){(void *)(uintptr_t)o->buffer, o->bytes};
-        p->iov = &p->one;
-        p->count = 1;
-        p->bytes = o->bytes;
-        p->valid = o->bytes <= SSIZE_MAX;
-        return;
-    case OUT_WRITEV:
-    case OUT_PWRITEV2:
-        p->iov = o->iov;
-        p->count = (size_t)o->iov_count;
-        break;
-    case OUT_SENDMSG:
-        p->count = SIZE_MAX; /* too many, where it cannot be read */
-        if (!readable(o->message, sizeof(*o->message)))
-            break;
-        p->iov = o->message->msg_iov;
-        p->count = o->message->msg_iovlen;
-        break;
-    }
-    p->bytes = 0;
-    p->valid = p->count <= IOV_MAX && readable(p->iov, p->count * sizeof(*p->iov));
-    for (size_t i = 0; p->valid && i < p->count; i++) {
-        p->valid = p->iov[i].iov_len <= SSIZE_MAX - p->bytes;
-        p->bytes += p->iov[i].iov_len;
-    }
-}
-
-bool shim_parts_readable(const struct parts *p, size_t most) {
-    for (size_t i = 0; i < p->count && most; i++) {
-        size_t bytes = p->iov[i].iov_len < most ? p->iov[i].iov_len : most;
-        if (!readable(p->iov[i].iov_base, bytes))
-            return false;
-        most -= bytes;
-    }
-    return true;
-}
-
-/* Is the vector or the message where it can be read for certain? */
-static bool surely_there(const struct out *o) {
-    const struct iovec *iov = o->iov;
-    size_t count = (size_t)o->iov_count;
-    if (o->form == OUT_SENDMSG) {
-        if (!surely_readable(o->message, sizeof(*o->message)))
-            return false;
-        iov = o->message->msg_iov;
-        count = o->message->msg_iovlen;
-    } else if (o->form != OUT_WRITEV && o->form != OUT_PWRITEV2) {
-        return true;
-    }
-    return count <= IOV_MAX && surely_readable(iov, count * sizeof(*iov));
-}
-
-/* Flags with which a write is more than bytes that may wait a little. */
-enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
-
-bool shim_special(const struct out *o) {
-    return (o->flags & SPECIAL) || o->address ||
-           (o->message && (o->message->msg_controllen || o->message->msg_name));
-}
-
-static ssize_t forward_more(const struct out *o, const struct parts *p) {
-    if (UNLIKELY(o->raw)) {
-        struct msghdr raw = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
-        return REAL(syscall)(SYS_sendmsg, o->fd, &raw, o->flags | MSG_MORE);
-    }
-    if (p->count == 1)
-        return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
-    return REAL(sendmsg)(o->fd, &message, o->flags | MSG_MORE);
-}
-
-/* ---- the write ------------------------------------------------------- */
-
-struct policy_limits shim_limits(void) {
-    return shim_limits_now(config(), ticker_state());
-}
-
-struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,
-                                 const struct policy_write *w) {
-    struct policy_action action = policy_write(&c->policy, limits, w);
-    if (UNLIKELY(action.need_facts)) {
-        hold_ask_facts(c);
-        action = policy_write(&c->policy, limits, w);
-    }
-    return action;
-}
-
-void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
-    c->counts.writes++;
-    c->counts.bytes += bytes;
-    c->counts.messages += action->new_message;
-    c->counts.bursts += action->burst;
-    c->counts.suspected += action->suspected;
-    if (UNLIKELY(c->evidence != NULL))
-        tally_written(c, action);
-}
-
-/* No input was seen: did none come, or is it read where we cannot see it? */
-static bool nobody_answers(struct conn *c) {
-    struct kernel_segments segments;
-    if (kernel->segments(c->fd, &segments) != 0 || segments.bytes_received == 0)
-        return true;
-    c->policy.input_ever = true;
-    c->policy.one_way = false;
-    return false;
-}
-
-void shim_prepare(struct conn *c, const struct policy_action *action, int fd) {
-    if (UNLIKELY(action->back_to_app) && nobody_answers(c))
-        hold_restore(c);
-    if (UNLIKELY(action->late_push)) {
-        hold_set_nodelay(c, fd);
-        c->counts.late_pushes++;
-    }
-}
 
 /* A write is to be gathered: is its number still this connection's?  Asked before the first of
  * a buffer.  False: it is another's; the action is taken back, the connection forgotten and its
@@ -306,7 +151,7 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
         verbose_late_push(o->fd, p.bytes, first);
     if (was_held && action.how == WRITE_PLAIN)
         self.releasing = c; /* should this thread be cancelled in the call */
-    ssize_t sent = action.how == WRITE_MORE ? forward_more(o, &p) : shim_forward(o);
+    ssize_t sent = action.how == WRITE_MORE ? shim_forward_more(o, &p) : shim_forward(o);
     self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
@@ -371,7 +216,7 @@ ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined) {
         return shim_write(o);
     }
     bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
-                         (policy_waits_for_second(&c->policy) && !surely_there(o));
+                         (policy_waits_for_second(&c->policy) && !shim_surely_there(o));
     if (nothing_to_do && !c->held && !c->gather)
         return write_and_look(c, o);
     return write_to(c, o, joined);

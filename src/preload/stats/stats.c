@@ -29,15 +29,6 @@ static const struct {
 
 static struct totals ended;
 static uint32_t totals_lock;
-static const char *program = "";
-
-void stats_program(const char *name) {
-    program = name;
-}
-
-const char *stats_program_name(void) {
-    return program;
-}
 
 /* What was sent, asked where somebody wants to know; or NULL. */
 static const struct kernel_segments *segments_of(const struct conn *c, int fd,
@@ -107,7 +98,7 @@ static void as_json(struct text *t, const struct totals *n) {
     text_add(t, ", \"pid\": ");
     text_number(t, raw0(SYS_getpid));
     text_add(t, ", \"program\": ");
-    text_json(t, program);
+    text_json(t, config()->program);
     text_add(t, ", \"mode\": ");
     text_json(t, mode_names[config()->mode]);
     for (int i = 0; i < REPORTED; i++) {
@@ -125,7 +116,7 @@ static void as_json(struct text *t, const struct totals *n) {
 /* What is not zero, a counter a line. */
 static void as_text(struct text *t, const struct totals *n) {
     text_add(t, "unstall report: ");
-    text_add(t, program);
+    text_add(t, config()->program);
     text_add(t, ", process ");
     text_number(t, raw0(SYS_getpid));
     text_add(t, ", mode ");

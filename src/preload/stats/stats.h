@@ -23,7 +23,4 @@ void stats_process_ends(bool replaced);
 /* In the child of a fork: its own totals start at zero. */
 void stats_forked(void);
 
-void stats_program(const char *name);
-const char *stats_program_name(void);
-
 #endif

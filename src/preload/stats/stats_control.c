@@ -7,7 +7,6 @@
 #include "config.h"
 #include "control.h"
 #include "log.h"
-#include "shim.h"
 #include "spin.h"
 
 _Static_assert((int)SEGMENT_MODES == (int)MODE_COUNT && (int)SEGMENT_MODE_AUTO == (int)MODE_AUTO,
@@ -110,17 +109,21 @@ static bool adopt(struct segment *s) {
     return true;
 }
 
-void control_look(void) {
+bool control_look(uint32_t *sequence) {
     struct segment *s = segment_now();
     if (!s || config()->quiet || !spin_trylock(&lock))
-        return;
+        return false;
     bool adopted = adopt(s);
-    uint32_t sequence = control_seen;
+    *sequence = control_seen;
     spin_unlock(&lock);
-    if (!adopted)
-        return;
-    shim_sweep(PUSH_MODE);
+    return adopted;
+}
+
+void control_is_in_force(uint32_t sequence) {
+    struct segment *s = segment_now();
     const struct config *now = config();
+    if (!s)
+        return;
     STORE(&s->header.mode, (uint32_t)(now->killed ? MODE_OFF : now->mode));
     STORE(&s->header.window_us, now->window_us);
     STORE_RELEASE(&s->header.control_seen, sequence);

@@ -9,7 +9,7 @@
 #ifndef UNSTALL_STATS_CONTROL_H
 #define UNSTALL_STATS_CONTROL_H
 
-#include "stats_rows.h"
+#include "stats_file.h"
 
 extern uint32_t control_seen; /* the last sequence that was looked at */
 
@@ -19,9 +19,10 @@ static inline bool control_changed(void) {
     return s && UNLIKELY(LOAD(&s->control.sequence) != LOAD(&control_seen));
 }
 
-/* Adopt it: publish the configuration and sweep all connections.  Not under any
- * lock. */
-void control_look(void);
+/* Adopt it: publish the configuration.  True: another one is in force; all connections are
+ * to be swept (sweep_told()), and then `sequence` goes to control_is_in_force(). */
+bool control_look(uint32_t *sequence);
+void control_is_in_force(uint32_t sequence);
 
 /* The block of a new segment says what is in force. */
 void control_begins(struct segment *s);

@@ -26,6 +26,8 @@
 enum { PAGE = 4096 };
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH, LONGEST_PATH = 1024 };
 
+struct segment *segment_mapped;
+
 /* One line for a whole family of processes: a fork inherits that it was said. */
 static void warn(const char *directory, const char *what, int error) {
     static bool told;

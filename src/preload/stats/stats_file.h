@@ -14,6 +14,13 @@
 #include "base.h"
 #include "segment.h"
 
+extern struct segment *segment_mapped;
+
+/* The segment of this process, or NULL. */
+static inline struct segment *segment_now(void) {
+    return LOAD_ACQUIRE(&segment_mapped);
+}
+
 /* A new file PID-STARTED.unstall in `directory`, mapped, all zero; or NULL after
  * a warning.  No descriptor stays open.  Call with all signals blocked. */
 struct segment *segment_file(const char *directory, uint64_t started_ns);

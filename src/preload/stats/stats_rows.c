@@ -15,7 +15,6 @@
 #include "config.h"
 #include "raw.h"
 #include "spin.h"
-#include "stats.h"
 #include "stats_control.h"
 #include "stats_file.h"
 
@@ -29,7 +28,6 @@ enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 }
 
 typedef uint64_t __attribute__((may_alias)) aliased;
 
-struct segment *segment_mapped;
 uint32_t segment_state;
 
 static uint32_t lock;                       /* of all that follows */
@@ -68,7 +66,7 @@ static void fill_header(struct segment *s, uint64_t started_ns) {
     h->stacks_off = !now->stacks;
     long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
     if (n <= 0)
-        strncpy(h->program, stats_program_name(), sizeof(h->program) - 1);
+        strncpy(h->program, now->program, sizeof(h->program) - 1);
     strncpy(h->library, UNSTALL_VERSION, sizeof(h->library) - 1);
 }
 

@@ -22,16 +22,11 @@
 #include "base.h"
 #include "evidence.h"
 #include "segment.h"
+#include "stats_file.h"
 
-extern struct segment *segment_mapped;
 extern uint32_t segment_state; /* enum segment_life */
 
 enum segment_life { LIFE_NONE, LIFE_MAKING, LIFE_THERE, LIFE_REFUSED };
-
-/* The segment of this process, or NULL. */
-static inline struct segment *segment_now(void) {
-    return LOAD_ACQUIRE(&segment_mapped);
-}
 
 void segment_make(void);
 

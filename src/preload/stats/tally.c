@@ -225,12 +225,6 @@ bool tally_pending(void) {
     return segment_wanted() || control_changed();
 }
 
-void tally_catch_up(void) {
-    segment_meets_tcp();
-    if (control_changed())
-        control_look();
-}
-
 void tally_write_begins(struct conn *c) {
     struct evidence *e = c->evidence;
     if (c->policy.message_bytes || LOAD(&clock_stopped))

@@ -17,15 +17,8 @@
 #include "evidence.h"
 #include "policy.h"
 
-/* What statistics need where no lock is held, their file and live configuration:
- * is there any of it to do?  And doing it, without a lock. */
+/* Have statistics anything to do where no lock is held (shim_tally.h)? */
 bool tally_pending(void);
-void tally_catch_up(void);
-
-static inline void tally_outside(void) {
-    if (UNLIKELY(config()->stats != NULL))
-        tally_catch_up();
-}
 
 /* c has two ends from now on, or is getting them. */
 void tally_born(struct conn *c);

@@ -10,12 +10,12 @@
 #include "log.h"
 #include "raw.h"
 
-void verbose_start(const char *program) {
+void verbose_start(void) {
     const struct config *now = config();
     if (!verbose(1))
         return;
     TEXT(line, 512);
-    text_add(&line, program);
+    text_add(&line, now->program);
     text_add(&line, "[");
     text_number(&line, raw0(SYS_getpid));
     text_add(&line, "]: mode ");

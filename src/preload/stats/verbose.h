@@ -14,7 +14,7 @@ static inline bool verbose(unsigned level) {
     return UNLIKELY(config()->verbose >= level);
 }
 
-void verbose_start(const char *program);
+void verbose_start(void);
 /* TCP_NODELAY was set before a write of `bytes`; `first` on this connection. */
 void verbose_late_push(int fd, size_t bytes, bool first);
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "sweep.h"
+
+#include "config.h"
+#include "fds.h"
+#include "hold.h"
+#include "stats_control.h"
+#include "tally.h"
+
+/* False: it cannot be told yet, because the connection is not connected. */
+static bool mode_of(struct conn *c, const struct config *now, enum mode *mode) {
+    bool settled = true;
+    *mode = now->mode;
+    if (UNLIKELY(evidence_wanted(now) && !c->evidence && c->origin == ORIGIN_FOREIGN))
+        tally_first_sight(c);
+    if (UNLIKELY(c->evidence != NULL))
+        settled = tally_mode(c, now, mode);
+    if (c->filtered || !c->judged || now->killed || now->quiet)
+        *mode = MODE_OFF;
+    return settled;
+}
+
+void sweep_adopt(struct conn *c) {
+    const struct config *now = config();
+    enum mode before = (enum mode)c->policy.mode;
+    enum mode mode;
+    c->epoch = mode_of(c, now, &mode) ? now->epoch : 0;
+    c->policy.mode = (uint8_t)mode;
+    if (now->quiet)
+        return; /* what is still held is process_filters()'s to push */
+    if (c->policy.mode != before)
+        hold_push(c, PUSH_MODE);
+    if (mode_cures(before) && !mode_cures((enum mode)c->policy.mode))
+        hold_restore(c);
+    if (mode_cures((enum mode)c->policy.mode) && c->policy.dark)
+        hold_darken(c);
+}
+
+static void sweep_one(struct conn *c, void *cause) {
+    hold_push(c, *(enum push_cause *)cause);
+    if (c->epoch != config()->epoch)
+        sweep_adopt(c);
+}
+
+void sweep(enum push_cause cause) {
+    fds_each(sweep_one, &cause);
+}
+
+void sweep_told(void) {
+    uint32_t sequence;
+    if (!control_look(&sequence))
+        return;
+    sweep(PUSH_MODE);
+    control_is_in_force(sequence);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread_end.h"
+
+#include <pthread.h>
+
+#include "gather.h"
+#include "hold.h"
+#include "nested.h"
+#include "ticker_thread.h"
+
+static pthread_key_t ends_key;
+static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
+
+static void thread_ends(void *unused) {
+    (void)unused;
+    self.ends_watched = false;
+    nested_abandon(); /* cancelled inside the send of gathered bytes, or beneath a handler */
+    hold_thread_ends();
+    struct conn *c = self.releasing;
+    self.releasing = NULL;
+    if (c) { /* cancelled before the write that would have let the bytes go */
+        conn_lock(c);
+        STORE(&c->held, true);
+        hold_push(c, PUSH_PROCESS);
+        conn_unlock(c);
+    }
+    gather_thread_ends();
+}
+
+/* A thread's return or cancellation is a turn's end too. */
+void hold_watch_thread_end(void) {
+    uint32_t none = 0;
+    if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
+    if (LOAD_ACQUIRE(&ends_state) == 2)
+        self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
+}
+
+/* A reader that is cancelled asynchronously may have a lock.  It may also be a handler, so only
+ * where libc needs no memory for it: keys below 32 lie in the thread itself. */
+void hold_watch_reader(void) {
+    if (LOAD_ACQUIRE(&ends_state) != 2 || ends_key < 32)
+        hold_watch_thread_end();
+}
+
+void hold_thread_ends(void) {
+    hold_end_turn(PUSH_PROCESS);
+    ticker_thread_ends();
+}

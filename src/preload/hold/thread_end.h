@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The end of a thread is the end of its turn, too.
+ */
+#ifndef UNSTALL_THREAD_END_H
+#define UNSTALL_THREAD_END_H
+
+/* From now on the end of this thread is seen; and that of one that reads. */
+void hold_watch_thread_end(void);
+void hold_watch_reader(void);
+
+/* The calling thread ends (pthread_exit, cancellation, return). */
+void hold_thread_ends(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim_cured.h"
+
+#include "config.h"
+#include "fds.h"
+#include "hold.h"
+#include "shim.h"
+
+bool rings_known;
+
+/* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, io_uring, or one of stdio's numbers. */
+void shim_cures_at_birth(struct conn *c) {
+    const struct config *now = config();
+    if (now->quiet || !(now->always_nodelay || LOAD(&rings_known) || c->policy.dark) ||
+        c->policy.nodelay || c->policy.app_cork)
+        return;
+    shim_refresh(c);
+    if (mode_cures((enum mode)c->policy.mode) && !c->policy.nodelay)
+        hold_set_nodelay(c, c->fd);
+}
+
+static void cure_for_uring(struct conn *c, void *unused) {
+    (void)unused;
+    if (!c->listener && c->policy.established)
+        shim_cures_at_birth(c);
+}
+
+void shim_uring(void) {
+    if (!ours())
+        return;
+    STORE(&rings_known, true);
+    fds_each(cure_for_uring, NULL);
+}

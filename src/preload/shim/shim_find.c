@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finding a connection: classifying at first sight, filters, configuration.
+ */
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "address.h"
+#include "config.h"
+#include "cookies.h"
+#include "fds.h"
+#include "hold.h"
+#include "kernel.h"
+#include "log.h"
+#include "shim.h"
+#include "sweep.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+/* Two queries of a descriptor that was not born in our sight: SO_PROTOCOL, and
+ * SO_COOKIE where it is TCP.  The application's options are asked when it
+ * matters (policy.unsure). */
+static struct conn *classify(int fd) {
+    int protocol;
+    uint64_t cookie = 0;
+    if (fd < 0 || fd >= FDS_LIMIT || config()->quiet)
+        return NULL;
+    int error = kernel->get_option(fd, SOL_SOCKET, SO_PROTOCOL, &protocol);
+    if (error == -ENOTSOCK)
+        fds_set(fd, FDS_NO_SOCKET);
+    if (error == -EBADF && fd == STDERR_FILENO)
+        log_stderr_is(false);
+    if (error)
+        return NULL;
+    if (protocol != IPPROTO_TCP && protocol != IPPROTO_MPTCP) {
+        fds_set(fd, FDS_OTHER);
+        return NULL;
+    }
+    struct conn *c = NULL;
+    if (kernel->cookie(fd, &cookie) == 0 && cookie)
+        c = cookies_find(cookie);
+    if (c) {
+        shim_shares(c, fd);
+        return c;
+    }
+    bool first;
+    c = fds_meet(fd, &first);
+    if (!first)
+        return c;
+    cookies_note(c, cookie);
+    c->policy.unsure = true;
+    c->policy.dark = hold_is_stdio(fd);
+    c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
+    return c;
+}
+
+/* Ask the filters, once the connection has two ends. */
+static void judge(struct conn *c) {
+    const struct config *now = config();
+    struct sockaddr_storage peer = {0}, local = {0};
+    struct segment_address far = {0}, near = {0};
+    if (now->port_count == 0 && now->peer_count == 0) {
+        c->judged = true;
+        c->epoch = 0; /* a sweep may have adopted it unjudged, that is, left alone */
+        return;
+    }
+    if (now->quiet || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))
+        return; /* not connected yet */
+    if (c->origin != ORIGIN_SOCKET && kernel->name(c->fd, false, &local) == 0)
+        address_of(&local, &near);
+    uint16_t service = c->origin == ORIGIN_ACCEPTED ? near.port : far.port;
+    c->judged = true;
+    c->filtered = !config_includes(now, service, far.family, far.address);
+    if (c->filtered && c->origin == ORIGIN_FOREIGN)
+        c->filtered = !config_includes(now, near.port, far.family, far.address);
+    c->epoch = 0;
+}
+
+void shim_refresh(struct conn *c) {
+    if (UNLIKELY(!c->judged))
+        judge(c);
+    if (UNLIKELY(c->epoch != config()->epoch))
+        sweep_adopt(c);
+    if (UNLIKELY(c->doubt != LOAD(&doubt_epoch)))
+        hold_doubt(c);
+}
+
+void shim_shares(struct conn *c, int fd) {
+    fds_share(c, fd);
+    if (UNLIKELY(hold_is_stdio(fd)) && !c->policy.dark) {
+        shim_refresh(c);
+        hold_darken(c);
+    }
+}
+
+struct conn *shim_find(int fd) {
+    struct conn *c = fds_lock(fd);
+    if (UNLIKELY(!c)) {
+        if (fds_word(fd) != FDS_UNKNOWN)
+            return NULL;
+        c = classify(fd);
+        if (!c)
+            return NULL;
+    }
+    if (UNLIKELY(!c->judged || c->epoch != config()->epoch || c->doubt != LOAD(&doubt_epoch)))
+        shim_refresh(c);
+    return c;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Descriptors inside messages (SCM_RIGHTS).
+ */
+#include <string.h>
+
+#include "config.h"
+#include "cookies.h"
+#include "fds.h"
+#include "hold.h"
+#include "kernel.h"
+#include "readable.h"
+#include "shim.h"
+
+/* Of a message that can be read, whatever its pointers and lengths say. */
+static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
+    struct msghdr m = *message;
+    if (!m.msg_control || !readable(m.msg_control, m.msg_controllen))
+        return;
+    const char *end = (const char *)m.msg_control + m.msg_controllen;
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
+        if (h->cmsg_len > (size_t)(end - (const char *)h))
+            return; /* the kernel refuses it */
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
+            h->cmsg_len < CMSG_LEN(sizeof(int)))
+            continue;
+        size_t count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+            visit(fd);
+        }
+    }
+}
+
+static bool any_passed; /* a descriptor that arrives may be one that left here */
+
+static void leaves(int fd) {
+    struct conn *c = fds_lock(fd);
+    if (!c)
+        return;
+    hold_push(c, PUSH_PROCESS);
+    if (!config()->quiet) {
+        hold_restore(c);
+        c->passed = true;
+        __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+        STORE(&any_passed, true);
+    }
+    conn_unlock(c);
+}
+
+void shim_descriptors_leave(const struct msghdr *message) {
+    if (readable(message, sizeof(*message)) && message->msg_controllen && ours())
+        each_passed(message, leaves);
+}
+
+ssize_t shim_write_message(const struct out *o) {
+    bool acted = LOAD(&hold_acted);
+    if (UNLIKELY(acted))
+        shim_descriptors_leave(o->message);
+    ssize_t sent = shim_write(o);
+    if (!acted && sent >= 0)
+        shim_descriptors_leave(o->message);
+    return sent;
+}
+
+/* What was passed may come back to us under another number: known by its cookie. */
+static void ask_cookie(struct conn *c, void *unused) {
+    uint64_t cookie;
+    (void)unused;
+    if (c->passed && !c->cookie && kernel->cookie(c->fd, &cookie) == 0)
+        cookies_note(c, cookie);
+}
+
+static void arrives(int fd) {
+    fds_forget(fd);
+    if (!LOAD(&any_passed))
+        return;
+    if (!config()->quiet)
+        fds_each(ask_cookie, NULL);
+    struct conn *c = shim_find(fd); /* while what left is still known here */
+    if (c)
+        conn_unlock(c);
+}
+
+void shim_descriptors_arrive(const struct msghdr *message) {
+    if (message->msg_controllen && ours())
+        each_passed(message, arrives);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads, and what ends the turn of a thread from outside a connection.
+ */
+#include <errno.h>
+
+#include "config.h"
+#include "evidence.h"
+#include "fds.h"
+#include "hold.h"
+#include "kernel.h"
+#include "kin.h"
+#include "policy_inline.h"
+#include "shim.h"
+#include "shim_tally.h"
+#include "tally.h"
+
+/* A descriptor that is not the connection of the open turn: can a read or write
+ * of it block?  Only regular files cannot; asked once a descriptor, and only
+ * where it matters: something is held, or would be if the turn stayed whole. */
+static bool may_block(int fd) {
+    uintptr_t word = fds_word(fd);
+    if (word == FDS_FILE)
+        return false;
+    if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->quiet || !hold_could_go_on())
+        return true;
+    if (word == FDS_UNKNOWN) {
+        struct conn *c = shim_find(fd);
+        if (c)
+            conn_unlock(c);
+        if (fds_word(fd) != FDS_NO_SOCKET)
+            return true;
+    }
+    bool file = kernel->is_file(fd) > 0;
+    fds_set(fd, file ? FDS_FILE : FDS_OTHER);
+    return !file;
+}
+
+struct call shim_read_begins(int fd, bool dont_wait) {
+    if (UNLIKELY(!ours()))
+        return (struct call){0};
+    uintptr_t word = fds_word(fd);
+    struct conn *turn = LOAD(&self.turn);
+    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
+        hold_end_turn_slow(PUSH_READ);
+    struct conn *c = fds_conn(word);
+    if (!c)
+        return (struct call){0};
+    if (UNLIKELY(!self.ends_watched))
+        hold_watch_reader();
+    return (struct call){c, LOAD(&c->births)};
+}
+
+/* Lock held. */
+static inline void end_left_turn(struct conn *c) {
+    if (c->turn_owner == &self && self.turn != c)
+        hold_turn_teaches(c);
+}
+
+static inline void input_came(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
+    bool first = !c->policy.input_ever;
+    if (UNLIKELY(first) && call_is_stale(call))
+        return;
+    policy_input(&c->policy, (size_t)got, asked);
+    if (UNLIKELY(first))
+        kin_teach(c);
+}
+
+/* Lock held; released. */
+static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
+    if (c->epoch != config()->epoch)
+        shim_refresh(c);
+    evidence_input(c);
+    tally_input(c);
+    input_came(call, got, asked);
+    conn_unlock(c);
+    if (UNLIKELY(tally_pending()))
+        shim_tally_catch_up();
+    return got;
+}
+
+/* A read that brought nothing: the end, an error of its own, or one that we have kept. */
+static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssize_t got) {
+    struct conn *c = call.conn;
+    if (UNLIKELY(LOAD(&c->counts.reads) == 0) && conn_trylock(c)) {
+        c->tried = true;
+        conn_unlock(c);
+    }
+    if (LOAD(&c->turn_end) == TURN_LEFT) {
+        conn_lock(c);
+        end_left_turn(c);
+        conn_unlock(c);
+    }
+    if (UNLIKELY(LOAD(&c->kept_error))) {
+        conn_lock(c);
+        bool ours_to_tell = c->kept_error != EPIPE && !call_is_stale(call); /* EPIPE is a writer's */
+        int error = ours_to_tell ? shim_take_error(c) : 0;
+        conn_unlock(c);
+        if (error) {
+            errno = error;
+            return -1;
+        }
+    } else if (UNLIKELY(got == 0 && LOAD(&c->evidence) != NULL)) {
+        int saved = errno;
+        conn_lock(c);
+        evidence_ends(c, c->fd);
+        conn_unlock(c);
+        errno = saved;
+    } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
+        int error = errno;
+        conn_lock(c);
+        if (!call_is_stale(call))
+            policy_met(&c->policy, error); /* the next write must not seem to succeed */
+        conn_unlock(c);
+        errno = error;
+    }
+    return got;
+}
+
+ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
+    if (!c)
+        return got;
+    if (UNLIKELY(got <= 0))
+        return read_got_nothing(call, got);
+    conn_lock(c);
+    c->counts.reads++;
+    end_left_turn(c);
+    if (UNLIKELY(c->evidence != NULL))
+        return read_is_told(call, got, asked);
+    input_came(call, got, asked);
+    conn_unlock(c);
+    return got;
+}
+
+void shim_other_write(int fd) {
+    if (LIKELY(self.turn == NULL) || !ours())
+        return;
+    if (hold_gathers() || may_block(fd))
+        hold_end_turn(PUSH_WRITE);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim_tally.h"
+
+#include "shim.h"
+#include "stats_control.h"
+#include "stats_rows.h"
+#include "sweep.h"
+#include "tally.h"
+
+void shim_tally_catch_up(void) {
+    segment_meets_tcp();
+    if (control_changed())
+        sweep_told();
+}
+
+struct conn *shim_tally(struct conn *c, int fd) {
+    if (UNLIKELY(tally_pending())) {
+        conn_unlock(c);
+        shim_tally_catch_up();
+        c = shim_find(fd);
+    }
+    if (c && c->evidence)
+        tally_write_begins(c);
+    return c;
+}
