@@ -56,7 +56,7 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
     else
         prose_add(&p, "numbers are estimates, intervals in parentheses;");
     if (r->sockets)
-        prose_add(&p, " %s connections;", count_text(r->sockets, text));
+        prose_add(&p, " %s sockets;", count_text(r->sockets, text));
     prose_add(&p, " the scan used %.1f %% of a core.", 100 * r->share);
     if (r->kind == SCAN_SAMPLED && r->dumps)
         prose_add(&p,

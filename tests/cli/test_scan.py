@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import COMMAND, bare_env, skip, unstall
+from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
 WELL_BEHAVED = ("single", "nodelay", "thinks", "bulk", "slow-reader", "corked", "paced")
@@ -31,8 +32,8 @@ def need(source):
 class Actor:
     """A program with both ends of a connection: see programs/actor.py."""
 
-    def __init__(self, kind, seconds, rate=0):
-        self.process = subprocess.Popen(["/usr/bin/python3", "-S", ACTOR, kind, str(seconds), str(rate)],
+    def __init__(self, kind, seconds, rate=0, silent=0):
+        self.process = subprocess.Popen(["/usr/bin/python3", "-S", ACTOR, kind, *map(str, (seconds, rate, silent))],
                                         stdout=subprocess.PIPE, text=True, env=bare_env())
         self.pid = self.process.pid
         self.port = int(self.process.stdout.readline().split()[1])
@@ -73,19 +74,22 @@ def row_of(report, pid):
     return rows[0] if rows else None
 
 
+@pytest.fixture(name="crowd", scope="module")
+def programs_of_all_kinds():
+    """What both sources say of one program that stalls and of those that do not, at the same time."""
+    need("exact")
+    with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
+        actors = {kind: Actor(kind, 3) for kind in ("stall", "one-way", *WELL_BEHAVED)}
+        made = {kind: actor.exchanges() for kind, actor in actors.items()}
+        return actors, made, {"exact": exact(), "sampled": sampled()}
+
+
 @pytest.mark.parametrize("source", SOURCES)
-def test_the_program_that_stalls_is_named_and_no_other(source):
-    need(source)
-    with scanning("--source", source) as told:
-        stalls = Actor("stall", 3)
-        others = {kind: Actor(kind, 3) for kind in WELL_BEHAVED}
-        stream = Actor("one-way", 3)
-        exchanges = stalls.exchanges()
-        for other in [*others.values(), stream]:
-            other.exchanges()
-        report = told()
-    assert report["source"] == source
-    row = row_of(report, stalls.pid)
+def test_the_program_that_stalls_is_named(crowd, source):
+    actors, made, reports = crowd
+    stalls, exchanges = actors["stall"], made["stall"]
+    assert reports[source]["source"] == source
+    row = row_of(reports[source], stalls.pid)
     assert row["endpoint"] == f"127.0.0.1:{stalls.port}" and row["role"] == "destination"
     assert row["process"]["program"].startswith("python3") and "actor.py stall" in row["process"]["command"]
     assert row["receiver"]["pid"] == stalls.pid
@@ -95,8 +99,33 @@ def test_the_program_that_stalls_is_named_and_no_other(source):
         assert row["stalls_low"] == row["stalls"] == row["stalls_high"] == row["stalls_seen"]
         assert row["thread"].startswith("python3")
     assert 25 < row["mean_ms"] < 200
-    assert {kind for kind, other in others.items() if row_of(report, other.pid)} == set()
-    assert row_of(report, stream.pid) is None
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("kind", [*WELL_BEHAVED, "one-way"])
+def test_a_program_that_does_not_stall_is_not_named(crowd, source, kind):
+    actors, made, reports = crowd
+    assert made[kind] > 10
+    assert row_of(reports[source], actors[kind].pid) is None
+
+
+@pytest.mark.parametrize("rate", [0, 4], ids=["always", "now and then"])
+def test_it_agrees_with_what_went_over_the_wire(rate):
+    need("exact")
+    with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
+        actor = Actor("stall", 4, rate, silent=1)
+        with captured(actor.port) as capture:
+            actor.exchanges()
+        seen = {"exact": row_of(exact(), actor.pid), "sampled": row_of(sampled(), actor.pid)}
+    truth = capture.stalls()
+    assert len(truth) >= 8
+    row = seen["exact"]
+    assert abs(row["stalls"] - len(truth)) <= 0.02 * len(truth) + 1
+    assert abs(row["mean_ms"] - sum(truth) / len(truth) / 1e6) <= 0.02 * 44 + 1
+    if seen["sampled"]:  # stalls that fill a sixth of the time need luck to be found within seconds
+        assert seen["sampled"]["stalls_low"] <= len(truth) <= seen["sampled"]["stalls_high"]
+    else:
+        assert rate
 
 
 def test_it_says_how_much_it_took_itself():
@@ -107,8 +136,8 @@ def test_it_says_how_much_it_took_itself():
 
 @pytest.mark.parametrize("kind, code", [("stall", 1), ("single", 0)])
 def test_the_exit_code_tells_whether_something_stalls(kind, code):
-    actor = Actor(kind, 3)
-    done = unstall("scan", "--time", "2", "--port", str(actor.port))
+    actor = Actor(kind, 2)
+    done = unstall("scan", "--time", "1.2", "--port", str(actor.port))
     actor.exchanges()
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stdout.startswith(f"Scanned port {actor.port} for ")
@@ -120,8 +149,8 @@ def test_the_exit_code_tells_whether_something_stalls(kind, code):
 
 
 def test_one_process_can_be_asked_for():
-    first, second = Actor("stall", 3), Actor("stall", 3)
-    told = json.loads(unstall("scan", "--json", "--time", "2", "--pid", first.pid).stdout)
+    first, second = Actor("stall", 2), Actor("stall", 2)
+    told = json.loads(unstall("scan", "--json", "--time", "1.2", "--pid", first.pid).stdout)
     assert told["scope"] == f"process {first.pid}"
     assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
     for actor in (first, second):
@@ -135,9 +164,9 @@ def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
     shutil.copy(COMMAND, command)
     for folder in [tmp_path, *list(tmp_path.parents)[:-2]]:
         os.chmod(folder, os.stat(folder).st_mode | 0o055)
-    actor = Actor("stall", 3)
+    actor = Actor("stall", 2)
     done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command, "scan", "--json",
-                           "--time", "2", "--port", str(actor.port)],
+                           "--time", "1.2", "--port", str(actor.port)],
                           capture_output=True, text=True, check=False, cwd="/", env=bare_env())
     actor.exchanges()
     assert done.returncode == 1 and done.stderr == ""

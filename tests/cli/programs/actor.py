@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A program with both ends of one connection: actor.py KIND SECONDS.
+"""A program with both ends of one connection: actor.py KIND SECONDS [RATE [SILENT]].
 
-Prints "port PORT" first, and at its end what it did: "exchanges N".  KIND is a key of KINDS; only `stall`
+Prints "port PORT" first, is silent for SILENT seconds, and prints at its end what it did: "exchanges N".  RATE
+is how many exchanges a second it makes at most; 0: as many as it can.  KIND is a key of KINDS; only `stall`
 makes the stalls of Nagle's algorithm against delayed acknowledgements.
 """
 
@@ -91,7 +92,7 @@ KINDS = {
 }
 
 
-def main(kind, seconds, rate="0"):
+def main(kind, seconds, rate="0", silent="0"):
     act, other = KINDS[kind]
     listener = socket.create_server(("127.0.0.1", 0))
     if kind == "slow-reader":
@@ -100,6 +101,7 @@ def main(kind, seconds, rate="0"):
     far, _ = listener.accept()
     threading.Thread(target=other, args=(far,), daemon=True).start()
     print(f"port {listener.getsockname()[1]}", flush=True)
+    time.sleep(float(silent))
     end, count = time.monotonic() + float(seconds), 0
     near.settimeout(1)
     while time.monotonic() < end:

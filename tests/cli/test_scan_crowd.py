@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""unstall scan on a host with many processes and connections, of which three stall.
+
+UNSTALL_TESTS_CROWD=300,10000,10 makes it 300 processes with 10 000 connections, scanned for 10 s.
+"""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from test_scan import need, scanning
+
+from harness import bare_env
+
+PROGRAM = Path(__file__).parent / "programs/crowd.py"
+PROCESSES, CONNECTIONS, SECONDS = map(int, os.environ.get("UNSTALL_TESTS_CROWD", "50,1500,4").split(","))
+STALLING = 3
+
+
+def crowd_of(report, parent):
+    """The senders among the processes of the crowd, the heaviest first."""
+    rows = [row for row in report["rows"] if row["process"] and "crowd.py" in (row["process"]["command"] or "")]
+    return [row["process"]["pid"] for row in rows if row["process"]["pid"] > parent]
+
+
+def test_the_three_that_stall_are_found_and_no_others():
+    need("exact")
+    words = [str(word) for word in ("/usr/bin/python3", "-S", PROGRAM, PROCESSES, CONNECTIONS, STALLING)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=bare_env()) as crowd:
+        stalling = [int(word) for word in crowd.stdout.readline().split()[1:]]
+        assert len(stalling) == STALLING
+        with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
+            time.sleep(SECONDS)
+            reports = {"exact": exact(), "sampled": sampled()}
+        crowd.stdin.close()
+        assert crowd.wait(30) == 0
+    for source, report in reports.items():
+        assert sorted(crowd_of(report, crowd.pid)) == sorted(stalling), source
+    assert reports["sampled"]["sockets"] >= 2 * CONNECTIONS * 0.95
+    assert reports["sampled"]["share_of_a_core"] < 0.03
