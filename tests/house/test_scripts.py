@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The scripts explain themselves, refuse what they do not know, and the tree keeps its habits."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -59,6 +60,26 @@ def test_each_source_names_its_licence_at_its_head():
     heads = {path: path.read_text(encoding="utf-8").splitlines()[:3] for path in SOURCES}
     assert [name_of(path) for path, head in heads.items()
             if not any("SPDX-License-Identifier: MIT" in line for line in head)] == []
+
+
+def test_setup_leaves_out_a_package_that_apt_does_not_have(tmp_path):
+    """It failed as a whole.  apt and all that would change the machine are stand-ins that only log."""
+    log = tmp_path / "log"
+    answers = {"dpkg-query": "exit 1", "apt-cache": '[[ $2 == chromium ]] || echo "  Candidate: 1.0-1"',
+               "sudo": 'exec "$@"'}
+    for name in ("dpkg-query", "apt-cache", "sudo", "apt-get", "tee", "chmod", "rm", "systemctl"):
+        stand_in = tmp_path / name
+        stand_in.write_text(f'#!/bin/bash\necho "{name} $*" >>{log}\n{answers.get(name, "cat >/dev/null")}\n')
+        stand_in.chmod(0o755)
+    for name in ("bash", "cat", "dirname", "env", "sed"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    done = subprocess.run([SOURCE_ROOT / "scripts/setup", "--test"], env={"PATH": str(tmp_path)}, text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "apt has no package chromium here" in done.stdout
+    calls = log.read_text().splitlines()
+    installed = next(call for call in calls if call.startswith("apt-get") and " install " in call)
+    assert " libcriterion-dev " in installed and " chromium" not in installed
 
 
 def test_a_block_is_filled_and_can_be_filled_again():
