@@ -30,13 +30,13 @@ def cut(text, length=WIDTH - 2):
 
 
 def number(value, digits=3):
-    """A number with three significant digits, or a dash."""
+    """A number with three significant digits and at most three decimals (six below 0.01), or a dash."""
     if value is None or not math.isfinite(value):
         return "-"
     if value == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(places, digits if abs(value) >= 0.001 else 6)}f}"
+    return f"{value:.{min(places, digits if abs(value) >= 0.01 else 6)}f}"
 
 
 def p_value(p):
