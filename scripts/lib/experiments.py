@@ -6,7 +6,6 @@ import json
 import math
 import os
 import random
-import shutil
 import socket
 import statistics
 import subprocess
@@ -166,7 +165,8 @@ def line(name, outcomes):
 
 def validity(_build):
     """Resampled experiments: what is found, and whether the interval covers the truth."""
-    print(f"{EXPERIMENTS} experiments each{'':<16}{'winner':>8}{'no diff.':>9}{'open':>8}{'covers':>9}{'rounds':>9}")
+    print(f"{EXPERIMENTS} experiments each{'':<16}{'winner':>8}{'no diff.':>9}{'open':>8}"
+          f"{'covers':>9}{'rounds':>9}")
     names = sorted(path.stem for path in DATA.glob("*.json"))
     plans = [(name, False, ROUNDS, 0.1) for name in names] + [("ab-5", False, 200, 0.1)]
     # An effect of 5 % is `no difference larger than 10 %`: to look on, the margin must be smaller.
@@ -243,21 +243,26 @@ def real(build):
 
 
 def page(build):
-    """The page in a headless Chromium."""
-    if not shutil.which("chromium"):
-        sys.exit("page: there is no chromium; apt-get install chromium")
-    with server() as port, tempfile.TemporaryDirectory() as folder:
-        html, picture = Path(folder) / "page.html", build / "experiments-page.png"
+    """A page of a real experiment in a headless Chromium: the checks of tests/pages, and pictures."""
+    sys.path.insert(0, str(ROOT / "tests/pages"))
+    from browser import Browser, Page, program
+    from checks import SCHEMES, WIDTHS, faults
+    if program() is None:
+        sys.exit("page: no Chromium is installed; apt-get install chromium")
+    with server() as port, tempfile.TemporaryDirectory() as folder, Browser() as browser:
+        html = Path(folder) / "page.html"
         ab(build, "--html", html, "--rounds", 8, "--", PYTHON, PROGRAMS / "client.py", port, 20)
-        done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-                               f"--user-data-dir={folder}/profile", "--window-size=1000,2600",
-                               f"--screenshot={picture}", f"file://{html}"],
-                              capture_output=True, text=True, timeout=120, check=False)
-        errors = [text for text in done.stderr.splitlines() if "CONSOLE" in text]
-        print(f"{picture}: exit code {done.returncode}, {len(errors)} messages of the page")
-        print("\n".join(errors))
-        if done.returncode or errors or not picture.exists():
-            sys.exit(1)
+        shown = Page(browser, html)
+        found = faults(shown)
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                shown.show(width, scheme)
+                picture = build / f"experiments-page-{width}-{scheme}.png"
+                picture.write_bytes(shown.screenshot())
+                print(picture)
+    print("\n".join(found) or "no fault")
+    if found:
+        sys.exit(1)
 
 
 PARTS = {"record": record, "aa": live_aa, "validity": validity, "real": real, "page": page}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""The text of the page of `unstall ab --html`: one file, well-formed, with everything in it that it needs."""
+
+import re
+import xml.etree.ElementTree as xml
+
+import pytest
+from ab_pages import CASES, text_of
+
+from report import pictures
+from report.style import COLOURS
+
+pytestmark = pytest.mark.no_library
+SVG = "{http://www.w3.org/2000/svg}"
+XHTML = "{http://www.w3.org/1999/xhtml}"
+
+
+@pytest.fixture(name="text", params=CASES, scope="module")
+def a_page(request):
+    return text_of(request.param)
+
+
+def test_it_is_well_formed_and_its_names_are_unique(text):
+    root = xml.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    assert root.tag == XHTML + "html"
+    ids = [node.get("id") for node in root.iter() if node.get("id")]
+    assert len(ids) == len(set(ids))
+    for reference in re.findall(r'(?:xlink:href="|url\()#([^")]+)', text):
+        assert reference in ids
+
+
+def test_it_needs_nothing_else(text):
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]*"', re.sub(r'xlink:href="#[^"]*"', "", text))
+    assert "@import" not in text and "<script" not in text
+
+
+def test_each_picture_has_a_text_in_its_place(text):
+    root = xml.fromstring(text.removeprefix("<!DOCTYPE html>\n"))
+    pictures_found = list(root.iter(SVG + "svg"))
+    assert pictures_found
+    for picture in pictures_found:
+        assert picture.get("role") == "img"
+        title = picture.find(SVG + "title")
+        assert title.get("id") == picture.get("aria-labelledby") and len(title.text) > 20
+
+
+def test_it_says_the_verdict_the_command_the_machine_and_how_to_deploy():
+    text = text_of("a winner")
+    body = " ".join(re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL).split())
+    for part in ("auto wins: ", "unstall run --mode auto -- prog &#x27;a b&#x27;", "program prog",
+                 "Linux 6.1", "<td>1</td>"):
+        assert part in body
+    assert text.count("<svg") == 4
+
+
+def test_arms_are_told_apart_without_colours():
+    """Each has a line, a marker and a hatch that no other has."""
+    for at in (1, 2, 3):
+        kinds = [str(style[at]) for style in pictures.STYLES]
+        assert len(set(kinds)) == len(kinds) == 6
+
+
+def test_each_colour_follows_the_scheme(text):
+    """All are variables, so that none is left out when the style says another."""
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        assert set(re.findall(r"var\(--(\w+)\)", picture)) <= set(COLOURS)
+        assert not re.findall(r"#[0-9a-f]{6}\b|rgb\(", picture)
+
+
+@pytest.mark.parametrize("low, high, ticks", [
+    (0.0004, 50, [0.001, 0.01, 0.1, 1, 10]), (0.2, 4, [0.2, 0.5, 1, 2]), (0.85, 1.26, [0.9, 1.0, 1.1, 1.2]),
+    (40, 50, [40, 42, 44, 46, 48, 50]),
+])
+def test_a_logarithmic_axis_has_plain_numbers(low, high, ticks):
+    assert pictures.log_ticks(low, high) == pytest.approx(ticks)
+
+
+def test_an_interval_without_bounds_is_told_so():
+    assert "no interval yet" in text_of("one round") and "e+30" not in text_of("one round")
