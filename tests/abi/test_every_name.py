@@ -102,7 +102,7 @@ def test_exchanges_before_our_own_init(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("early_exchanges"), mode, *peer.target, 15)
     assert bytes(peer.connections[0].received) == pattern(15 * 300)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -112,4 +112,4 @@ def test_exchanges_from_a_signal_handler_within_others(mode):
     own, handlers = peer.connections
     assert bytes(own.received) == pattern(1000 * 300)
     assert bytes(handlers.received) == pattern(done.facts["handled"] * 300)
-    assert done.median_ms < 5
+    assert not done.stalls

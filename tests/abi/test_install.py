@@ -42,4 +42,4 @@ def test_a_bare_name_works_where_the_loader_looks(root, mode):
     with AnsweringPeer() as peer:
         done = run_client(program("put_write"), mode, *peer.target, 12,
                           LD_PRELOAD="libunstall.so", LD_LIBRARY_PATH=folder)
-    assert done.median_ms < 5
+    assert not done.stalls

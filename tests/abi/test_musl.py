@@ -36,18 +36,18 @@ def test_it_is_a_musl_program():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bare_musl_program_stalls(name):
-    assert measured(name, "bare").median_ms > 5
+    assert measured(name, "bare").stalls
 
 
 @pytest.mark.parametrize("mode", ["off", "observe"])
 def test_musl_program_stalls_where_nothing_is_cured(mode):
-    assert measured("put_write", mode).median_ms > 5
+    assert measured("put_write", mode).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 @pytest.mark.parametrize("name", NAMES)
 def test_musl_program_is_cured(name, mode):
-    assert measured(name, mode).median_ms < 5
+    assert not measured(name, mode).stalls
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -59,4 +59,4 @@ def test_musl_program_without_the_pattern_says_nothing(mode):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_musl_setuid_is_answered_by_our_thread(mode):
     """musl asks every thread by signal 34, and waits until all have answered."""
-    assert measured("was_setuid", mode).median_ms < 5
+    assert not measured("was_setuid", mode).stalls

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from clients import EXCHANGES, STALL_MS, binary, checking_peer
-from harness import BUILD_ROOT, CURING_MODES, MODES, AnsweringPeer, Peer, mode_env, pattern, run, segment_directory, skip
+from clients import EXCHANGES, binary, checking_peer
+from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, Peer, mode_env, pattern, run,
+                     run_directed, segment_directory, skip)
 
 ALL = ("bare", *MODES)
 
@@ -114,8 +115,8 @@ FORKS = ("held at fork", "held at _Fork", "held at a fork that nobody sees", "a 
 @pytest.mark.parametrize("case", FORKS)
 def test_a_child_is_known_where_no_page_is_wiped_for_it(case, mode):
     """MADV_WIPEONFORK is refused by kernels before 4.14 and by sandboxes: the child believed that it had our thread."""
-    directed = BUILD_ROOT / "tests/torture/torture-directed"
-    run([binary("without_wipe"), directed, case], mode_env(mode, UNSTALL_WINDOW_US=100000), timeout=60)
+    wrong = run_directed(mode, case, before=[binary("without_wipe")])
+    assert wrong is None, wrong
 
 
 # ---- limits ----------------------------------------------------------------

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What all black-box tests share: the library's place, plain children, strace, peers on loopback."""
 
-from .client import ClientRun, PROGRAMS, WARM, program, run_client
+from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
 from .command import COMMAND, unstall
 from .compile import compile_c
+from .directed import directed_cases, run_directed
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT,
                       bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
@@ -21,10 +22,10 @@ __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun",
     "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "KEEP", "LIB", "LISTENER", "MODES",
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST",
-    "SOURCE_ROOT", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "added", "bare_env",
-    "compile_c", "descriptors_of", "filled_manual", "is_loaded", "is_promised", "least", "mode_env",
-    "pattern", "preload_env",
+    "SOURCE_ROOT", "STALL_MS", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "added",
+    "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded", "is_promised",
+    "least", "mode_env", "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",
-    "run", "run_client", "run_strace", "segment_directory", "segment_flag", "segment_in", "segments_in", "shape",
-    "skip", "start_shapes", "started_server", "total", "unstall",
+    "run", "run_client", "run_directed", "run_strace", "segment_directory", "segment_flag", "segment_in",
+    "segments_in", "shape", "skip", "start_shapes", "started_server", "total", "unstall",
 ]

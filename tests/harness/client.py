@@ -14,6 +14,10 @@ PROGRAMS = SOURCE_ROOT / "tests/preload/programs"
 # The first exchanges of a connection never stall: the receiver acknowledges at once.
 WARM = 3
 
+# A median above it is that of exchanges which stall, for 40 ms each.  Where the end of the window lets bytes go, a busy
+# machine takes 8 ms.
+STALL_MS = 20
+
 
 @dataclass
 class ClientRun:
@@ -26,6 +30,11 @@ class ClientRun:
     def median_ms(self):
         """The median exchange after the warm-up, in milliseconds."""
         return statistics.median(self.facts["us"][WARM:]) / 1000
+
+    @property
+    def stalls(self):
+        """Whether the exchanges stall."""
+        return self.median_ms > STALL_MS
 
     @property
     def segments(self):

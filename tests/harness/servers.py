@@ -8,7 +8,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
-from .client import WARM
+from .client import STALL_MS, WARM
 from .library import mode_env
 
 REQUEST = 50
@@ -23,6 +23,11 @@ class ServerRun:
     @property
     def median_ms(self):
         return statistics.median(self.us[WARM:]) / 1000
+
+    @property
+    def stalls(self):
+        """Whether the answers stall."""
+        return self.median_ms > STALL_MS
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, AnsweringPeer, bare_env, compile_c, mode_env, pattern, preload_env,
+from harness import (CURING_MODES, LIB, STALL_MS, AnsweringPeer, bare_env, compile_c, mode_env, pattern, preload_env,
                      program, PROGRAMS, read_reports, report_pattern, run, run_client, skip)
 
 GOOD = [
@@ -72,7 +72,7 @@ def test_bad_value_leaves_the_default(name, value, expected):
     """The default mode still cures, but for a filter, which must not be half applied."""
     with AnsweringPeer() as peer:
         done = run_client(program("put_write"), None, *peer.target, **{"UNSTALL_THREAD": "always", name: value})
-    assert done.median_ms < 5, expected
+    assert not done.stalls, expected
     if name != "UNSTALL_THREAD":  # whose default holds by habit alone: more than these exchanges
         assert done.segments < 1.5
 
@@ -105,23 +105,23 @@ def test_report_does_not_go_into_a_file_that_got_number_two(tmp_path):
 
 # ---- filters ---------------------------------------------------------------
 
-def median(address="127.0.0.1", mode="auto", **variables):
+def stalls(address="127.0.0.1", mode="auto", **variables):
     with AnsweringPeer(address=address) as peer:
         values = {name: value.format(port=peer.port, below=peer.port - 1, above=peer.port + 1)
                   for name, value in variables.items()}
-        return run_client(program("put_write"), mode, *peer.target, 8, **values).median_ms
+        return run_client(program("put_write"), mode, *peer.target, 8, **values).stalls
 
 
 @pytest.mark.parametrize("value", ["{port}", "1,2,{port}", "{below}-{above}", "1-65535", "!1", "!1,!2,{port}"])
 def test_included_port_is_cured(value):
-    assert median(UNSTALL_PORTS=value) < 5
+    assert not stalls(UNSTALL_PORTS=value)
 
 
 @pytest.mark.parametrize("value", ["1", "{below},{above}", "1-{below}", "!{port}", "1-65535,!{port}",
                                    "!{below}-{above}"])
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_excluded_port_stalls(value, mode):
-    assert median(mode=mode, UNSTALL_PORTS=value) > 5
+    assert stalls(mode=mode, UNSTALL_PORTS=value)
 
 
 @pytest.mark.parametrize("address, value", [
@@ -130,7 +130,7 @@ def test_excluded_port_stalls(value, mode):
     ("::1", "!::2"), ("127.0.0.1", "!::1"),
 ])
 def test_included_peer_is_cured(address, value):
-    assert median(address, UNSTALL_PEERS=value) < 5
+    assert not stalls(address, UNSTALL_PEERS=value)
 
 
 @pytest.mark.parametrize("address, value", [
@@ -139,11 +139,11 @@ def test_included_peer_is_cured(address, value):
     ("::1", "!::1/128"), ("::1", "::2/127"),
 ])
 def test_excluded_peer_stalls(address, value):
-    assert median(address, UNSTALL_PEERS=value) > 5
+    assert stalls(address, UNSTALL_PEERS=value)
 
 
 def test_port_and_peer_must_both_include():
-    assert median(UNSTALL_PORTS="{port}", UNSTALL_PEERS="10.0.0.0/8") > 5
+    assert stalls(UNSTALL_PORTS="{port}", UNSTALL_PEERS="10.0.0.0/8")
 
 
 @pytest.mark.parametrize("value, cured", [
@@ -151,7 +151,7 @@ def test_port_and_peer_must_both_include():
 ])
 def test_programs(value, cured):
     name = program("put_write").name
-    assert (median(UNSTALL_PROGRAMS=value.replace("{name}", name)) < 5) is cured
+    assert stalls(UNSTALL_PROGRAMS=value.replace("{name}", name)) is not cured
 
 
 # ---- children --------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_children(mode, value, loaded):
         done = run(["/bin/sh", "-c", f"{words}; exit 0"], mode_env(mode, **variables))
     facts = json.loads(done.stdout)
     assert facts["loaded"] is loaded
-    assert (sorted(facts["us"])[4] < 5000) is loaded
+    assert (sorted(facts["us"])[4] < STALL_MS * 1000) is loaded
 
 
 def test_bare_children_keep_the_users_other_preloads():
@@ -218,7 +218,7 @@ def test_setuid_program_is_bare(public_folder):
         done = run_setuid(binary, preload_env("fast"), peer)
     facts = json.loads(done.stdout)
     assert facts["loaded"] is False and done.stderr == ""
-    assert sorted(facts["us"])[4] > 5000
+    assert sorted(facts["us"])[4] > STALL_MS * 1000
 
 
 def test_setuid_program_that_has_the_library_ignores_the_environment(public_folder, tmp_path):

@@ -36,7 +36,7 @@ def test_reborn_number(how, what, mode):
     if what == "tcp":
         assert bytes(second.connections[0].received) == pattern(7 * 300)
         if mode in CURING_MODES and how != "raw":
-            assert done.median_ms < 5
+            assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -59,7 +59,7 @@ def test_moved_to_a_high_number(mode, number):
     assert bytes(peer.connections[0].received) == pattern(7 * 300)
     assert done.facts["number"] >= min(number, 4095)
     if mode in CURING_MODES:
-        assert done.median_ms < 5
+        assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", ["bare", *MODES])
@@ -71,4 +71,4 @@ def test_many_connections(mode):
     for connection in peer.connections:
         assert bytes(connection.received) in (b"", pattern(4 * 300))
     if mode in CURING_MODES:
-        assert done.median_ms < 5
+        assert not done.stalls

@@ -47,7 +47,7 @@ def check_bytes(peer, exchanges=EXCHANGES):
 @pytest.mark.parametrize("name", CLIENTS)
 def test_bare_client_stalls(name):
     with AnsweringPeer() as peer:
-        assert run_client(program(name), "bare", *peer.target).median_ms > 5
+        assert run_client(program(name), "bare", *peer.target).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -56,7 +56,7 @@ def test_client_is_cured(name, mode):
     with AnsweringPeer() as peer:
         done = run_client(program(name), mode, *peer.target, EXCHANGES)
     check_bytes(peer)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
@@ -64,7 +64,7 @@ def test_a_small_write_behind_a_large_one(mode):
     """The tail of the large one is a small segment too: bare, most exchanges stall."""
     with AnsweringPeer(request=66100) as peer:
         done = run_client(program("large_then_small"), mode, *peer.target, EXCHANGES)
-    assert (done.median_ms > 5) is (mode == "bare")
+    assert done.stalls is (mode == "bare")
 
 
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name != "child_writes_body"])
@@ -97,7 +97,7 @@ def test_bare_family_stalls(family):
     with AnsweringPeer(**FAMILIES[family]) as peer:
         protocol = FAMILIES[family].get("protocol", 0)
         done = run_client(program("put_write"), "bare", *peer.target, EXCHANGES, protocol)
-    assert done.median_ms > 5
+    assert done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -110,7 +110,7 @@ def test_family_is_cured(family, name, mode):
         protocol = FAMILIES[family].get("protocol", 0)
         done = run_client(program(name), mode, *peer.target, EXCHANGES, protocol)
     check_bytes(peer)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 # ---- sockets that are not born in our sight --------------------------------
@@ -130,13 +130,13 @@ def run_inherited(number, mode):
 
 @pytest.mark.parametrize("number", [0, 7])
 def test_bare_inherited_connection_stalls(number):
-    assert run_inherited(number, "bare").median_ms > 5
+    assert run_inherited(number, "bare").stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 @pytest.mark.parametrize("number", [0, 7])
 def test_inherited_connection_is_cured(number, mode):
-    assert run_inherited(number, mode).median_ms < 5
+    assert not run_inherited(number, mode).stalls
 
 
 @pytest.mark.parametrize("number", [0, 2])
@@ -146,7 +146,7 @@ def test_inherited_as_standard_descriptor_is_never_held(number):
         with socket.create_connection((peer.address, peer.port)) as sock:
             done = run_client(program("inherited"), "auto", number, EXCHANGES, close_fds=False,
                               preexec_fn=lambda: os.dup2(sock.fileno(), number))
-    assert done.median_ms < 5 and done.segments == 2
+    assert not done.stalls and done.segments == 2
 
 
 def run_received(mode):
@@ -161,12 +161,12 @@ def run_received(mode):
 
 
 def test_bare_received_connection_stalls():
-    assert run_received("bare").median_ms > 5
+    assert run_received("bare").stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_received_connection_is_cured(mode):
-    assert run_received(mode).median_ms < 5
+    assert not run_received(mode).stalls
 
 
 # ---- servers ---------------------------------------------------------------
@@ -180,10 +180,10 @@ def run_server(name, mode):
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_bare_server_stalls(name):
-    assert run_server(name, "bare").median_ms > 5
+    assert run_server(name, "bare").stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 @pytest.mark.parametrize("name", SERVERS)
 def test_server_is_cured(name, mode):
-    assert run_server(name, mode).median_ms < 5
+    assert not run_server(name, mode).stalls

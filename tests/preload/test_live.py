@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from harness import (CURING_MODES, HOOK_LIB, MODES, AnsweringPeer, pattern, preload_env, program, run,
+from harness import (CURING_MODES, HOOK_LIB, MODES, STALL_MS, AnsweringPeer, pattern, preload_env, program, run,
                      run_client, run_strace)
 
 EXCHANGES = 8
@@ -42,13 +42,13 @@ def test_from_each_mode_to_each_other(first):
     for mode, times in zip(walk, phases):
         assert times, f"no exchange lay within a phase of {mode}"
         if mode in CURING_MODES:
-            assert statistics.median(times) < 5000, f"{mode} in {walk}"
+            assert statistics.median(times) < STALL_MS * 1000, f"{mode} in {walk}"
 
 
 def test_off_stalls_again():
     phases = run_switches(2, 600, ["off", "auto", "off", "cork", "observe"])
     for index, stalls in enumerate([True, False, True, False, True]):
-        assert (statistics.median(phases[index]) > 5000) is stalls, f"phase {index}"
+        assert (statistics.median(phases[index]) > STALL_MS * 1000) is stalls, f"phase {index}"
 
 
 def test_switching_quickly_loses_nothing():
@@ -79,7 +79,7 @@ def test_after_a_switch_to_off_the_trace_is_bare(mode):
 def test_after_a_switch_to_off_the_applications_values_are_back(mode):
     done = run_off(mode, strace=False)
     assert done.facts["nodelay"] == 0
-    assert done.median_ms > 5
+    assert done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -88,4 +88,4 @@ def test_a_connection_that_was_not_used_before_the_switch_is_cured(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("live_unused"), "off", *peer.target, EXCHANGES, 0, mode, LD_PRELOAD=HOOKED)
         assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-    assert statistics.median(done.facts["us"]) < 5000
+    assert statistics.median(done.facts["us"]) < STALL_MS * 1000

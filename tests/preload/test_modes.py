@@ -240,7 +240,7 @@ def test_segments_of_other_messages(name, mode):
 def test_the_stall_is_there(name, mode):
     with AnsweringPeer() as peer:
         done = run_client(program(name), mode, *peer.target)
-    assert done.median_ms > 5
+    assert done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -249,7 +249,7 @@ def test_the_stall_is_gone(name, mode):
     with AnsweringPeer() as peer:
         done = run_client(program(name), mode, *peer.target)
         check_bytes(peer, 12)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])

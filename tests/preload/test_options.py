@@ -89,7 +89,7 @@ def test_override_treats_nodelay_as_unset(mode, segments):
         done = run_client(program("app_nodelay"), mode, *peer.target, UNSTALL_OVERRIDE=1,
                           UNSTALL_THREAD="always")  # auto without a window needs longer to learn
     assert segments <= done.segments <= segments + (0.25 if segments == 1 else 0)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -107,7 +107,7 @@ STALLING_CHOICES = ("app_nodelay_zero", "app_nodelay_zero_between", "app_nodelay
 @pytest.mark.parametrize("name", STALLING_CHOICES)
 def test_bare_choice_stalls(name):
     with AnsweringPeer() as peer:
-        assert run_client(program(name), "bare", *peer.target).median_ms > 5
+        assert run_client(program(name), "bare", *peer.target).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -116,7 +116,7 @@ def test_choice_does_not_bring_the_stall_back(name, mode):
     with AnsweringPeer() as peer:
         done = run_client(program(name), mode, *peer.target, EXCHANGES)
     assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 # ---- the next owner of the socket ------------------------------------------
@@ -139,7 +139,7 @@ def test_program_after_exec_finds_the_applications_values(mode, how, own):
 def test_failed_exec_brings_no_stall(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("pass_on_failed_exec"), mode, *peer.target)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("own", [0, 1])
@@ -150,7 +150,7 @@ def test_child_program_finds_the_applications_values_and_the_parent_stays_cured(
         done = run_client(program("pass_on_spawn"), mode, *peer.target, EXCHANGES, 0, own, how)
     assert facts_lines(done.stdout) == [f"second: nodelay {own} cork 0"]
     assert bytes(peer.connections[0].received) == pattern((5 + EXCHANGES) * 300)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("own", [0, 1])
@@ -175,7 +175,7 @@ def test_receiver_of_a_socket_finds_the_applications_values(mode, how, own):
         receiver.join(5)
     assert [bool(value) for value in found] == [bool(own), False]
     assert bytes(peer.connections[0].received) == pattern((5 + EXCHANGES) * 300)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 # ---- one-way streams -------------------------------------------------------

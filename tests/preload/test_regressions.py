@@ -142,7 +142,7 @@ def test_gathered_bytes_and_the_applications_hold_are_two_units(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_more_within"), mode, *peer.target, 12)
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert (done.median_ms > 5) is (mode == "bare")
+    assert done.stalls is (mode == "bare")
 
 
 class ResettingPeer(ToldPeer):
@@ -191,7 +191,7 @@ def test_setuid_is_answered_by_our_thread_too(mode):
     """It blocked the signal by which libc asks every thread: setuid waited for ever."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_setuid"), mode, *peer.target, 40, timeout=20)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -216,22 +216,23 @@ def test_nothing_is_held_while_the_process_ends(how, mode):
 
 
 def late_option(mode, option):
+    """Whether the answers of such a server stall."""
     with started_server([program("was_accepted_before_option"), option], mode) as (_, port):
         seen = request_all(port, 12)
     assert bytes(seen.received) == pattern(12 * EXCHANGE)
-    return seen.median_ms
+    return seen.stalls
 
 
 @pytest.mark.parametrize("option", ["nodelay", "cork"])
 def test_bare_a_connection_accepted_before_its_listeners_option_stalls(option):
-    assert late_option("bare", option) > 5
+    assert late_option("bare", option)
 
 
 @pytest.mark.parametrize("option", ["nodelay", "cork"])
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_connection_accepted_before_its_listeners_option_is_cured(mode, option):
     """It was thought to have the TCP_NODELAY or TCP_CORK that its listener was given after the handshake."""
-    assert late_option(mode, option) < 5
+    assert not late_option(mode, option)
 
 
 @pytest.mark.parametrize("name", ["between_file_read", "between_file_write"])
@@ -240,7 +241,7 @@ def test_a_file_between_header_and_body_leaves_the_turn_whole(name):
     with AnsweringPeer() as peer:
         done = run_client(program(name), "auto", *peer.target, 12, UNSTALL_THREAD="always")
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert done.segments <= 1.25 and done.median_ms < 5
+    assert done.segments <= 1.25 and not done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -289,7 +290,7 @@ def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_unseen_reads"), mode, *peer.target, 24, UNSTALL_THREAD="always")
     assert bytes(peer.connections[0].received) == pattern(24 * EXCHANGE)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -299,7 +300,7 @@ def test_a_process_whose_main_thread_has_ended_ends_with_the_last_one(how, mode)
     with AnsweringPeer() as peer:
         done = run_client(program("was_without_main_thread"), mode, *peer.target, 8, 0, how, timeout=10)
     if mode in CURING_MODES:
-        assert done.median_ms < 5
+        assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -318,7 +319,7 @@ def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}")
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert done.median_ms < 30  # two sends of 5 ms
+    assert done.median_ms < 30  # two sends of 5 ms, and no stall
 
 
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
@@ -328,7 +329,7 @@ def test_what_a_bulk_call_moves_counts_not_what_it_may_move(how, mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_generous"), mode, *peer.target, 12, 0, how)
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert (done.median_ms > 5) is (mode == "bare")
+    assert done.stalls is (mode == "bare")
 
 
 def test_ancillary_data_without_descriptors_raises_no_doubt():
@@ -423,7 +424,7 @@ def test_a_small_stack_is_enough(mode):
     with AnsweringPeer() as peer:
         done = run_client(program("was_small_stack"), mode, *peer.target, 12)
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert (done.median_ms > 5) is (mode not in CURING_MODES)
+    assert done.stalls is (mode not in CURING_MODES)
 
 
 class PunctualPeer(LatePeer):
@@ -480,7 +481,7 @@ def test_stdio_on_a_socket_stays_cured_when_another_program_was_run(mode, how):
     """TCP_NODELAY was given back before it, and no write passed by at which it would have been set again."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_stdio_then_ran"), mode, *peer.target, 12, how)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -488,7 +489,7 @@ def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
     """After 32 late pushes the parent believed what it remembered: from then on it stalled for ever."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_forked_then_ran"), mode, *peer.target, 12, timeout=30)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)

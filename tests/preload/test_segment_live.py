@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, AnsweringPeer, pattern,
+from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS, AnsweringPeer, pattern,
                      preload_env, program, run, run_client, run_strace, segment_directory, segment_flag, segment_in,
                      segments_in, write_control)
 
 EXCHANGES = 8
-STALL_MS = 20
 
 # Commands on standard input: `open` a connection (from an address), `go` on one of them, `quit`.
 DRIVEN = """
@@ -140,7 +139,7 @@ def test_killed_is_off(directory, mode):
     with AnsweringPeer() as peer:
         done = run_client(program("segment_control", segment_flag()), mode, *peer.target, EXCHANGES, 0, directory,
                           MODE_NUMBERS[mode], "killed", UNSTALL_STATS=directory)
-    assert done.facts["nodelay"] == 0 and done.median_ms > STALL_MS
+    assert done.facts["nodelay"] == 0 and done.stalls
     assert segment_in(directory)["mode"] == 0
 
 
@@ -149,7 +148,7 @@ def test_a_cure_begins_live(directory, mode):
     with AnsweringPeer() as peer:
         done = run_client(program("segment_control", segment_flag()), "off", *peer.target, EXCHANGES, 0, directory,
                           MODE_NUMBERS[mode], UNSTALL_STATS=directory)
-    assert done.median_ms < STALL_MS / 2
+    assert not done.stalls
 
 
 def test_keep_is_what_it_was_started_with(directory):
@@ -366,9 +365,9 @@ def test_arms_work_without_a_segment():
     """Live control alone needs UNSTALL_STATS."""
     with AnsweringPeer() as peer:
         done = run_client(program("put_write"), "off", *peer.target, 12, UNSTALL_ARMS="nodelay:1")
-        assert done.median_ms < STALL_MS / 2 and done.stderr == ""
+        assert not done.stalls and done.stderr == ""
         done = run_client(program("put_write"), "auto", *peer.target, 12, UNSTALL_ARMS="off:1")
-        assert done.median_ms > STALL_MS
+        assert done.stalls
 
 
 @pytest.mark.parametrize("value", ["", "auto", "auto:", "auto:0", "auto:1001", "auto:1,", ",auto:1", "best:1",
@@ -376,7 +375,7 @@ def test_arms_work_without_a_segment():
 def test_bad_arms_are_said_and_ignored(value):
     with AnsweringPeer() as peer:
         done = run_client(program("put_write"), "auto", *peer.target, 12, UNSTALL_ARMS=value)
-    assert done.median_ms < STALL_MS
+    assert not done.stalls
     assert f"UNSTALL_ARMS={value}: expected up to 6 modes with weights" in done.stderr
     assert done.stderr.count("unstall:") == 1
 

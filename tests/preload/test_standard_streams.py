@@ -18,7 +18,7 @@ def test_a_connection_becomes_standard_output(how, mode):
     with AnsweringPeer() as peer:
         done = run_client(program("stdio_by_number"), mode, *peer.target, EXCHANGES, 0, how)
     assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-    assert (done.median_ms < 5) is (mode in CURING_MODES)
+    assert done.stalls is (mode not in CURING_MODES)
     assert done.facts["nodelay"] == 0
 
 
@@ -57,4 +57,4 @@ def test_a_child_that_gives_the_connection_back_brings_no_stall(how, mode):
     """At its end it set TCP_NODELAY back, which its parent had set meanwhile and took for set."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_inherited_by_child"), mode, *peer.target, EXCHANGES, 0, how)
-    assert done.median_ms < 5
+    assert not done.stalls

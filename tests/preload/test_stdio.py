@@ -21,7 +21,7 @@ def peer_with_lines():
 @pytest.mark.parametrize("name", [*OWNED, *MIXED])
 def test_bare_stalls(name):
     with peer_with_lines() as peer:
-        assert run_client(program(name), "bare", *peer.target).median_ms > 5
+        assert run_client(program(name), "bare", *peer.target).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -30,7 +30,7 @@ def test_is_cured_in_order(name, mode):
     with peer_with_lines() as peer:
         done = run_client(program(name), mode, *peer.target, EXCHANGES)
     assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-    assert done.median_ms < 5
+    assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", MODES)

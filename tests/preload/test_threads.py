@@ -42,7 +42,7 @@ def test_never_means_never_and_cures_all_the_same(mode, own):
         done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, UNSTALL_THREAD="never")
     assert done.facts["after"] == done.facts["before"]
     if mode not in ("off", "observe"):
-        assert done.median_ms < 5
+        assert not done.stalls
 
 
 @pytest.mark.parametrize("mode", ["auto", "cork", "coalesce"])
