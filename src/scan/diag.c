@@ -3,14 +3,18 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,14 +46,47 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-int scan_diag_open(struct scan_diag **d) {
+static int open_namespace(const char *which) {
+    return open(which, O_RDONLY | O_CLOEXEC);
+}
+
+static bool is_same(int a, int b) {
+    struct stat x, y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+/* A socket belongs to the namespace in which it was made: we are there for that moment only. */
+static int socket_in(pid_t pid) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)pid);
+    int own = open_namespace("/proc/self/ns/net"), other = pid ? open_namespace(name) : own;
+    bool moves = own >= 0 && other >= 0 && !is_same(own, other);
+    int result = own < 0 || other < 0 || (moves && setns(other, CLONE_NEWNET) != 0) ? -errno : 0;
+    if (result == 0) {
+        result = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+        result = result < 0 ? -errno : result;
+        if (moves && setns(own, CLONE_NEWNET) != 0) {
+            int error = -errno;
+            if (result >= 0)
+                close(result);
+            result = error;
+        }
+    }
+    if (other >= 0 && other != own)
+        close(other);
+    if (own >= 0)
+        close(own);
+    return result;
+}
+
+int scan_diag_open(struct scan_diag **d, pid_t namespace_of) {
     struct timeval patience = {.tv_sec = 2};
     *d = calloc(1, sizeof(**d));
     if (!*d)
         return -ENOMEM;
-    (*d)->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    (*d)->fd = socket_in(namespace_of);
     if ((*d)->fd < 0) {
-        int error = -errno;
+        int error = (*d)->fd;
         free(*d);
         *d = NULL;
         return error;

@@ -8,13 +8,15 @@
 #define UNSTALL_SCAN_DIAG_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "sample.h"
 
 struct scan_diag;
 
-/* In the network namespace of the calling thread. */
-int scan_diag_open(struct scan_diag **d);
+/* In the network namespace of this process; 0: the caller's own.  -EPERM where it is another one
+ * than ours and may not be entered (CAP_SYS_ADMIN). */
+int scan_diag_open(struct scan_diag **d, pid_t namespace_of);
 void scan_diag_close(struct scan_diag *d);
 
 /* What a dump tells of each socket: cheaper than a whole sample. */

@@ -121,7 +121,7 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
         return NULL;
     }
     struct exact *e = calloc(1, sizeof(*e));
-    int failed = e ? scan_diag_open(&e->diag) : -ENOMEM;
+    int failed = e ? scan_diag_open(&e->diag, o->namespace_of) : -ENOMEM;
     wants_log = o->verbose >= 2;
     if (!failed)
         failed = load(e);

@@ -77,6 +77,14 @@ static size_t read_small(pid_t pid, const char *which, char *text, size_t size) 
     return n > 0 ? (size_t)n : 0;
 }
 
+static void read_cgroup(struct scan_process *p) {
+    char text[4096];
+    read_small(p->pid, "cgroup", text, sizeof(text));
+    scan_cgroup_path(text, p->cgroup);
+    scan_cgroup_unit(p->cgroup, p->unit);
+    scan_cgroup_container(p->cgroup, p->container);
+}
+
 void scan_process_of(pid_t pid, struct scan_process *p) {
     char path[PATH_MAX], name[64];
     *p = (struct scan_process){.pid = pid};
@@ -95,4 +103,5 @@ void scan_process_of(pid_t pid, struct scan_process *p) {
     for (size_t i = 0; i + 1 < length; i++)
         if (p->command[i] == '\0')
             p->command[i] = ' ';
+    read_cgroup(p);
 }

@@ -10,12 +10,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cgroup.h"
+
 enum { SCAN_PROGRAM = 64, SCAN_COMMAND = 128 };
 
 struct scan_process {
     pid_t pid;
     char program[SCAN_PROGRAM]; /* the file's last part; "" where it is gone or not ours */
     char command[SCAN_COMMAND]; /* as it was started, cut */
+    char cgroup[SCAN_CGROUP];
+    char unit[SCAN_UNIT];           /* of systemd; \"\": none */
+    char container[SCAN_CONTAINER]; /* the beginning of its id; \"\": none */
 };
 
 struct scan_owner {

@@ -212,7 +212,7 @@ static void end(void *source) {
 
 static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     struct sampled *s = calloc(1, sizeof(*s));
-    int failed = s ? scan_diag_open(&s->diag) : -ENOMEM;
+    int failed = s ? scan_diag_open(&s->diag, o->namespace_of) : -ENOMEM;
     if (!failed) {
         s->options = *o;
         s->budget = scan_budget_begin(scan_now());
@@ -221,7 +221,11 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     }
     if (!failed)
         return s;
-    if (failed == -ENOENT || failed == -EPROTONOSUPPORT)
+    if (failed == -EPERM)
+        snprintf(error, SCAN_ERROR,
+                 "process %d is in another network namespace; to look into it needs CAP_SYS_ADMIN",
+                 (int)o->namespace_of);
+    else if (failed == -ENOENT || failed == -EPROTONOSUPPORT)
         snprintf(error, SCAN_ERROR,
                  "the kernel does not list its TCP sockets; load its module tcp_diag");
     else

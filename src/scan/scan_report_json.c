@@ -18,6 +18,9 @@ static void process(struct json *j, const char *key, const struct scan_process *
     json_signed(j, "pid", p->pid);
     json_string(j, "program", p->program[0] ? p->program : NULL);
     json_string(j, "command", p->command[0] ? p->command : NULL);
+    json_string(j, "cgroup", p->cgroup[0] ? p->cgroup : NULL);
+    json_string(j, "unit", p->unit[0] ? p->unit : NULL);
+    json_string(j, "container", p->container[0] ? p->container : NULL);
     json_object_end(j);
 }
 

@@ -103,7 +103,12 @@ static void row(FILE *out, const struct scan_row *r, const struct scan_result *r
         receiver = process_text(&r->peer, 0, text, sizeof(text));
     else if (r->peer_local)
         receiver = "several, or not to be known";
-    fprintf(out, "  %s\n", receiver);
+    fprintf(out, "  %s", receiver);
+    if (r->process.container[0])
+        fprintf(out, "  [container %s]", r->process.container);
+    else if (r->process.unit[0])
+        fprintf(out, "  [%s]", safe_text(r->process.unit, text, sizeof(text)));
+    fputc('\n', out);
 }
 
 static void table(FILE *out, const struct scan_report *report, bool one_way, bool ascii) {

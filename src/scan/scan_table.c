@@ -92,10 +92,14 @@ static void add_estimate(struct scan_estimate *to, const struct scan_estimate *f
     to->seen_ns += from->seen_ns;
 }
 
+static bool is_within(const struct scan_process *p, const char *cgroup) {
+    return p->pid && scan_cgroup_matches(p->cgroup, cgroup);
+}
+
 static bool is_wanted(const struct scan_row *row, const struct scan_filter *f) {
     if (f->pid && row->process.pid != f->pid && row->peer.pid != f->pid)
         return false;
-    return !f->cgroup || row->cgroup == f->cgroup;
+    return !f->cgroup || is_within(&row->process, f->cgroup) || is_within(&row->peer, f->cgroup);
 }
 
 static struct scan_process process_of(const struct scan_table *t, pid_t pid, uint64_t inode) {
@@ -115,7 +119,6 @@ static void add_row(struct scan_table *t, const struct scan_result *r,
         .peer_local = c->peer_inode != 0,
         .listens = is_service(r, &c->key),
         .one_way = c->one_way,
-        .cgroup = c->cgroup,
         .uid = c->uid,
         .connections = 1,
         .stalls = c->stalls,

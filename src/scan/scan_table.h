@@ -18,7 +18,6 @@ struct scan_row {
     bool listens;                /* `endpoint` is the process's own; else the peer's */
     bool one_way;
     struct segment_address endpoint;
-    uint64_t cgroup;
     uint32_t uid;
     unsigned connections;
     char thread[SCAN_THREAD];
@@ -36,8 +35,8 @@ struct scan_table {
 };
 
 struct scan_filter {
-    pid_t pid;       /* sender or receiver; 0: any */
-    uint64_t cgroup; /* 0: any */
+    pid_t pid;          /* sender or receiver; 0: any */
+    const char *cgroup; /* of one of them (scan_cgroup_matches()); NULL: any */
 };
 
 /* Find the processes of sockets not looked for yet.  0 or -ENOMEM. */

@@ -12,7 +12,8 @@
 enum { SCAN_ERROR = 256 };
 
 struct scan_options {
-    uint16_t port; /* only connections that have it on one of their sides; 0: all */
+    uint16_t port;      /* only connections that have it on one of their sides; 0: all */
+    pid_t namespace_of; /* look into the network namespace of this process; 0: our own */
     int verbose;
 };
 

@@ -113,7 +113,7 @@ def test_a_program_that_does_not_stall_is_not_named(crowd, source, kind):
 def test_it_agrees_with_what_went_over_the_wire(rate):
     need("exact")
     with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
-        actor = Actor("stall", 4, rate, silent=1)
+        actor = Actor("stall", 3, rate, silent=1)
         with captured(actor.port) as capture:
             actor.exchanges()
         seen = {"exact": row_of(exact(), actor.pid), "sampled": row_of(sampled(), actor.pid)}
@@ -157,6 +157,59 @@ def test_one_process_can_be_asked_for():
         actor.exchanges()
 
 
+CONTAINER = "".join(f"{number:08x}" for number in (0xf00d, os.getpid(), *range(6)))
+
+
+@pytest.fixture(name="group")
+def cgroup_of_our_own():
+    """A cgroup with the name that docker gives one, removed at the end."""
+    root = next((root for root in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+                 if (root / "cgroup.procs").exists()), None)
+    if os.geteuid() != 0 or not root:
+        skip("only root may make a cgroup, and there must be a unified hierarchy")
+    folder = root / f"docker-{CONTAINER}.scope"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("wanted", ["path", "container"])
+def test_the_processes_of_a_cgroup_or_container_can_be_asked_for(group, wanted):
+    words = {"path": ["--cgroup", group], "container": ["--container", CONTAINER[:14]]}[wanted]
+    within, without = Actor("stall", 2), Actor("stall", 2)
+    (group / "cgroup.procs").write_text(f"{within.pid}\n", encoding="ascii")
+    told = json.loads(unstall("scan", "--json", "--time", "1.2", *words).stdout)
+    for actor in (within, without):
+        actor.exchanges()
+    row, = told["rows"]
+    assert row["process"]["pid"] == within.pid
+    assert row["process"]["container"] == CONTAINER[:12] and row["process"]["unit"] == group.name[:63]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_process_in_another_network_namespace_is_seen(source):
+    need(source)
+    if os.geteuid() != 0:
+        skip("only root may make a network namespace")
+    words = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 2"
+    with subprocess.Popen(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE, text=True) as actor:
+        port = int(actor.stdout.readline().split()[1])
+        told = json.loads(unstall("scan", "--json", "--source", source, "--time", "1.2", "--pid", actor.pid).stdout)
+        assert actor.wait(20) == 0
+    row, = told["rows"]
+    assert row["endpoint"] == f"127.0.0.1:{port}" and row["receiver"]["pid"] == actor.pid
+
+
+def test_the_table_can_be_watched():
+    actor = Actor("stall", 3)
+    done = unstall("scan", "--watch", "--time", "2.3", "--port", str(actor.port))
+    actor.exchanges()
+    assert done.stdout.count("Scanned port") >= 2 and done.returncode == 1
+    assert "\033[H" not in done.stdout  # no terminal
+
+
 def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
     if os.geteuid() != 0:
         skip("only root may become another user")
@@ -193,6 +246,10 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
     (["--time", "soon"], "--time: 'soon' is no number of seconds from 0.1 to 86400"),
     (["--port", "70000"], "--port: '70000' is no whole number from 1 to 65535"),
     (["--source", "guessed"], "--source: 'guessed' is neither exact nor sampled"),
+    (["--pid", "4194304"], "4194304: no such process; give the id of a running one"),
+    (["--container", "no-such-container"],
+     "no-such-container: no such container runs; give its name or the beginning of its id"),
+    (["--json", "--watch"], "--json and --watch: choose one of them"),
     (["here"], "here: scan takes options only; try --help"),
 ])
 def test_what_makes_no_sense_is_refused(words, message):

@@ -59,8 +59,12 @@ Test(scan_budget, as_many_are_watched_as_the_share_pays_for) {
 
 Test(scan_estimate, what_was_seen_all_the_time_is_itself) {
     struct scan_estimate e = {0};
-    scan_estimate_add(&e, &(struct scan_found){.gap_ns = 0, .alive_ns = 4400 * MS, .watched_ns = 4400 * MS,
-                                               .discovered = 1, .watched = 99, .stall_ns = 4400 * MS});
+    scan_estimate_add(&e, &(struct scan_found){.gap_ns = 0,
+                                               .alive_ns = 4400 * MS,
+                                               .watched_ns = 4400 * MS,
+                                               .discovered = 1,
+                                               .watched = 99,
+                                               .stall_ns = 4400 * MS});
     scan_estimate_end(&e);
     cr_assert_float_eq(e.count, 100, 0.01);
     cr_assert_float_eq(e.lost_ns, 4400e6, 1e6);
@@ -69,8 +73,10 @@ Test(scan_estimate, what_was_seen_all_the_time_is_itself) {
 
 Test(scan_estimate, half_of_the_time_stands_for_all_of_it) {
     struct scan_estimate e = {0};
-    scan_estimate_add(&e, &(struct scan_found){.alive_ns = 4400 * MS, .watched_ns = 2200 * MS,
-                                               .watched = 50, .stall_ns = 2200 * MS});
+    scan_estimate_add(&e, &(struct scan_found){.alive_ns = 4400 * MS,
+                                               .watched_ns = 2200 * MS,
+                                               .watched = 50,
+                                               .stall_ns = 2200 * MS});
     scan_estimate_end(&e);
     cr_assert_float_eq(e.count, 100, 0.01);
     cr_assert(e.low > 60 && e.low < 90 && e.high > 110 && e.high < 140);
@@ -87,8 +93,10 @@ Test(scan_estimate, discoveries_stand_for_what_no_dump_met) {
         struct scan_estimate e = {0};
         for (int i = 0; i < STALLS; i++)
             if (random() % 200 < 40)
-                scan_estimate_add(&e, &(struct scan_found){.gap_ns = 200 * MS, .alive_ns = 40 * MS,
-                                                           .watched_ns = 40 * MS, .discovered = 1,
+                scan_estimate_add(&e, &(struct scan_found){.gap_ns = 200 * MS,
+                                                           .alive_ns = 40 * MS,
+                                                           .watched_ns = 40 * MS,
+                                                           .discovered = 1,
                                                            .stall_ns = 40 * MS});
         scan_estimate_end(&e);
         sum += e.count;
@@ -118,8 +126,14 @@ Test(scan_candidates, all_have_their_turn) {
     unsigned times[10] = {0};
     for (unsigned i = 0; i < 10; i++) {
         struct scan_key key = key_of(i);
-        struct scan_sample s = {.at_ns = MS, .unsent = 1, .unacked = 1, .mss = 2, .cwnd = 2,
-                                .window = 9, .queued = 2, .pacing = UINT64_MAX};
+        struct scan_sample s = {.at_ns = MS,
+                                .unsent = 1,
+                                .unacked = 1,
+                                .mss = 2,
+                                .cwnd = 2,
+                                .window = 9,
+                                .queued = 2,
+                                .pacing = UINT64_MAX};
         cr_assert(!scan_candidate_known(&c, &key));
         cr_assert_not_null(scan_candidate_discovered(&c, &key, &s, 0));
         cr_assert(scan_candidate_known(&c, &key));

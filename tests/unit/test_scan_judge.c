@@ -45,9 +45,9 @@ static unsigned judge_all(struct scan_judge *j, const struct look *looks, size_t
 
 /* A client that writes 200 and 100 bytes and waits for the answer, on loopback, HZ=250. */
 static const struct look stalling[] = {
-    {0, 100, 1, 8, 11, 0, 20, 5, 1000},    {12, 100, 1, 20, 11, 0, 20, 5, 1000},
-    {22, 100, 1, 28, 11, 0, 20, 5, 1000},  {32, 100, 1, 40, 11, 0, 20, 5, 1000},
-    {42, 100, 1, 4, 13, 300, 23, 6, 1200}, {52, 100, 1, 16, 13, 300, 23, 6, 1200},
+    {0, 100, 1, 8, 11, 0, 20, 5, 1000},     {12, 100, 1, 20, 11, 0, 20, 5, 1000},
+    {22, 100, 1, 28, 11, 0, 20, 5, 1000},   {32, 100, 1, 40, 11, 0, 20, 5, 1000},
+    {42, 100, 1, 4, 13, 300, 23, 6, 1200},  {52, 100, 1, 16, 13, 300, 23, 6, 1200},
     {62, 100, 1, 24, 13, 300, 23, 6, 1200}, {72, 100, 1, 36, 13, 300, 23, 6, 1200},
     {82, 0, 0, 4, 14, 600, 26, 7, 1400},
 };
@@ -71,7 +71,8 @@ Test(scan_judge, the_stall_by_which_a_socket_was_discovered_is_told) {
 }
 
 Test(scan_judge, samples_may_be_missing_within_a_stall) {
-    const struct look looks[] = {{0, 100, 1, 8, 11, 0, 20, 5, 0}, {30, 100, 1, 38, 11, 0, 20, 5, 0},
+    const struct look looks[] = {{0, 100, 1, 8, 11, 0, 20, 5, 0},
+                                 {30, 100, 1, 38, 11, 0, 20, 5, 0},
                                  {42, 0, 0, 4, 13, 300, 23, 6, 200}};
     struct scan_judge j = {0};
     struct scan_stall last;
@@ -79,7 +80,8 @@ Test(scan_judge, samples_may_be_missing_within_a_stall) {
 }
 
 Test(scan_judge, nothing_is_claimed_over_a_gap_in_the_samples) {
-    const struct look looks[] = {{0, 100, 1, 8, 11, 0, 20, 5, 0}, {12, 100, 1, 20, 11, 0, 20, 5, 0},
+    const struct look looks[] = {{0, 100, 1, 8, 11, 0, 20, 5, 0},
+                                 {12, 100, 1, 20, 11, 0, 20, 5, 0},
                                  {200, 0, 0, 4, 13, 300, 23, 6, 200}};
     struct scan_judge j = {0};
     struct scan_stall last;
@@ -88,8 +90,10 @@ Test(scan_judge, nothing_is_claimed_over_a_gap_in_the_samples) {
 }
 
 Test(scan_judge, what_the_program_lets_go_itself_is_a_cork) {
-    const struct look looks[] = {{0, 100, 1, 12, 2, 0, 1, 1, 0}, {12, 100, 1, 24, 2, 0, 1, 1, 0},
-                                 {24, 0, 2, 4, 3, 0, 1, 1, 0},   {36, 0, 2, 16, 3, 0, 1, 1, 0},
+    const struct look looks[] = {{0, 100, 1, 12, 2, 0, 1, 1, 0},
+                                 {12, 100, 1, 24, 2, 0, 1, 1, 0},
+                                 {24, 0, 2, 4, 3, 0, 1, 1, 0},
+                                 {36, 0, 2, 16, 3, 0, 1, 1, 0},
                                  {48, 0, 0, 28, 3, 300, 2, 1, 0}};
     struct scan_judge j = {0};
     struct scan_stall last;
@@ -99,8 +103,10 @@ Test(scan_judge, what_the_program_lets_go_itself_is_a_cork) {
 }
 
 Test(scan_judge, what_stays_unsent_behind_its_acknowledgement_is_a_cork) {
-    const struct look looks[] = {{0, 100, 1, 20, 2, 0, 1, 1, 0}, {12, 100, 1, 32, 2, 0, 1, 1, 0},
-                                 {24, 100, 0, 44, 2, 200, 2, 1, 0}, {36, 0, 1, 4, 3, 200, 2, 1, 0}};
+    const struct look looks[] = {{0, 100, 1, 20, 2, 0, 1, 1, 0},
+                                 {12, 100, 1, 32, 2, 0, 1, 1, 0},
+                                 {24, 100, 0, 44, 2, 200, 2, 1, 0},
+                                 {36, 0, 1, 4, 3, 200, 2, 1, 0}};
     struct scan_judge j = {0};
     struct scan_stall last;
     cr_assert_eq(JUDGE(&j, looks, &last), 0);
@@ -109,8 +115,10 @@ Test(scan_judge, what_stays_unsent_behind_its_acknowledgement_is_a_cork) {
 
 /* The second request of a pipeline waits for the answer to the first one: 44 ms of thinking. */
 Test(scan_judge, a_hold_that_an_answer_ends_is_none) {
-    const struct look looks[] = {{0, 100, 1, 8, 2, 0, 1, 1, 0},  {12, 100, 1, 20, 2, 0, 1, 1, 0},
-                                 {24, 100, 1, 32, 2, 0, 1, 1, 0}, {36, 100, 1, 44, 2, 0, 1, 1, 0},
+    const struct look looks[] = {{0, 100, 1, 8, 2, 0, 1, 1, 0},
+                                 {12, 100, 1, 20, 2, 0, 1, 1, 0},
+                                 {24, 100, 1, 32, 2, 0, 1, 1, 0},
+                                 {36, 100, 1, 44, 2, 0, 1, 1, 0},
                                  {48, 0, 1, 4, 3, 200, 2, 2, 200}};
     struct scan_judge j = {0};
     struct scan_stall last;
@@ -120,7 +128,8 @@ Test(scan_judge, a_hold_that_an_answer_ends_is_none) {
 }
 
 Test(scan_judge, an_acknowledgement_after_the_round_trip_is_not_late) {
-    const struct look looks[] = {{0, 100, 1, 8, 2, 0, 1, 1, 0}, {12, 100, 1, 20, 2, 0, 1, 1, 0},
+    const struct look looks[] = {{0, 100, 1, 8, 2, 0, 1, 1, 0},
+                                 {12, 100, 1, 20, 2, 0, 1, 1, 0},
                                  {24, 0, 1, 4, 3, 200, 2, 1, 0}};
     struct scan_judge j = {0};
     struct scan_stall last;
@@ -168,9 +177,14 @@ static const struct state states[] = {
 Test(scan_judge, a_hold_has_no_other_reason) {
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
         const struct state *t = &states[i];
-        struct scan_sample s = {.unsent = t->unsent, .unacked = t->unacked, .queued = t->queued,
-                                .mss = 1448, .cwnd = t->cwnd, .window = t->window,
-                                .pacing = t->pacing, .recovers = t->recovers};
+        struct scan_sample s = {.unsent = t->unsent,
+                                .unacked = t->unacked,
+                                .queued = t->queued,
+                                .mss = 1448,
+                                .cwnd = t->cwnd,
+                                .window = t->window,
+                                .pacing = t->pacing,
+                                .recovers = t->recovers};
         cr_assert_eq(scan_holds(&s), t->holds, "%s", t->name);
     }
 }

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
 #include "errors.h"
+#include "terminal.h"
 #include "scan_report.h"
 #include "source.h"
 #include "scan_table.h"
@@ -22,11 +24,12 @@ struct scan {
     struct scan_filter filter;
     const char *source_wanted; /* "exact", "sampled", or NULL: the best one */
     double seconds;            /* 0: until a signal */
-    bool json;
+    bool json, watch, timed;
     const struct scan_source *source;
     void *state;
     char not_exact[SCAN_ERROR];
-    char scope[64];
+    char scope[128];
+    struct scan_process container;
 };
 
 static volatile sig_atomic_t stop;
@@ -42,11 +45,24 @@ static void catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* The table as it is by now, on a terminal in the place of the last one. */
+static int show(const struct scan *s, struct scan_table *t, const struct scan_result *r) {
+    int failed = scan_table_make(t, r, &s->filter);
+    struct scan_report told = {r, t, s->not_exact[0] ? s->not_exact : NULL, s->scope};
+    bool terminal = has_colours(stdout);
+    if (failed)
+        return failed;
+    fputs(terminal ? "\033[H\033[2J" : "", stdout);
+    scan_report_text(stdout, &told);
+    fputs(terminal ? "" : "\n", stdout);
+    return finish_output() ? -EPIPE : 0;
+}
+
 /* One slice after the other, so that the processes of short connections are looked for while
  * they live.  The search reads all of /proc/PID/fd: it gets no more than 1/200 of the time. */
 static int look(struct scan *s, struct scan_table *t, struct scan_result *r) {
     uint64_t begin = scan_now(), searched = 0;
-    uint64_t end = s->seconds > 0 ? begin + (uint64_t)(s->seconds * 1e9) : UINT64_MAX;
+    uint64_t end = s->timed || !s->watch ? begin + (uint64_t)(s->seconds * 1e9) : UINT64_MAX;
     int failed = 0;
     while (!failed && !stop && scan_now() < end) {
         uint64_t slice = scan_now() + (uint64_t)SLICE_MS * 1000000;
@@ -57,6 +73,8 @@ static int look(struct scan *s, struct scan_table *t, struct scan_result *r) {
         if (searched * 200 <= before - begin || before >= end || stop)
             failed = scan_table_learn(t, r);
         searched += scan_now() - before;
+        if (!failed && s->watch && !stop && before < end)
+            failed = show(s, t, r);
         if (!stop && before < end)
             scan_result_free(r);
     }
@@ -113,18 +131,47 @@ static bool seconds_of(const char *text, double *seconds) {
     return true;
 }
 
+static int take_process(struct scan *s, pid_t pid) {
+    struct scan_process p;
+    scan_process_of(pid, &p);
+    if (!p.program[0])
+        return complain("%d: no such process; give the id of a running one", (int)pid);
+    s->filter.pid = s->options.namespace_of = pid;
+    snprintf(s->scope, sizeof(s->scope), "process %d", (int)pid);
+    return 0;
+}
+
+static int take_container(struct scan *s, const char *which) {
+    pid_t pid = scan_container_pid(which);
+    if (pid == 0)
+        return complain("%s: no such container runs; give its name or the beginning of its id",
+                        which);
+    scan_process_of(pid, &s->container);
+    s->filter.cgroup = s->container.cgroup;
+    s->options.namespace_of = pid;
+    snprintf(s->scope, sizeof(s->scope), "container %.100s", which);
+    return 0;
+}
+
 static int take_option(struct scan *s, struct args *a) {
     const char *value = NULL;
     long number = 0;
     if (args_flag(a, "--json")) {
         s->json = true;
     } else if (args_value(a, "--time", &value)) {
+        s->timed = true;
         return seconds_of(value, &s->seconds) ? 0 : EXIT_OWN;
+    } else if (args_flag(a, "--watch")) {
+        s->watch = true;
     } else if (args_value(a, "--pid", &value)) {
         if (!number_of("--pid", value, 1, INT_MAX, &number))
             return EXIT_OWN;
-        s->filter.pid = (pid_t)number;
-        snprintf(s->scope, sizeof(s->scope), "process %ld", number);
+        return take_process(s, (pid_t)number);
+    } else if (args_value(a, "--cgroup", &value)) {
+        s->filter.cgroup = value;
+        snprintf(s->scope, sizeof(s->scope), "cgroup %.100s", value);
+    } else if (args_value(a, "--container", &value)) {
+        return take_container(s, value);
     } else if (args_value(a, "--port", &value)) {
         if (!number_of("--port", value, 1, UINT16_MAX, &number))
             return EXIT_OWN;
@@ -155,6 +202,8 @@ static int run(int argc, char **argv) {
         if ((failed = take_option(&s, &a)))
             return failed;
     }
+    if (s.json && s.watch)
+        return complain("--json and --watch: choose one of them");
     if ((failed = begin(&s)))
         return failed;
     catch_signals();
@@ -167,12 +216,15 @@ const struct verb verb_scan = {
     .name = "scan",
     .summary = "Find the processes of this host that stall; nothing is touched",
     .usage = "[OPTION]...",
-    .help = "  --time SECONDS   how long to look, or until Ctrl-C (10)\n"
-            "  --pid PID        connections of this process only, as sender or receiver\n"
-            "  --port PORT      connections that have this port on one of their sides\n"
-            "  --source SOURCE  exact or sampled; without it: exact where it may be used\n"
-            "  --json           for programs\n"
-            "  --verbose LEVEL  0, 1 or 2: 2 shows why the kernel refuses the BPF program\n"
+    .help = "  --time SECONDS    how long to look, or until Ctrl-C (10)\n"
+            "  --watch           show the table every second, for --time or until Ctrl-C\n"
+            "  --pid PID         connections of this process only, as sender or receiver\n"
+            "  --cgroup CGROUP   of the processes in this cgroup: its path, or a unit\n"
+            "  --container NAME  of the processes in this container, by name or id\n"
+            "  --port PORT       connections that have this port on one of their sides\n"
+            "  --source SOURCE   exact or sampled; without it: exact where it may be used\n"
+            "  --json            for programs\n"
+            "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF program\n"
             "\n"
             "Ends with 1 if something stalls, with 0 if nothing was seen to.\n",
     .run = run,

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Containers by id, which is in the cgroups of their processes, and by name, which the program
+ * that started them knows.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "owners.h"
+
+extern char **environ;
+
+static pid_t by_id(const char *id) {
+    enum { LEAST = 4 };
+    size_t length = strlen(id);
+    if (length < LEAST || strspn(id, "0123456789abcdef") != length)
+        return 0;
+    if (length > SCAN_CONTAINER - 1)
+        length = SCAN_CONTAINER - 1;
+    DIR *proc = opendir("/proc");
+    pid_t found = 0;
+    for (const struct dirent *e; proc && !found && (e = readdir(proc));) {
+        struct scan_process p;
+        if (!isdigit((unsigned char)e->d_name[0]))
+            continue;
+        scan_process_of((pid_t)strtol(e->d_name, NULL, 10), &p);
+        if (strncmp(p.container, id, length) == 0)
+            found = p.pid;
+    }
+    if (proc)
+        closedir(proc);
+    return found;
+}
+
+/* The number that `PROGRAM inspect` prints; 0: it is not there, or knows no such container. */
+static pid_t ask(char *program, char *name) {
+    char inspect[] = "inspect", format[] = "--format", pid[] = "{{.State.Pid}}", end[] = "--";
+    char *const argv[] = {program, inspect, format, pid, end, name, NULL};
+    posix_spawn_file_actions_t actions;
+    char text[32] = "";
+    int ends[2], status;
+    pid_t child;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return 0;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    int failed = posix_spawnp(&child, program, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    ssize_t n = failed ? 0 : read(ends[0], text, sizeof(text) - 1);
+    close(ends[0]);
+    while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return n > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+pid_t scan_container_pid(const char *which) {
+    char podman[] = "podman", docker[] = "docker";
+    char *name = strdup(which);
+    pid_t pid = by_id(which);
+    if (!pid && name)
+        pid = ask(podman, name);
+    if (!pid && name)
+        pid = ask(docker, name);
+    free(name);
+    return pid;
+}
