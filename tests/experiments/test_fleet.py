@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The queries of docs/fleet.md, as they stand there, against a real Prometheus fed by four processes on two "hosts"."""
+"""The queries of docs/fleet.md, as they stand there, against a real Prometheus fed by four processes on
+two "hosts"."""
 
 import contextlib
 import json
@@ -31,7 +32,7 @@ def query_of(title):
 @contextlib.contextmanager
 def started(command, **popen):
     """A process that ends with the context."""
-    child = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    child = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              **popen)
     try:
         yield child
@@ -102,10 +103,12 @@ def a_fleet():
         traffic(ports, 12)  # so that every series is there before the first scrape
         config = f"{room}/prometheus.yml"
         with open(config, "w", encoding="ascii") as file:
-            file.write("global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: unstall\n    static_configs:\n" +
+            file.write("global: {scrape_interval: 1s}\nscrape_configs:\n"
+                       "  - job_name: unstall\n    static_configs:\n" +
                        "".join(targets))
         own = free_port()
-        stack.enter_context(started(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={room}/data",
+        stack.enter_context(started(["prometheus", f"--config.file={config}",
+                                     f"--storage.tsdb.path={room}/data",
                                      f"--web.listen-address=127.0.0.1:{own}"], env=bare_env(), cwd=room))
         known = Prometheus(own)
         exchanges = 'sum(unstall_exchange_seconds_count{arm!=""})'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The tests and intervals of the analysis, against scipy where it has them, and against their own promises."""
+"""The tests and intervals of the analysis, against scipy where it has them, and against their own
+promises."""
 
 import math
 
@@ -29,7 +30,8 @@ def test_the_signed_rank_test_with_ties_is_the_permutation_of_all_signs():
     sizes = stats.rankdata(abs(values))
     half = sizes.sum() / 2
     observed = abs(sizes[values > 0].sum() - half)
-    sums = (sum(size for at, size in enumerate(sizes) if signs >> at & 1) for signs in range(2 ** len(values)))
+    sums = (sum(size for at, size in enumerate(sizes) if signs >> at & 1)
+            for signs in range(2 ** len(values)))
     extreme = sum(abs(found - half) >= observed - 1e-9 for found in sums)
     assert ranks.signed_rank_p(values) == pytest.approx(extreme / 2 ** len(values))
 
@@ -62,7 +64,8 @@ def test_the_unpaired_test_is_scipys_where_it_is_exact(first, second):
 def test_the_unpaired_test_is_scipys_where_units_are_many():
     a, b = numbers(1, 90, 0.4), numbers(2, 70)
     found = ranks.unpaired({"h": a}, {"h": b}, 0.05)
-    assert found.p == pytest.approx(stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False).pvalue)
+    theirs = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False)
+    assert found.p == pytest.approx(theirs.pvalue)
     assert (found.low > 0) == (found.p < 0.05)
 
 
@@ -117,7 +120,8 @@ def test_an_ordinary_interval_looked_at_after_every_round_would_not():
 
 
 def test_the_sequence_is_a_fair_bet():
-    """Over all outcomes of n coins the capital is 1 in the mean: a martingale, so that Ville's inequality holds."""
+    """Over all outcomes of n coins the capital is 1 in the mean: a martingale, so that Ville's
+    inequality holds."""
     for n in (1, 2, 7, 20):
         mean = sum(math.comb(n, k) * math.exp(sequence.log_capital(k, n)) for k in range(n + 1)) / 2 ** n
         assert mean == pytest.approx(1)
@@ -131,7 +135,8 @@ def test_seven_rounds_that_agree_are_enough():
 
 def test_histograms_have_the_bounds_of_the_segment():
     """As src/segment/segment.h has them: 32 steps an octave from 2^10 ns, what is below and above apart."""
-    for ns, bucket in [(0, 0), (1023, 0), (1024, 1), (1055, 1), (1056, 2), (2 ** 37 - 1, 864), (2 ** 37, 865)]:
+    for ns, bucket in [(0, 0), (1023, 0), (1024, 1), (1055, 1), (1056, 2), (2 ** 37 - 1, 864),
+                       (2 ** 37, 865)]:
         assert histogram.bucket_of(ns, 32) == bucket
     for bucket in (1, 33, 500, 864):
         assert histogram.bucket_of(histogram.lowest(bucket, 32), 32) == bucket

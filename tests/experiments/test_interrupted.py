@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Interrupted, crashed, no room: what was measured is kept and reported, nothing runs on, the exit code says so."""
+"""Interrupted, crashed, no room: what was measured is kept and reported, nothing runs on, the exit code
+says so."""
 
 import os
 import signal
@@ -22,9 +23,10 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
     path, marker = tmp_path / "r.json", f"4{free_port()}"
     with answering() as port:
         command = ["sh", "-c", f"sleep 0.1{marker} & exec " + " ".join(client(port, 4))]
-        child = subprocess.Popen([COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--json", path, "--",
-                                  *command], env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # ignored under nohup(1)
+        child = subprocess.Popen(
+            [COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--json", path, "--", *command],
+            env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # nohup(1) ignores SIGHUP
         end = time.monotonic() + 40
         while rounds_in(path) < 2 and time.monotonic() < end:
             time.sleep(0.05)
@@ -41,7 +43,8 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
 def test_a_second_signal_does_not_break_the_report(tmp_path):
     path = tmp_path / "r.json"
     with answering() as port:
-        child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1000", "--json", path, "--",
+        child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1000", "--json", path,
+                                  "--",
                                   *client(port, 2, "one")],
                                  env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         end = time.monotonic() + 40
@@ -59,7 +62,8 @@ def test_a_crash_of_the_program_ends_it_with_what_was_measured(tmp_path):
     """The ninth run is ended by a signal."""
     count = tmp_path / "count"
     crash = f'echo x >> {count}; [ $(wc -l < {count}) -lt 9 ] || kill -SEGV $$'
-    done = ab("--arms", "bare,off", "--rounds", 20, "--warmup", 0, "--json", tmp_path / "r.json", "--", "sh", "-c", crash)
+    done = ab("--arms", "bare,off", "--rounds", 20, "--warmup", 0, "--json", tmp_path / "r.json", "--",
+              "sh", "-c", crash)
     assert done.returncode == 3
     assert "was ended by SIGSEGV" in done.stdout and "4 rounds of 2 arms" in done.stdout
     value = measured(tmp_path / "r.json")
@@ -76,8 +80,8 @@ def test_failures_can_be_ignored(tmp_path):
     """A round with a failed run has no pair; the others count."""
     count = tmp_path / "count"
     fail = f'echo x >> {count}; [ $(wc -l < {count}) -ne 5 ]'
-    done = ab("--arms", "bare,off", "--rounds", 6, "--warmup", 0, "--ignore-failure", "--json", tmp_path / "r.json",
-              "--", "sh", "-c", fail)
+    done = ab("--arms", "bare,off", "--rounds", 6, "--warmup", 0, "--ignore-failure",
+              "--json", tmp_path / "r.json", "--", "sh", "-c", fail)
     assert done.returncode in (0, 2), done.stderr
     value = measured(tmp_path / "r.json")
     assert len(value["failures"]) == 1 and len(value["units"]) == 11
@@ -107,7 +111,8 @@ def test_a_full_disk_ends_nothing_and_is_told():
 
 def test_a_full_disk_at_the_last_moment_is_told_too():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        child = subprocess.run([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1", "--html", "/dev/full", "true"],
+        child = subprocess.run([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1", "--html", "/dev/full",
+                                "true"],
                                env=bare_env(), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert "--html /dev/full: No space left on device" in child.stderr
     assert "standard output: No space left on device" in child.stderr
@@ -127,7 +132,8 @@ def test_a_server_that_does_not_start_is_quoted():
     port = free_port()
     done = ab("--server", "sh -c 'echo cannot >&2; exit 4'", "--ready", port, "--", "true")
     assert done.returncode == 3
-    assert f"ended with exit code 4 before it listened on port {port}" in done.stderr and "cannot" in done.stderr
+    assert f"ended with exit code 4 before it listened on port {port}" in done.stderr
+    assert "cannot" in done.stderr
 
 
 def test_a_port_that_is_taken_is_told():
@@ -138,7 +144,8 @@ def test_a_port_that_is_taken_is_told():
 
 def test_the_load_fails_and_the_server_is_stopped():
     port = free_port()
-    done = ab("--server", " ".join(server_command(port)), "--ready", port, "--arms", "bare,off", "--", "false")
+    done = ab("--server", " ".join(server_command(port)), "--ready", port, "--arms", "bare,off", "--",
+              "false")
     assert done.returncode == 3 and "false: ended with exit code 1" in done.stderr
     assert alive(str(port)) == []
 

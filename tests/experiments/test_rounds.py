@@ -39,7 +39,8 @@ def test_each_round_has_each_arm_once_in_an_order_of_chance_that_the_seed_repeat
     orders = []
     for seed in (5, 5, 6):
         path = tmp_path / "r.json"
-        ab("--arms", "bare,off,auto,cork", "--rounds", 4, "--warmup", 0, "--seed", seed, "--json", path, "--", "true")
+        ab("--arms", "bare,off,auto,cork", "--rounds", 4, "--warmup", 0, "--seed", seed, "--json", path,
+           "--", "true")
         units = measured(path)["units"]
         rounds = [[unit["arm"] for unit in units[at:at + 4]] for at in range(0, 16, 4)]
         assert all(sorted(arms) == ["auto", "bare", "cork", "off"] for arms in rounds)
@@ -49,7 +50,8 @@ def test_each_round_has_each_arm_once_in_an_order_of_chance_that_the_seed_repeat
 
 
 def test_the_seed_is_printed_and_another_each_time():
-    seeds = {re.search(r"seed (\d+)", ab("--arms", "bare,off", "--rounds", 1, "true").stdout)[1] for _ in range(3)}
+    outputs = [ab("--arms", "bare,off", "--rounds", 1, "true").stdout for _ in range(3)]
+    seeds = {re.search(r"seed (\d+)", output)[1] for output in outputs}
     assert len(seeds) == 3
 
 
@@ -74,7 +76,8 @@ def test_until_sure_ends_early(port, tmp_path):
 
 
 def test_a_well_behaved_client_is_not_promised_anything(port, tmp_path):
-    """The interval leaves room for no difference, at 99.9 %: chance is to fail this once in a thousand runs."""
+    """The interval leaves room for no difference, at 99.9 %: chance is to fail this once in a thousand
+    runs."""
     ab("--arms", "off,auto", "--rounds", 15, "--confidence", 99.9, "--json", tmp_path / "r.json", "--",
        *client(port, 20, "one"))
     found = measured(tmp_path / "r.json")["analysis"]
@@ -129,10 +132,12 @@ def test_system_calls_are_counted_apart(port, tmp_path):
 
 
 def test_aa_checks_the_set_up(port, tmp_path):
-    done = ab("--aa", "--rounds", 8, "--seed", 3, "--json", tmp_path / "r.json", "--", *client(port, 30, "one"))
+    done = ab("--aa", "--rounds", 8, "--seed", 3, "--json", tmp_path / "r.json", "--",
+                  *client(port, 30, "one"))
     assert done.returncode == (6 if "not to be trusted" in " ".join(done.stdout.split()) else 0), done.stderr
     assert "A/A: both arms are off" in done.stdout
-    assert re.search(r"Of 200 experiments drawn from these rounds \d+ name a winner", " ".join(done.stdout.split()))
+    assert re.search(r"Of 200 experiments drawn from these rounds \d+ name a winner",
+                     " ".join(done.stdout.split()))
     assert {unit["arm"] for unit in measured(tmp_path / "r.json")["units"]} == {"off", "off-2"}
 
 
@@ -142,7 +147,8 @@ def folders_of(pid):
 
 
 def test_nothing_stays_behind_on_tmpfs_also_of_one_that_was_killed(port):
-    child = subprocess.Popen([COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--", *client(port, 4)],
+    child = subprocess.Popen([COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--",
+                              *client(port, 4)],
                              env=bare_env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 20
     while not folders_of(child.pid) and time.monotonic() < end:
@@ -157,7 +163,8 @@ def test_nothing_stays_behind_on_tmpfs_also_of_one_that_was_killed(port):
 def test_what_a_program_leaves_running_is_ended():
     """A daemon that has left its session."""
     marker = f"3{free_port()}"
-    done = ab("--arms", "bare,off", "--rounds", 1, "--", "sh", "-c", f"setsid sleep {marker} & setsid -f sleep {marker}")
+    done = ab("--arms", "bare,off", "--rounds", 1, "--", "sh", "-c",
+              f"setsid sleep {marker} & setsid -f sleep {marker}")
     assert done.returncode == 2, done.stderr
     assert alive(marker) == []
 

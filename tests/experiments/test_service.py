@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A live server as the experiment: who stalls, who decides, the guard and the kill switch."""
+"""Experiments on a live server: assignment, decision, the guard and the kill switch."""
 
 import contextlib
 import json
@@ -11,7 +11,8 @@ import threading
 import time
 
 import pytest
-from trial import PROGRAMS, Histogram, ab, alive, client, free_port, measured, server_command, wait_until_it_listens
+from trial import (PROGRAMS, Histogram, ab, alive, client, free_port, measured, server_command,
+                   wait_until_it_listens)
 
 from harness import COMMAND, LIB, bare_env, compile_c, run, unstall
 
@@ -90,14 +91,16 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
 
 
 def test_the_guard_turns_a_harmful_arm_off(tmp_path):
-    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; what comes after is as fast as off."""
+    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; what comes after is as fast as
+    off."""
     harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
     port = free_port()
     with load_on(port, 60):
         done = ab("--live", "--time", 14, "--stop-if", "worse", "--min-exchanges", 4, "--json",
                   tmp_path / "r.json", "--", "env", f"LD_PRELOAD={LIB}:{harm}", *server_command(port, 0, 2))
     assert done.returncode == 5, done.stdout + done.stderr
-    assert "auto is surely worse than off: all connections are in mode off now" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert "auto is surely worse than off: all connections are in mode off now" in said
     assert "The guard has set all connections to mode off." in done.stdout
     value = measured(tmp_path / "r.json")
     assert value["ending"] == "guard" and value["events"][0]["at_s"] < 13
@@ -199,7 +202,8 @@ def test_a_server_that_dies_is_told():
 def test_an_interrupt_ends_what_has_no_other_end(with_time, code):
     port = free_port()
     words = ["--time", "60"] if with_time else []
-    child = subprocess.Popen([COMMAND, "ab", "--live", *words, "--", *server_command(port, 0, 2)], env=bare_env(),
+    child = subprocess.Popen([COMMAND, "ab", "--live", *words, "--", *server_command(port, 0, 2)],
+                             env=bare_env(),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with load_on(port, 40) as load:
         load.join()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""No winner where there is none, the right one where there is: 200 experiments resampled from real rounds each.
+"""No winner where there is none, the right one where there is: 200 experiments resampled from real
+rounds each.
 
-The rounds of data/*.json were recorded by scripts/experiments (record): off against off with three programs, and
-with a delay of 5, 20 and 100 % that a preload adds in the arm auto."""
+The rounds of data/*.json were recorded by scripts/experiments (record): off against off with three
+programs, and with a delay of 5, 20 and 100 % that a preload adds in the arm auto."""
 
 import functools
 import math
@@ -64,7 +65,8 @@ def test_the_interval_holds_the_truth_in_at_least_ninety_percent(name, sure):
 
 @pytest.mark.parametrize("effect", [20, 100])
 def test_a_great_effect_is_found(effect):
-    """The machine of the recordings was busy: a round's ratio of 1.2 lies between 0.9 and 1.7 in eight of ten."""
+    """The machine of the recordings was busy: a round's ratio of 1.2 lies between 0.9 and 1.7 in eight
+    of ten."""
     assert winners(f"ab-{effect}", False).count("off") >= 0.8 * COUNT
     assert winners(f"ab-{effect}", True).count("off") >= 0.95 * COUNT
     assert winners(f"ab-{effect}", False).count("auto") == 0 == winners(f"ab-{effect}", True).count("auto")
@@ -74,7 +76,8 @@ def test_an_effect_of_five_percent_is_found_with_rounds_enough_and_never_reverse
     """20 rounds on so busy a machine are too few for most experiments, and then they say so."""
     short = outcomes("ab-5", False)
     assert winners("ab-5", False).count("auto") == 0 == winners("ab-5", True).count("auto")
-    assert all(verdict.kind == "winner" or verdict.more is None or verdict.more > 0 for verdict, _, _ in short)
+    assert all(verdict.kind == "winner" or verdict.more is None or verdict.more > 0
+               for verdict, _, _ in short)
     recorded = load(DATA / "ab-5.json")
     recorded.experiment["aa"] = False
     dice = random.Random(9)
@@ -87,8 +90,9 @@ def test_until_sure_ends_early_where_the_effect_is_great():
 
 
 def test_the_check_can_fail():
-    """An A/A with an arm that is not the same must be seen: by shuffling arms within rounds nothing would be, so the
-    resampling of --aa keeps what the rounds have of chance, and the live experiment what they have of bias."""
+    """An A/A with an arm that is not the same must be seen: by shuffling arms within rounds nothing
+    would be, so the resampling of --aa keeps what the rounds have of chance, and the live experiment
+    what they have of bias."""
     biased = made_up(20, effect=1.5, arms=("off", "off-2"))
     assert judge(analyse(biased, describing=False), biased).kind == "winner"
     assert aa.false_winners(biased, 100) <= 20

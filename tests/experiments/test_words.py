@@ -32,7 +32,8 @@ def test_a_winner_is_named_with_its_interval_and_the_line_that_deploys_it():
     assert (said.kind, said.winner, said.against) == ("winner", "auto", "off")
     low, high = said.ratio[1:]
     assert low < 0.7 < high < 1
-    assert re.search(r"auto wins: .* ms -> .* ms\. It takes (2[5-9]|3\d) % less time \(95 % interval: ", said.sentences[0])
+    assert re.search(r"auto wins: .* ms -> .* ms\. It takes (2[5-9]|3\d) % less time \(95 % interval: ",
+                     said.sentences[0])
     assert said.deploy == "unstall run --mode auto -- prog 'a b'"
 
 
@@ -97,7 +98,8 @@ def test_nothing_to_compare_is_said():
                          ids=["winner", "open", "slow", "six arms"])
 def test_the_report_fits_80_columns(made):
     made.experiment["command"] = ["/a/very/long/path" * 8, "--option", "x" * 90, "line\nbreak\x1b[31m"]
-    made.failures.append({"round": 3, "arm": "auto", "what": "prog: ended with exit code 1\n  | " + "y" * 200})
+    made.failures.append({"round": 3, "arm": "auto",
+                          "what": "prog: ended with exit code 1\n  | " + "y" * 200})
     found = analyse(made)
     lines = text.report(made, found, judge(found, made)).splitlines()
     assert max(map(len, lines)) <= 80
@@ -155,7 +157,7 @@ def test_hosts_merge_as_strata(tmp_path):
     assert "Not enough data" in ab("--merge", paths[0]).stdout
     done = ab("--merge", *paths, "--json", tmp_path / "all.json")
     assert done.returncode == 0, done.stderr
-    assert "auto wins" in done.stdout and "20 rounds of 2 arms" in done.stdout and "host by host" in done.stdout
+    assert all(part in done.stdout for part in ("auto wins", "20 rounds of 2 arms", "host by host"))
     whole = json.loads((tmp_path / "all.json").read_text())
     assert whole["analysis"]["arms"]["off"]["exchanges"] == 5 * 4 * 30
     assert len({unit["block"] for unit in whole["units"]}) == 20
@@ -188,10 +190,12 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
 @pytest.mark.parametrize("words, complaint", [
     ([], "no program given; try --help"),
     (["--arms", "off", "true"], "--arms off: expected two or more"),
-    (["--arms", "off,fast", "true"], "--arms off,fast: expected bare, off, observe, nodelay, cork, coalesce or auto"),
+    (["--arms", "off,fast", "true"],
+     "--arms off,fast: expected bare, off, observe, nodelay, cork, coalesce or auto"),
     (["--arms", "off,off", "true"], "off is given twice"),
     (["--arms", "off:50,auto:50", "true"], "weights are for --live"),
-    (["--live", "--arms", "bare,auto", "--", "true"], "--arms bare: a running server cannot drop the library"),
+    (["--live", "--arms", "bare,auto", "--", "true"],
+     "--arms bare: a running server cannot drop the library"),
     (["--live", "--arms", "off:0,auto:1", "1"], "--arms 0: expected a whole number from 1 to 1000"),
     (["--live"], "--live: expected a process id, or -- and the server's command"),
     (["--live", "one"], "--live: expected a process id"),
@@ -229,7 +233,8 @@ def test_a_refusal_is_one_line_and_125(words, complaint):
 
 def test_without_numpy_the_package_is_named():
     """It was a traceback."""
-    code = f"import runpy, sys; sys.modules['numpy'] = None; runpy.run_path({str(ANALYSIS)!r}, run_name='__main__')"
+    code = "import runpy, sys; sys.modules['numpy'] = None; " \
+           f"runpy.run_path({str(ANALYSIS)!r}, run_name='__main__')"
     done = run([PYTHON, "-B", "-c", code], bare_env(), check=False)
     assert done.returncode == 125
     assert done.stderr.endswith("; install python3-numpy\n") and "Traceback" not in done.stderr

@@ -26,7 +26,8 @@ from record.results import Results, Unit  # noqa: E402
 
 def ab(*words, env=None, timeout=110, **popen):
     """`unstall ab WORD...` to its end."""
-    return run([str(COMMAND), "ab", *map(str, words)], env or bare_env(), check=False, timeout=timeout, **popen)
+    return run([str(COMMAND), "ab", *map(str, words)], env or bare_env(), check=False, timeout=timeout,
+               **popen)
 
 
 def measured(path):
@@ -95,7 +96,7 @@ def wait_until_it_listens(port):
             socket.create_connection(("127.0.0.1", port)).close()
             return
         time.sleep(0.02)
-    raise AssertionError(f"nobody listens on {port}")
+    raise AssertionError(f"no socket listens on {port}")
 
 
 def alive(marker):

@@ -253,7 +253,7 @@ def with_descendants(pid):
 
 
 def cpu_of(pid):
-    """Seconds of processor time of a process and its descendants so far, also of those that have ended."""
+    """Seconds of processor time of a process and its descendants so far, those that have ended included."""
     used = 0.0
     for member in with_descendants(pid):
         with contextlib.suppress(OSError, IndexError):

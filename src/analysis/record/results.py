@@ -2,7 +2,7 @@
 """The results of an experiment, in memory and as a JSON file (schema: docs/ab.md).
 
 After each round the file is written under another name and then renamed.  So the last complete file stays,
-whatever happens; a full disk included.
+also when the disk is full.
 """
 
 import json

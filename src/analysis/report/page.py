@@ -79,7 +79,7 @@ def against_table(analysis):
 
 
 def options_table(asked):
-    """The options of the experiment, without those that were not given."""
+    """The options of the experiment that have a value."""
     rows = [[name, ", ".join(value) if isinstance(value, list) else value]
             for name, value in asked.items()
             if value is not None and value is not False and name not in ("command", "server")]
