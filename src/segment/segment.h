@@ -22,6 +22,7 @@
 #ifndef UNSTALL_SEGMENT_H
 #define UNSTALL_SEGMENT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define SEGMENT_MAGIC  "unstall" /* 8 bytes with the final zero */
@@ -40,7 +41,7 @@ enum {
     SEGMENT_REGISTERS = 34,
     SEGMENT_ARMS = 6,
     SEGMENT_PATH = 160,
-    SEGMENT_BUILD_ID = 20,
+    SEGMENT_HEAD = 4096,
 };
 
 /* ---- histograms ------------------------------------------------------ */
@@ -217,10 +218,22 @@ struct segment_connection {
 
 /* ---- who wrote the pieces -------------------------------------------- */
 
+/* FNV-1a (draft-eastlake-fnv). */
+static inline uint64_t segment_hash(uint64_t seed, const void *bytes, size_t count) {
+    const unsigned char *b = (const unsigned char *)bytes;
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+    for (size_t i = 0; i < count; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
 struct segment_module {
     uint32_t state;
-    uint32_t build_id_bytes;
-    uint8_t build_id[SEGMENT_BUILD_ID];
+    uint32_t unused;
+    /* Tells whether a file is the one that was mapped: segment_hash(0, ...) of its first SEGMENT_HEAD
+     * bytes, zeros behind a shorter one; 0: not known.  Another build has another build id there, or
+     * lies otherwise in the file. */
+    uint64_t head;
     uint64_t start, end, offset; /* as in /proc/PID/maps, of the executable mapping */
     char path[SEGMENT_PATH];     /* ends in zero; too long: its end, after "..." */
 };

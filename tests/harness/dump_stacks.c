@@ -45,10 +45,8 @@ static void print_pattern(const struct segment_pattern *p) {
 
 static void print_module(const struct segment_module *m) {
     printf("{\"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"offset\": %" PRIu64
-           ", \"path\": \"%s\", \"build_id\": \"",
-           m->start, m->end, m->offset, m->path);
-    hex(m->build_id, m->build_id_bytes <= SEGMENT_BUILD_ID ? m->build_id_bytes : 0);
-    printf("\"}");
+           ", \"path\": \"%s\", \"head\": %" PRIu64 "}",
+           m->start, m->end, m->offset, m->path, m->head);
 }
 
 int main(int argc, char **argv) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of /proc/PID/maps, and build ids in the notes of an ELF file.
+ * Lines of /proc/PID/maps.
  */
-#include <elf.h>
-
 #include "modules.h"
 #include "unit.h"
 
@@ -46,34 +44,4 @@ Test(modules, lines) {
         EXPECT_INT(row->line, line.path_bytes, strlen(row->path));
         EXPECT_INT(row->line, memcmp(line.path, row->path, line.path_bytes), 0);
     }
-}
-
-static size_t note(uint8_t *to, uint32_t type, const char *name, uint32_t bytes, uint8_t fill,
-                   size_t align) {
-    Elf64_Nhdr header = {(uint32_t)strlen(name) + 1, bytes, type};
-    size_t at = sizeof(header), names = (at + header.n_namesz + align - 1) / align * align;
-    memset(to, 0, names);
-    memcpy(to, &header, sizeof(header));
-    memcpy(to + at, name, header.n_namesz);
-    memset(to + names, fill, bytes);
-    return (names + bytes + align - 1) / align * align;
-}
-
-Test(modules, build_ids) {
-    uint8_t notes[512] = {0}, id[SEGMENT_BUILD_ID] = {0};
-    size_t n = note(notes, NT_GNU_ABI_TAG, "GNU", 16, 1, 4);
-    n += note(notes + n, NT_GNU_BUILD_ID, "GNU", 20, 0xab, 4);
-    EXPECT_INT("after another note", modules_build_id(notes, n, 4, id), 20);
-    EXPECT_INT("its bytes", id[0] == 0xab && id[19] == 0xab, true);
-    EXPECT_INT("cut short", modules_build_id(notes, n - 1, 4, id), 0);
-    EXPECT_INT("nothing", modules_build_id(notes, 0, 4, id), 0);
-    n = note(notes, NT_GNU_BUILD_ID, "GNU", 40, 0xcd, 4);
-    EXPECT_INT("longer than there is room for", modules_build_id(notes, n, 4, id), 20);
-    n = note(notes, NT_GNU_BUILD_ID, "BSD", 20, 0xcd, 4);
-    EXPECT_INT("of somebody else", modules_build_id(notes, n, 4, id), 0);
-    n = note(notes, NT_GNU_PROPERTY_TYPE_0, "GNU", 32, 1, 8);
-    n += note(notes + n, NT_GNU_BUILD_ID, "GNU", 8, 0xef, 8);
-    EXPECT_INT("aligned to eight", modules_build_id(notes, n, 8, id), 8);
-    notes[0] = notes[1] = notes[2] = notes[3] = 0xff;
-    EXPECT_INT("a name without end", modules_build_id(notes, n, 8, id), 0);
 }

@@ -2,8 +2,8 @@
  *
  * Who made a call: unwinds the stack that a segment has kept of it and names its
  * frames, by the files of the modules (libdwfl).  The process may be gone.  Nothing
- * is fetched from anywhere (debuginfod is switched off), and a file with another
- * build id than the process had is not believed.
+ * is fetched from anywhere (debuginfod is switched off), and a file that
+ * begins otherwise than the one that the process had mapped is not believed.
  */
 #ifndef UNSTALL_CLI_SYMBOLS_H
 #define UNSTALL_CLI_SYMBOLS_H
@@ -25,7 +25,7 @@ enum frame_kind {
 
 enum file_state {
     FILE_SAME,
-    FILE_CHANGED, /* another build id than the process had */
+    FILE_CHANGED, /* it begins otherwise than the one that the process had mapped */
     FILE_MISSING,
 };
 

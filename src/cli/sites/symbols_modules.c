@@ -3,7 +3,6 @@
  * The files that the process had mapped: found again, and believed only if they are
  * the same.
  */
-#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
@@ -25,14 +24,9 @@ static int open_file(const char *path) {
     return fd;
 }
 
-static bool is_same(Elf *elf, const struct segment_module *m) {
-    const void *id = NULL;
-    ssize_t bytes = dwelf_elf_gnu_build_id(elf, &id);
-    if (bytes <= 0 || !m->build_id_bytes)
-        return bytes <= 0 && !m->build_id_bytes;
-    if (bytes > SEGMENT_BUILD_ID)
-        bytes = SEGMENT_BUILD_ID;
-    return (uint32_t)bytes == m->build_id_bytes && memcmp(id, m->build_id, (size_t)bytes) == 0;
+static bool is_same(int fd, const struct segment_module *m) {
+    uint8_t head[SEGMENT_HEAD] = {0};
+    return pread(fd, head, sizeof(head), 0) > 0 && segment_hash(0, head, sizeof(head)) == m->head;
 }
 
 /* What is to be added to the file's addresses, so that its executable part lies where
@@ -64,7 +58,7 @@ static enum file_state report_file(struct symbols *s, const struct segment_modul
     enum file_state state = FILE_CHANGED;
     uint64_t bias = 0;
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
-    bool good = elf && is_same(elf, m) && bias_of(elf, m, &bias);
+    bool good = elf && is_same(fd, m) && bias_of(elf, m, &bias);
     elf_end(elf);
     if (good && dwfl_report_elf(s->dwfl, m->path, path, fd, bias, true))
         return FILE_SAME; /* fd belongs to libdwfl now */

@@ -19,15 +19,6 @@ _Static_assert(sizeof(struct turn_model) == sizeof(((struct family *)0)->model),
 static struct family families[FAMILIES];
 bool kin_forbidden[FAMILIES];
 
-/* FNV-1a (draft-eastlake-fnv). */
-static uint64_t hash(uint64_t seed, const void *bytes, size_t count) {
-    const unsigned char *b = bytes;
-    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
-    for (size_t i = 0; i < count; i++)
-        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 static uint8_t family_of(uint64_t key) {
     uint8_t kin = (uint8_t)(1 + (key >> 16) % (FAMILIES - 1));
     struct family *f = &families[kin];
@@ -41,7 +32,7 @@ static uint8_t family_of(uint64_t key) {
 uint8_t kin_of_listener(const struct conn *listener) {
     /* the pool's address and the number are both used again by another listener only */
     uintptr_t who[2] = {(uintptr_t)listener, (uintptr_t)listener->fd};
-    return family_of(hash(1, who, sizeof(who)));
+    return family_of(segment_hash(1, who, sizeof(who)));
 }
 
 uint8_t kin_of_destination(const struct sockaddr *address, socklen_t length) {
@@ -50,7 +41,7 @@ uint8_t kin_of_destination(const struct sockaddr *address, socklen_t length) {
         return 0;
     size_t known = address->sa_family == AF_INET ? offsetof(struct sockaddr_in, sin_zero)
                                                  : sizeof(struct sockaddr_in6);
-    return length < known ? 0 : family_of(hash(2, address, known));
+    return length < known ? 0 : family_of(segment_hash(2, address, known));
 }
 
 void kin_join(struct conn *c, uint8_t kin) {

@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "capture.h"
 #include "clock.h"
 #include "config.h"
 #include "fds.h"
@@ -131,7 +130,6 @@ static bool initialise(void) {
     /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
      * directories may still come in, and then does nothing (ld.so(8)) */
     bool secure = getauxval(AT_SECURE) != 0;
-    capture_start();
     clock_start();
     readable_start();
     config_load(secure ? NULL : environ, program_invocation_short_name);

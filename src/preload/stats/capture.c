@@ -4,40 +4,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "evidence.h"
 #include "raw.h"
 #include "readable.h"
 
-enum { PAGE = 4096, PIECES = SEGMENT_STACK / PAGE + 1 };
-
-/* Above it lie the arguments and the environment: no stack, and full of secrets. */
-static uintptr_t main_stack_end;
-
-void capture_start(void) {
-    main_stack_end = (uintptr_t)environ;
-}
+enum { PAGE = 4096 };
 
 /* ---- memory that may not be there ------------------------------------- */
-
-/* process_vm_readv(2) of ourselves cannot fault, whatever other threads unmap; it
- * stops at the piece that is not readable. */
-static size_t peek_by_kernel(void *to, uintptr_t from, size_t bytes) {
-    struct iovec here = {to, bytes}, there[PIECES];
-    unsigned count = 0;
-    for (size_t done = 0; done < bytes; count++) {
-        size_t piece = PAGE - (from + done) % PAGE;
-        if (piece > bytes - done)
-            piece = bytes - done;
-        there[count] =
-            (struct iovec){(void *)(from + done), piece}; // NOLINT(performance-no-int-to-ptr)
-        done += piece;
-    }
-    long got = raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)there, count, 0);
-    return got > 0 ? (size_t)got : 0;
-}
 
 /* Neither memcpy nor a loop that becomes one: a sanitizer's would complain of what lies
  * between the variables of a stack. */
@@ -47,28 +22,22 @@ copy(char *to, const volatile char *from, size_t bytes) {
         to[i] = from[i];
 }
 
-/* Where a seccomp filter came with us (a container's, a service manager's), a call that it
- * does not know may end the process. */
-static size_t peek_page_by_page(char *to, uintptr_t from, size_t bytes) {
-    size_t done = 0;
-    while (done < bytes && readable_by_kernel(from + done, 1)) {
-        size_t piece = PAGE - (from + done) % PAGE;
-        if (piece > bytes - done)
-            piece = bytes - done;
-        copy(to + done, (const char *)(from + done), piece); // NOLINT(performance-no-int-to-ptr)
-        done += piece;
-    }
-    return done;
-}
-
+/* process_vm_readv(2) of ourselves cannot fault, whatever other threads unmap; it stops at the
+ * page that is not readable.  Where a seccomp filter came with us (a container's, a service
+ * manager's), a call that it does not know may end the process. */
 size_t capture_peek(void *to, uintptr_t from, size_t bytes) {
     static uint8_t filtered; /* 1: no, 2: yes */
+    struct iovec here = {to, bytes}, there = {(void *)from, bytes}; // NOLINT(performance-no-int-to-ptr)
     if (!LOAD(&filtered))
         STORE(&filtered, raw1(SYS_prctl, PR_GET_SECCOMP) == 0 ? 1 : 2);
-    if (bytes > SEGMENT_STACK)
-        bytes = SEGMENT_STACK;
-    return LOAD(&filtered) == 1 ? peek_by_kernel(to, from, bytes)
-                                : peek_page_by_page(to, from, bytes);
+    if (LOAD(&filtered) == 1) {
+        long got = raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
+        return got > 0 ? (size_t)got : 0;
+    }
+    while (bytes && !readable_by_kernel(from, bytes))
+        bytes = bytes > PAGE ? bytes - PAGE : 0;
+    copy(to, there.iov_base, bytes);
+    return bytes;
 }
 
 /* ---- this thread ------------------------------------------------------ */
@@ -113,10 +82,8 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
 #endif
 }
 
-static uintptr_t lower(uintptr_t a, uintptr_t end, uintptr_t sp) {
-    return end > sp && end < a ? end : a;
-}
-
+/* Above the end of the main thread's stack lie the arguments and the environment: no stack,
+ * and full of secrets; above another thread's its control block. */
 __attribute__((noinline)) void capture(struct segment_write *to, const struct evidence_write *w) {
     memset(to->registers, 0, sizeof(to->registers));
     to->register_count = registers_now(to->registers);
@@ -125,9 +92,8 @@ __attribute__((noinline)) void capture(struct segment_write *to, const struct ev
 #else
     uintptr_t sp = to->registers[31];
 #endif
-    uintptr_t end = lower(sp + SEGMENT_STACK, main_stack_end, sp);
-    end = lower(end, (uintptr_t)raw_thread_pointer(), sp);
-    to->stack_bytes = (uint32_t)capture_peek(to->stack, sp, end - sp);
+    size_t most = stack_end(sp) - sp;
+    to->stack_bytes = (uint32_t)capture_peek(to->stack, sp, most - 1 < SEGMENT_STACK ? most : SEGMENT_STACK);
     to->bytes = w->bytes;
     to->when_ns = clock_now();
     to->thread = (uint32_t)raw0(SYS_gettid);

@@ -11,9 +11,6 @@
 
 struct evidence_write;
 
-/* At start, while `environ` still lies at the top of the main thread's stack. */
-void capture_start(void);
-
 /* This thread, as it is now: beneath the exported call that it made. */
 void capture(struct segment_write *to, const struct evidence_write *w);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The executable mappings of this process, with their build ids, into the
- * segment: what an unwinder needs when the process is gone.  Read from
- * /proc/self/maps and from the mapped ELF headers: no dl_iterate_phdr, which
- * locks, and no malloc.
+ * The executable mappings of this process and the identity of their files, into the
+ * segment: what an unwinder needs when the process is gone.  Read from /proc/self/maps
+ * and from the mappings: dl_iterate_phdr(3) would lock.
  */
 #ifndef UNSTALL_MODULES_H
 #define UNSTALL_MODULES_H
@@ -23,9 +22,5 @@ struct modules_line {
 };
 
 bool modules_parse(const char *line, size_t bytes, struct modules_line *out);
-
-/* The build id in the notes of an ELF file (PT_NOTE): its length, or 0. */
-uint32_t modules_build_id(const uint8_t *notes, size_t bytes, size_t align,
-                          uint8_t id[SEGMENT_BUILD_ID]);
 
 #endif

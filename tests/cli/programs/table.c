@@ -146,14 +146,11 @@ static bool connection(struct segment *s, const char *line) {
 
 static bool module(struct segment *s, const char *line) {
     struct segment_module m;
-    char id[2 * SEGMENT_BUILD_ID + 1], path[SEGMENT_PATH];
+    char path[SEGMENT_PATH];
     memset(&m, 0, sizeof(m));
-    if (sscanf(line, "module %" SCNx64 " %" SCNx64 " %" SCNx64 " %40s %159s", &m.start, &m.end,
-               &m.offset, id, path) != 5)
+    if (sscanf(line, "module %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %159s", &m.start,
+               &m.end, &m.offset, &m.head, path) != 5)
         return false;
-    for (unsigned b; m.build_id_bytes < SEGMENT_BUILD_ID &&
-                     sscanf(id + (size_t)2 * m.build_id_bytes, "%2x", &b) == 1;)
-        m.build_id[m.build_id_bytes++] = (uint8_t)b;
     strcpy(m.path, path);
     m.state = SEGMENT_VALID;
     for (unsigned i = 0; i < SEGMENT_MODULES; i++)

@@ -8,7 +8,7 @@
  *     count ROW NAME NUMBER      by the name in JSON, spread over the shards
  *     exchange ROW NS COUNT | answer ROW NS COUNT
  *     connection SERIAL ROW ARM MODE BORN ENDED PEER PORT LOCAL PORT EXCHANGES NS
- *     module START END OFFSET BUILD-ID PATH
+ *     module START END OFFSET HEAD PATH
  *     pattern ROW CALLER CALLER COUNT STALLS NS
  *     bytes OFFSET HEX           damage
  */
