@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The layers of src/preload, by what their objects define and need (nm).
 
-A layer is a folder; its objects lie in the build folder, in libunstall-FOLDER.a.p.  A module is one object.
+A layer is a folder, and libunstall-FOLDER.a in the build folder.  A module is one object.
 """
 
 import re
@@ -25,11 +25,15 @@ def upcalls(header):
 
 
 def symbols(path):
-    """(defined, needed): the symbols of one object."""
-    lines = subprocess.run(["nm", "-P", path], check=True, capture_output=True, text=True).stdout.splitlines()
-    both = [line.split()[:2] for line in lines]
-    return ({name for name, kind in both if kind.isupper() and kind != "U"},
-            {name for name, kind in both if kind in ("U", "w", "v")})
+    """name -> (defined, needed): the symbols of an object, or of each object of an archive."""
+    found = {}
+    listed = subprocess.run(["nm", "-A", "-P", path], check=True, capture_output=True, text=True).stdout
+    for line in listed.splitlines():
+        place, symbol, kind = line.split()[:3]
+        name = re.search(r"([^/[]+?)(\.[cS])?\.o\]?:$", place)[1]
+        if kind.isupper() or kind in "wv":
+            found.setdefault(name, (set(), set()))[kind in "Uwv"].add(symbol)
+    return found
 
 
 class Modules:
@@ -39,8 +43,7 @@ class Modules:
         self.layers = layers
         self.layer, self.needs, self.of = {}, {}, {}
 
-    def add(self, layer, name, path):
-        defined, needed = symbols(path)
+    def add(self, layer, name, defined, needed):
         self.layer[name], self.needs[name] = layer, needed
         self.of.update(dict.fromkeys(defined, name))
 
@@ -49,8 +52,9 @@ class Modules:
 
     def rises(self):
         """(module, symbol, module that defines it) of each need of something higher."""
-        return sorted((module, symbol, self.of[symbol]) for module, needed in self.needs.items()
-                      for symbol in needed if symbol in self.of and self.depth(self.of[symbol]) > self.depth(module))
+        known = [(module, symbol, self.of[symbol]) for module, needed in self.needs.items()
+                 for symbol in needed if symbol in self.of]
+        return sorted(rise for rise in known if self.depth(rise[2]) > self.depth(rise[0]))
 
     def circles(self, without):
         """Sets of more than LARGEST_CIRCLE modules each of which needs, by some way, each other."""
@@ -69,11 +73,8 @@ def built(folder, layers):
     """The modules in a build folder's src/preload."""
     modules = Modules(layers)
     for layer in layers:
-        objects = sorted((folder / f"libunstall-{layer}.a.p").glob("*.o"))
-        assert objects, f"no objects of {layer} in {folder}"
-        for path in objects:
-            stem = re.sub(r"\.[cS]\.o$", "", path.name)
-            modules.add(layer, stem.replace(f"{layer}_", f"{layer}/", 1) if layer != FIRST else f"{layer}/{stem}", path)
+        for name, (defined, needed) in symbols(folder / f"libunstall-{layer}.a").items():
+            modules.add(layer, f"{layer}/{name.removeprefix(layer + '_')}", defined, needed)
     return modules
 
 
@@ -91,3 +92,19 @@ def components(edges):
     reach = {module: reached(edges, module) for module in edges}
     return {frozenset({module, *(other for other in reach[module] if module in reach.get(other, ()))})
             for module in edges}
+
+
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+def included(folder):
+    """path -> the names that it includes, of all sources of a folder's folders."""
+    return {path: INCLUDE.findall(path.read_text(encoding="utf-8"))
+            for path in sorted(folder.glob("*/*.[chS]"))}
+
+
+def include_circles(files):
+    """Sets of files that include, by some way, each other; `files` as included() gives them."""
+    named = {path.name: path for path in files}
+    edges = {path: {named[name] for name in names if name in named} for path, names in files.items()}
+    return [circle for circle in components(edges) if len(circle) > 1]

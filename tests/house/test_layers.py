@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Includes and symbols of src/preload go downward only, and what checks that finds what goes upward.
+
+Meson gives each folder the headers of its own and of lower folders.  The objects show the rest.
+"""
+
+import copy
+import json
+import shlex
+import subprocess
+
+import layers
+import pytest
+
+from harness import BUILD_ROOT, SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+PRELOAD = SOURCE_ROOT / "src/preload"
+ORDER = layers.order((PRELOAD / "meson.build").read_text(encoding="utf-8"))
+UPCALLS = layers.upcalls((PRELOAD / "conn/upcalls.h").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(name="built", scope="module")
+def _built():
+    return layers.built(BUILD_ROOT / "src/preload", ORDER)
+
+
+@pytest.fixture(name="modules")
+def _modules(built):
+    return copy.deepcopy(built)
+
+
+@pytest.fixture(name="plant")
+def _plant(modules, tmp_path):
+    """plant(layer, name, source) adds a module to those that were built."""
+    def plant(layer, name, source):
+        (tmp_path / f"{name}.c").write_text(source)
+        subprocess.run(["cc", "-c", "-o", tmp_path / f"{name}.o", tmp_path / f"{name}.c"], check=True)
+        modules.add(layer, f"{layer}/{name}", *layers.symbols(tmp_path / f"{name}.o")[name])
+        return f"{layer}/{name}"
+    return plant
+
+
+def unlisted(modules):
+    return [rise for rise in modules.rises() if rise[1] not in UPCALLS]
+
+
+# ---- the tree ----------------------------------------------------------------
+
+def test_symbols_go_downward(modules):
+    assert unlisted(modules) == []
+
+
+def test_each_upcall_is_needed(modules):
+    assert {symbol for _, symbol, _ in modules.rises()} == UPCALLS
+
+
+def test_no_circle_of_modules(modules):
+    assert modules.circles(UPCALLS) == []
+
+
+def test_policy_is_pure(modules):
+    assert modules.impure("policy") == []
+
+
+def test_every_source_is_in_a_layer(modules):
+    sources = {f"{path.parent.name}/{path.stem}" for path in PRELOAD.glob("*/*.[cS]")} - {"exports/hook"}
+    assert {name for name, layer in modules.layer.items() if layer != layers.FIRST} == sources
+    assert not list(PRELOAD.glob("*.[chS]"))
+
+
+def test_includes_name_one_file_each_and_go_round_nowhere():
+    files = layers.included(PRELOAD)
+    names = [path.name for path in (*files, *(SOURCE_ROOT / "src/segment").glob("*.[ch]"))]
+    assert sorted(names) == sorted(set(names)), "a name stands in two folders"
+    assert not [(path.name, name) for path, all_of in files.items() for name in all_of if "/" in name]
+    assert layers.include_circles(files) == []
+
+
+# ---- planted violations ------------------------------------------------------
+
+def compiles(layer, header, tmp_path):
+    """Does a source of this layer that includes this header compile, as Meson compiles the layer?"""
+    commands = json.loads((BUILD_ROOT / "compile_commands.json").read_text(encoding="utf-8"))
+    words = next(shlex.split(each["command"]) for each in commands
+                 if f"/libunstall-{layer}.a.p/" in f"/{each['output']}")
+    options = [word for word in words[1:] if word.startswith(("-I", "-D", "-U", "-std"))]
+    source = tmp_path / "planted.c"
+    source.write_text(f'#include "{header.name}"\n')
+    done = subprocess.run(["cc", *options, "-fsyntax-only", source], cwd=BUILD_ROOT, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0 or f"{header.name}: No such file" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize("layer, higher", zip(ORDER[1:], ORDER[2:]))
+def test_an_upward_include_does_not_compile(layer, higher, tmp_path):
+    for header in sorted((PRELOAD / layer).glob("*.h"))[:2]:
+        assert compiles(layer, header, tmp_path)
+    for header in (PRELOAD / higher).glob("*.h"):
+        assert not compiles(layer, header, tmp_path)
+
+
+def test_a_need_of_something_higher_is_found(modules, plant):
+    planted = plant("sys", "planted", "void hold_end_turn_slow(int); void f(void) { hold_end_turn_slow(0); }")
+    assert unlisted(modules) == [(planted, "hold_end_turn_slow", "hold/hold")]
+
+
+def test_an_upcall_of_another_name_is_found(modules, plant):
+    planted = plant("conn", "planted", "int planted_above(void); int f(void) { return planted_above(); }")
+    above = plant("process", "above", "int planted_above(void) { return 1; }")
+    assert unlisted(modules) == [(planted, "planted_above", above)]
+
+
+def test_an_upcall_that_nobody_needs_is_found(modules):
+    declared = layers.upcalls("/* not_this(void) */\n"
+                              "void conn_ends(struct conn *c);\nstruct conn *planted(void);\n")
+    assert declared == {"conn_ends", "planted"}
+    assert declared - {symbol for _, symbol, _ in modules.rises()} == {"planted"}
+
+
+def test_a_circle_of_three_is_found_and_one_of_two_is_none(modules, plant):
+    plant("hold", "a", "int b(void); int a(void) { return b(); }")
+    plant("hold", "b", "int a(void), c(void); int b(void) { return a() + c(); }")
+    plant("hold", "c", "int c(void) { return 1; }")
+    assert modules.circles(UPCALLS) == []
+    plant("hold", "d", "int a(void); int d(void) { return a(); }")
+    plant("hold", "c", "int d(void); int c(void) { return d(); }")
+    assert modules.circles(UPCALLS) == [{"hold/a", "hold/b", "hold/c", "hold/d"}]
+
+
+@pytest.mark.parametrize("source, needs", [
+    ("int getpid(void); int f(void) { return getpid(); }", "getpid"),
+    ("unsigned long clock_now(void); int f(void) { return clock_now() > 0; }", "clock_now"),
+    ("extern int text_planted; int f(void) { return text_planted; }", "text_planted"),
+])
+def test_what_is_not_pure_is_found(modules, plant, source, needs):
+    planted = plant("policy", "planted", source)
+    assert modules.impure("policy") == [(planted, needs)]
+
+
+def test_a_pure_module_is_no_violation(modules, plant):
+    plant("policy", "planted", "unsigned long strlen(const char *); const char *const mode_names[];"
+                               "int f(void) { return (int)strlen(mode_names[0]); }")
+    assert modules.impure("policy") == []
+
+
+def test_an_include_circle_is_found(tmp_path):
+    (tmp_path / "sys").mkdir()
+    (tmp_path / "conn").mkdir()
+    (tmp_path / "sys/a.h").write_text('#include "b.h"\n')
+    (tmp_path / "conn/b.h").write_text('#include "c.h"\n')
+    (tmp_path / "conn/c.h").write_text('#include <stdio.h>\n')
+    assert layers.include_circles(layers.included(tmp_path)) == []
+    (tmp_path / "conn/c.h").write_text('#include "a.h"\n')
+    (circle,) = layers.include_circles(layers.included(tmp_path))
+    assert {path.name for path in circle} == {"a.h", "b.h", "c.h"}
