@@ -3,10 +3,10 @@
 """Fills the places of a manual page that come from the sources.
 
     surface-list.py --version X.Y.Z surface.def page.scd > filled.scd
-    surface-list.py --version X.Y.Z segment.h page.scd > filled.scd
+    surface-list.py --version X.Y.Z stats_format.h page.scd > filled.scd
 
 @SURFACE@ on a line of its own becomes one paragraph for each role in surface.def, with the names
-that have it; @COUNTERS@ the counters in segment.h; @VERSION@ becomes the version.  A role that has no
+that have it; @COUNTERS@ the counters in stats_format.h; @VERSION@ becomes the version.  A role that has no
 heading here is an error: whoever adds one must say what it means to a reader.
 """
 
@@ -29,7 +29,7 @@ ROLES = {
     "option": "Options: what the program set, and what it reads back",
     "stdio": "A stream takes a descriptor, or gives it back",
     "process": "The process image or its threads change",
-    "visible": "Others can see that it happened: what _coalesce_ has gathered leaves first",
+    "visible": "Others can see that it happened: what _coalesce_ has buffered leaves first",
 }
 
 

@@ -103,15 +103,15 @@ void scan_diag_close(struct scan_diag *d) {
 
 /* ---- addresses --------------------------------------------------------- */
 
-static struct segment_address address_of(uint8_t family, const __be32 words[4], __be16 port) {
-    struct segment_address a = {.port = ntohs(port)};
+static struct stats_address address_of(uint8_t family, const __be32 words[4], __be16 port) {
+    struct stats_address a = {.port = ntohs(port)};
     bool mapped = family == AF_INET6 && !words[0] && !words[1] && words[2] == htonl(0xffff);
     a.family = family == AF_INET || mapped ? AF_INET : AF_INET6;
     memcpy(a.address, mapped ? &words[3] : words, a.family == AF_INET ? 4 : 16);
     return a;
 }
 
-static void put_address(const struct segment_address *a, uint8_t family, __be32 words[4]) {
+static void put_address(const struct stats_address *a, uint8_t family, __be32 words[4]) {
     memset(words, 0, 16);
     if (a->family == AF_INET && family == AF_INET6) {
         words[2] = htonl(0xffff);

@@ -146,10 +146,10 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
     return scan_listeners_look(&e->listeners, e->diag);
 }
 
-static struct segment_address address_of(const struct scan_total *t, const __u8 bytes[16],
+static struct stats_address address_of(const struct scan_total *t, const __u8 bytes[16],
                                          uint16_t port) {
     static const __u8 mapped[12] = {[10] = 0xff, [11] = 0xff};
-    struct segment_address a = {.port = port};
+    struct stats_address a = {.port = port};
     bool is_mapped = t->family == AF_INET6 && memcmp(bytes, mapped, sizeof(mapped)) == 0;
     a.family = t->family == AF_INET || is_mapped ? AF_INET : AF_INET6;
     memcpy(a.address, is_mapped ? bytes + 12 : bytes, a.family == AF_INET ? 4 : 16);

@@ -51,7 +51,7 @@ bool scan_holds(const struct scan_sample *s);
 bool scan_judge(struct scan_judge *j, const struct scan_sample *s, struct scan_stall *stall);
 
 /* May the stalls found on this socket be reported?  False: it corks by hand, or no answer ever
- * followed (Nagle's algorithm gathers a stream of small writes on purpose). */
+ * followed (Nagle's algorithm buffers a stream of small writes on purpose). */
 bool scan_judge_corks(const struct scan_judge *j);
 bool scan_judge_one_way(const struct scan_judge *j);
 

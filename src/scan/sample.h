@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "segment.h"
+#include "stats_format.h"
 
 /* Names one socket of one network namespace for its whole life. */
 struct scan_key {
     uint8_t family; /* of the socket; an AF_INET6 one may have addresses of IPv4 */
-    struct segment_address local, peer;
+    struct stats_address local, peer;
     uint32_t interface;
     uint32_t cookie[2];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "json.h"
 #include "scan_report.h"
-#include "segment_names.h"
+#include "stats_names.h"
 
 #define MS_OF(ns) ((double)(ns) / 1e6)
 

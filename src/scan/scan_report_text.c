@@ -6,7 +6,7 @@
 #include "format.h"
 #include "prose.h"
 #include "scan_report.h"
-#include "segment_names.h"
+#include "stats_names.h"
 #include "terminal.h"
 
 enum {
@@ -150,7 +150,7 @@ void scan_report_text(FILE *out, const struct scan_report *report) {
     else
         table(out, report, false, ascii);
     if (t->one_way) {
-        fputs("Streams of small writes without an answer, which Nagle's algorithm gathers on "
+        fputs("Streams of small writes without an answer, which Nagle's algorithm buffers on "
               "purpose:\n\n",
               out);
         table(out, report, true, ascii);

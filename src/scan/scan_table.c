@@ -72,7 +72,7 @@ static bool is_service(const struct scan_result *r, const struct scan_key *key) 
     return !listens(r, key->peer.port) && key->local.port < key->peer.port;
 }
 
-static bool same_address(const struct segment_address *a, const struct segment_address *b) {
+static bool same_address(const struct stats_address *a, const struct stats_address *b) {
     return a->family == b->family && a->port == b->port &&
            memcmp(a->address, b->address, sizeof(a->address)) == 0;
 }

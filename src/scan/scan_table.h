@@ -17,7 +17,7 @@ struct scan_row {
     bool peer_local;             /* it is on this host */
     bool listens;                /* `endpoint` is the process's own; else the peer's */
     bool one_way;
-    struct segment_address endpoint;
+    struct stats_address endpoint;
     uint32_t uid;
     unsigned connections;
     char thread[SCAN_THREAD];

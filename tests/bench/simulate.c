@@ -33,7 +33,7 @@ struct player {
     bool in_turn;
     bool quick; /* the last turn was ended by a wait that returned at once */
     bool held;
-    size_t gathered;
+    size_t buffered;
     unsigned habit; /* turns that make one; 0: a window is kept */
     unsigned quick_turns;
     /* what came of it */
@@ -41,18 +41,18 @@ struct player {
     long added;
 };
 
-/* A new connection knows what its sibling has learned, as in kin.c. */
+/* A new connection knows what its sibling has learned, as in endpoint_cache.c. */
 static void connection(struct player *s, enum mode mode) {
     struct policy sibling = s->p;
-    s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .gather_limit = 16384};
-    if (sibling.ill && sibling.input_ever && !sibling.fallen) {
-        s->p.ill = s->p.taught = true;
+    s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .buffer_limit = 16384};
+    if (sibling.bursty && sibling.input_ever && !sibling.nodelay_only) {
+        s->p.bursty = s->p.from_cache = true;
         s->p.model = sibling.model;
     }
     s->limits = (struct policy_limits){.small = 4096, .may_hold = true, .windowless = s->habit > 0};
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
     s->in_turn = s->held = false;
-    s->gathered = 0;
+    s->buffered = 0;
 }
 
 static unsigned long in_segments(size_t bytes) {
@@ -87,15 +87,15 @@ static void write_event(struct player *s, size_t bytes) {
     s->exchanges += action.new_message;
     if (action.late_push)
         set_nodelay(s);
-    if (action.how == WRITE_GATHER) {
-        s->gathered += bytes;
+    if (action.how == WRITE_COALESCE) {
+        s->buffered += bytes;
         s->added--; /* this write is no call */
         return;
     }
     s->held = action.how == WRITE_MORE;
     if (!s->held)
         s->segments += in_segments(bytes); /* held bytes before it leave in the same one */
-    s->gathered = 0;
+    s->buffered = 0;
 }
 
 static void turn_ends(struct player *s) {
@@ -109,19 +109,19 @@ static void turn_ends(struct player *s) {
         set_nodelay(s);
         policy_pushed(&s->p);
     }
-    if (s->gathered) {
-        struct policy_action action = policy_release(&s->p, &s->limits, s->gathered);
+    if (s->buffered) {
+        struct policy_action action = policy_release(&s->p, &s->limits, s->buffered);
         if (action.need_facts) {
             s->p.mss = MSS;
-            action = policy_release(&s->p, &s->limits, s->gathered);
+            action = policy_release(&s->p, &s->limits, s->buffered);
         }
         if (action.late_push)
             set_nodelay(s);
         s->added++; /* the sendmsg */
-        s->segments += in_segments(s->gathered);
-        s->gathered = 0;
+        s->segments += in_segments(s->buffered);
+        s->buffered = 0;
     }
-    s->quick_turns += s->p.ill;
+    s->quick_turns += s->p.bursty;
     policy_turn_ends(&s->p);
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
 }
@@ -130,7 +130,7 @@ static void turn_ends(struct player *s) {
 static void quick_event(struct player *s, bool only_writable) {
     if (!s->in_turn)
         return;
-    bool holds = s->held || s->gathered;
+    bool holds = s->held || s->buffered;
     if (policy_asks_first(&s->p) || (only_writable && holds)) {
         policy_asked(&s->p, true);
     } else if (!only_writable) {

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from harness import unstall
-from segments import STALLING, make_segment
+from stats_files import STALLING, make_stats_file
 
 
 def refused(path):
@@ -20,9 +20,9 @@ def refused(path):
 
 
 @pytest.mark.parametrize("table, message", [
-    ("bytes 0 00", "is something else; expected a statistics segment"),
+    ("bytes 0 00", "is something else; expected a statistics file"),
     ("bytes 0 0000000000000000", "has no beginning yet"),
-    ("bytes 0 7f454c46", "is something else; expected a statistics segment"),
+    ("bytes 0 7f454c46", "is something else; expected a statistics file"),
     ("header version 0", "is damaged (format 0)"),
     ("header version 2", "is of format 2, and this command reads up to 1; use the command that came"),
     ("header version 4294967295", "is of format 4294967295"),
@@ -32,7 +32,7 @@ def refused(path):
     ("header header_bytes 8", "is laid out otherwise"),
 ])
 def test_damaged_headers(tmp_path, table, message):
-    assert message in refused(make_segment(tmp_path / "x.unstall", table))
+    assert message in refused(make_stats_file(tmp_path / "x.unstall", table))
 
 
 @pytest.mark.parametrize("size, message", [
@@ -45,14 +45,14 @@ def test_damaged_headers(tmp_path, table, message):
     (1 << 40, "is too large: 1099511627776 bytes"),
 ])
 def test_wrong_sizes(tmp_path, size, message):
-    path = make_segment(tmp_path / "x.unstall", STALLING)
+    path = make_stats_file(tmp_path / "x.unstall", STALLING)
     whole = path.stat().st_size
     os.truncate(path, whole + size if abs(size) == 1 else size)
     assert message in refused(path)
 
 
 def test_a_symbolic_link_is_not_followed(tmp_path):
-    make_segment(tmp_path / "x.unstall", STALLING)
+    make_stats_file(tmp_path / "x.unstall", STALLING)
     (tmp_path / "link.unstall").symlink_to(tmp_path / "x.unstall")
     assert "is a symbolic link; give the segment itself" in refused(tmp_path / "link.unstall")
 
@@ -84,7 +84,7 @@ def test_process_ids_without_a_segment(word, message):
 
 
 def test_one_bad_file_does_not_spoil_a_folder(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     (tmp_path / "2.unstall").write_text("nonsense")
     (tmp_path / "notes.txt").write_text("not looked at")
     done = unstall("report", "--json", tmp_path, check=True)
@@ -109,7 +109,7 @@ def test_an_empty_folder_says_how_to_get_segments(tmp_path):
     "header mode 99",
 ])
 def test_entries_that_make_no_sense_are_left_out_and_counted(tmp_path, table):
-    path = make_segment(tmp_path / "x.unstall", STALLING + table + "\n")
+    path = make_stats_file(tmp_path / "x.unstall", STALLING + table + "\n")
     done = unstall("report", "--json", path, check=True)
     assert '"entries_without_sense": 0' not in done.stdout
     unstall("report", path, check=True)

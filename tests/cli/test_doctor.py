@@ -133,7 +133,7 @@ def test_a_process_with_the_library():
         process = said["process"]
         assert said["works"] is True and said["verdict"] == "the library is loaded"
         assert process["library"] == str(LIB) and process["mode"] == "cork"
-        assert process["segment"] is None
+        assert process["stats_file"] is None
         assert process["program"] == os.readlink(f"/proc/{talker.pid}/exe")
         assert process["user"] == os.geteuid()
         assert (process["secure"], process["own_files"]) == (False, False)
@@ -146,7 +146,7 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         talker.talk()
         said = told(talker.pid)
         segment, = folder.glob("*.unstall")
-        assert (said["process"]["mode"], said["process"]["segment"]) == ("nodelay", str(segment))
+        assert (said["process"]["mode"], said["process"]["stats_file"]) == ("nodelay", str(segment))
         assert f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started" in said["advice"]
 
 

@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 
 from harness import COMMAND, AnsweringPeer, bare_env, preload_env, unstall
-from segments import STALLING, make_segment, stats_folder
+from stats_files import STALLING, make_stats_file, stats_folder
 
 LABELS = 'pid="4711",program="python3",endpoint="127.0.0.1:8080",role="destination",arm="",mode="observe"'
 
@@ -50,7 +50,7 @@ def get(url, **headers):
 
 
 def test_the_form_is_openmetrics(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     text = unstall("metrics", tmp_path, check=True).stdout
     assert text.endswith("\n# EOF\n") and text.count("# EOF") == 1
     assert "# TYPE unstall_stall_seconds counter\n# UNIT unstall_stall_seconds seconds\n# HELP unstall_stall" in text
@@ -64,7 +64,7 @@ def test_the_form_is_openmetrics(tmp_path):
 
 
 def test_families_are_whole_and_named_once(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING + "row 2 1 2 5 6 ::1 80\nexchange 2 100 1\ncount 2 writes 1\n")
+    make_stats_file(tmp_path / "1.unstall", STALLING + "row 2 1 2 5 6 ::1 80\nexchange 2 100 1\ncount 2 writes 1\n")
     order, types = [], {}
     for line in unstall("metrics", tmp_path, check=True).stdout.splitlines():
         if line.startswith("# TYPE"):
@@ -81,7 +81,7 @@ def test_families_are_whole_and_named_once(tmp_path):
 
 
 def test_histograms_are_cumulative_and_tell_a_stall_from_none(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     found = samples(unstall("metrics", tmp_path, check=True).stdout)
     buckets = [(float(re.search(r',le="([^"]+)"', name).group(1)), value) for name, value in found.items()
                if name.startswith("unstall_exchange_seconds_bucket")]
@@ -93,14 +93,14 @@ def test_histograms_are_cumulative_and_tell_a_stall_from_none(tmp_path):
 
 
 def test_two_lives_of_one_id_are_one_series(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
-    make_segment(tmp_path / "2.unstall", STALLING + "header started 1767225700000000000\n")
+    make_stats_file(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "2.unstall", STALLING + "header started 1767225700000000000\n")
     found = samples(unstall("metrics", tmp_path, check=True).stdout)
     assert found[f"unstall_stalls_proved_total{{{LABELS}}}"] == 192
 
 
 def test_labels_cannot_be_broken_out_of(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING + 'program /tmp/a"b\\c\nd"} 1\n'.replace("\nd", "\033d"))
+    make_stats_file(tmp_path / "1.unstall", STALLING + 'program /tmp/a"b\\c\nd"} 1\n'.replace("\nd", "\033d"))
     text = unstall("metrics", tmp_path, check=True).stdout
     assert 'program="a\\"b\\\\c?d\\"} 1"' in text
 
@@ -141,7 +141,7 @@ for _ in range(12):
 
 
 def test_promtool_finds_nothing_to_say(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     with served(tmp_path) as (_, url):
         headers, text = get(url)
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -171,7 +171,7 @@ def prometheus(tmp_path, url):
 
 def test_a_real_prometheus_scrapes_it_and_answers(tmp_path):
     (tmp_path / "stats").mkdir()
-    make_segment(tmp_path / "stats/1.unstall", STALLING)
+    make_stats_file(tmp_path / "stats/1.unstall", STALLING)
     with served(tmp_path / "stats") as (_, url), prometheus(tmp_path, url) as api:
         def ask(query):
             words = urllib.parse.urlencode({"query": query})
@@ -196,7 +196,7 @@ def test_a_real_prometheus_scrapes_it_and_answers(tmp_path):
 
 
 def test_what_is_asked_for_decides_the_form(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     with served(tmp_path) as (_, url):
         headers, text = get(url, Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
         assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -227,7 +227,7 @@ def split(url):
 
 
 def test_idlers_shut_nobody_out(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     with served(tmp_path) as (_, url), contextlib.ExitStack() as stack:
         for _ in range(40):
             sock = stack.enter_context(socket.create_connection(split(url), timeout=20))
@@ -237,7 +237,7 @@ def test_idlers_shut_nobody_out(tmp_path):
 
 def test_a_reader_that_stops_does_not_stop_the_others(tmp_path):
     for n in range(30):
-        make_segment(tmp_path / f"{n}.unstall", STALLING + f"header pid {n + 1}\n")
+        make_stats_file(tmp_path / f"{n}.unstall", STALLING + f"header pid {n + 1}\n")
     with served(tmp_path) as (_, url):
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

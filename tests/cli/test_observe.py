@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, unstall
-from segments import PROGRAMS, stats_folder
+from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
 

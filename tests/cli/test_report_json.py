@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from harness import SOURCE_ROOT, AnsweringPeer, filled_manual, preload_env, unstall
-from segments import STALLING, make_segment, stats_folder
+from stats_files import STALLING, make_stats_file, stats_folder
 
 TALKER = r"""
 import os, signal, socket, sys
@@ -35,7 +35,7 @@ def row_of(told, role):
 
 
 def test_a_table_comes_back(tmp_path):
-    told = report(make_segment(tmp_path / "one.unstall", STALLING))
+    told = report(make_stats_file(tmp_path / "one.unstall", STALLING))
     assert told["unstall"] and told["library"] == "0.1.0"
     assert (told["pid"], told["program"], told["mode"], told["state"]) == \
         (4711, "/usr/bin/python3", "observe", "ended")
@@ -53,26 +53,26 @@ def test_a_table_comes_back(tmp_path):
 
 
 COUNTERS = re.findall(r'NAME\([A-Z]\w+,\s*(\w+),', re.sub(r"\\\n", "", (
-    SOURCE_ROOT / "src/segment/segment.h").read_text(encoding="utf-8")))
+    SOURCE_ROOT / "src/stats_file/stats_format.h").read_text(encoding="utf-8")))
 
 
 def test_every_counter_of_the_format_is_there(tmp_path):
     assert len(COUNTERS) > 40
-    row = row_of(report(make_segment(tmp_path / "one.unstall", STALLING)), "destination")
+    row = row_of(report(make_stats_file(tmp_path / "one.unstall", STALLING)), "destination")
     assert [name for name in COUNTERS if not isinstance(row.get(name), int)] == []
 
 
 def test_the_manual_explains_every_counter_and_key(tmp_path):
     manual = filled_manual("unstall.1").replace("\\_", "_")
     assert [name for name in COUNTERS if f"*{name}*\n" not in manual] == []
-    told = report(make_segment(tmp_path / "one.unstall", STALLING))
+    told = report(make_stats_file(tmp_path / "one.unstall", STALLING))
     assert [key for key in told if f"*{key}*" not in manual] == []
     assert [key for key in told["control"] if f"*{key}*" not in manual] == []
 
 
 def test_the_processes_of_a_folder_add_up(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
-    make_segment(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225600000000000\n")
+    make_stats_file(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225600000000000\n")
     told = report(tmp_path)
     assert [process["pid"] for process in told["processes"]] == [4712, 4711]
     row = row_of(told, "destination")

@@ -9,7 +9,7 @@ import pty
 import pytest
 
 from harness import COMMAND, bare_env, unstall
-from segments import STALLING, make_segment
+from stats_files import STALLING, make_stats_file
 
 UTF8 = bare_env(LC_ALL="C.UTF-8")
 ASCII = bare_env(LC_ALL="C")
@@ -54,13 +54,13 @@ answer 1 120000000 12
 STDIO = """
 row 1 2 255 1 4 127.0.0.1 8080
 count 1 connections 1
-count 1 dark 1
+count 1 untracked 1
 count 1 unseen_bytes 1035
 """
 KILLED_STDIO = """
 row 1 1 255 1 4 127.0.0.1 8080
 count 1 connections 2
-count 1 dark 2
+count 1 untracked 2
 count 1 reads 321
 """
 PARTLY_UNSEEN = """
@@ -159,13 +159,13 @@ def told(path, env=None):
 
 @pytest.mark.parametrize("table, sentence", VERDICTS, ids=NAMES)
 def test_the_verdict_is_one_sentence(tmp_path, table, sentence):
-    text = told(make_segment(tmp_path / "x.unstall", table))
+    text = told(make_stats_file(tmp_path / "x.unstall", table))
     assert sentence in " ".join(text.split())
 
 
 @pytest.mark.parametrize("table, kind", zip(TABLES, KINDS), ids=NAMES)
 def test_programs_are_told_the_same(tmp_path, table, kind):
-    path = make_segment(tmp_path / "x.unstall", table)
+    path = make_stats_file(tmp_path / "x.unstall", table)
     verdict = json.loads(unstall("report", "--json", path, env=UTF8, check=True).stdout)["verdict"]
     assert verdict["kind"] == kind
     assert verdict["sentence"] in " ".join(told(path).split())
@@ -182,7 +182,7 @@ def test_programs_are_told_the_same(tmp_path, table, kind):
 ])
 def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
     table = STARTING.replace("loaded 1000", f"loaded {loaded_ms}").replace(" 300000", f" {answer_ms * 1e6:.0f}")
-    told_json = json.loads(unstall("report", "--json", make_segment(tmp_path / "x.unstall", table), check=True).stdout)
+    told_json = json.loads(unstall("report", "--json", make_stats_file(tmp_path / "x.unstall", table), check=True).stdout)
     verdict = told_json["verdict"]
     assert verdict["kind"] == kind
     said = [text for text in (verdict["sentence"], *verdict["notes"]) if text.startswith("Not the network")]
@@ -194,7 +194,7 @@ def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
 @pytest.mark.parametrize("table", [PEER, CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF, ONE_WAY, ""],
                          ids=["peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "one-way", "empty"])
 def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
-    text = told(make_segment(tmp_path / "x.unstall", table))
+    text = told(make_stats_file(tmp_path / "x.unstall", table))
     assert not any(word in text for word in STALL_WORDS)
 
 
@@ -206,7 +206,7 @@ def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
 ], ids=["stalls", "peer", "cured", "off"])
 def test_it_ends_with_what_to_type_next(tmp_path, table, line):
     env = bare_env(LC_ALL="C", PATH="/usr/bin:/bin")
-    assert told(make_segment(tmp_path / "x.unstall", table), env).endswith(f"\n{line}\n")
+    assert told(make_stats_file(tmp_path / "x.unstall", table), env).endswith(f"\n{line}\n")
 
 
 @pytest.mark.parametrize("env", [UTF8, ASCII], ids=["UTF-8", "C"])
@@ -215,32 +215,32 @@ def test_no_line_is_longer_than_80_columns(tmp_path, table, env):
     long_names = table + "row 9 2 3 1 6 2001:0db8:1111:2222:3333:4444:5555:6666 65535\n" \
         "exchange 9 100000000000 999999999\ncount 9 stalls_bound 99999999\ncount 9 stall_bound_ns 999999999999999\n" \
         "count 9 writes 1\nlibrary 9.9.9\n"
-    text = told(make_segment(tmp_path / "x.unstall", long_names), env)
+    text = told(make_stats_file(tmp_path / "x.unstall", long_names), env)
     assert max(map(len, text.splitlines())) <= 80, text
 
 
 def test_only_ascii_where_the_locale_has_no_more(tmp_path):
-    text = told(make_segment(tmp_path / "x.unstall", SERVER), ASCII)
+    text = told(make_stats_file(tmp_path / "x.unstall", SERVER), ASCII)
     assert text.isascii()
     assert "####" in text and "<=2.16 s" in text
     assert "█" in told(tmp_path / "x.unstall", UTF8)
 
 
 def test_a_bound_is_said_to_be_one(tmp_path):
-    text = told(make_segment(tmp_path / "x.unstall", SERVER))
+    text = told(make_stats_file(tmp_path / "x.unstall", SERVER))
     assert "≤2.16 s" in text
     assert "≤ a bound: of 49 stalls the next request was seen, not the release" in text
-    assert "bound" not in told(make_segment(tmp_path / "y.unstall", STALLING))
+    assert "bound" not in told(make_stats_file(tmp_path / "y.unstall", STALLING))
 
 
 def test_colours_are_for_terminals_only(tmp_path):
-    path = make_segment(tmp_path / "x.unstall", STALLING)
+    path = make_stats_file(tmp_path / "x.unstall", STALLING)
     assert "\033" not in told(path, bare_env(TERM="xterm", LC_ALL="C.UTF-8"))
 
 
 @pytest.mark.parametrize("no_color, coloured", [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
 def test_no_color_is_heeded_on_a_terminal(tmp_path, no_color, coloured):
-    path = make_segment(tmp_path / "x.unstall", STALLING)
+    path = make_stats_file(tmp_path / "x.unstall", STALLING)
     env = bare_env(TERM="xterm", LC_ALL="C.UTF-8", **no_color)
     if not no_color:
         env.pop("NO_COLOR", None)
@@ -270,14 +270,14 @@ def on_terminal(words, env):
 
 def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
     table = STALLING + "program /tmp/evil\033[2Jname\n"
-    text = told(make_segment(tmp_path / "x.unstall", table))
+    text = told(make_stats_file(tmp_path / "x.unstall", table))
     assert "\033" not in text
     assert "evil?[2Jname" in text
 
 
 def test_several_processes_are_added_up_and_listed(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
-    make_segment(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225601000000000\n")
+    make_stats_file(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225601000000000\n")
     text = " ".join(told(tmp_path).split())
     assert "python3 (pid 4711), mode observe, ended" in text
     assert "python3 (pid 4712), mode observe, ended" in text
@@ -286,7 +286,7 @@ def test_several_processes_are_added_up_and_listed(tmp_path):
 
 
 def test_a_killed_process_is_said_to_be_one(tmp_path):
-    text = told(make_segment(tmp_path / "x.unstall", STALLING + "header ended 0\nheader pid 4194305\n"))
+    text = told(make_stats_file(tmp_path / "x.unstall", STALLING + "header ended 0\nheader pid 4194305\n"))
     assert text.startswith("python3 (pid 4194305), mode observe, started 2026-01-01T00:00:00.123Z, killed\n")
 
 
@@ -294,12 +294,12 @@ def test_a_killed_process_is_said_to_be_one(tmp_path):
     ("quickack_saved_ns 4200000000", "UNSTALL_QUICKACK has saved about 4.20 s of the peers' stalls."),
 ])
 def test_what_was_done_is_noted(tmp_path, counter, note):
-    text = told(make_segment(tmp_path / "x.unstall", WELL + f"count 1 {counter}\n"))
+    text = told(make_stats_file(tmp_path / "x.unstall", WELL + f"count 1 {counter}\n"))
     assert note in " ".join(text.split())
 
 
 def test_losses_of_the_segment_are_told(tmp_path):
-    text = told(make_segment(tmp_path / "x.unstall",
+    text = told(make_stats_file(tmp_path / "x.unstall",
                              STALLING + "header lost_rows 7\nheader lost_connections 9\n"))
     assert "7 endpoints more than there is room for: counted as other" in text
     assert "9 connections have no record of their own" in text

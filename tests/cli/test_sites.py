@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, preload_env, unstall
-from segments import PROGRAMS, STALLING, make_segment, stats_folder
+from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
 
 SOURCE = PROGRAMS / "two_authors.c"
 
@@ -168,14 +168,14 @@ for _ in range(5):
 
 
 def test_code_in_no_module_is_said_to_be_a_jits(tmp_path):
-    path = make_segment(tmp_path / "x.unstall", STALLING + "pattern 1 7f0000001000 7f0000002000 96 96 4200000000\n")
+    path = make_stats_file(tmp_path / "x.unstall", STALLING + "pattern 1 7f0000001000 7f0000002000 96 96 4200000000\n")
     assert "JIT or interpreter code (at 0x7f0000000fff)" in told(path)
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/proc/kmsg", "/no/such/file", "[vdso]", "...cut/lib.so"])
 def test_a_module_may_have_any_path(tmp_path, path):
     table = STALLING + f"module 1000 9000 0 aabb {path}\npattern 1 2000 3000 96 96 4200000000\n"
-    assert "the file is not there any more" in told(make_segment(tmp_path / "x.unstall", table))
+    assert "the file is not there any more" in told(make_stats_file(tmp_path / "x.unstall", table))
 
 
 def test_no_server_is_asked(folder, tmp_path):

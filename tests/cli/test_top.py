@@ -12,7 +12,7 @@ import uuid
 import pytest
 
 from harness import COMMAND, AnsweringPeer, bare_env, preload_env, unstall
-from segments import STALLING, make_segment, stats_folder
+from stats_files import STALLING, make_stats_file, stats_folder
 
 TALKER = r"""
 import socket, sys
@@ -89,7 +89,7 @@ def test_one_line_for_each_endpoint_of_each_process():
 
 
 def test_ended_processes_are_counted_and_not_shown(tmp_path):
-    make_segment(tmp_path / "1.unstall", STALLING)
+    make_stats_file(tmp_path / "1.unstall", STALLING)
     text = unstall("top", "--once", "--interval", "0.1", tmp_path, check=True).stdout
     assert text.startswith("0 running, 1 ended; ")
     assert len(text.splitlines()) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from clients import EXCHANGES, binary, checking_peer
 from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, Peer, mode_env, pattern, run,
-                     run_directed, segment_directory, skip)
+                     run_directed, stats_directory, skip)
 
 ALL = ("bare", *MODES)
 
@@ -67,7 +67,7 @@ def test_strict_mode_leaves_no_thread_behind(mode):
 @pytest.mark.parametrize("mode", ["off", "observe", "auto", "coalesce"])
 def test_strict_mode_may_not_even_read_the_clock(mode):
     """Statistics read it by the vDSO: rdtsc is SIGSEGV there."""
-    with checking_peer(7) as peer, segment_directory() as folder:
+    with checking_peer(7) as peer, stats_directory() as folder:
         done = run([binary("strict"), *peer.target], mode_env(mode, UNSTALL_STATS=folder), timeout=20)
     assert done.stdout == "loade"
 

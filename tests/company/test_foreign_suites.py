@@ -122,7 +122,7 @@ def test_a_warm_up_that_wakes_nothing_is_refused(tmp_path, warm_up):
     assert "asleep" in Host(LIB, idle).complaint()
 
 
-@pytest.mark.parametrize("mode, count", [("auto", "held_writes"), ("coalesce", "gathered_writes")])
+@pytest.mark.parametrize("mode, count", [("auto", "held_writes"), ("coalesce", "buffered_writes")])
 def test_the_warm_up_is_over_before_main(mode, count, tmp_path, warm_up):
     """It has played the pattern, and leaves one connection under numbers out of the way; also in a forked child."""
     program = """import os

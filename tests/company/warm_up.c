@@ -3,7 +3,7 @@
  * Preloaded beside the library by scripts/foreign-suites: before main, every process makes one
  * connection over loopback and plays the pattern on it (two small writes, a read), so that all of
  * the library is awake when the test begins, and in the midst of a message: one more small write
- * follows, which the library holds or gathers where it may.  The first forked child of each program
+ * follows, which the library holds or buffers where it may.  The first forked child of each program
  * does so again: suites like the Linux Test Project run the test itself in a child.  (Not the child's
  * children: tests watch those until they sleep, and would take our recv for their wait.)  The runs
  * without the library load this too: what differs then is the library's doing alone.

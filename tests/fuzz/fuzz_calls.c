@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * libFuzzer target: sequences of calls through the whole core (shim, policy, hold, gather) over a network of memory,
+ * libFuzzer target: sequences of calls through the whole core (shim, policy, hold, buffer) over a network of memory,
  * against a simple model.  At any time
  *
- *   - what the kernel has, followed by what is gathered, is what the application has written: nothing is lost, doubled
+ *   - what the kernel has, followed by what is buffered, is what the application has written: nothing is lost, doubled
  *     or out of order (net.c checks each byte by its place);
- *   - after a turn's end, and after a window, nothing is held, and nothing is gathered but what found no room;
+ *   - after a turn's end, and after a window, nothing is held, and nothing is buffered but what found no room;
  *   - EAGAIN is returned only if a send made within the call met a full buffer;
  *   - an error of the connection, once it was met, is what the next write returns;
  *   - TCP_NODELAY reads back as the application has set it, and is so for whoever gets the socket;
@@ -25,7 +25,7 @@
 #include "clock.h"
 #include "config.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "net.h"
 #include "process.h"
@@ -62,11 +62,11 @@ static int some_fd(struct input *in) {
 
 /* ---- what must hold --------------------------------------------------- */
 
-static size_t gathered_for(const struct net_socket *s) {
+static size_t buffered_for(const struct net_socket *s) {
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
         struct conn *c = net.leads[fd] == s ? fds_conn(fds_word(fd)) : NULL;
         if (c)
-            return gather_length(c);
+            return buffer_length(c);
     }
     return 0;
 }
@@ -77,7 +77,7 @@ static void check_streams(void) {
         const struct net_socket *s = &net.sockets[i];
         assert(s->taken <= s->written);
         if (s->descriptors && !s->dead)
-            assert(s->taken + gathered_for(s) == s->written && "lost, or not accepted");
+            assert(s->taken + buffered_for(s) == s->written && "lost, or not accepted");
     }
 }
 
@@ -86,10 +86,10 @@ static void check_nothing_held(void) {
         const struct net_socket *s = &net.sockets[i];
         if (!s->descriptors || s->dead)
             continue;
-        if (!s->app_more && !s->cork && gathered_for(s) == 0) /* what is gathered still will push it */
+        if (!s->app_more && !s->cork && buffered_for(s) == 0) /* what is buffered still will push it */
             assert(s->withheld == 0 && "held after the end of the turn");
-        if (!s->crowded && !net.excused)
-            assert(gathered_for(s) == 0 && "gathered after the end of the turn");
+        if (!s->sndbuf_maybe_full && !net.excused)
+            assert(buffered_for(s) == 0 && "buffered after the end of the turn");
     }
 }
 
@@ -112,13 +112,13 @@ static ssize_t put(int fd, size_t bytes, int form, int flags) {
         net_fill(s, s->written, buffer, bytes);
     struct iovec parts[3] = {{buffer, bytes / 3}, {buffer + bytes / 3, bytes / 3}, {buffer + bytes / 3 * 2, bytes - bytes / 3 * 2}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
-    bool flagless = form == OUT_WRITE || form == OUT_WRITEV || form == OUT_PWRITEV2;
-    struct out out = {
+    bool flagless = form == FORM_WRITE || form == FORM_WRITEV || form == FORM_PWRITEV2;
+    struct write_request out = {
         .fd = fd, .form = (enum out_form)form, .flags = flagless ? 0 : flags, .buffer = buffer, .bytes = bytes,
-        .iov = parts, .iov_count = 3, .message = form == OUT_SENDMSG ? &message : NULL,
+        .iov = parts, .iov_count = 3, .message = form == FORM_SENDMSG ? &message : NULL,
     };
-    bool plain = form == OUT_WRITE || form == OUT_SEND || form == OUT_SENDTO; /* as the exported names do */
-    ssize_t sent = plain ? shim_write_short(fd, buffer, bytes, out.flags, out.form, 0) : shim_write(&out);
+    bool plain = form == FORM_WRITE || form == FORM_SEND || form == FORM_SENDTO; /* as the exported names do */
+    ssize_t sent = plain ? shim_write_fast(fd, buffer, bytes, out.flags, out.form, 0) : shim_write(&out);
     if (sent > 0 && s) {
         s->written += (uint64_t)sent;
         s->app_more = (out.flags & MSG_MORE) != 0;
@@ -133,7 +133,7 @@ static void op_write(struct input *in) {
     struct net_socket *s = net_of(fd);
     if (!s)
         return;
-    if (form == OUT_WRITE || form == OUT_WRITEV || form == OUT_PWRITEV2)
+    if (form == FORM_WRITE || form == FORM_WRITEV || form == FORM_PWRITEV2)
         flags = 0;
     bool dead = s->told;
     net.refused = false;
@@ -222,7 +222,7 @@ static void op_poll(struct input *in) {
 static void op_write_elsewhere(struct input *in) {
     static const int places[] = {PIPE_FD, FILE_FD, UNIX_FD};
     int fd = places[next(in) % 3];
-    put(fd, 10, OUT_WRITE, 0);
+    put(fd, 10, FORM_WRITE, 0);
     if (fd != FILE_FD)
         check_nothing_held();
 }
@@ -232,7 +232,7 @@ static void op_window(struct input *in) {
     net.passing = 0;
     net.excused = false;
     for (int i = 0; i < SOCKETS; i++)
-        net.sockets[i].crowded = false;
+        net.sockets[i].sndbuf_maybe_full = false;
     clock_stopped += WINDOW_NS;
     window_ends();
     check_nothing_held();
@@ -312,10 +312,10 @@ static void op_shutdown(struct input *in) {
         s->dead = EPIPE;
 }
 
-static void op_darken(struct input *in) {
+static void op_untrack(struct input *in) {
     int fd = some_fd(in);
     if (net_of(fd))
-        shim_darken(fd);
+        shim_untrack(fd);
 }
 
 /* ---- options ------------------------------------------------------------ */
@@ -353,10 +353,10 @@ static void op_get_error(struct input *in) {
 /* ---- processes, modes ---------------------------------------------------- */
 
 /* By whichever of its numbers. */
-static bool is_dark(const struct net_socket *s) {
+static bool is_untracked(const struct net_socket *s) {
     for (int fd = FIRST_FD; fd <= LAST_FD; fd++) {
         const struct conn *c = fds_conn(fds_word(fd));
-        if (net_of(fd) == s && c && c->policy.dark)
+        if (net_of(fd) == s && c && c->policy.untracked_io)
             return true;
     }
     return false;
@@ -369,7 +369,7 @@ static void op_run_program(struct input *in) {
     check_turn_is_over();
     for (int fd = FIRST_FD; fd <= LAST_FD; fd++) {
         const struct net_socket *s = net_of(fd);
-        if (s && !s->dead && !is_dark(s)) /* a dark one keeps it: nobody could set it again */
+        if (s && !s->dead && !is_untracked(s)) /* a untracked one keeps it: nobody could set it again */
             assert(s->nodelay == s->app_nodelay && "the next program would take ours for its own wish");
     }
 }
@@ -419,7 +419,7 @@ static int handler_fd;
 
 static void handler(void) {
     int saved = errno;
-    put(handler_fd, 20, OUT_WRITE, 0);
+    put(handler_fd, 20, FORM_WRITE, 0);
     net_of(handler_fd)->told = false; /* it passes straight through: the core learns nothing by it */
     errno = saved;
 }
@@ -448,7 +448,7 @@ static const struct {
     OPERATION(write),       OPERATION(write),       OPERATION(read),       OPERATION(read),
     OPERATION(wait),        OPERATION(poll),        OPERATION(window),     OPERATION(write_elsewhere),
     OPERATION(open),        OPERATION(close),       OPERATION(dup),        OPERATION(dup2),
-    OPERATION(shutdown),    OPERATION(darken),      OPERATION(set_option), OPERATION(get_option),
+    OPERATION(shutdown),    OPERATION(untrack),      OPERATION(set_option), OPERATION(get_option),
     OPERATION(get_error),   OPERATION(run_program), OPERATION(fork),       OPERATION(mode),
     OPERATION(full),        OPERATION(peer_reads),  OPERATION(reset),      OPERATION(fail_once),
     OPERATION(handler),     OPERATION(bulk),        OPERATION(no_descriptors),

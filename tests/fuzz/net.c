@@ -95,7 +95,7 @@ static ssize_t deliver(int fd, const struct iovec *iov, size_t count, int flags)
         const char *from = iov[i].iov_base;
         for (size_t left = iov[i].iov_len; left;) {
             if (s->room == 0 && !waits) {
-                s->crowded = net.refused = true; /* a short send, too, asks for the event of room (SOCK_NOSPACE) */
+                s->sndbuf_maybe_full = net.refused = true; /* a short send, too, asks for the event of room (SOCK_NOSPACE) */
                 goto full;
             }
             if (s->room == 0)
@@ -166,11 +166,11 @@ static int cookie(int fd, uint64_t *value) {
     return s ? 0 : -EBADF;
 }
 
-static int segments(int fd, struct kernel_segments *out) {
+static int segments(int fd, struct kernel_tcp_info *out) {
     struct net_socket *s = net_of(fd);
     if (!s)
         return -EBADF;
-    *out = (struct kernel_segments){
+    *out = (struct kernel_tcp_info){
         .bytes_sent = s->taken - s->withheld, .bytes_queued = s->withheld, .bytes_received = s->received};
     return 0;
 }

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "close.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "ticker_thread.h"
 
@@ -17,8 +17,8 @@ int ticker_now = TICKER_RUNS;
 int ticker_process;
 uint64_t ticker_ticks = 1;
 
-void ticker_decide(bool gathers) {
-    (void)gathers;
+void ticker_decide(bool buffers) {
+    (void)buffers;
 }
 
 void ticker_stop(void) {
@@ -49,7 +49,7 @@ void ticker_unbar(uint32_t barred) {
 }
 
 bool ticker_watch_without(struct conn *c) {
-    return c->gather == NULL;
+    return c->buffer == NULL;
 }
 
 bool ticker_watch_slow(struct conn *c) {
@@ -61,9 +61,9 @@ bool ticker_watch_slow(struct conn *c) {
 
 static void look(struct conn *c) {
     conn_lock(c);
-    if (c->refs > 0 && (c->held || gather_length(c) > 0))
+    if (c->refs > 0 && (c->held || buffer_length(c) > 0))
         hold_window_ends(c);
-    if (c->lingering && gather_length(c) == 0) {
+    if (c->lingering && buffer_length(c) == 0) {
         close_linger_ends(c);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints who wrote the pieces, as a statistics segment has it: patterns with their occurrences, and
+ * Prints who wrote the pieces, as a statistics file has it: patterns with their occurrences, and
  * modules.  Straight from the format's header.  Usage: dump_stacks FILE
  */
 #include <fcntl.h>
@@ -8,30 +8,30 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../src/segment/segment.h"
+#include "../../src/stats_file/stats_format.h"
 
 static void hex(const uint8_t *bytes, size_t count) {
     for (size_t i = 0; i < count; i++)
         printf("%02x", bytes[i]);
 }
 
-static void print_write(const struct segment_write *w) {
+static void print_write(const struct stats_write *w) {
     printf("{\"bytes\": %" PRIu64 ", \"when_ns\": %" PRIu64 ", \"thread\": %u, \"fd\": %u, \"registers\": [",
            w->bytes, w->when_ns, w->thread, w->fd);
-    for (uint32_t i = 0; i < w->register_count && i < SEGMENT_REGISTERS; i++)
+    for (uint32_t i = 0; i < w->register_count && i < STATS_REGISTERS; i++)
         printf("%s%" PRIu64, i ? ", " : "", w->registers[i]);
     printf("], \"stack\": \"");
-    hex(w->stack, w->stack_bytes <= SEGMENT_STACK ? w->stack_bytes : 0);
+    hex(w->stack, w->stack_bytes <= STATS_STACK ? w->stack_bytes : 0);
     printf("\"}");
 }
 
-static void print_pattern(const struct segment_pattern *p) {
+static void print_pattern(const struct stats_pattern *p) {
     const char *comma = "";
     printf("{\"row\": %u, \"caller\": [%" PRIu64 ", %" PRIu64 "], \"count\": %" PRIu64
            ", \"stalls\": %" PRIu64 ", \"stall_ns\": %" PRIu64 ", \"occurrences\": [",
            p->row, p->caller[0], p->caller[1], p->count, p->stalls, p->stall_ns);
-    for (int i = 0; i < SEGMENT_OCCURRENCES; i++) {
-        if (p->occurrence[i].state != SEGMENT_VALID)
+    for (int i = 0; i < STATS_OCCURRENCES; i++) {
+        if (p->occurrence[i].state != STATS_VALID)
             continue;
         printf("%s[", comma);
         print_write(&p->occurrence[i].write[0]);
@@ -43,14 +43,14 @@ static void print_pattern(const struct segment_pattern *p) {
     printf("]}");
 }
 
-static void print_module(const struct segment_module *m) {
+static void print_module(const struct stats_module *m) {
     printf("{\"start\": %" PRIu64 ", \"end\": %" PRIu64 ", \"offset\": %" PRIu64
            ", \"path\": \"%s\", \"head\": %" PRIu64 "}",
            m->start, m->end, m->offset, m->path, m->head);
 }
 
 int main(int argc, char **argv) {
-    static struct segment s;
+    static struct stats_file s;
     int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
     if (fd < 0 || read(fd, &s, sizeof(s)) != (ssize_t)sizeof(s)) {
         fprintf(stderr, "dump_stacks: cannot read a segment\n");
@@ -59,8 +59,8 @@ int main(int argc, char **argv) {
     const char *comma = "";
     printf("{\"stacks_off\": %u, \"lost_patterns\": %" PRIu64 ", \"patterns\": [",
            s.header.stacks_off, s.header.lost_patterns);
-    for (int i = 0; i < SEGMENT_PATTERNS; i++) {
-        if (s.pattern[i].state != SEGMENT_VALID)
+    for (int i = 0; i < STATS_PATTERNS; i++) {
+        if (s.pattern[i].state != STATS_VALID)
             continue;
         printf("%s", comma);
         print_pattern(&s.pattern[i]);
@@ -68,8 +68,8 @@ int main(int argc, char **argv) {
     }
     comma = "";
     printf("],\n\"modules\": [");
-    for (int i = 0; i < SEGMENT_MODULES; i++) {
-        if (s.module[i].state != SEGMENT_VALID)
+    for (int i = 0; i < STATS_MODULES; i++) {
+        if (s.module[i].state != STATS_VALID)
             continue;
         printf("%s", comma);
         print_module(&s.module[i]);

@@ -5,7 +5,7 @@ import subprocess
 
 from .library import SOURCE_ROOT
 
-_SOURCE_OF = {"libunstall.7": "src/preload/sys/surface.def", "unstall.1": "src/segment/segment.h"}
+_SOURCE_OF = {"libunstall.7": "src/preload/sys/surface.def", "unstall.1": "src/stats_file/stats_format.h"}
 
 
 def filled_manual(page):

@@ -7,7 +7,7 @@ A layer is a folder, and libunstall-FOLDER.a in the build folder.  A module is o
 import re
 import subprocess
 
-FIRST = "segment"  # src/segment, beneath all folders
+FIRST = "segment"  # src/stats_file, beneath all folders
 LARGEST_CIRCLE = 2  # modules that may need each other
 PURE = re.compile(r"(mem|str)\w+|_GLOBAL_OFFSET_TABLE_")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

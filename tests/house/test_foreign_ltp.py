@@ -19,7 +19,7 @@ SYSCALLS = {
     "skips01": "exit 32",
     "loaded01": f'{LOADED} && echo "x.c:7: TFAIL: loaded" && exit 1; exit 0',
     "worse01": f'echo "x.c:3: TFAIL: always"; {LOADED} && echo "x.c:4: TFAIL: loaded"; exit 1',
-    "gather01": 'test "$UNSTALL_MODE" != coalesce || kill -SEGV $$',
+    "buffer01": 'test "$UNSTALL_MODE" != coalesce || kill -SEGV $$',
     "noise01": 'echo x >>"$0.runs"; test "$(wc -l <"$0.runs")" -gt 1',
     "once01": f'{LOADED} || exit 0; test -e "$0.done" && exit 0; touch "$0.done"; exit 1',
     "swapon01": "exit 1",
@@ -67,7 +67,7 @@ def test_what_differs_under_the_library_is_reported(planted, tmp_path_factory):
     everywhere = ("off", "auto", "coalesce")
     assert told == sorted([f"{name}, {mode}" for mode in everywhere
                            for name in ("loaded01", "worse01", "interfaces/aio_write/1-1.run-test")] +
-                          ["gather01, coalesce"])
+                          ["buffer01, coalesce"])
     assert "flaky: once01, off: 1 failed: status 1; 13 passed. bare: 14 passed" in done.stdout
     text = document.read_text(encoding="utf-8")
     flowing = " ".join(text.split())

@@ -72,7 +72,7 @@ def test_every_source_is_in_a_layer(modules):
 
 def test_includes_name_one_file_each_and_go_round_nowhere():
     files = layers.included(PRELOAD)
-    names = [path.name for path in (*files, *(SOURCE_ROOT / "src/segment").glob("*.[ch]"))]
+    names = [path.name for path in (*files, *(SOURCE_ROOT / "src/stats_file").glob("*.[ch]"))]
     assert sorted(names) == sorted(set(names)), "a name stands in two folders"
     assert not [(path.name, name) for path, all_of in files.items() for name in all_of if "/" in name]
     assert layers.include_circles(files) == []

@@ -82,7 +82,7 @@ def test_the_readme_explains_no_other_modes():
 def test_the_manual_explains_each_member_of_the_report():
     source = text_of("src/preload/stats/stats.c")
     members = set(re.findall(r'\\"(\w+)\\": ', source))
-    named = re.findall(r"NAME\([A-Z]\w+, (\w+),", text_of("src/segment/segment.h"))
+    named = re.findall(r"NAME\([A-Z]\w+, (\w+),", text_of("src/stats_file/stats_format.h"))
     pushes = {name for name in named if name.startswith("pushes_")}
     members |= set(named) - pushes - set(named[named.index("connections_ended"):])
     terms = re.search(r"^# REPORT\n(.*?)^# ", MANUAL, re.MULTILINE | re.DOTALL)[1]
@@ -92,7 +92,7 @@ def test_the_manual_explains_each_member_of_the_report():
 
 
 def test_the_manual_names_each_cause_of_a_push():
-    causes = re.findall(r"NAME\(PUSH_\w+, pushes_(\w+),", text_of("src/segment/segment.h"))
+    causes = re.findall(r"NAME\(PUSH_\w+, pushes_(\w+),", text_of("src/stats_file/stats_format.h"))
     assert len(causes) > 5
     for cause in causes:
         assert f"*{cause}*" in paragraph_of("pushes")

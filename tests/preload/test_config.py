@@ -239,10 +239,10 @@ def test_setuid_program_that_has_the_library_ignores_the_environment(public_fold
 # ---- the report ------------------------------------------------------------
 
 KEYS = {"unstall", "pid", "program", "mode", "connections", "writes", "reads", "messages", "turns", "bursts",
-        "held_writes", "gathered_writes", "late_pushes", "pushes", "mispredictions", "dark", "suspected",
+        "held_writes", "buffered_writes", "late_pushes", "pushes", "mispredictions", "untracked", "suspected",
         "segments", "bytes", "suspects", "stalls_proved", "stalls_suspected", "stalls_cured", "stall_ns",
         "stalls_bound", "stall_bound_ns", "peer_stalls", "peer_stall_ns", "quickacks", "quickack_saved_ns"}
-CAUSES = {"wait", "read", "write", "close", "process", "window", "mode", "dark", "application"}
+CAUSES = {"wait", "read", "write", "close", "process", "window", "mode", "untracked", "application"}
 
 ENDS = ("return", "exit", "_exit", "_Exit", "quick_exit", "exec", "thread", "abort")
 
@@ -271,7 +271,7 @@ def test_report_at_every_end(how, mode, tmp_path):
     # The standard streams and the answers are no part of it: 2 writes a message.
     assert report["writes"] == 8
     assert (report["held_writes"] > 0) is (mode in ("cork", "auto"))
-    assert (report["gathered_writes"] > 0) is (mode == "coalesce")
+    assert (report["buffered_writes"] > 0) is (mode == "coalesce")
     assert (report["late_pushes"] > 0) is (mode in ("nodelay", "auto"))
 
 

@@ -13,7 +13,7 @@ BIRTHS = ("file", "pipe", "unix", "udp", "tcp")
 
 
 # Neither the end nor the birth passed by us.  What is held in the kernel meets ENOTSOCK on a file or a
-# pipe and is then written plainly; coalesce asks whose the number is before it gathers.  No error tells us
+# pipe and is then written plainly; coalesce asks whose the number is before it buffers.  No error tells us
 # of a UDP socket (MSG_MORE joins its datagrams): the documented limit of births that cannot be seen.
 NOT_PROMISED = {("raw", "udp", mode) for mode in ("cork", "auto")}
 

@@ -79,7 +79,7 @@ def test_client_is_detected(name, tmp_path):
 
 @pytest.mark.parametrize("name, mode", [
     *[("between_poll_zero", mode) for mode in ("cork", "coalesce", "auto")],
-    # In coalesce a write to a file is an act that others can see: what is gathered leaves before.
+    # In coalesce a write to a file is an act that others can see: what is buffered leaves before.
     *[("between_file_write", mode) for mode in ("cork", "auto")],
 ])
 def test_what_is_no_wait_leaves_the_turn_whole(name, mode):
@@ -141,7 +141,7 @@ def test_inherited_connection_is_cured(number, mode):
 
 @pytest.mark.parametrize("number", [0, 2])
 def test_inherited_as_standard_descriptor_is_never_held(number):
-    """Descriptors 0 to 2 are dark: stdio or a shell may write there unseen.  Nagle goes, nothing is held."""
+    """Descriptors 0 to 2 are untracked: stdio or a shell may write there unseen.  Nagle goes, nothing is held."""
     with AnsweringPeer() as peer:
         with socket.create_connection((peer.address, peer.port)) as sock:
             done = run_client(program("inherited"), "auto", number, EXCHANGES, close_fds=False,

@@ -230,7 +230,7 @@ def test_the_other_modes_ask_nothing(mode):
     with AnsweringPeer() as peer:
         trace = run_strace([program("put_write"), *peer.target, 12],
                            preload_env(mode, UNSTALL_WINDOW_US="100000"))
-    for index in (0, 3, 5, 6, 9, 10, 11):  # a push of the modes that hold may ask (dark connections)
+    for index in (0, 3, 5, 6, 9, 10, 11):  # a push of the modes that hold may ask (untracked connections)
         assert len(infos(trace.after(index))) <= (mode in ("cork", "coalesce", "auto"))
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, preload_env, program, read_reports, report_pattern,
-                     run_client, run_strace, segment_directory, segment_in, started_server)
+                     run_client, run_strace, stats_directory, stats_in, started_server)
 
 COUNT = 30
 
@@ -139,19 +139,19 @@ def test_an_application_that_sets_it_itself_is_left_alone(value, tmp_path):
 
 def test_what_the_application_spends_before_its_first_write_is_its_own():
     """connect without waiting, 300 ms of work once it is connected: as a slow start of TLS looks like."""
-    with segment_directory() as directory:
+    with stats_directory() as directory:
         with AnsweringPeer() as peer:
             run_client(program("late_first_write"), "observe", *peer.target, 6, UNSTALL_STATS=directory)
-        row = segment_in(directory).row(role=DESTINATION)
+        row = stats_in(directory).row(role=DESTINATION)
     assert row["first_writes"] == 1 and 290e6 <= row["first_write_ns"] < 750e6
     assert row["stalls_proved"] == 0 and row["exchange_ns"] < 400e6
 
 
 def test_what_a_peer_takes_for_its_message_is_not_the_applications():
     """Input to the answer: from the last of the input, though the first part of it came 44 ms before."""
-    with segment_directory() as directory:
+    with stats_directory() as directory:
         with started_server([program("reading_server")], "observe", UNSTALL_STATS=directory) as (_, port):
             exchange(port, [200, 100])
-        row = segment_in(directory).row(role=LISTENER)
+        row = stats_in(directory).row(role=LISTENER)
     assert row["peer_stalls"] >= COUNT - 6 and row["peer_stall_ns"] >= 30e6 * row["peer_stalls"]
     assert row["answers"] == COUNT and row["answer_ns"] < 15e6 * COUNT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who wrote the pieces: patterns, their stacks and the modules, in the statistics segment."""
+"""Who wrote the pieces: patterns, their stacks and the modules, in the statistics file."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import (AnsweringPeer, SOURCE_ROOT, compile_c, preload_env, program, run, run_client, run_strace,
-                     segment_directory, segment_flag)
+                     stats_directory, stats_flag)
 
 COUNT = 12
 MOST = 16384
@@ -19,7 +19,7 @@ SECRET = "no-business-of-anybody"
 
 def all_stacks_in(directory):
     """What dump_stacks.c says of each segment there."""
-    tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c", segment_flag())
+    tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c", stats_flag())
     return [json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
             for path in Path(directory).iterdir()]
 
@@ -32,7 +32,7 @@ def stacks_in(directory):
 
 def two_places(mode, *more, count=COUNT, **variables):
     """Run two_places; gives its facts, and who wrote the pieces."""
-    with segment_directory() as directory, AnsweringPeer() as peer:
+    with stats_directory() as directory, AnsweringPeer() as peer:
         done = run_client(program("two_places"), mode, *peer.target, count, 0, *more,
                           UNSTALL_STATS=directory, SECRET=SECRET, **variables)
         return done.facts, stacks_in(directory)
@@ -93,7 +93,7 @@ def test_the_registers_are_those_of_a_function_of_the_library():
 
 
 def head_of(path):
-    """FNV-1a of the first 4096 bytes (src/segment/segment.h)."""
+    """FNV-1a of the first 4096 bytes (src/stats_file/stats_format.h)."""
     value = 0xcbf29ce484222325
     for byte in Path(path).read_bytes()[:4096].ljust(4096, b"\0"):
         value = (value ^ byte) * 0x100000001b3 % 2**64
@@ -137,7 +137,7 @@ def test_without_a_segment_nothing_is_kept():
 
 
 def test_a_program_that_writes_whole_messages_is_soon_left_alone():
-    with segment_directory() as directory, AnsweringPeer() as peer:
+    with stats_directory() as directory, AnsweringPeer() as peer:
         trace = run_strace([program("one_write"), *peer.target, 100],
                            preload_env("auto", UNSTALL_STATS=directory))
         found = stacks_in(directory)
@@ -148,7 +148,7 @@ def test_a_program_that_writes_whole_messages_is_soon_left_alone():
 
 
 def test_complete_patterns_cost_no_call():
-    with segment_directory() as directory, AnsweringPeer() as peer:
+    with stats_directory() as directory, AnsweringPeer() as peer:
         trace = run_strace([program("two_places"), *peer.target, 40],
                            preload_env("auto", UNSTALL_STATS=directory))
     assert 8 <= sum(call.name == "process_vm_readv" for call in trace.calls) <= 60
@@ -158,7 +158,7 @@ def test_complete_patterns_cost_no_call():
 
 def test_descriptors_and_numbers_are_as_without():
     """Looking for modules opens /proc/self/maps for a moment, and closes it."""
-    with segment_directory() as directory, AnsweringPeer() as peer:
+    with stats_directory() as directory, AnsweringPeer() as peer:
         trace = run_strace([program("two_places"), *peer.target, COUNT],
                            preload_env("auto", UNSTALL_STATS=directory))
     opened = [call for call in trace.calls if call.name == "openat" and call.has('"/proc/self/maps"')]
@@ -170,7 +170,7 @@ def test_descriptors_and_numbers_are_as_without():
 
 def test_a_filter_that_ends_who_asks_too_much_ends_nobody():
     """A seccomp filter from outside may know process_vm_readv as a reason to kill."""
-    with segment_directory() as directory, AnsweringPeer() as peer:
+    with stats_directory() as directory, AnsweringPeer() as peer:
         env = preload_env("observe", UNSTALL_STATS=directory, UNSTALL_PROGRAMS="!strict_exec")
         run([program("strict_exec"), program("two_places"), *peer.target, COUNT], env)
         found = stacks_in(directory)
@@ -181,7 +181,7 @@ def test_a_filter_that_ends_who_asks_too_much_ends_nobody():
 
 def test_a_child_keeps_its_own():
     """Patterns begun before a fork belong to the parent's segment; the child's begin anew."""
-    with segment_directory() as directory, AnsweringPeer() as peer:
+    with stats_directory() as directory, AnsweringPeer() as peer:
         run_client(program("child_exchanges"), "observe", *peer.target, COUNT, UNSTALL_STATS=directory)
         found = all_stacks_in(directory)
     assert len(found) >= 1

@@ -12,7 +12,7 @@ from waits.client import absent, answers
 from waits.judge import Held, judge, judge_again
 
 # A jump matters where it leaves our lock, which no act of this program does: no memory of the caller's is followed
-# there (readable.h).  tests/unit/test_nested.c and tests/torture/directed/signals.c show what it must give back.
+# there (readable.h).  tests/unit/test_reentry.c and tests/torture/directed/signals.c show what it must give back.
 JUMPS = ("longjmp", "_longjmp", "siglongjmp", "__longjmp_chk")
 
 CHECKS = [(name, check) for name in sorted(rows.ROWS) for check in rows.ROWS[name].checks if name not in JUMPS]

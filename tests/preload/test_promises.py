@@ -84,7 +84,7 @@ def test_errors_and_signals_are_the_bare_ones(first, mode):
 
 @pytest.mark.parametrize("first", ["write", "send", "read", "option"])
 def test_coalesce_delivers_the_error_of_its_own_send_later_and_once(first):
-    """What is gathered has no error yet; the turn's end meets it, the next call but one tells it."""
+    """What is buffered has no error yet; the turn's end meets it, the next call but one tells it."""
     lines = results_on_a_broken_connection(first, "coalesce")
     assert [line for line in lines if "reset by peer" in line]
     assert lines[-3].startswith("write: -1 Broken pipe, SIGPIPE")

@@ -125,7 +125,7 @@ def test_a_forked_child_of_a_program_that_makes_threads_does_not_hang(how, mode)
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how, length", [("send", 13439), ("sendmmsg", 151), ("splice", 151)])
 def test_the_applications_own_hold_does_not_keep_what_stood_before_it(how, length, mode):
-    """What we gathered left with MSG_MORE, because the write after it had it, and what we held was forgotten
+    """What we buffered left with MSG_MORE, because the write after it had it, and what we held was forgotten
     when a batch had it: 200 ms late."""
     def run_once():
         with ScriptedPeer(*[EXCHANGE] * WARM_UP, 8) as peer:
@@ -137,8 +137,8 @@ def test_the_applications_own_hold_does_not_keep_what_stood_before_it(how, lengt
 
 
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
-def test_gathered_bytes_and_the_applications_hold_are_two_units(mode):
-    """The gathered ones left by themselves and were not counted: the hold's end was the first small unit."""
+def test_buffered_bytes_and_the_applications_hold_are_two_units(mode):
+    """The buffered ones left by themselves and were not counted: the hold's end was the first small unit."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_more_within"), mode, *peer.target, 12)
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
@@ -158,11 +158,11 @@ class ResettingPeer(ToldPeer):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_after_an_error_no_write_succeeds(mode):
-    """In coalesce every second write was gathered and said so."""
+    """In coalesce every second write was buffered and said so."""
     with ResettingPeer() as peer:
         done = run_client(program("was_reset"), mode, *peer.target, WARM_UP)
     expected = ["-1 ECONNRESET"] + ["-1 EPIPE"] * 5
-    if mode == "coalesce":  # gathered before anything is known of the reset
+    if mode == "coalesce":  # buffered before anything is known of the reset
         expected = ["100 ", *expected[:-1]]
     assert lines(done) == expected
 
@@ -180,7 +180,7 @@ def test_a_vector_that_is_not_there_is_the_kernels_to_refuse(where, mode):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_buffer_that_is_not_there_is_no_fate_of_what_stood_before_it(mode):
-    """EFAULT of the write that took the gathered bytes along dropped them."""
+    """EFAULT of the write that took the buffered bytes along dropped them."""
     with AnsweringPeer() as peer:
         run_client(program("was_bad_buffer"), mode, *peer.target, WARM_UP)
     assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 10)
@@ -208,7 +208,7 @@ def test_nothing_of_ours_goes_to_a_descriptor_2_that_is_not_stderr(how, mode):
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", ["exit", "quick_exit", "flush"])
 def test_nothing_is_held_while_the_process_ends(how, mode):
-    """What was written when the ending had begun was gathered for nobody."""
+    """What was written when the ending had begun was buffered for nobody."""
     with AnsweringPeer() as peer:
         run([program("was_ending"), *peer.target, WARM_UP, 0, how], mode_env(mode, UNSTALL_WINDOW_US=100000),
             timeout=20)
@@ -275,7 +275,7 @@ class FullPeer(Peer):
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
 @pytest.mark.parametrize("how", ["fork", "exec", "spawn", "shutdown", "close", "exit"])
 def test_what_was_accepted_with_a_full_socket_arrives(how, mode):
-    """Gathered, it could not be sent at once: a child's bytes overtook it, and ends of all kinds lost it."""
+    """Buffered, it could not be sent at once: a child's bytes overtook it, and ends of all kinds lost it."""
     with FullPeer(1.3 if how == "exit" else 0.15) as peer:
         done = run([program("was_full_ends"), *peer.target, 0, 0, how],
                    mode_env(mode, UNSTALL_WINDOW_US=100000), timeout=20)
@@ -381,7 +381,7 @@ def test_a_handler_within_a_blocking_write(how, mode):
 @pytest.mark.parametrize("mode", ALL)
 def test_cancellation_points_are_those_of_the_bare_program(mode):
     """unshare was one, by the join of the window's thread, and left a lock behind; so was a syscall() that
-    we forward, and a gathered write was none."""
+    we forward, and a buffered write was none."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_cancel_points"), mode, *peer.target, WARM_UP, timeout=10)
     assert lines(done) == ["syscall: ran on", "write: cancelled", "unshare: ran on"]
@@ -420,7 +420,7 @@ def test_a_report_beyond_the_files_limit_is_no_trouble_of_the_program(tmp_path):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_small_stack_is_enough(mode):
-    """A select while a turn was open took 24 KiB of it, a gathered send 16 (SIGSEGV)."""
+    """A select while a turn was open took 24 KiB of it, a buffered send 16 (SIGSEGV)."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_small_stack"), mode, *peer.target, 12)
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
@@ -459,7 +459,7 @@ def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
-    """In coalesce it revived the connection: the next small write was gathered instead of refused."""
+    """In coalesce it revived the connection: the next small write was buffered instead of refused."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_shut_then_answered"), mode, *peer.target, WARM_UP)
     assert done.facts["refused"] == errno.EPIPE
@@ -469,7 +469,7 @@ def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
                                  "option"])
 @pytest.mark.parametrize("mode", ["bare", "coalesce"])
 def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
-    """In coalesce the next small write was gathered, because no write had met the error yet."""
+    """In coalesce the next small write was buffered, because no write had met the error yet."""
     with ResettingPeer() as peer:
         done = run_client(program("was_met_elsewhere"), mode, *peer.target, WARM_UP, 0, way)
     assert (done.facts["met"], done.facts["refused"]) == (errno.ECONNRESET, errno.EPIPE)

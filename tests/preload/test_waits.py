@@ -125,7 +125,7 @@ WHOLE = {act: rows.ALL for act in (
     "sigtimedwait with timeout 0", "msgrcv with IPC_NOWAIT", "flock with LOCK_NB",
     "syscall SYS_futex FUTEX_WAKE", "syscall SYS_epoll_pwait with timeout 0",
     "lockf with F_TLOCK", "fcntl F_SETLK", "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
-# Others can see it: what is gathered leaves before, what the kernel holds may stay.
+# Others can see it: what is buffered leaves before, what the kernel holds may stay.
 WHOLE |= {act: ("cork", "auto") for act in (
     "write to a file", "semop with IPC_NOWAIT", "semtimedop with IPC_NOWAIT")}
 

@@ -23,6 +23,6 @@ def test_nothing_is_lost_that_must_arrive(mode, how):
 
 
 def test_a_loss_is_seen():
-    """Coalesce may lose what it has gathered: by the rule of the other modes that is a failure."""
+    """Coalesce may lose what it has buffered: by the rule of the other modes that is a failure."""
     found = end_writers("coalesce", "kill", ROUNDS["kill"], SEED, rule="returned")
     assert found["lossy"] > 0 and found["broken"] > 0

@@ -78,7 +78,7 @@ static int cookie(int fd, uint64_t *value) {
     return fake.cookie ? 0 : -ENOTSOCK;
 }
 
-static int segments(int fd, struct kernel_segments *out) {
+static int segments(int fd, struct kernel_tcp_info *out) {
     fake_note("info", fd, NULL, 0);
     *out = fake.segments;
     return fake.segments_error;

@@ -25,7 +25,7 @@ struct fake_kernel {
     bool full;         /* not writable */
     bool non_blocking; /* O_NONBLOCK */
     uint16_t peer_port, local_port; /* at 127.0.0.1; 0: -ENOTCONN */
-    struct kernel_segments segments;
+    struct kernel_tcp_info segments;
     int segments_error;
     ssize_t sends[FAKE_SENDS]; /* answers in turn; 0: everything; < 0: -errno */
     unsigned send_count;

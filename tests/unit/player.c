@@ -52,16 +52,16 @@ static void let_go(struct player *player) {
         set_nodelay(player);
         say(player, "push");
     }
-    if (player->gathered == 0)
+    if (player->buffered == 0)
         return;
     struct policy_action action =
-        policy_release(&player->policy, &player->limits, player->gathered);
+        policy_release(&player->policy, &player->limits, player->buffered);
     if (action.need_facts) {
         ask_facts(player);
-        action = policy_release(&player->policy, &player->limits, player->gathered);
+        action = policy_release(&player->policy, &player->limits, player->buffered);
     }
     prepare(player, &action);
-    player->gathered = 0;
+    player->buffered = 0;
     say(player, "send");
 }
 
@@ -81,12 +81,12 @@ static void end_turn(struct player *player) {
 }
 
 static void one_write(struct player *player, size_t bytes, char kind) {
-    static const char *const names[] = {"plain", "more", "gather"};
+    static const char *const names[] = {"plain", "more", "buffer"};
     struct policy_write w = {bytes, kind == 'm', kind == 's'};
     join_turn(player);
-    player->policy.gather_limit = GATHER_MOST;
+    player->policy.buffer_limit = BUFFER_MOST;
     if (player->policy.message_bytes == 0)
-        player->policy.crowded = false; /* the kernel, asked by the shim, has room */
+        player->policy.sndbuf_maybe_full = false; /* the kernel, asked by the shim, has room */
     struct policy_action action = policy_write(&player->policy, &player->limits, &w);
     if (action.need_facts) {
         ask_facts(player);
@@ -101,7 +101,7 @@ static void one_write(struct player *player, size_t bytes, char kind) {
         return;
     }
     player->held = action.how == WRITE_MORE || (player->held && w.more);
-    player->gathered = action.how == WRITE_GATHER ? player->gathered + bytes : 0;
+    player->buffered = action.how == WRITE_COALESCE ? player->buffered + bytes : 0;
 }
 
 static void uncork(struct player *player) {

@@ -3,7 +3,7 @@
  * Plays a script of what an application does on one connection against policy.c
  * and writes down what policy said, so that a test is a row: script and answer.
  * The player acts as the shim would: opens and ends turns, answers the question
- * for the MSS, sets TCP_NODELAY, holds and gathers.
+ * for the MSS, sets TCP_NODELAY, holds and buffers.
  *
  * Script, words with one space between:
  *   200   a write of 200 bytes          200m  ... with MSG_MORE
@@ -16,11 +16,11 @@
  *   ?     would the next wait be asked first?
  *
  * Answer, a word for each of the script's:
- *   plain, more, gather   how the write leaves; before it mss+ (asked), opts+ (the application's
+ *   plain, more, buffer   how the write leaves; before it mss+ (asked), opts+ (the application's
  *                         options asked), push+ (TCP_NODELAY=1), back+ (the application's own
  *                         value); after it, and after ], ! (suspected)
  *   . , | ~ [ ] /         r and R; i; w, q and b; x; c; u; a; before it push (held bytes let go),
- *                         send or push+send (gathered bytes let go)
+ *                         send or push+send (buffered bytes let go)
  *   yes, no               to ?
  */
 #ifndef UNSTALL_PLAYER_H
@@ -35,7 +35,7 @@ struct player {
     uint32_t mss; /* what the kernel would answer, as do the next two */
     bool found_nodelay, found_cork;
     bool held;
-    size_t gathered;
+    size_t buffered;
     bool turn;  /* one is open */
     bool quick; /* the last one ended at a wait that returned at once */
     struct text trace;

@@ -17,16 +17,16 @@ bool gate_slow(void) {
 }
 
 /* No segment is mapped. */
-struct segment *segment_mapped;
+struct stats_file *stats_file_mapped;
 uint32_t control_seen;
 
 void sweep_told(void) {}
 
-void segment_ends(bool gives_back) {
+void stats_file_ends(bool gives_back) {
     (void)gives_back;
 }
 
-void tally_ends(struct conn *c, const struct kernel_segments *now) {
+void tally_ends(struct conn *c, const struct kernel_tcp_info *now) {
     (void)c;
     (void)now;
 }

@@ -11,8 +11,8 @@
 static const struct {
     const char *text;
     uint32_t count;
-    uint8_t mode[SEGMENT_ARMS];
-    uint32_t weight[SEGMENT_ARMS];
+    uint8_t mode[STATS_ARMS];
+    uint32_t weight[STATS_ARMS];
 } good[] = {
     {"off:1", 1, {MODE_OFF}, {1}},
     {"off:50,auto:50", 2, {MODE_OFF, MODE_AUTO}, {50, 50}},
@@ -74,20 +74,20 @@ Test(arms, bad) {
 
 enum { TRIES = 20000 };
 
-static struct segment_address address(uint32_t host, uint16_t port) {
-    struct segment_address a = {.family = AF_INET, .port = port};
+static struct stats_address address(uint32_t host, uint16_t port) {
+    struct stats_address a = {.family = AF_INET, .port = port};
     memcpy(a.address, &host, sizeof(host));
     return a;
 }
 
 /* Shares by connection, by peer and by listener: within a fiftieth of the weights. */
-static void expect_shares(const char *text, enum segment_assignment assignment) {
+static void expect_shares(const char *text, enum stats_assignment assignment) {
     struct arms arms = {.assignment = assignment, .seed = 42};
-    uint32_t seen[SEGMENT_ARMS] = {0}, total = 0;
+    uint32_t seen[STATS_ARMS] = {0}, total = 0;
     ASSERT(arms_parse(&arms, text));
     for (uint32_t i = 0; i < TRIES; i++) {
-        struct segment_address peer = address(0x0100000a + (i << 8), (uint16_t)(i * 7));
-        struct segment_address listener = address(0x0100007f, (uint16_t)i);
+        struct stats_address peer = address(0x0100000a + (i << 8), (uint16_t)(i * 7));
+        struct stats_address listener = address(0x0100007f, (uint16_t)i);
         struct arms_key key = {.serial = i + 1, .peer = &peer, .listener = &listener};
         unsigned arm = arms_choose(&arms, &key);
         ASSERT(arm < arms.count);
@@ -108,13 +108,13 @@ Test(arms, shares) {
                                         "off:3,observe:1,nodelay:4,cork:1,coalesce:5,auto:9"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         for (unsigned a = ASSIGN_CONNECTION; a <= ASSIGN_LISTENER; a++)
-            expect_shares(texts[i], (enum segment_assignment)a);
+            expect_shares(texts[i], (enum stats_assignment)a);
 }
 
-static unsigned choose(enum segment_assignment assignment, uint64_t seed, uint64_t serial,
+static unsigned choose(enum stats_assignment assignment, uint64_t seed, uint64_t serial,
                        uint16_t peer_port, uint16_t port) {
     struct arms arms = {.assignment = assignment, .seed = seed};
-    struct segment_address peer = address(0x0200000a, peer_port),
+    struct stats_address peer = address(0x0200000a, peer_port),
                            listener = address(0x0100007f, port);
     struct arms_key key = {.serial = serial, .peer = &peer, .listener = &listener};
     ASSERT(arms_parse(&arms, "off:50,auto:50"));

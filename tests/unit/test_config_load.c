@@ -189,7 +189,7 @@ Test(config_load, switch_publishes_another_snapshot) {
     EXPECT_INT("epoch", second->epoch, copy.epoch + 1);
     EXPECT_INT("everything else stays", second->port_count, 1);
     config_switch(MODE_OFF, true);
-    EXPECT(config()->quiet);
+    EXPECT(config()->no_syscalls);
     EXPECT_INT("epoch", config()->epoch, copy.epoch + 2);
     EXPECT_INT("the second keeps its mode", second->mode, MODE_CORK);
 }

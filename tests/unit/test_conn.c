@@ -8,7 +8,7 @@
 #include "config.h"
 #include "conn.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "unit.h"
 
 static struct conn shared;
@@ -75,23 +75,23 @@ Test(conn, a_lock_of_the_parents_is_repaired) {
     struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
     struct conn *c = fds_birth(5, ORIGIN_SOCKET); /* and never unlocked */
-    ASSERT(gather_add(c, &one, 1, 3));
-    c->held = c->ticking = c->draining = c->stuck = true;
-    c->kept_error = 32;
+    ASSERT(buffer_add(c, &one, 1, 3));
+    c->held = c->ticking = c->draining = c->flush_blocked = true;
+    c->pending_error = 32;
     c->turn_owner = &self;
     c->policy.position = 4;
-    c->policy.ill = true;
+    c->policy.bursty = true;
     c->counts.writes = 9;
     self.depth = 0;
     fork_generation++;
     conn_lock(c);
-    EXPECT(!c->held && !c->ticking && !c->draining && !c->stuck);
-    EXPECT(c->next_ticking == NULL && c->turn_owner == NULL && c->kept_error == 0);
-    EXPECT_INT("what was gathered is the parent's to send", gather_length(c), 0);
+    EXPECT(!c->held && !c->ticking && !c->draining && !c->flush_blocked);
+    EXPECT(c->next_ticking == NULL && c->turn_owner == NULL && c->pending_error == 0);
+    EXPECT_INT("what was buffered is the parent's to send", buffer_length(c), 0);
     EXPECT_INT("position", c->policy.position, 0);
     EXPECT_INT("counts start at zero", c->counts.writes, 0);
     EXPECT_INT("origin", c->origin, ORIGIN_FOREIGN);
-    cr_expect(c->policy.ill, "what was learnt stays");
+    cr_expect(c->policy.bursty, "what was learnt stays");
     EXPECT_INT("still the same", c->fd, 5);
     conn_unlock(c);
     EXPECT_INT("free in this generation", c->lock, lock_free_word());

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "cookies.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "unit.h"
 
 static struct conn *born(int fd) {
@@ -115,7 +115,7 @@ Test(fds, birth) {
     EXPECT_INT("refs", c->refs, 1);
     EXPECT_INT("origin", c->origin, ORIGIN_ACCEPTED);
     EXPECT_INT("epoch", c->epoch, 0);
-    EXPECT(!c->held && !c->gather && c->cookie == 0 && !c->judged);
+    EXPECT(!c->held && !c->buffer && c->cookie == 0 && !c->filters_applied);
     conn_unlock(c);
     EXPECT_INT("unlocked", self.depth, 0);
     EXPECT(fds_lock(9) == c);
@@ -125,11 +125,11 @@ Test(fds, birth) {
 /* A close that we could not see: the next birth starts afresh. */
 Test(fds, birth_over_a_stale_word) {
     struct conn *stale = born(5);
-    stale->policy.ill = true;
+    stale->policy.bursty = true;
     cookies_note(stale, 99);
     stale->counts.writes = 7;
     struct conn *c = born(5);
-    EXPECT(!c->policy.ill && c->cookie == 0 && c->counts.writes == 0);
+    EXPECT(!c->policy.bursty && c->cookie == 0 && c->counts.writes == 0);
     EXPECT_INT("one connection", in_use(), 1);
     EXPECT(fds_conn(fds_word(5)) == c);
     EXPECT(cookies_find(99) == NULL);
@@ -260,14 +260,14 @@ Test(fds, release_keeps_the_tickers_link) {
     EXPECT(again->ticking && again->next_ticking == next);
 }
 
-Test(fds, release_gives_the_gathered_buffer_back) {
+Test(fds, release_gives_the_buffered_buffer_back) {
     struct conn *c = born(5);
     struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
-    ASSERT(gather_add(c, &one, 1, 3));
+    ASSERT(buffer_add(c, &one, 1, 3));
     close_last(c, 5);
-    EXPECT(c->gather == NULL);
-    EXPECT_INT("waiting", gather_length(c), 0);
+    EXPECT(c->buffer == NULL);
+    EXPECT_INT("waiting", buffer_length(c), 0);
 }
 
 /* ---- cookies ------------------------------------------------------------------- */

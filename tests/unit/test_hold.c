@@ -11,7 +11,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "ticker.h"
 #include "unit.h"
@@ -32,9 +32,9 @@ static void in_mode(enum mode mode) {
     c->policy.mode = (uint8_t)mode;
 }
 
-static void gathered(const char *bytes) {
+static void buffered(const char *bytes) {
     struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    ASSERT(gather_add(c, &one, 1, strlen(bytes)));
+    ASSERT(buffer_add(c, &one, 1, strlen(bytes)));
 }
 
 static void join(void) {
@@ -60,7 +60,7 @@ Test(hold, push_of_nothing_asks_nothing) {
 Test(hold, push_is_one_call_and_clears) {
     in_mode(MODE_CORK);
     c->held = true;
-    c->policy.dark = true; /* no probe: this is about the push */
+    c->policy.untracked_io = true; /* no probe: this is about the push */
     push(PUSH_READ);
     EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
     EXPECT(!c->held && c->policy.nodelay);
@@ -107,7 +107,7 @@ static const struct {
 
 Test(hold, nodelay_is_believed_only_when_it_worked) {
     EACH_ROW(row, refusals) {
-        c->policy.nodelay = c->policy.dark = false;
+        c->policy.nodelay = c->policy.untracked_io = false;
         c->policy.mode = MODE_CORK;
         fake.set_error = row->error;
         errno = 4711;
@@ -116,7 +116,7 @@ Test(hold, nodelay_is_believed_only_when_it_worked) {
         EXPECT_INT(row->name, c->policy.mode, row->another_kind ? MODE_OFF : MODE_CORK);
         EXPECT_TEXT(row->name, fake_log(), "nodelay(5,1)");
         /* a datagram that our MSG_MORE left open ends with an empty send */
-        c->held = c->policy.dark = true; /* dark: no probe */
+        c->held = c->policy.untracked_io = true; /* untracked: no probe */
         push(PUSH_WAIT);
         EXPECT_TEXT(row->name, fake_log(),
                     row->another_kind ? "nodelay(5,1) send(5,)" : "nodelay(5,1)");
@@ -124,12 +124,12 @@ Test(hold, nodelay_is_believed_only_when_it_worked) {
     }
 }
 
-/* ---- gathered bytes --------------------------------------------------------- */
+/* ---- buffered bytes --------------------------------------------------------- */
 
-Test(hold, gathered_bytes_leave_in_one_call) {
+Test(hold, buffered_bytes_leave_in_one_call) {
     in_mode(MODE_COALESCE);
-    gathered("head");
-    gathered("body");
+    buffered("head");
+    buffered("body");
     push(PUSH_WAIT);
     EXPECT_TEXT("log", fake_log(), "send(5,headbody)");
     EXPECT_INT("counted", c->counts.pushes[PUSH_WAIT], 1);
@@ -138,9 +138,9 @@ Test(hold, gathered_bytes_leave_in_one_call) {
 
 Test(hold, a_second_unit_needs_nodelay) {
     in_mode(MODE_COALESCE);
-    gathered("head");
+    buffered("head");
     push(PUSH_WAIT);
-    gathered("body");
+    buffered("body");
     push(PUSH_WAIT);
     EXPECT_TEXT("log", fake_log(), "send(5,head) nodelay(5,1) send(5,body)");
     EXPECT_INT("counted", c->counts.late_pushes, 1);
@@ -150,10 +150,10 @@ Test(hold, a_second_unit_of_unknown_size_asks_for_the_mss) {
     static char big[701];
     memset(big, 'x', 700);
     in_mode(MODE_COALESCE);
-    gathered("head");
+    buffered("head");
     push(PUSH_WAIT);
     fake_log();
-    gathered(big);
+    buffered(big);
     push(PUSH_WAIT);
     EXPECT_INT("mss", c->policy.mss, 1460);
     const char *log = fake_log();
@@ -163,20 +163,20 @@ Test(hold, a_second_unit_of_unknown_size_asks_for_the_mss) {
 
 Test(hold, a_full_kernel_keeps_order_and_counts_once) {
     in_mode(MODE_COALESCE);
-    gathered("abcdef");
+    buffered("abcdef");
     fake.sends[0] = 2;
     fake.sends[1] = -EAGAIN;
     fake.sends[2] = -EAGAIN;
     push(PUSH_WAIT);
     EXPECT_TEXT("log", fake_log(), "send(5,abcdef) send(5,cdef)");
-    EXPECT(c->stuck);
-    cr_expect(c->policy.crowded, "policy gathers nothing more for a kernel that has no room");
+    EXPECT(c->flush_blocked);
+    cr_expect(c->policy.sndbuf_maybe_full, "policy buffers nothing more for a kernel that has no room");
     push(PUSH_WINDOW);
     EXPECT_TEXT("again", fake_log(), "send(5,cdef)");
-    EXPECT(c->stuck);
+    EXPECT(c->flush_blocked);
     push(PUSH_WINDOW);
     EXPECT_TEXT("and again", fake_log(), "send(5,cdef)");
-    EXPECT(!c->stuck && gather_length(c) == 0);
+    EXPECT(!c->flush_blocked && buffer_length(c) == 0);
     EXPECT_TEXT("wire", fake.wire_buffer, "abcdef");
     EXPECT_INT("one unit", c->policy.units, 1);
     EXPECT_INT("one push", c->counts.pushes[PUSH_WAIT] + c->counts.pushes[PUSH_WINDOW], 1);
@@ -184,11 +184,11 @@ Test(hold, a_full_kernel_keeps_order_and_counts_once) {
 
 Test(hold, an_error_is_kept_and_nothing_is_sent_behind_it) {
     in_mode(MODE_COALESCE);
-    gathered("abc");
+    buffered("abc");
     fake.sends[0] = -EPIPE;
     push(PUSH_WAIT);
-    EXPECT_INT("kept", c->kept_error, EPIPE);
-    EXPECT(!c->stuck && gather_length(c) == 0);
+    EXPECT_INT("kept", c->pending_error, EPIPE);
+    EXPECT(!c->flush_blocked && buffer_length(c) == 0);
     push(PUSH_CLOSE);
     EXPECT_TEXT("one try", fake_log(), "send(5,abc)");
     EXPECT_TEXT("wire", fake.wire_buffer, "");
@@ -196,11 +196,11 @@ Test(hold, an_error_is_kept_and_nothing_is_sent_behind_it) {
 
 Test(hold, while_another_thread_drains_nothing_is_sent) {
     in_mode(MODE_COALESCE);
-    gathered("abc");
+    buffered("abc");
     c->draining = true;
     push(PUSH_WINDOW);
     EXPECT_TEXT("log", fake_log(), "");
-    EXPECT_INT("still there", gather_length(c), 3);
+    EXPECT_INT("still there", buffer_length(c), 3);
 }
 
 /* ---- the window -------------------------------------------------------------- */
@@ -214,7 +214,7 @@ static void window(void) {
 Test(hold, the_window_lets_go) {
     in_mode(MODE_CORK);
     c->held = true;
-    c->policy.dark = true;
+    c->policy.untracked_io = true;
     window();
     EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
     EXPECT_INT("counted", c->counts.pushes[PUSH_WINDOW], 1);
@@ -224,7 +224,7 @@ Test(hold, the_window_lets_go) {
 Test(hold, the_window_checks_the_cookie_before_a_late_send) {
     in_mode(MODE_COALESCE);
     c->cookie = 77;
-    gathered("abc");
+    buffered("abc");
     window();
     EXPECT_TEXT("the same socket", fake_log(), "cookie(5) send(5,abc)");
 }
@@ -238,11 +238,11 @@ Test(hold, the_window_drops_what_would_go_to_a_stranger) {
     EACH_ROW(row, strangers) {
         in_mode(MODE_COALESCE);
         c->cookie = 77;
-        gathered("abc");
+        buffered("abc");
         fake.cookie = row->now;
         window();
         EXPECT_TEXT(row->name, fake_log(), "cookie(5)");
-        EXPECT_INT(row->name, gather_length(c), 0);
+        EXPECT_INT(row->name, buffer_length(c), 0);
         EXPECT_TEXT(row->name, fake.wire_buffer, "");
         EXPECT(!c->held);
     }
@@ -288,7 +288,7 @@ Test(hold, restore) {
 Test(hold, doubt_after_a_fork) {
     static const struct {
         const char *name;
-        bool nodelay, app, shared, doubtful;
+        bool nodelay, app, shared, nodelay_uncertain;
     } rows[] = {
         {"set by us: the child may take it back", true, false, false, true},
         {"set by us, and inherited", true, false, true, true},
@@ -300,22 +300,22 @@ Test(hold, doubt_after_a_fork) {
         c->policy.nodelay = row->nodelay;
         c->policy.app_nodelay = row->app;
         c->shared = row->shared;
-        c->policy.doubtful = false;
-        doubt_epoch++;
+        c->policy.nodelay_uncertain = false;
+        nodelay_epoch++;
         conn_lock(c);
-        hold_doubt(c);
+        hold_nodelay_uncertain(c);
         conn_unlock(c);
-        EXPECT_INT(row->name, c->doubt, doubt_epoch);
-        EXPECT_INT(row->name, c->policy.doubtful, row->doubtful);
+        EXPECT_INT(row->name, c->nodelay_checked, nodelay_epoch);
+        EXPECT_INT(row->name, c->policy.nodelay_uncertain, row->nodelay_uncertain);
     }
 }
 
 Test(hold, doubt_does_not_fade) {
     c->policy.nodelay = true;
-    hold_doubt(c);
+    hold_nodelay_uncertain(c);
     for (unsigned i = 0; i < 1000; i++)
         hold_set_nodelay(c, 5);
-    EXPECT(c->policy.doubtful); /* a child may run its program at any time */
+    EXPECT(c->policy.nodelay_uncertain); /* a child may run its program at any time */
 }
 
 static const struct {
@@ -378,12 +378,12 @@ static const struct {
 Test(hold, a_stranger_whose_writes_are_told_apart_is_never_held) {
     EACH_ROW(row, tellers) {
         c->policy.unsure = true;
-        c->policy.fallen = false;
+        c->policy.nodelay_only = false;
         fake.stamps = row->stamps;
         fake.zerocopy = row->zerocopy;
         fake.unsent = row->unsent;
         hold_ask_facts(c);
-        EXPECT_INT(row->name, c->policy.fallen, row->apart);
+        EXPECT_INT(row->name, c->policy.nodelay_only, row->apart);
     }
 }
 
@@ -401,7 +401,7 @@ static const struct {
     enum mode mode;
     bool app_nodelay, app_cork, held;
     const char *log;
-} darkenings[] = {
+} untrackings[] = {
     {"nodelay is the remedy", MODE_NODELAY, false, false, false, "nodelay(5,1)"},
     {"off has none", MODE_OFF, false, false, false, ""},
     {"observe has none", MODE_OBSERVE, false, false, false, ""},
@@ -410,22 +410,22 @@ static const struct {
     {"what is held leaves, by the same call", MODE_CORK, false, false, true, "nodelay(5,1)"},
 };
 
-Test(hold, darken) {
-    EACH_ROW(row, darkenings) {
+Test(hold, untrack) {
+    EACH_ROW(row, untrackings) {
         in_mode(row->mode);
-        c->policy.dark = false;
+        c->policy.untracked_io = false;
         c->policy.nodelay = c->policy.app_nodelay = row->app_nodelay;
         c->policy.app_cork = row->app_cork;
         c->held = row->held;
         fake.segments_error = -EINVAL;
         conn_lock(c);
-        hold_darken(c);
+        hold_untrack(c);
         conn_unlock(c);
         const char *log = fake_log();
         const char *probe = strstr(log, " info(5)"); /* a push may ask once who writes here */
         cr_expect(strncmp(log, row->log, probe ? (size_t)(probe - log) : strlen(log) + 1) == 0,
                   "%s: %s", row->name, log);
-        cr_expect(c->policy.dark && !c->held, "%s", row->name);
+        cr_expect(c->policy.untracked_io && !c->held, "%s", row->name);
     }
 }
 
@@ -436,7 +436,7 @@ static const struct {
     enum conn_origin origin;
     uint64_t seen, sent, queued;
     int error;
-    bool dark;
+    bool untracked_io;
 } probes[] = {
     {"every byte is ours", ORIGIN_SOCKET, 300, 200, 100, 0, false},
     {"one byte more left", ORIGIN_SOCKET, 300, 301, 0, 0, true},
@@ -449,15 +449,15 @@ static const struct {
 Test(hold, probe) {
     EACH_ROW(row, probes) {
         in_mode(MODE_CORK);
-        c->policy.dark = false;
+        c->policy.untracked_io = false;
         c->origin = (uint8_t)row->origin;
         c->counts = (struct conn_counts){.bytes = row->seen};
-        fake.segments = (struct kernel_segments){
+        fake.segments = (struct kernel_tcp_info){
             .bytes_sent = row->sent, .bytes_queued = row->queued, .segments_out = 1};
         fake.segments_error = row->error;
         c->held = true;
         push(PUSH_WAIT);
-        EXPECT_INT(row->name, c->policy.dark, row->dark);
+        EXPECT_INT(row->name, c->policy.untracked_io, row->untracked_io);
     }
 }
 
@@ -499,10 +499,10 @@ Test(hold, the_end_of_no_turn_asks_nothing) {
     EXPECT(c->held);
 }
 
-Test(hold, what_is_gathered_leaves_before_a_visible_act) {
+Test(hold, what_is_buffered_leaves_before_a_visible_act) {
     in_mode(MODE_COALESCE);
     join();
-    gathered("abc");
+    buffered("abc");
     hold_before_visible();
     EXPECT_TEXT("one call", fake_log(), "send(5,abc)");
     cr_expect(self.turn == c, "the turn goes on");
@@ -558,7 +558,7 @@ static const struct {
 Test(hold, before_a_poll) {
     EACH_ROW(row, polls) {
         in_mode(MODE_CORK);
-        c->policy.dark = true; /* no probes */
+        c->policy.untracked_io = true; /* no probes */
         join();
         c->held = row->held;
         c->policy.goes_on = row->goes_on;
@@ -588,7 +588,7 @@ Test(hold, asked_and_told) {
  * answer is no.  Other waits must not be asked first from then on. */
 Test(hold, a_full_buffer_teaches_no_asking) {
     in_mode(MODE_CORK);
-    c->policy.dark = true;
+    c->policy.untracked_io = true;
     join();
     c->held = true;
     ASSERT(hold_before_poll(true));
@@ -604,10 +604,10 @@ static void *hold_and_return(void *mode) {
     in_mode(*(enum mode *)mode);
     join();
     if (c->policy.mode == MODE_COALESCE)
-        gathered("abc");
+        buffered("abc");
     else
         c->held = true;
-    c->policy.dark = true;
+    c->policy.untracked_io = true;
     return NULL;
 }
 
@@ -651,7 +651,7 @@ static void *write_once(void *unused) {
  * end it again. */
 Test(hold, another_thread_takes_over) {
     in_mode(MODE_NODELAY);
-    c->policy.ill = true; /* only then is there something to learn */
+    c->policy.bursty = true; /* only then is there something to learn */
     join();
     join();
     run(write_once, NULL);
@@ -684,11 +684,11 @@ Test(hold, the_end_of_mine_is_not_the_end_of_its_turn) {
 
 static const struct {
     const char *name;
-    bool held, gathers, locked, due, elsewhere, leaves;
+    bool held, buffers, locked, due, elsewhere, leaves;
 } leavings[] = {
     {"nothing is held", .leaves = true},
     {"the kernel holds", .held = true},
-    {"bytes are gathered", .gathers = true},
+    {"bytes are buffered", .buffers = true},
     {"somebody has the lock: his push may be under way", .locked = true},
     {"siblings are to learn of it at once", .due = true},
     {"it is the turn of another connection", .elsewhere = true},
@@ -697,12 +697,12 @@ static const struct {
 Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
     in_mode(MODE_COALESCE);
     EACH_ROW(row, leavings) {
-        c->kin = row->due;
+        c->endpoint = row->due;
         c->counts.turns = row->due ? 3 : 4;
         join();
         c->held = row->held;
-        if (row->gathers)
-            gathered("x");
+        if (row->buffers)
+            buffered("x");
         if (row->locked)
             c->lock |= 1;
         if (row->elsewhere)
@@ -712,7 +712,7 @@ Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
         EXPECT_INT(row->name, self.depth, 0);
         c->lock = lock_free_word();
         c->held = false;
-        gather_free(c);
+        buffer_free(c);
         self.turn = NULL;
         c->turn_owner = NULL;
     }
@@ -720,7 +720,7 @@ Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
 
 Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
     in_mode(MODE_AUTO);
-    c->policy.ill = true;
+    c->policy.bursty = true;
     join();
     join();
     ASSERT(hold_leaves_turn(c));
@@ -766,7 +766,7 @@ Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
         c->policy.established = established;
         c->policy.nodelay = false;
         conn_lock(c);
-        hold_darken(c);
+        hold_untrack(c);
         conn_unlock(c);
         EXPECT_TEXT("log", fake_log(), established ? "nodelay(5,1)" : "get(5) nodelay(5,1)");
     }

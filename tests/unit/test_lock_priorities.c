@@ -27,11 +27,11 @@ static void unlock_connection(void) {
     conn_unlock(&connection);
 }
 
-static void lock_short(void) {
+static void lock_fast(void) {
     spin_lock(&short_lock);
 }
 
-static void unlock_short(void) {
+static void unlock_fast(void) {
     spin_unlock(&short_lock);
 }
 
@@ -40,7 +40,7 @@ static const struct lock {
     void (*lock)(void), (*unlock)(void);
 } locks[] = {
     {"a connection's lock", lock_connection, unlock_connection},
-    {"a short lock", lock_short, unlock_short},
+    {"a short lock", lock_fast, unlock_fast},
 };
 
 static double now_ms(void) {

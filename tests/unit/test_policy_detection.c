@@ -99,7 +99,7 @@ Test(policy_detection, doubt_pushes_again) {
     struct player player;
     player_start(&player, MODE_NODELAY);
     player.policy.nodelay = true;
-    player.policy.doubtful = true;
+    player.policy.nodelay_uncertain = true;
     EXPECT_TEXT("each message", play(&player, "200 100 r 200 100 r 200 100 r"),
                 "plain push+plain . plain push+plain . plain push+plain .");
 }
@@ -127,7 +127,7 @@ static const struct {
     {"large ones make none", MODE_NODELAY, {100000, 100000, 100000}, "m--"},
     {"two small ones around a large one", MODE_NODELAY, {200, 100000, 200}, "m-b"},
     {"held ones count", MODE_CORK, {200, 100, 50}, "mb-"},
-    {"gathered ones count", MODE_COALESCE, {200, 100, 50}, "mb-"},
+    {"buffered ones count", MODE_COALESCE, {200, 100, 50}, "mb-"},
     {"in off too", MODE_OFF, {200, 100, 50}, "mb-"},
     {"an empty write is none", MODE_NODELAY, {0, 200, 0, 100}, "-m-b"},
 };

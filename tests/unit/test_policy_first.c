@@ -38,20 +38,20 @@ static struct policy some_policy(void) {
         .app_more = seldom(),
         .nodelay = draw(2),
         .unsure = seldom(),
-        .ill = draw(2),
-        .fallen = seldom(),
-        .dark = seldom(),
+        .bursty = draw(2),
+        .nodelay_only = seldom(),
+        .untracked_io = seldom(),
         .no_more = seldom(),
         .established = !seldom(),
         .refuses = seldom(),
         .input_ever = !seldom(),
-        .taught = seldom(),
+        .from_cache = seldom(),
         .input_pending = seldom(),
-        .crowded = seldom(),
+        .sndbuf_maybe_full = seldom(),
         .large = seldom(),
         .one_way = seldom(),
-        .gather_limit = (uint16_t)(draw(4) ? GATHER_MOST : draw(2000)),
-        .doubtful = seldom(),
+        .buffer_limit = (uint16_t)(draw(4) ? BUFFER_MOST : draw(2000)),
+        .nodelay_uncertain = seldom(),
         .window_ends = (uint8_t)(draw(2) ? draw(20) : 0),
         .quick_turns = (uint8_t)(draw(2) ? HABIT : draw(HABIT)),
         .hesitated = seldom(),
@@ -86,7 +86,7 @@ static void copy(struct policy *to, const struct policy *from) {
     memcpy(to, from, sizeof(*to));
 }
 
-Test(policy_first, what_was_gathered_leaves) {
+Test(policy_first, what_was_buffered_leaves) {
     const struct policy_limits limits = {.small = 4096, .may_hold = true};
     int taken = 0;
     for (int i = 0; i < STATES; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holding by turn: which writes wait in the kernel (more) or with us (gather).
+ * Holding by turn: which writes wait in the kernel (more) or with us (buffer).
  */
 #include <string.h>
 
@@ -27,17 +27,17 @@ static const struct {
     {"cork: with Nagle off nothing is pushed by the wait", MODE_CORK, "w r", "| ."},
     {"cork: an empty write is not held", MODE_CORK, "0 r", "plain ."},
 
-    {"coalesce until read", MODE_COALESCE, "200 100 r 200 r", "gather gather send. gather send."},
+    {"coalesce until read", MODE_COALESCE, "200 100 r 200 r", "buffer buffer send. buffer send."},
     {"coalesce: a second unit must not wait for Nagle", MODE_COALESCE, "200 w 100 r 200 w 100 r",
-     "gather send| gather push+send. gather send| gather send."},
+     "buffer send| buffer push+send. buffer send| buffer send."},
     {"coalesce: a second unit of unknown size asks for the MSS", MODE_COALESCE, "600 400 w 300 r",
-     "gather gather send| gather mss+push+send."},
-    {"coalesce: the limit of a write is SMALL", MODE_COALESCE, "4096 4097 r", "gather plain ."},
+     "buffer buffer send| buffer mss+push+send."},
+    {"coalesce: the limit of a write is SMALL", MODE_COALESCE, "4096 4097 r", "buffer plain ."},
     {"coalesce: and 16 KiB of a message", MODE_COALESCE, "4096 4096 4096 4096 1 r 1 r",
-     "gather gather gather gather plain . gather send."},
+     "buffer buffer buffer buffer plain . buffer send."},
     {"coalesce: ... not a byte more", MODE_COALESCE, "4096 4096 4096 4095 1 1 r",
-     "gather gather gather gather gather plain ."},
-    {"coalesce: special writes are not gathered", MODE_COALESCE, "200 100s r", "gather plain ."},
+     "buffer buffer buffer buffer buffer plain ."},
+    {"coalesce: special writes are not buffered", MODE_COALESCE, "200 100s r", "buffer plain ."},
 
     {"auto starts with a late push, then holds and foretells", MODE_AUTO,
      "200 100 r 200 100 r 200 100 r", "plain push+plain . more plain . more plain ."},
@@ -73,14 +73,14 @@ Test(policy_holding, by_turn) {
 
 /* ---- where a hold is never begun --------------------------------------- */
 
-static void is_dark(struct player *player) {
-    player->policy.dark = true;
+static void is_untracked(struct player *player) {
+    player->policy.untracked_io = true;
 }
 static void more_means_nothing(struct player *player) {
     player->policy.no_more = true;
 }
-static void has_fallen(struct player *player) {
-    player->policy.fallen = true;
+static void is_nodelay_only(struct player *player) {
+    player->policy.nodelay_only = true;
 }
 static void is_not_established(struct player *player) {
     player->policy.established = false;
@@ -114,17 +114,17 @@ static const struct {
     void (*change)(struct player *player);
     const char *cork, *coalesce, *autom; /* how "200" leaves, where else it would be held */
 } places[] = {
-    {"dark", is_dark, "plain", "plain", "plain"},
-    {"MPTCP or a TCP_ULP: gathering is still possible", more_means_nothing, "plain", "gather",
+    {"untracked", is_untracked, "plain", "plain", "plain"},
+    {"MPTCP or a TCP_ULP: buffering is still possible", more_means_nothing, "plain", "buffer",
      "plain"},
-    {"fallen", has_fallen, "plain", "plain", "plain"},
+    {"fallen", is_nodelay_only, "plain", "plain", "plain"},
     {"not known to be connected", is_not_established, "plain", "plain", "plain"},
     {"no thread for the window", has_no_ticker, "plain", "plain", "plain"},
     {"the application's TCP_NODELAY", set_nodelay, "plain", "plain", "plain"},
     {"the application's TCP_CORK", set_cork, "plain", "plain", "plain"},
     {"the end of its MSG_MORE", is_within_more, "plain", "plain", "plain"},
     {"UNSTALL_SMALL=1", has_small_1, "plain", "plain", "plain"},
-    {"UNSTALL_OVERRIDE and its TCP_NODELAY", overrides, "more", "gather", "more"},
+    {"UNSTALL_OVERRIDE and its TCP_NODELAY", overrides, "more", "buffer", "more"},
     {"UNSTALL_OVERRIDE does not override TCP_CORK", overrides_cork, "plain", "plain", "plain"},
 };
 
@@ -140,7 +140,7 @@ static const char *answer_in(enum mode mode, void (*change)(struct player *playe
 Test(policy_holding, never_where) {
     struct player player;
     EXPECT_TEXT("else: cork", answer_in(MODE_CORK, NULL, &player), "more");
-    EXPECT_TEXT("else: coalesce", answer_in(MODE_COALESCE, NULL, &player), "gather");
+    EXPECT_TEXT("else: coalesce", answer_in(MODE_COALESCE, NULL, &player), "buffer");
     EXPECT_TEXT("else: auto", answer_in(MODE_AUTO, NULL, &player), "more");
     EACH_ROW(row, places) {
         EXPECT_TEXT(row->name, answer_in(MODE_CORK, row->change, &player), row->cork);
@@ -151,7 +151,7 @@ Test(policy_holding, never_where) {
 
 /* The remedy where nothing is held: TCP_NODELAY. */
 Test(policy_holding, late_push_where_holds_are_impossible) {
-    static void (*const changes[])(struct player *) = {is_dark, more_means_nothing, has_fallen,
+    static void (*const changes[])(struct player *) = {is_untracked, more_means_nothing, is_nodelay_only,
                                                        is_not_established, has_no_ticker};
     static const enum mode modes[] = {MODE_NODELAY, MODE_CORK, MODE_AUTO};
     for (size_t i = 0; i < ARRAY_SIZE(changes); i++)
@@ -182,7 +182,7 @@ Test(policy_holding, the_question_changes_nothing) {
     }
 }
 
-/* What is held or gathered and then let go is one unit, whatever the number of writes. */
+/* What is held or buffered and then let go is one unit, whatever the number of writes. */
 Test(policy_holding, release) {
     struct policy p = {.mode = MODE_COALESCE, .established = true};
     struct policy_limits limits = {.small = 4096, .may_hold = true};
@@ -199,50 +199,50 @@ Test(policy_holding, release) {
     cr_expect(!action.late_push, "input: the first unit of a new message");
 }
 
-/* ---- the short way behind gathered bytes ---------------------------------- */
+/* ---- the short way behind buffered bytes ---------------------------------- */
 
 static const struct {
     const char *name;
     uint32_t bytes;
 } followers[] = {
-    {"a small one", 100},     {"a byte", 1},  {"the most that is gathered", 4096},
+    {"a small one", 100},     {"a byte", 1},  {"the most that is buffered", 4096},
     {"more than that", 4097}, {"nothing", 0},
 };
 
-/* Whatever the short way takes the long one would have gathered, and both leave the same behind. */
-Test(policy_holding, the_short_way_is_the_long_way) {
+/* Whatever the short way takes the long one would have buffered, and both leave the same behind. */
+Test(policy_holding, the_fast_path_decides_as_the_long_path) {
     const struct policy_limits limits = {.small = 4096, .may_hold = true};
     EACH_ROW(row, followers) {
-        struct policy p = {.mode = MODE_COALESCE, .established = true, .gather_limit = 16384};
+        struct policy p = {.mode = MODE_COALESCE, .established = true, .buffer_limit = 16384};
         struct policy_write first = {.bytes = 200}, next = {.bytes = row->bytes};
         p.position = 1;
-        ASSERT(policy_write(&p, &limits, &first).how == WRITE_GATHER);
+        ASSERT(policy_write(&p, &limits, &first).how == WRITE_COALESCE);
         struct policy brief = p;
         p.position = 2; /* as joining the turn does */
         struct policy_action action = policy_write(&p, &limits, &next);
-        bool taken = policy_gathers_on(&brief, &limits, row->bytes);
-        EXPECT_INT(row->name, taken, action.how == WRITE_GATHER);
+        bool taken = policy_buffers_on(&brief, &limits, row->bytes);
+        EXPECT_INT(row->name, taken, action.how == WRITE_COALESCE);
         if (taken)
             EXPECT_INT(row->name, memcmp(&p, &brief, sizeof(p)), 0);
     }
 }
 
-Test(policy_holding, the_short_way_is_not_taken) {
+Test(policy_holding, the_fast_path_is_not_taken) {
     const struct policy_limits limits = {.small = 4096, .may_hold = true};
     const struct policy good = {
-        .mode = MODE_COALESCE, .established = true, .gather_limit = 16384, .message_bytes = 200};
+        .mode = MODE_COALESCE, .established = true, .buffer_limit = 16384, .message_bytes = 200};
     struct policy p = good;
-    EXPECT(policy_gathers_on(&p, &limits, 100));
-    p = good, p.crowded = true;
-    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    EXPECT(policy_buffers_on(&p, &limits, 100));
+    p = good, p.sndbuf_maybe_full = true;
+    EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good, p.established = false;
-    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good, p.message_bytes = 0; /* input has come: a message of its own */
-    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good, p.message_bytes = 16300;
-    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good, p.mode = MODE_AUTO;
-    EXPECT(!policy_gathers_on(&p, &limits, 100));
+    EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good;
-    EXPECT(!policy_gathers_on(&p, &(struct policy_limits){.small = 4096}, 100));
+    EXPECT(!policy_buffers_on(&p, &(struct policy_limits){.small = 4096}, 100));
 }

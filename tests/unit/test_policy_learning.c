@@ -13,9 +13,9 @@ Test(policy_learning, falls_when_the_window_must_end_its_holds) {
     player_start(&player, MODE_AUTO);
     play(&player, "200 100 r");
     EXPECT_TEXT("three times", play(&player, "200 x x x 100 r"), "more push~ ~ ~ plain .");
-    EXPECT(!player.policy.fallen);
+    EXPECT(!player.policy.nodelay_only);
     EXPECT_TEXT("too often", play(&player, "200 x x 100 r"), "more push~ ~ plain .");
-    EXPECT(player.policy.fallen);
+    EXPECT(player.policy.nodelay_only);
     EXPECT_TEXT("TCP_NODELAY alone from then on", play_again(&player, 20, "200 100 r"),
                 "plain plain .");
 }
@@ -28,7 +28,7 @@ Test(policy_learning, rare_window_ends_are_forgiven) {
         play(&player, "200 x 100 r");
         play_again(&player, 4, "200 100 r");
     }
-    cr_expect(!player.policy.fallen, "one turn in five");
+    cr_expect(!player.policy.nodelay_only, "one turn in five");
 }
 
 Test(policy_learning, every_turn_ended_by_the_window_falls) {
@@ -36,7 +36,7 @@ Test(policy_learning, every_turn_ended_by_the_window_falls) {
     player_start(&player, MODE_AUTO);
     play(&player, "200 100 r");
     play_again(&player, 12, "200 x 100 r");
-    EXPECT(player.policy.fallen);
+    EXPECT(player.policy.nodelay_only);
 }
 
 Test(policy_learning, only_auto_falls) {
@@ -45,7 +45,7 @@ Test(policy_learning, only_auto_falls) {
         struct player player;
         player_start(&player, modes[m]);
         play_again(&player, 300, "200 x");
-        cr_expect(!player.policy.fallen, "%s was asked for", mode_names[modes[m]]);
+        cr_expect(!player.policy.nodelay_only, "%s was asked for", mode_names[modes[m]]);
     }
 }
 
@@ -65,7 +65,7 @@ static const struct {
     const char *name;
     enum mode mode;
     const char *script;
-    bool ill;
+    bool bursty;
 } illness[] = {
     {"single writes", MODE_AUTO, "200 r 200 r", false},
     {"a burst in one turn", MODE_AUTO, "200 100 r", true},
@@ -80,7 +80,7 @@ Test(policy_learning, illness) {
         struct player player;
         player_start(&player, row->mode);
         play(&player, row->script);
-        EXPECT_INT(row->name, player.policy.ill, row->ill);
+        EXPECT_INT(row->name, player.policy.bursty, row->bursty);
     }
 }
 
@@ -190,7 +190,7 @@ Test(policy_learning, asks_first_without_a_write) {
     struct player player;
     player_start(&player, MODE_AUTO);
     play(&player, "200 q 100 r 200 q 100 r 200 a 100 r"); /* ill, and goes on */
-    ASSERT(player.policy.ill && player.policy.goes_on >= 2);
+    ASSERT(player.policy.bursty && player.policy.goes_on >= 2);
     play(&player, "200e ?");
 }
 

@@ -12,7 +12,7 @@
 
 #include "clock.h"
 #include "config.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "process.h"
 #include "ticker.h"
@@ -48,12 +48,12 @@ Test(process, an_exit_waits_for_room) {
     enum { TRIES = 40 }; /* more than the end of a turn makes */
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     fake.send_count = 0;
     for (int i = 0; i < TRIES; i++)
         fake.sends[i] = -EAGAIN;
     process_ends();
-    EXPECT_INT("nothing is left", gather_length(c), 0);
+    EXPECT_INT("nothing is left", buffer_length(c), 0);
     EXPECT_TEXT("it arrived", fake.wire_buffer, "abc");
     EXPECT_INT("and no try more", fake.send_count, TRIES + 1);
 }
@@ -120,11 +120,11 @@ Test(process, a_filter_ends_all_calls_of_ours) {
         ASSERT(c->held);
         ticker_now = TICKER_NONE; /* there is no thread to be joined */
         process_filters(false);
-        EXPECT(!c->held && config()->quiet && config()->mode == MODE_OFF);
+        EXPECT(!c->held && config()->no_syscalls && config()->mode == MODE_OFF);
         EXPECT_INT("the clock goes on", clock_stopped, 0);
         process_filtered(installed);
         EXPECT_INT("mode", config()->mode, installed ? MODE_OFF : MODE_CORK);
-        EXPECT_INT("quiet", config()->quiet, installed);
+        EXPECT_INT("no_syscalls", config()->no_syscalls, installed);
         process_filtered(false); /* of another thread, which has begun none */
         EXPECT_INT("mode", config()->mode, installed ? MODE_OFF : MODE_CORK);
         EXPECT_INT("depth", self.depth, 0);
@@ -151,7 +151,7 @@ Test(process, the_strict_mode_stops_the_clock) {
 /* The next program, and whoever gets a copy, must not take ours for its own wish. */
 static const struct {
     const char *name;
-    bool here, dark, app;
+    bool here, untracked_io, app;
     const char *log;
 } programs[] = {
     {"a child's", false, false, false, "nodelay(5,0)"},
@@ -167,7 +167,7 @@ Test(process, programs_get_the_applications_option) {
         whole_write(5, "head");
         whole_write(5, "body");
         ASSERT(c->policy.nodelay);
-        c->policy.dark = row->dark;
+        c->policy.untracked_io = row->untracked_io;
         c->policy.app_nodelay = row->app;
         hold_end_turn(PUSH_WAIT);
         fake_log();
@@ -181,16 +181,16 @@ Test(process, programs_get_the_applications_option) {
     }
 }
 
-Test(process, before_a_fork_all_that_is_gathered_leaves) {
+Test(process, before_a_fork_all_that_is_buffered_leaves) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.turn = NULL; /* another thread's */
-    uint32_t doubts = doubt_epoch;
+    uint32_t doubts = nodelay_epoch;
     uint8_t forks = forks_made;
     process_forks();
-    EXPECT_INT("nothing is left", gather_length(c), 0);
-    EXPECT_INT("it may set our options back", doubt_epoch, doubts + 1);
+    EXPECT_INT("nothing is left", buffer_length(c), 0);
+    EXPECT_INT("it may set our options back", nodelay_epoch, doubts + 1);
     EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
 }
 
@@ -220,11 +220,11 @@ Test(process, a_threads_end_ends_its_turn) {
     EXPECT(!c->held && self.turn == NULL);
 }
 
-/* A handler that interrupted us ends the process: what is gathered leaves all the same. */
+/* A handler that interrupted us ends the process: what is buffered leaves all the same. */
 Test(process, an_end_within_our_own_section) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.depth = 1;
     process_ends();
     EXPECT_TEXT("wire", fake.wire_buffer, "abc");
@@ -235,7 +235,7 @@ Test(process, an_end_within_our_own_section) {
 static const struct {
     const char *name;
     enum conn_origin origin;
-    bool shared, doubtful, back;
+    bool shared, nodelay_uncertain, back;
 } inheritances[] = {
     {"inherited", ORIGIN_FOREIGN, false, false, true},
     {"our own", ORIGIN_SOCKET, false, false, false},
@@ -252,7 +252,7 @@ Test(process, an_inherited_connection_goes_back_at_the_end) {
         ASSERT(c->policy.nodelay);
         c->origin = (uint8_t)row->origin;
         c->shared = row->shared;
-        c->policy.doubtful = row->doubtful;
+        c->policy.nodelay_uncertain = row->nodelay_uncertain;
         hold_end_turn(PUSH_WAIT);
         fake_log();
         process_ends();
@@ -303,13 +303,13 @@ Test(process, a_task_that_shares_descriptors_alone) {
 }
 
 Test(process, a_clone_that_is_a_fork_or_a_thread) {
-    uint32_t doubts = doubt_epoch;
+    uint32_t doubts = nodelay_epoch;
     clones_while_holding(0);
     EXPECT(ours());
-    EXPECT_INT("a fork", doubt_epoch, doubts + 1);
+    EXPECT_INT("a fork", nodelay_epoch, doubts + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
     EXPECT(ours());
-    EXPECT_INT("a thread", doubt_epoch, doubts + 1);
+    EXPECT_INT("a thread", nodelay_epoch, doubts + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
     passes_for_good("no thread of its own");
 }

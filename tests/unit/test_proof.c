@@ -10,7 +10,7 @@
 #define FAST UINT64_C(29240286877) /* bbr's pacing rate on loopback, as recorded */
 
 /* The third exchange of a client: 200 B and 100 B, and it waits for the answer. */
-static const struct kernel_segments recorded_first = {
+static const struct kernel_tcp_info recorded_first = {
     .bytes_sent = 800,
     .bytes_queued = 100,
     .bytes_acked = 601,
@@ -25,7 +25,7 @@ static const struct kernel_segments recorded_first = {
 
 static const struct {
     const char *name;
-    struct kernel_segments change; /* fields that are not 0 replace the recorded ones */
+    struct kernel_tcp_info change; /* fields that are not 0 replace the recorded ones */
     bool none_queued, none_unacked;
     bool held;
 } firsts[] = {
@@ -45,8 +45,8 @@ static const struct {
      .held = true},
 };
 
-static struct kernel_segments changed(const struct kernel_segments *change) {
-    struct kernel_segments s = recorded_first;
+static struct kernel_tcp_info changed(const struct kernel_tcp_info *change) {
+    struct kernel_tcp_info s = recorded_first;
     if (change->bytes_queued)
         s.bytes_queued = change->bytes_queued;
     if (change->unacked)
@@ -60,7 +60,7 @@ static struct kernel_segments changed(const struct kernel_segments *change) {
 
 Test(proof, first_look) {
     EACH_ROW(row, firsts) {
-        struct kernel_segments s = changed(&row->change);
+        struct kernel_tcp_info s = changed(&row->change);
         if (row->none_queued)
             s.bytes_queued = 0;
         if (row->none_unacked)
@@ -116,7 +116,7 @@ static const struct {
 
 Test(proof, second_look) {
     EACH_ROW(row, rows) {
-        struct kernel_segments first = recorded_first, second = recorded_first;
+        struct kernel_tcp_info first = recorded_first, second = recorded_first;
         uint64_t began = 1000 * MS;
         struct proof_times times = {began, began + row->last_written * MS,
                                     began + row->waited * MS};
@@ -139,7 +139,7 @@ Test(proof, second_look) {
 /* Something else writes there too: when it did is not known, so nothing is claimed, unless one
  * segment is all that has left. */
 Test(proof, writes_that_were_not_seen) {
-    struct kernel_segments second = recorded_first;
+    struct kernel_tcp_info second = recorded_first;
     struct proof_times times = {1000 * MS, 1000 * MS, 1060 * MS};
     struct proof_facts facts = {0, false};
     second.bytes_queued = 0;

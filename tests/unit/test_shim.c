@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 
 #include "config.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "sweep.h"
 #include "whole.h"
@@ -44,11 +44,11 @@ Test(shim, reads_that_bring_nothing) {
     EACH_ROW(row, nothings) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_connected(5);
-        c->kept_error = row->kept;
+        c->pending_error = row->kept;
         EXPECT_INT(row->name, read_gives(5, row->got, row->error), row->answer);
         EXPECT_INT(row->name, errno, row->told);
         EXPECT_INT(row->name, c->policy.refuses, row->refuses);
-        EXPECT_INT(row->name, c->kept_error, row->kept == EPIPE ? EPIPE : 0);
+        EXPECT_INT(row->name, c->pending_error, row->kept == EPIPE ? EPIPE : 0);
         EXPECT_INT(row->name, c->counts.reads, 0);
         EXPECT_INT(row->name, self.depth, 0);
         shim_closing(5);
@@ -86,9 +86,9 @@ Test(shim, a_read_of_one_that_is_closed_tells_nothing) {
     errno = ECONNRESET;
     EXPECT_INT("an error", shim_read_ends(read, -1, 100), -1);
     EXPECT(!c->policy.refuses);
-    c->kept_error = ECONNRESET;
+    c->pending_error = ECONNRESET;
     EXPECT_INT("an error of ours", shim_read_ends(read, 0, 100), 0);
-    EXPECT_INT("the new one's", c->kept_error, ECONNRESET);
+    EXPECT_INT("the new one's", c->pending_error, ECONNRESET);
 }
 
 /* What a blocking read ends: held bytes leave before it. */
@@ -141,12 +141,12 @@ Test(shim, what_a_descriptor_is_is_asked_once) {
     cr_expect(strstr(log, "nodelay(5,1)") && !strstr(log, "stat"), "%s", log);
 }
 
-/* In coalesce a write elsewhere lets go what is gathered, whatever it is: others may see it. */
-Test(shim, gathered_bytes_leave_before_a_write_to_a_file) {
+/* In coalesce a write elsewhere lets go what is buffered, whatever it is: others may see it. */
+Test(shim, buffered_bytes_leave_before_a_write_to_a_file) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
     fds_set(8, FDS_FILE);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     shim_other_write(8);
     EXPECT_TEXT("wire", fake.wire_buffer, "abc");
 }
@@ -195,10 +195,10 @@ Test(shim, a_sweep_lets_go_and_gives_back) {
     EXPECT_INT("mode", c->policy.mode, MODE_OBSERVE);
     config_switch(MODE_CORK, false);
     conn_lock(c);
-    c->policy.dark = true;
+    c->policy.untracked_io = true;
     conn_unlock(c);
     sweep(PUSH_MODE);
-    EXPECT_TEXT("a dark one is cured at once", fake_log(), "nodelay(5,1)");
+    EXPECT_TEXT("a untracked one is cured at once", fake_log(), "nodelay(5,1)");
 }
 
 /* ---- descriptors inside messages --------------------------------------------------- */
@@ -226,10 +226,10 @@ Test(shim, what_is_passed_on_gets_the_applications_option) {
     struct conn *c = whole_connected(5);
     whole_write(5, "abc");
     ASSERT(c->held);
-    uint32_t before = doubt_epoch;
+    uint32_t before = nodelay_epoch;
     fake_log();
     shim_descriptors_leave(rights_to(5));
-    EXPECT(!c->held && c->passed && doubt_epoch != before);
+    EXPECT(!c->held && c->passed && nodelay_epoch != before);
     const char *log = fake_log(), *push = strstr(log, "nodelay(5,1)");
     cr_expect(push && strstr(push, "nodelay(5,0)"), "%s", log);
     EXPECT_INT("depth", self.depth, 0);
@@ -294,12 +294,12 @@ Test(shim, a_moved_body_behind_a_header) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* What is gathered leaves first, in the segment of what follows: held, unless it is MPTCP. */
-Test(shim, a_moved_body_behind_gathered_bytes) {
+/* What is buffered leaves first, in the segment of what follows: held, unless it is MPTCP. */
+Test(shim, a_moved_body_behind_buffered_bytes) {
     for (int mptcp = 0; mptcp < 2; mptcp++) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_warm(5);
-        EXPECT_INT("gathered", whole_write(5, "head"), 4);
+        EXPECT_INT("buffered", whole_write(5, "head"), 4);
         c->policy.no_more = mptcp;
         fake_log();
         EXPECT_INT("moved", moves(5, 100, 1, true), 100);
@@ -315,12 +315,12 @@ Test(shim, a_moved_body_finds_no_room) {
     struct call call;
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "head"), 4);
+    EXPECT_INT("buffered", whole_write(5, "head"), 4);
     fake.non_blocking = true;
     fake.sends[fake.send_count] = -EAGAIN;
     EXPECT(!shim_bulk_begins(5, 0, false, &call));
     EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_INT("it waits", gather_length(c), 4);
+    EXPECT_INT("it waits", buffer_length(c), 4);
     EXPECT_INT("depth", self.depth, 0);
     fake.non_blocking = false;
     fake.sends[fake.send_count] = -EAGAIN;
@@ -402,7 +402,7 @@ Test(shim, the_end_of_its_cork_is_pushed) {
     EXPECT_INT("late pushes", c->counts.late_pushes, 1);
 }
 
-/* Its own holds begin where ours end, and what was gathered counts on the room that there was. */
+/* Its own holds begin where ours end, and what was buffered counts on the room that there was. */
 static const struct {
     const char *name;
     int level, option;
@@ -415,16 +415,16 @@ static const struct {
     {"TCP_KEEPIDLE", IPPROTO_TCP, TCP_KEEPIDLE, false},
 };
 
-Test(shim, before_it_sets_an_option_what_is_gathered_leaves) {
+Test(shim, before_it_sets_an_option_what_is_buffered_leaves) {
     EACH_ROW(row, own) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_warm(5);
-        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
         shim_option_setting(5, row->level, row->option);
-        EXPECT_INT(row->name, gather_length(c) == 0, row->lets_go);
+        EXPECT_INT(row->name, buffer_length(c) == 0, row->lets_go);
         shim_option_set(5, row->level, row->option, &(int){0}, sizeof(int));
         EXPECT_INT(row->name, c->policy.no_more, row->option == TCP_ULP && row->level == IPPROTO_TCP);
-        EXPECT_INT(row->name, c->policy.gather_limit == 0, row->lets_go && row->level == SOL_SOCKET);
+        EXPECT_INT(row->name, c->policy.buffer_limit == 0, row->lets_go && row->level == SOL_SOCKET);
         EXPECT_INT(row->name, self.depth, 0);
         shim_closing(5);
     }
@@ -437,7 +437,7 @@ Test(shim, so_error) {
     struct conn *c = whole_connected(5);
     EXPECT_INT("none", got(5, SOL_SOCKET, SO_ERROR, 0), 0);
     EXPECT(!c->policy.refuses);
-    c->kept_error = ECONNRESET;
+    c->pending_error = ECONNRESET;
     EXPECT_INT("ours", got(5, SOL_SOCKET, SO_ERROR, 0), ECONNRESET);
     EXPECT_INT("taken", got(5, SOL_SOCKET, SO_ERROR, 0), 0);
     EXPECT_INT("the kernel's", got(5, SOL_SOCKET, SO_ERROR, ETIMEDOUT), ETIMEDOUT);

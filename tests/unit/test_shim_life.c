@@ -6,12 +6,12 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "whole.h"
 
-/* A write before the connection is there is the kernel's to refuse: gathered, it would
+/* A write before the connection is there is the kernel's to refuse: buffered, it would
  * be accepted here, refused later, and written again. */
-Test(shim_life, while_the_connect_is_under_way_nothing_is_gathered) {
+Test(shim_life, while_the_connect_is_under_way_nothing_is_buffered) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
     whole_start_in(MODE_COALESCE);
     shim_socket_made(5, AF_INET, SOCK_STREAM, 0);
@@ -28,7 +28,7 @@ Test(shim_life, while_the_connect_is_under_way_nothing_is_gathered) {
     whole_read(5, 100);
     fake_log();
     EXPECT_INT("from now on it may", whole_write(5, "world"), 5);
-    EXPECT_TEXT("gathered", fake.wire_buffer, "hello");
+    EXPECT_TEXT("buffered", fake.wire_buffer, "hello");
 }
 
 /* Accepted sockets inherit what their listener had at the handshake, not what it has now. */
@@ -200,7 +200,7 @@ Test(shim_life, a_connect_that_fails_tells_nothing) {
     shim_socket_made(5, AF_INET, SOCK_STREAM, 0);
     struct conn *c = shim_connect_begins(5);
     shim_connect_ended(c, 5, -1, ECONNREFUSED, (struct sockaddr *)&to, sizeof(to));
-    EXPECT(!c->policy.established && c->kin == 0);
+    EXPECT(!c->policy.established && c->endpoint == 0);
     EXPECT_INT("depth", self.depth, 0);
     c = shim_connect_begins(5);
     shim_closing(5); /* by another thread, while it is under way */
@@ -232,10 +232,10 @@ Test(shim_life, shutdown) {
     EACH_ROW(row, rows) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_warm(5);
-        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
         fake.sends[fake.send_count] = -EAGAIN; /* at the turn's end */
         shim_shuts(5, row->how);
-        EXPECT_INT(row->name, gather_length(c) == 0, row->ends);
+        EXPECT_INT(row->name, buffer_length(c) == 0, row->ends);
         EXPECT_INT(row->name, c->policy.refuses, row->ends);
         EXPECT_INT(row->name, self.depth, 0);
         shim_closing(5);
@@ -270,14 +270,14 @@ Test(shim_life, a_close_lets_go_and_forgets) {
 }
 
 /* The last number is closed while the kernel has no room: a number of our own goes on. */
-Test(shim_life, gathered_bytes_outlive_a_close) {
+Test(shim_life, buffered_bytes_outlive_a_close) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     for (unsigned i = 0; i < 3; i++)
         fake.sends[fake.send_count + i] = -EAGAIN;
     shim_closing(5);
-    EXPECT(c->lingering && gather_length(c) == 3 && strstr(fake_log(), "dup(5)"));
+    EXPECT(c->lingering && buffer_length(c) == 3 && strstr(fake_log(), "dup(5)"));
     EXPECT_INT("its number is free", fds_word(5), FDS_UNKNOWN);
     EXPECT(fds_conn(fds_word(c->fd)) == c);
     EXPECT_INT("depth", self.depth, 0);
@@ -304,14 +304,14 @@ Test(shim_life, dup2_closes_what_stood_there) {
 Test(shim_life, stdio_takes_a_number) {
     whole_start_in(MODE_AUTO);
     struct conn *c = whole_connected(5);
-    shim_darken(5);
+    shim_untrack(5);
     EXPECT_TEXT("cured at once", fake_log(), "nodelay(5,1)");
-    EXPECT(c->policy.dark);
+    EXPECT(c->policy.untracked_io);
     whole_read(5, 10);
     whole_write(5, "head");
     whole_write(5, "body");
     EXPECT_TEXT("and never held", fake_log(), "WRITE(5,head) WRITE(5,body)");
-    shim_darken(-1);
+    shim_untrack(-1);
     EXPECT_INT("depth", self.depth, 0);
 }
 

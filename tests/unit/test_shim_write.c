@@ -9,21 +9,21 @@
 #include <signal.h>
 
 #include "config.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "ticker.h"
 #include "whole.h"
 
-/* ---- behind gathered bytes ------------------------------------------------- */
+/* ---- behind buffered bytes ------------------------------------------------- */
 
 /* A blocking write that a signal ends returns what left: a second call would block again. */
-Test(shim_write, interrupted_behind_gathered_bytes_it_is_short) {
+Test(shim_write, interrupted_behind_buffered_bytes_it_is_short) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     fake.sends[fake.send_count] = 5;
     fake_real.answers[fake_real.count] = 1000;
-    EXPECT_INT("two with the gathered, a thousand by the second call", whole_write_long(5, 5000),
+    EXPECT_INT("two with the buffered, a thousand by the second call", whole_write_long(5, 5000),
                1002);
     const char *log = fake_log();
     cr_expect(strstr(log, "send(5,abcxx") && strstr(log, " SENDMSG(5,xx"), "%s", log);
@@ -35,10 +35,10 @@ Test(shim_write, interrupted_behind_gathered_bytes_it_is_short) {
 Test(shim_write, what_is_stuck_leaves_before_the_applications_own_hold) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     fake.sends[fake.send_count] = fake.sends[fake.send_count + 1] = -EAGAIN;
     hold_end_turn(PUSH_WAIT);
-    ASSERT(c->stuck);
+    ASSERT(c->flush_blocked);
     fake_log();
     EXPECT_INT("taken", whole_send(5, "x", MSG_MORE), 1);
     EXPECT_TEXT("apart", fake_log(), "send(5,abc) send(5,abc) SEND_MORE(5,x)");
@@ -54,21 +54,21 @@ static void *hold_and_release(void *release) {
     return NULL;
 }
 
-static void by_the_short_way(void) {
+static void by_the_fast_path(void) {
     EXPECT_INT("released", whole_write_long(5, 5000), 5000);
 }
 
 static void by_the_long_way(void) {
     struct iovec part = {(char[]){"body"}, 4};
     EXPECT_INT("released",
-               shim_write(&(struct out){
-                   .fd = 5, .form = OUT_WRITEV, .flags = MSG_EOR, .iov = &part, .iov_count = 1}),
+               shim_write(&(struct write_request){
+                   .fd = 5, .form = FORM_WRITEV, .flags = MSG_EOR, .iov = &part, .iov_count = 1}),
                4);
 }
 
 /* The thread ends after it: nothing is held, and nothing is to be set. */
 Test(shim_write, a_release_is_over_when_the_write_is) {
-    static void (*const ways[])(void) = {by_the_short_way, by_the_long_way};
+    static void (*const ways[])(void) = {by_the_fast_path, by_the_long_way};
     for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
         pthread_t thread;
         whole_start_in(MODE_CORK);
@@ -92,27 +92,27 @@ static const struct {
     bool raw;
     const char *plain, *held;
 } forms[] = {
-    {"write", OUT_WRITE, false, "WRITE", "SEND_MORE"},
-    {"writev", OUT_WRITEV, false, "WRITEV", "SENDMSG_MORE"},
-    {"send", OUT_SEND, false, "SEND", "SEND_MORE"},
-    {"sendto", OUT_SENDTO, false, "SENDTO", "SEND_MORE"},
-    {"sendmsg", OUT_SENDMSG, false, "SENDMSG", "SENDMSG_MORE"},
-    {"pwritev2", OUT_PWRITEV2, false, "PWRITEV2", "SENDMSG_MORE"},
-    {"write by syscall", OUT_WRITE, true, "RAW_WRITE", "RAW_SENDMSG_MORE"},
-    {"writev by syscall", OUT_WRITEV, true, "RAW_WRITEV", "RAW_SENDMSG_MORE"},
-    {"send by syscall", OUT_SEND, true, "RAW_SENDTO", "RAW_SENDMSG_MORE"},
-    {"sendto by syscall", OUT_SENDTO, true, "RAW_SENDTO", "RAW_SENDMSG_MORE"},
-    {"sendmsg by syscall", OUT_SENDMSG, true, "RAW_SENDMSG", "RAW_SENDMSG_MORE"},
-    {"pwritev2 by syscall", OUT_PWRITEV2, true, "RAW_PWRITEV2", "RAW_SENDMSG_MORE"},
+    {"write", FORM_WRITE, false, "WRITE", "SEND_MORE"},
+    {"writev", FORM_WRITEV, false, "WRITEV", "SENDMSG_MORE"},
+    {"send", FORM_SEND, false, "SEND", "SEND_MORE"},
+    {"sendto", FORM_SENDTO, false, "SENDTO", "SEND_MORE"},
+    {"sendmsg", FORM_SENDMSG, false, "SENDMSG", "SENDMSG_MORE"},
+    {"pwritev2", FORM_PWRITEV2, false, "PWRITEV2", "SENDMSG_MORE"},
+    {"write by syscall", FORM_WRITE, true, "RAW_WRITE", "RAW_SENDMSG_MORE"},
+    {"writev by syscall", FORM_WRITEV, true, "RAW_WRITEV", "RAW_SENDMSG_MORE"},
+    {"send by syscall", FORM_SEND, true, "RAW_SENDTO", "RAW_SENDMSG_MORE"},
+    {"sendto by syscall", FORM_SENDTO, true, "RAW_SENDTO", "RAW_SENDMSG_MORE"},
+    {"sendmsg by syscall", FORM_SENDMSG, true, "RAW_SENDMSG", "RAW_SENDMSG_MORE"},
+    {"pwritev2 by syscall", FORM_PWRITEV2, true, "RAW_PWRITEV2", "RAW_SENDMSG_MORE"},
 };
 
 static ssize_t write_in_form(enum out_form form, bool raw, int flags) {
     struct iovec parts[] = {{(char[]){"a"}, 1}, {(char[]){"bc"}, 2}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    struct out o = {.fd = 5, .form = form, .raw = raw, .flags = flags};
-    if (form == OUT_SENDMSG) {
+    struct write_request o = {.fd = 5, .form = form, .raw = raw, .flags = flags};
+    if (form == FORM_SENDMSG) {
         o.message = &message;
-    } else if (form == OUT_WRITEV || form == OUT_PWRITEV2) {
+    } else if (form == FORM_WRITEV || form == FORM_PWRITEV2) {
         o.iov = parts;
         o.iov_count = 2;
     } else {
@@ -151,14 +151,14 @@ Test(shim_write, each_form_goes_on_as_it_came) {
 Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
     static struct iovec huge[] = {{NULL, 5}, {NULL, SIZE_MAX - 3}}, half[] = {{NULL, SSIZE_MAX}, {NULL, 1}};
     const struct msghdr none = {.msg_iovlen = 1}, many = {.msg_iov = huge, .msg_iovlen = 1025};
-    const struct out bad[] = {
-        {.fd = 5, .form = OUT_WRITEV, .iov = NULL, .iov_count = 1},
-        {.fd = 5, .form = OUT_WRITEV, .iov = huge, .iov_count = -1},
-        {.fd = 5, .form = OUT_WRITEV, .iov = huge, .iov_count = 1025},
-        {.fd = 5, .form = OUT_WRITEV, .iov = huge, .iov_count = 2},
-        {.fd = 5, .form = OUT_WRITEV, .iov = half, .iov_count = 2},
-        {.fd = 5, .form = OUT_SENDMSG, .message = &none},
-        {.fd = 5, .form = OUT_SENDMSG, .message = &many},
+    const struct write_request bad[] = {
+        {.fd = 5, .form = FORM_WRITEV, .iov = NULL, .iov_count = 1},
+        {.fd = 5, .form = FORM_WRITEV, .iov = huge, .iov_count = -1},
+        {.fd = 5, .form = FORM_WRITEV, .iov = huge, .iov_count = 1025},
+        {.fd = 5, .form = FORM_WRITEV, .iov = huge, .iov_count = 2},
+        {.fd = 5, .form = FORM_WRITEV, .iov = half, .iov_count = 2},
+        {.fd = 5, .form = FORM_SENDMSG, .message = &none},
+        {.fd = 5, .form = FORM_SENDMSG, .message = &many},
     };
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
     for (size_t i = 0; i < ARRAY_SIZE(bad) * ARRAY_SIZE(modes); i++) {
@@ -174,18 +174,18 @@ Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
     }
 }
 
-Test(shim_write, what_was_gathered_leaves_before_what_is_no_vector) {
+Test(shim_write, what_was_buffered_leaves_before_what_is_no_vector) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     fake_log();
     EXPECT_INT("refused",
-               shim_write(&(struct out){.fd = 5, .form = OUT_WRITEV, .iov = NULL, .iov_count = 1}),
+               shim_write(&(struct write_request){.fd = 5, .form = FORM_WRITEV, .iov = NULL, .iov_count = 1}),
                -1);
     EXPECT_TEXT("log", fake_log(), "send(5,abc) WRITEV(5,bad)");
 }
 
-/* MSG_OOB and its like, an address, what a message carries: never held, never gathered. */
+/* MSG_OOB and its like, an address, what a message carries: never held, never buffered. */
 Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
     static const int flags[] = {MSG_OOB, MSG_ZEROCOPY, MSG_EOR, MSG_CONFIRM, MSG_FASTOPEN};
@@ -194,11 +194,11 @@ Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
         whole_start_in(modes[m]);
         whole_connected(5);
         for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
-            EXPECT_INT("taken", write_in_form(OUT_SEND, false, flags[i]), 3);
+            EXPECT_INT("taken", write_in_form(FORM_SEND, false, flags[i]), 3);
             const char *log = fake_log();
             cr_expect(strstr(log, "SEND(5,abc)"), "%#x: %s", (unsigned)flags[i], log);
         }
-        struct out o = {.fd = 5, .form = OUT_SENDTO, .buffer = "abc", .bytes = 3,
+        struct write_request o = {.fd = 5, .form = FORM_SENDTO, .buffer = "abc", .bytes = 3,
                         .address = (const struct sockaddr *)&to, .address_length = sizeof(to)};
         shim_write(&o);
         EXPECT(strstr(fake_log(), "SENDTO_ADDRESS(5,abc)"));
@@ -207,9 +207,9 @@ Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
         struct msghdr carries = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control}, named = carries;
         carries.msg_controllen = 16;
         named.msg_name = (void *)(uintptr_t)&to;
-        shim_write(&(struct out){.fd = 5, .form = OUT_SENDMSG, .message = &carries});
+        shim_write(&(struct write_request){.fd = 5, .form = FORM_SENDMSG, .message = &carries});
         EXPECT(strstr(fake_log(), "SENDMSG(5,abc)"));
-        shim_write(&(struct out){.fd = 5, .form = OUT_SENDMSG, .message = &named});
+        shim_write(&(struct write_request){.fd = 5, .form = FORM_SENDMSG, .message = &named});
         EXPECT(strstr(fake_log(), "SENDMSG(5,abc)"));
         shim_closing(5);
     }
@@ -217,15 +217,15 @@ Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
 
 /* ---- what the kernel says ---------------------------------------------------------- */
 
-static ssize_t by_short_way(void) {
+static ssize_t by_fast_path(void) {
     return whole_write(5, "abc");
 }
 
 static ssize_t by_long_way(void) {
-    return write_in_form(OUT_WRITEV, false, 0);
+    return write_in_form(FORM_WRITEV, false, 0);
 }
 
-static ssize_t (*const ways[])(void) = {by_short_way, by_long_way};
+static ssize_t (*const ways[])(void) = {by_fast_path, by_long_way};
 #define EACH_WAY(way) for (__typeof__(&ways[0]) way = ways; way < ways + ARRAY_SIZE(ways); way++)
 
 /* A number that was closed and born again unseen: forgotten, and the call made as it came. */
@@ -255,7 +255,7 @@ Test(shim_write, held_after_the_window_has_ended) {
     EACH_WAY(way) {
         whole_start_in(MODE_CORK);
         struct conn *c = whole_connected(5);
-        c->policy.dark = false;
+        c->policy.untracked_io = false;
         fake_real.meanwhile = the_window_ends;
         errno = 4711;
         EXPECT_INT("held", (*way)(), 3);
@@ -302,7 +302,7 @@ Test(shim_write, a_write_that_fails_is_none) {
             EXPECT_INT(row->name, c->policy.position, policy.position);
             EXPECT_INT(row->name, c->policy.message_bytes, policy.message_bytes);
             EXPECT_INT(row->name, c->policy.small_writes, policy.small_writes);
-            EXPECT(c->policy.crowded);
+            EXPECT(c->policy.sndbuf_maybe_full);
             fake_log();
             hold_end_turn(PUSH_WAIT);
             EXPECT_TEXT(row->name, fake_log(), row->at_the_wait);
@@ -318,12 +318,12 @@ Test(shim_write, of_a_short_write_counts_what_left) {
         EXPECT_INT("two", (*way)(), 2);
         EXPECT_INT("bytes", c->counts.bytes, 2);
         EXPECT_INT("writes", c->counts.writes, 1);
-        EXPECT(c->policy.crowded);
+        EXPECT(c->policy.sndbuf_maybe_full);
         shim_closing(5);
     }
 }
 
-/* After an error that ends the sending side nothing is held or gathered: it would seem to succeed. */
+/* After an error that ends the sending side nothing is held or buffered: it would seem to succeed. */
 Test(shim_write, behind_an_error_the_kernel_answers) {
     static const enum mode modes[] = {MODE_OFF, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO};
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
@@ -358,7 +358,7 @@ Test(shim_write, a_stream_is_given_back) {
     EACH_ROW(row, streams) {
         whole_start_in(MODE_AUTO);
         struct conn *c = whole_connected(5 + (int)row->received);
-        c->kin = 0;
+        c->endpoint = 0;
         fake.segments.bytes_received = row->received;
         for (int i = 0; i < 12; i++)
             whole_write(5 + (int)row->received, "abc");
@@ -394,14 +394,14 @@ Test(shim_write, answered_before_it_is_accounted_for) {
     }
 }
 
-/* ---- more behind gathered bytes ------------------------------------------------------- */
+/* ---- more behind buffered bytes ------------------------------------------------------- */
 
 static void stuck(const char *bytes) {
-    EXPECT_INT("gathered", whole_write(5, bytes), strlen(bytes));
+    EXPECT_INT("buffered", whole_write(5, bytes), strlen(bytes));
     fake.sends[fake.send_count] = -EAGAIN;
     hold_end_turn(PUSH_WAIT);
     struct conn *c = fds_conn(fds_word(5));
-    ASSERT(c && c->stuck);
+    ASSERT(c && c->flush_blocked);
     c->policy.mss = 1460; /* asked already */
     fake_log();
 }
@@ -412,13 +412,13 @@ Test(shim_write, a_callers_fault_is_told_and_what_waited_leaves) {
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_warm(5);
-        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
         fake.sends[fake.send_count] = -errors[i];
         EXPECT_INT("told", whole_write_long(5, 5000), -1);
         EXPECT_INT("errno", errno, errors[i]);
         EXPECT_TEXT("wire", fake.wire_buffer, "abc");
-        EXPECT_INT("nothing waits", gather_length(c), 0);
-        EXPECT_INT("nothing is kept", c->kept_error, 0);
+        EXPECT_INT("nothing waits", buffer_length(c), 0);
+        EXPECT_INT("nothing is kept", c->pending_error, 0);
         EXPECT_INT("depth", self.depth, 0);
         shim_closing(5);
     }
@@ -437,11 +437,11 @@ Test(shim_write, an_error_of_what_waited_is_the_writes) {
     for (int polite = 0; polite < 2; polite++) {
         whole_start_in(MODE_COALESCE);
         whole_warm(5);
-        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
         fake.sends[fake.send_count] = -EPIPE;
         pipes_broken = 0;
         static char all[5000];
-        EXPECT_INT("told", shim_write_short(5, all, 5000, polite ? MSG_NOSIGNAL : 0, OUT_SEND, 0), -1);
+        EXPECT_INT("told", shim_write_fast(5, all, 5000, polite ? MSG_NOSIGNAL : 0, FORM_SEND, 0), -1);
         EXPECT_INT("errno", errno, EPIPE);
         EXPECT_INT("signals", pipes_broken, !polite);
         EXPECT_TEXT("wire", fake.wire_buffer, "");
@@ -451,14 +451,14 @@ Test(shim_write, an_error_of_what_waited_is_the_writes) {
     }
 }
 
-/* An error of gathered bytes that the window met is told by the next write, once. */
+/* An error of buffered bytes that the window met is told by the next write, once. */
 Test(shim_write, a_kept_error_is_told_once) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     fake.sends[fake.send_count] = -ECONNRESET;
     hold_end_turn(PUSH_WAIT);
-    EXPECT_INT("kept", c->kept_error, ECONNRESET);
+    EXPECT_INT("kept", c->pending_error, ECONNRESET);
     fake_log();
     EXPECT_INT("told", whole_write(5, "abc"), -1);
     EXPECT_INT("errno", errno, ECONNRESET);
@@ -479,7 +479,7 @@ Test(shim_write, a_blocking_writer_drains) {
     cr_expect(strncmp(log, "send(5,abcxx", 12) == 0, "%s", log);
     cr_expect(strstr(log, " SEND(5,abc) WRITE(5,xx"), "%s", log);
     EXPECT_INT("wire", fake.wire.used, 5003);
-    EXPECT(!c->stuck && !c->draining && self.draining == NULL);
+    EXPECT(!c->flush_blocked && !c->draining && self.draining == NULL);
 }
 
 Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
@@ -490,7 +490,7 @@ Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
     fake.sends[fake.send_count] = -EAGAIN;
     EXPECT_INT("none", whole_write_long(5, 5000), -1);
     EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_INT("it waits on", gather_length(c), 3);
+    EXPECT_INT("it waits on", buffer_length(c), 3);
     fake.sends[fake.send_count] = 13;
     EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
     EXPECT_INT("in order", fake.wire.used, 13);
@@ -514,7 +514,7 @@ Test(shim_write, a_drain_that_fails) {
         fake_real.answers[fake_real.count] = -row->error;
         EXPECT_INT(row->name, whole_write_long(5, 5000), -1);
         EXPECT_INT(row->name, errno, row->error);
-        EXPECT_INT(row->name, gather_length(c), row->waits);
+        EXPECT_INT(row->name, buffer_length(c), row->waits);
         EXPECT_INT(row->name, c->policy.refuses, row->waits == 0);
         EXPECT(!c->draining && self.draining == NULL);
         EXPECT_INT("depth", self.depth, 0);
@@ -545,7 +545,7 @@ static struct conn *drained;
 static void the_other_is_done(void) {
     conn_lock(drained);
     drained->draining = false;
-    gather_free(drained);
+    buffer_free(drained);
     conn_unlock(drained);
 }
 
@@ -576,7 +576,7 @@ Test(shim_write, a_non_blocking_writer_beside_who_drains) {
     EXPECT_INT("no room", whole_write_long(5, 5000), -1);
     EXPECT_INT("errno", errno, EAGAIN);
     EXPECT_TEXT("asked for an edge", fake_log(), "room(5)");
-    EXPECT_INT("still theirs", gather_length(c), 3);
+    EXPECT_INT("still theirs", buffer_length(c), 3);
     struct kernel_ops ops = *kernel;
     drained = c;
     ops.writable = room_and_done;
@@ -588,7 +588,7 @@ Test(shim_write, a_non_blocking_writer_beside_who_drains) {
 }
 
 /* More parts than one call of ours takes, the second of which fails: what left counts. */
-Test(shim_write, many_parts_behind_gathered_bytes) {
+Test(shim_write, many_parts_behind_buffered_bytes) {
     static struct iovec parts[100];
     static char letters[100][50];
     memset(letters, 'x', sizeof(letters));
@@ -601,10 +601,10 @@ Test(shim_write, many_parts_behind_gathered_bytes) {
     EACH_ROW(row, rows) {
         whole_start_in(MODE_COALESCE);
         whole_warm(5);
-        EXPECT_INT("gathered", whole_write(5, "abc"), 3);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
         fake.sends[fake.send_count] = 13;
         fake_real.answers[fake_real.count + 1] = row->second;
-        struct out o = {.fd = 5, .form = OUT_WRITEV, .iov = parts, .iov_count = 100};
+        struct write_request o = {.fd = 5, .form = FORM_WRITEV, .iov = parts, .iov_count = 100};
         EXPECT_INT("sent", shim_write(&o), row->result);
         EXPECT_INT("wire", fake.wire.used, 3 + row->result);
         shim_closing(5);
@@ -615,7 +615,7 @@ Test(shim_write, many_parts_behind_gathered_bytes) {
 
 static const struct {
     enum mode mode;
-    uint32_t held, gathered;
+    uint32_t held, buffered;
 } counted[] = {{MODE_NODELAY, 0, 0}, {MODE_CORK, 2, 0}, {MODE_COALESCE, 0, 2}, {MODE_AUTO, 1, 0}};
 
 Test(shim_write, what_a_message_counts) {
@@ -632,7 +632,7 @@ Test(shim_write, what_a_message_counts) {
         EXPECT_INT(mode_names[row->mode], c->counts.bursts - before.bursts, 1);
         EXPECT_INT(mode_names[row->mode], c->counts.turns - before.turns, 1);
         EXPECT_INT(mode_names[row->mode], c->counts.held_writes - before.held_writes, row->held);
-        EXPECT_INT(mode_names[row->mode], c->counts.gathered_writes - before.gathered_writes, row->gathered);
+        EXPECT_INT(mode_names[row->mode], c->counts.buffered_writes - before.buffered_writes, row->buffered);
         shim_closing(5);
     }
 }
@@ -640,7 +640,7 @@ Test(shim_write, what_a_message_counts) {
 /* The buffer is dropped during the drain (its number is another's now): nothing of it is left. */
 static void the_buffer_goes(void) {
     conn_lock(drained);
-    gather_free(drained);
+    buffer_free(drained);
     conn_unlock(drained);
 }
 

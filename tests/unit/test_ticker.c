@@ -14,7 +14,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "ticker_thread.h"
 #include "unit.h"
@@ -27,7 +27,7 @@ static void set_up(void) {
     c = fds_birth(5, ORIGIN_SOCKET);
     c->policy.established = true;
     c->policy.mode = MODE_CORK;
-    c->policy.dark = true; /* no probes */
+    c->policy.untracked_io = true; /* no probes */
     conn_unlock(c);
 }
 
@@ -63,7 +63,7 @@ static bool within_ms(long ms, bool (*done)(void)) {
 
 static bool let_go(void) {
     conn_lock(c);
-    bool gone = !c->held && gather_length(c) == 0;
+    bool gone = !c->held && buffer_length(c) == 0;
     conn_unlock(c);
     return gone;
 }
@@ -135,13 +135,13 @@ Test(ticker, the_rest_of_a_tick_does_not_count) {
     ticker_stop();
 }
 
-Test(ticker, gathered_bytes_are_tried_again) {
+Test(ticker, buffered_bytes_are_tried_again) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = fake.sends[1] = fake.sends[2] = -EAGAIN;
     struct iovec one = {(char[]){"abc"}, 3};
     ASSERT(starts());
     conn_lock(c);
-    ASSERT(gather_add(c, &one, 1, 3));
+    ASSERT(buffer_add(c, &one, 1, 3));
     ticker_watch(c);
     conn_unlock(c);
     EXPECT(within_ms(2000, let_go));
@@ -170,7 +170,7 @@ Test(ticker, a_connection_released_while_on_the_list) {
     struct conn *again = fds_birth(6, ORIGIN_SOCKET);
     ASSERT(again == c);
     again->policy.mode = MODE_CORK;
-    again->policy.dark = true;
+    again->policy.untracked_io = true;
     conn_unlock(again);
     fake_log();
     hold_now();
@@ -316,7 +316,7 @@ Test(ticker, a_lingering_connection) {
     struct iovec one = {(char[]){"abc"}, 3};
     ASSERT(starts());
     conn_lock(c);
-    ASSERT(gather_add(c, &one, 1, 3));
+    ASSERT(buffer_add(c, &one, 1, 3));
     c->lingering = true;
     ticker_watch(c);
     conn_unlock(c);

@@ -49,18 +49,18 @@ struct conn *whole_warm(int fd) {
 }
 
 ssize_t whole_write(int fd, const char *bytes) {
-    return shim_write_short(fd, bytes, strlen(bytes), 0, OUT_WRITE, 0);
+    return shim_write_fast(fd, bytes, strlen(bytes), 0, FORM_WRITE, 0);
 }
 
 ssize_t whole_send(int fd, const char *bytes, int flags) {
-    return shim_write_short(fd, bytes, strlen(bytes), flags, OUT_SEND, 0);
+    return shim_write_fast(fd, bytes, strlen(bytes), flags, FORM_SEND, 0);
 }
 
 ssize_t whole_write_long(int fd, size_t bytes) {
     static char all[16384];
     ASSERT(bytes < sizeof(all));
     memset(all, 'x', bytes);
-    return shim_write_short(fd, all, bytes, 0, OUT_WRITE, 0);
+    return shim_write_fast(fd, all, bytes, 0, FORM_WRITE, 0);
 }
 
 void whole_read(int fd, size_t bytes) {

@@ -78,8 +78,8 @@ def reports(folder):
 
 
 def kept(facts):
-    """The writes that were held or gathered, of a report."""
-    return facts["held_writes"] + facts["gathered_writes"]
+    """The writes that were held or buffered, of a report."""
+    return facts["held_writes"] + facts["buffered_writes"]
 
 
 def run_bounded(command, env, limit, cwd=None):

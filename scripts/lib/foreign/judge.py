@@ -21,7 +21,7 @@ class Run:
     outcomes: dict = field(default_factory=dict)  # test -> outcome
     seconds: float = 0
     connections: int = 0
-    worked: int = 0  # writes held or gathered, and late pushes
+    worked: int = 0  # writes held or buffered, and late pushes
 
     def note(self, test, outcome):
         """A test's outcome; of several the worst counts."""

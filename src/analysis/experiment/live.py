@@ -13,7 +13,7 @@ import os
 import subprocess
 import time
 
-from experiment import processes, segments
+from experiment import processes, stats_files
 from inference.analysis import analyse
 from inference.verdict import is_decided, state_of
 from record.arms import mode_of
@@ -40,7 +40,7 @@ def steer(options, targets, *words):
         return
     done = subprocess.run([options.unstall, "set", "--wait", "0", *words, *targets], check=False,
                           capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=segments.quiet_environment())
+                          env=stats_files.quiet_environment())
     if done.returncode != 0:
         raise BadFile(done.stderr.strip().removeprefix("unstall set: "))
 
@@ -50,7 +50,7 @@ def segments_of(pid):
     found = []
     for member in processes.with_descendants(pid):
         try:
-            found += [path for path in segments.pid_segments(member) if path not in found]
+            found += [path for path in stats_files.pid_segments(member) if path not in found]
         except BadFile:
             if member == pid:
                 raise
@@ -102,7 +102,7 @@ class Live:
         options = self.options
         arms = {"UNSTALL_MODE": "off", "UNSTALL_ARMS": arms_text(options),
                 "UNSTALL_ASSIGN": options.assign, "UNSTALL_SEED": str(options.seed)}
-        with segments.Folder() as folder:
+        with stats_files.Folder() as folder:
             env = processes.environment("off", options.library, folder.path, arms)
             with processes.Program(options.command, env, options.show_output) as server:
                 try:
@@ -140,7 +140,7 @@ class Live:
 
     def _remember(self, found):
         for path in found:
-            for process in segments.report(self.options.unstall, path):
+            for process in stats_files.report(self.options.unstall, path):
                 for row in process["rows"]:
                     self.before[self._row_key(process, row)] = row
 
@@ -210,7 +210,7 @@ class Live:
             return  # all arms are in mode off, so later exchanges belong to no arm
         for path in found:
             try:
-                reports = segments.report(self.options.unstall, path)
+                reports = stats_files.report(self.options.unstall, path)
             except BadFile:
                 continue  # it is being created, or has just been removed
             for process in reports:
@@ -227,7 +227,7 @@ class Live:
             self._connection(arm, process, connection)
 
     def _connection(self, arm, process, connection):
-        key = segments.key_of(connection, process, self.options.assign)
+        key = stats_files.key_of(connection, process, self.options.assign)
         self.seen.add((process["pid"], process["started_ns"], connection["serial"]))
         if key in self.counted and (self.options.until_sure or self.options.stop_if):
             return  # a decision may rest on it, so it does not change any more
@@ -239,9 +239,9 @@ class Live:
             self.counted[key] = (arm, unit)
 
     def _unit(self, key, arm, connections):
-        unit = segments.connections_unit(arm, self.host, key)
+        unit = stats_files.connections_unit(arm, self.host, key)
         for connection in connections:
-            segments.add_connection(unit, connection)
+            stats_files.add_connection(unit, connection)
         if all(connection["ended_ns"] for connection in connections):
             unit.segments = sum(connection["segments"] for connection in connections)
         return unit
@@ -254,7 +254,7 @@ class Live:
             arm = self.arm_of.get(row["arm"])
             if arm:
                 totals.setdefault(arm, []).append(without(row, self.before.get(key)))
-        self.results.totals = [segments.sum_rows(rows, arm, self.host)
+        self.results.totals = [stats_files.sum_rows(rows, arm, self.host)
                                for arm, rows in totals.items()]
 
     def _close(self):

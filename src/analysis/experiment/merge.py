@@ -7,7 +7,7 @@ connections of its own host.  So an arm does not look slow because a slow machin
 
 import os
 
-from experiment.segments import add_connection, arm_names, connections_unit, key_of, report, sum_rows
+from experiment.stats_files import add_connection, arm_names, connections_unit, key_of, report, sum_rows
 from record.results import BadFile, Results, load
 
 

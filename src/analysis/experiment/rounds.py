@@ -11,7 +11,7 @@ import re
 import tempfile
 import time
 
-from experiment import processes, segments
+from experiment import processes, stats_files
 from inference.analysis import analyse
 from inference.verdict import is_decided
 from record.arms import BARE, mode_of
@@ -88,7 +88,7 @@ class Rounds:
         return units
 
     def _one(self, arm, block):
-        with segments.Folder() as folder:
+        with stats_files.Folder() as folder:
             unit = Unit(arm, self.host, block)
             mode = mode_of(arm)
             env = processes.environment(mode, self.options.library, folder.path)
@@ -132,14 +132,14 @@ class Rounds:
             server.stop()
 
     def _exchanges(self, unit, folder):
-        found = segments.rows_of(segments.report(self.options.unstall, folder.path)) \
+        found = stats_files.rows_of(stats_files.report(self.options.unstall, folder.path)) \
             if folder.files() else []
         if not found:
             self.hint("no statistics: the program has no TCP connection, the library does not load "
                       "in it (`unstall doctor` says why), or /dev/shm is full; only wall and CPU "
                       "time are compared")
             return
-        whole = segments.sum_rows(found, unit.arm, unit.stratum)
+        whole = stats_files.sum_rows(found, unit.arm, unit.stratum)
         if not whole.exchanges:
             self.hint("no connection had an exchange; only wall and CPU time are compared")
             return
@@ -158,7 +158,7 @@ class Rounds:
         counted = {}
         for arm in self.results.arms:
             self.progress(f"counting system calls: {arm}")
-            with segments.Folder() as folder, tempfile.NamedTemporaryFile() as table:
+            with stats_files.Folder() as folder, tempfile.NamedTemporaryFile() as table:
                 mode = mode_of(arm)
                 env = processes.environment(mode, self.options.library, folder.path)
                 inner = [word for name, value in env.items() if name == "LD_PRELOAD" or

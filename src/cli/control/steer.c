@@ -11,21 +11,21 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "segment_names.h"
+#include "stats_names.h"
 
 enum { LOOK_EVERY_MS = 10 };
 
 #define WRONG(error, ...) snprintf((error)->text, sizeof((error)->text), __VA_ARGS__)
 
 int steer_mode(const char *word) {
-    for (int i = 0; i < SEGMENT_MODES; i++)
+    for (int i = 0; i < STATS_MODES; i++)
         if (strcmp(word, mode_name((unsigned)i)) == 0)
             return i;
     return strcmp(word, "started") == 0 ? STEER_AS_STARTED : STEER_AS_IS;
 }
 
 /* The very file that was read: its name may have been given to another one since. */
-static int open_again(const struct reader_segment *s, int flags, struct reader_error *error) {
+static int open_again(const struct reader_file *s, int flags, struct reader_error *error) {
     struct stat st;
     int fd = open(s->path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
@@ -40,12 +40,12 @@ static int open_again(const struct reader_segment *s, int flags, struct reader_e
     return -1;
 }
 
-static bool read_header(int fd, struct segment_header *header) {
-    return pread(fd, header, sizeof(*header), offsetof(struct segment, header)) ==
+static bool read_header(int fd, struct stats_header *header) {
+    return pread(fd, header, sizeof(*header), offsetof(struct stats_file, header)) ==
            (ssize_t)sizeof(*header);
 }
 
-static void set_arms(struct segment_control *c, const struct arms *arms) {
+static void set_arms(struct stats_control *c, const struct arms *arms) {
     c->arm_count = arms->count;
     c->assignment = arms->assignment;
     c->seed = arms->seed;
@@ -55,9 +55,9 @@ static void set_arms(struct segment_control *c, const struct arms *arms) {
     }
 }
 
-int64_t steer(const struct reader_segment *s, const struct steer *change, unsigned *arms,
+int64_t steer(const struct reader_file *s, const struct steer *change, unsigned *arms,
               struct reader_error *error) {
-    struct segment_control c = s->control;
+    struct stats_control c = s->control;
     unsigned ended = 0;
     if (change->mode != STEER_AS_IS) {
         ended = c.arm_count;
@@ -74,7 +74,7 @@ int64_t steer(const struct reader_segment *s, const struct steer *change, unsign
     int fd = open_again(s, O_RDWR, error);
     if (fd < 0)
         return -1;
-    int64_t sequence = segment_control_write(fd, &c);
+    int64_t sequence = stats_control_write(fd, &c);
     close(fd);
     if (sequence == -EWOULDBLOCK)
         WRONG(error, "%.400s: another tool keeps its control block locked; try again", s->path);
@@ -86,8 +86,8 @@ int64_t steer(const struct reader_segment *s, const struct steer *change, unsign
     return sequence < 0 ? -1 : sequence;
 }
 
-enum steer_outcome steer_wait(const struct reader_segment *s, int64_t sequence, int ms,
-                              struct segment_header *header) {
+enum steer_outcome steer_wait(const struct reader_file *s, int64_t sequence, int ms,
+                              struct stats_header *header) {
     struct reader_error ignored;
     enum steer_outcome outcome = STEER_WAITS;
     *header = s->header;

@@ -60,7 +60,7 @@ static void remarks_of_process(struct diagnosis *d) {
 
 static void advise_loaded(struct diagnosis *d) {
     int pid = (int)d->process.pid;
-    if (d->segment[0]) {
+    if (d->stats_file[0]) {
         ADVISE("see what it does: unstall report %d, or live: unstall top %d", pid, pid);
         ADVISE("turn it off: unstall set %d off; on again: unstall set %d started", pid, pid);
     } else {

@@ -24,7 +24,7 @@ struct diagnosis {
 
     bool live; /* a process; else the rest is empty */
     struct process_facts process;
-    char segment[PATH_MAX]; /* its statistics, or "" */
+    char stats_file[PATH_MAX]; /* its statistics, or "" */
     char mode[32];          /* in force now, as far as is known, or "" */
     struct tcp_socket *sockets;
     size_t socket_count;

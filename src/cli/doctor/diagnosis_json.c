@@ -3,7 +3,7 @@
 
 #include "diagnosis.h"
 #include "json.h"
-#include "segment_names.h"
+#include "stats_names.h"
 
 static const char *or_null(const char *text) {
     return text[0] ? text : NULL;
@@ -73,7 +73,7 @@ static void process(struct json *j, const struct diagnosis *d) {
     json_string(j, "library", or_null(p->library));
     json_bool(j, "library_replaced", p->library_replaced);
     json_string(j, "mode", or_null(d->mode));
-    json_string(j, "segment", or_null(d->segment));
+    json_string(j, "stats_file", or_null(d->stats_file));
     json_string(j, "service", or_null(p->unit));
     json_unsigned(j, "user", p->user);
     json_bool(j, "secure", p->secure);

@@ -4,7 +4,7 @@
 #include "diagnosis.h"
 #include "format.h"
 #include "prose.h"
-#include "segment_names.h"
+#include "stats_names.h"
 #include "terminal.h"
 
 enum { LABEL = 11, BULLET = 4, SOCKETS_SHOWN = 20 };
@@ -43,8 +43,8 @@ static void process(FILE *out, const struct diagnosis *d) {
         folded(out, "library", p->library);
     if (d->mode[0])
         folded(out, "mode", d->mode);
-    if (d->segment[0])
-        folded(out, "statistics", d->segment);
+    if (d->stats_file[0])
+        folded(out, "statistics", d->stats_file);
     if (p->unit[0])
         folded(out, "service", p->unit);
     snprintf(text, sizeof(text), "user %u%s%s%s%s", (unsigned)p->user,

@@ -71,7 +71,7 @@ static int by_fd(const void *a, const void *b) {
 }
 
 /* "0100007F:1F90": words of the address in the machine's order, each 8 digits.  Beyond it. */
-static bool parse_address(const char **at, struct segment_address *a) {
+static bool parse_address(const char **at, struct stats_address *a) {
     uint32_t words[4];
     uint64_t number;
     int count = 0;

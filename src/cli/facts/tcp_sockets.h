@@ -11,13 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "segment.h"
+#include "stats_format.h"
 
 struct tcp_socket {
     int fd; /* the process's */
     uint64_t inode;
     bool known; /* found in the kernel's table; else of no kind that this is about */
-    struct segment_address local, peer;
+    struct stats_address local, peer;
     unsigned state; /* as in TCP_INFO: 1 established, 10 listening */
     /* of the kernel, now; -1: not to be known (pidfd_getfd(2) wants the rights of ptrace(2)) */
     int nodelay, cork;

@@ -61,7 +61,7 @@ static const char *whole_path(const char *value) {
     return whole;
 }
 
-/* The library looks too (segment_file.c), but its warning may go where nobody reads it. */
+/* The library looks too (stats_file.c), but its warning may go where nobody reads it. */
 static void check_stats(const char *folder) {
     static const char way[] = "make one by mkdir -m 700 /dev/shm/unstall";
     struct stat st;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "errors.h"
-#include "segment.h"
+#include "stats_format.h"
 
 static bool is_tmpfs(const char *path) {
     struct statfs fs;
@@ -63,8 +63,8 @@ void observe_folder_remove(const char *path) {
     DIR *folder = opendir(path);
     struct dirent *entry;
     while (folder && (entry = readdir(folder)) != NULL) {
-        size_t length = strlen(entry->d_name), end = strlen(SEGMENT_SUFFIX);
-        if (length > end && strcmp(entry->d_name + length - end, SEGMENT_SUFFIX) == 0)
+        size_t length = strlen(entry->d_name), end = strlen(STATS_SUFFIX);
+        if (length > end && strcmp(entry->d_name + length - end, STATS_SUFFIX) == 0)
             unlinkat(dirfd(folder), entry->d_name, 0);
     }
     if (folder)

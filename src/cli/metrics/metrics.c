@@ -8,7 +8,7 @@
 #include "array.h"
 #include "counters.h"
 #include "format.h"
-#include "segment_names.h"
+#include "stats_names.h"
 
 /* ---- the series ------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static void set_labels(struct series *s) {
     add_label(s->labels, size, "mode", mode_name(s->row.id.mode));
 }
 
-static void add_series(struct metrics *m, const struct reader_segment *r,
+static void add_series(struct metrics *m, const struct reader_file *r,
                        const struct reader_row *row) {
     for (size_t i = 0; i < m->count; i++) {
         struct series *s = &m->series[i];
@@ -69,17 +69,17 @@ static void add_series(struct metrics *m, const struct reader_segment *r,
     set_labels(s);
 }
 
-static bool collect(struct metrics *m, const struct segments *segments) {
+static bool collect(struct metrics *m, const struct stats_files *files) {
     size_t most = 1;
-    for (size_t i = 0; i < segments->count; i++)
-        most += segments->list[i]->row_count;
+    for (size_t i = 0; i < files->count; i++)
+        most += files->list[i]->row_count;
     m->series = calloc(most, sizeof(*m->series));
     if (!m->series)
         return false;
-    for (size_t i = 0; i < segments->count; i++)
-        for (size_t k = 0; k < segments->list[i]->row_count; k++)
-            if (is_used(&segments->list[i]->rows[k]))
-                add_series(m, segments->list[i], &segments->list[i]->rows[k]);
+    for (size_t i = 0; i < files->count; i++)
+        for (size_t k = 0; k < files->list[i]->row_count; k++)
+            if (is_used(&files->list[i]->rows[k]))
+                add_series(m, files->list[i], &files->list[i]->rows[k]);
     return true;
 }
 
@@ -112,7 +112,7 @@ static bool is_in_histogram(unsigned counter) {
 }
 
 #define COUNTER_HELP(constant, name, what) [COUNT_##constant] = what,
-static const char *const helps[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(COUNTER_HELP)};
+static const char *const helps[STATS_COUNTERS] = {STATS_COUNTERS_OF(COUNTER_HELP)};
 #undef COUNTER_HELP
 
 static void counter(const struct metrics *m, unsigned which) {
@@ -121,7 +121,7 @@ static void counter(const struct metrics *m, unsigned which) {
     bool time = length > 3 && strcmp(counter_names[which] + length - 3, "_ns") == 0;
     snprintf(name, sizeof(name), "%.*s%s", (int)(time ? length - 3 : length), counter_names[which],
              time ? "_seconds" : "");
-    bool goes_on = strncmp(helps[which], "... ", 4) == 0; /* in the list of segment.h */
+    bool goes_on = strncmp(helps[which], "... ", 4) == 0; /* in the list of stats_format.h */
     snprintf(help, sizeof(help), "%s", helps[which] + (goes_on ? 4 : 0));
     if (time && strlen(help) > 4 && strcmp(help + strlen(help) - 4, ", ns") == 0)
         help[strlen(help) - 4] = '\0';
@@ -185,17 +185,17 @@ static void histograms(const struct metrics *m) {
 /* ---- processes --------------------------------------------------------- */
 
 /* The last one, by start, of those that have had this id. */
-static bool is_last(const struct segments *s, size_t which) {
+static bool is_last(const struct stats_files *s, size_t which) {
     for (size_t i = which + 1; i < s->count; i++)
         if (s->list[i]->header.pid == s->list[which]->header.pid)
             return false;
     return true;
 }
 
-static void processes(const struct metrics *m, const struct segments *s) {
+static void processes(const struct metrics *m, const struct stats_files *s) {
     family(m, "process", "info", NULL, "a process that has statistics");
     for (size_t i = 0; i < s->count; i++) {
-        const struct reader_segment *r = s->list[i];
+        const struct reader_file *r = s->list[i];
         char labels[512] = "", text[ENDPOINT_ROOM];
         if (!is_last(s, i))
             continue;
@@ -222,12 +222,12 @@ static void processes(const struct metrics *m, const struct segments *s) {
     fprintf(m->out, "unstall_unreadable_segments %zu\n", s->refused);
 }
 
-bool metrics_write(FILE *out, const struct segments *s, enum metrics_form form) {
+bool metrics_write(FILE *out, const struct stats_files *s, enum metrics_form form) {
     struct metrics m = {.out = out, .form = form};
     if (!collect(&m, s))
         return false;
     processes(&m, s);
-    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
+    for (unsigned i = 0; i < STATS_COUNTERS; i++)
         if (!is_in_histogram(i))
             counter(&m, i);
     histograms(&m);

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "segments.h"
+#include "stats_files.h"
 
 enum metrics_form {
     METRICS_OPEN, /* OpenMetrics 1.0 */
@@ -15,6 +15,6 @@ enum metrics_form {
 };
 
 /* False: no memory, and nothing was written. */
-bool metrics_write(FILE *out, const struct segments *s, enum metrics_form form);
+bool metrics_write(FILE *out, const struct stats_files *s, enum metrics_form form);
 
 #endif

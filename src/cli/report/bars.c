@@ -5,7 +5,7 @@
 
 #include "format.h"
 #include "prose.h"
-#include "segment.h"
+#include "stats_format.h"
 #include "terminal.h"
 
 enum { MOST_LINES = 12, MOST_BINS = HISTOGRAM_OCTAVES * 4 + 2, GAP = 3 };

@@ -5,9 +5,9 @@
 
 #include "errors.h"
 
-int report_on(FILE *out, const struct segments *s, char *const *argv, bool json) {
-    struct report report = {.segments = s, .argv = argv};
-    struct reader_row *rows = segments_merge(s, &report.row_count);
+int report_on(FILE *out, const struct stats_files *s, char *const *argv, bool json) {
+    struct report report = {.files = s, .argv = argv};
+    struct reader_row *rows = stats_files_merge(s, &report.row_count);
     if (!rows)
         return EXIT_OWN;
     report.rows = rows;

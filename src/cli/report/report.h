@@ -7,10 +7,10 @@
 
 #include <stdio.h>
 
-#include "segments.h"
+#include "stats_files.h"
 
 struct report {
-    const struct segments *segments;
+    const struct stats_files *files;
     const struct reader_row *rows; /* of all segments, merged */
     size_t row_count;
     char *const *argv; /* the program and its arguments if this command started it, or NULL */
@@ -20,6 +20,6 @@ void report_json(FILE *out, const struct report *report);
 void report_text(FILE *out, const struct report *report);
 
 /* Merges the rows and writes the report.  0, or EXIT_OWN and a complaint. */
-int report_on(FILE *out, const struct segments *s, char *const *argv, bool json);
+int report_on(FILE *out, const struct stats_files *s, char *const *argv, bool json);
 
 #endif

@@ -6,15 +6,15 @@
 
 #include "format.h"
 
-uint64_t ran_ns(const struct reader_segment *r) {
+uint64_t ran_ns(const struct reader_file *r) {
     uint64_t end = r->life == LIFE_ENDED ? r->header.ended_monotonic_ns : r->taken_ns;
     return end > r->header.started_monotonic_ns ? end - r->header.started_monotonic_ns : 0;
 }
 
 /* By the connection made first; only where it is a fair share of the time, the rest of which
  * the process waited for answers. */
-static void add_start(struct verdict_start *start, const struct reader_segment *r) {
-    const struct segment_connection *first = NULL;
+static void add_start(struct verdict_start *start, const struct reader_file *r) {
+    const struct stats_connection *first = NULL;
     uint64_t waited = 0, loaded = r->header.loaded_monotonic_ns;
     for (size_t i = 0; i < r->row_count; i++) {
         const struct reader_row *row = &r->rows[i];
@@ -22,7 +22,7 @@ static void add_start(struct verdict_start *start, const struct reader_segment *
             continue;
         waited += row->tally.counter[COUNT_EXCHANGE_NS];
         for (size_t k = 0; k < r->connection_count; k++) {
-            const struct segment_connection *c = &r->connections[k];
+            const struct stats_connection *c = &r->connections[k];
             if (c->row == row->index && c->first_write_us != UINT32_MAX &&
                 (!first || c->born_ns < first->born_ns))
                 first = c;
@@ -40,14 +40,14 @@ static void add_start(struct verdict_start *start, const struct reader_segment *
     start->processes++;
 }
 
-struct verdict_start start_of(const struct segments *s) {
+struct verdict_start start_of(const struct stats_files *s) {
     struct verdict_start start = {0};
     for (size_t i = 0; i < s->count; i++)
         add_start(&start, s->list[i]);
     return start;
 }
 
-const char *programs_text(const struct segments *s, char text[PROGRAMS_ROOM]) {
+const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]) {
     char first[48], other[48];
     base_text(s->list[0]->header.program, first, sizeof(first));
     bool same = true;

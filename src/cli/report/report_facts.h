@@ -5,18 +5,18 @@
 #ifndef UNSTALL_CLI_REPORT_FACTS_H
 #define UNSTALL_CLI_REPORT_FACTS_H
 
-#include "segments.h"
+#include "stats_files.h"
 #include "verdict.h"
 
 enum { PROGRAMS_ROOM = 128 };
 
 /* How long the process has run; 0 if it is not known. */
-uint64_t ran_ns(const struct reader_segment *r);
+uint64_t ran_ns(const struct reader_file *r);
 
 /* When the programs first connected and first wrote. */
-struct verdict_start start_of(const struct segments *s);
+struct verdict_start start_of(const struct stats_files *s);
 
 /* "python3 (pid 4711)", "nginx (4 processes)" */
-const char *programs_text(const struct segments *s, char text[PROGRAMS_ROOM]);
+const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]);
 
 #endif

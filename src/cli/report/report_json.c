@@ -11,7 +11,7 @@
 #include "json.h"
 #include "report.h"
 #include "report_facts.h"
-#include "segment_names.h"
+#include "stats_names.h"
 #include "sites.h"
 
 /* [[bucket, count], ...] of those that are not empty; `count_of` is a function of the bucket. */
@@ -63,7 +63,7 @@ static void json_rows(struct json *j, const struct reader_row *rows, size_t coun
         json_string(j, "endpoint", row_text(&row->id, text));
         arm(j, row->id.arm);
         json_string(j, "mode", mode_name(row->id.mode));
-        for (unsigned k = 0; k < SEGMENT_COUNTERS; k++)
+        for (unsigned k = 0; k < STATS_COUNTERS; k++)
             json_unsigned(j, counter_names[k], row->tally.counter[k]);
         histogram(j, "exchange", row->tally.exchange);
         histogram(j, "answer", row->tally.answer);
@@ -72,7 +72,7 @@ static void json_rows(struct json *j, const struct reader_row *rows, size_t coun
     json_array_end(j);
 }
 
-static void connection(struct json *j, const struct segment_connection *c) {
+static void connection(struct json *j, const struct stats_connection *c) {
     char text[ENDPOINT_ROOM];
     json_object(j, NULL);
     json_unsigned(j, "serial", c->serial);
@@ -109,8 +109,8 @@ static void connection(struct json *j, const struct segment_connection *c) {
     json_object_end(j);
 }
 
-static void control(struct json *j, const struct reader_segment *r) {
-    const struct segment_control *c = &r->control;
+static void control(struct json *j, const struct reader_file *r) {
+    const struct stats_control *c = &r->control;
     static const char *const ways[] = {
         [ASSIGN_CONNECTION] = "connection", [ASSIGN_PEER] = "peer", [ASSIGN_LISTENER] = "listener"};
     json_object(j, "control");
@@ -130,9 +130,9 @@ static void control(struct json *j, const struct reader_segment *r) {
     json_object_end(j);
 }
 
-static void process(struct json *j, const struct reader_segment *r) {
+static void process(struct json *j, const struct reader_file *r) {
     char date[NAME_ROOM];
-    const struct segment_header *h = &r->header;
+    const struct stats_header *h = &r->header;
     json_string(j, "library", h->library);
     json_unsigned(j, "pid", h->pid);
     json_unsigned(j, "parent", h->parent);
@@ -149,11 +149,11 @@ static void process(struct json *j, const struct reader_segment *r) {
         json_null(j, "ran_ns");
     else
         json_unsigned(j, "ran_ns", ran_ns(r));
-    json_string(j, "segment", r->path);
+    json_string(j, "stats_file", r->path);
     control(j, r);
 }
 
-static void lost(struct json *j, const struct reader_segment *r) {
+static void lost(struct json *j, const struct reader_file *r) {
     json_object(j, "lost");
     json_unsigned(j, "connections", r->header.lost_connections);
     json_unsigned(j, "rows", r->header.lost_rows);
@@ -162,7 +162,7 @@ static void lost(struct json *j, const struct reader_segment *r) {
     json_object_end(j);
 }
 
-static void json_segment(struct json *j, const struct reader_segment *r) {
+static void json_stats_file(struct json *j, const struct reader_file *r) {
     process(j, r);
     json_rows(j, r->rows, r->row_count, false);
     json_array(j, "connections");
@@ -176,8 +176,8 @@ static void json_segment(struct json *j, const struct reader_segment *r) {
 static void json_verdict(struct json *j, const struct report *r) {
     static struct verdict v;
     char who[PROGRAMS_ROOM], text[ENDPOINT_ROOM];
-    struct verdict_start start = start_of(r->segments);
-    verdict_find(&v, programs_text(r->segments, who), r->rows, r->row_count, &start, false);
+    struct verdict_start start = start_of(r->files);
+    verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, false);
     json_object(j, "verdict");
     json_string(j, "kind", verdict_name(v.kind));
     json_string(j, "sentence", v.sentence.text);
@@ -195,13 +195,13 @@ void report_json(FILE *out, const struct report *r) {
     json_object(&j, NULL);
     json_string(&j, "unstall", UNSTALL_VERSION);
     json_verdict(&j, r);
-    if (!r->segments->folder) {
-        json_segment(&j, r->segments->list[0]);
+    if (!r->files->folder) {
+        json_stats_file(&j, r->files->list[0]);
     } else {
         json_array(&j, "processes");
-        for (size_t i = 0; i < r->segments->count; i++) {
+        for (size_t i = 0; i < r->files->count; i++) {
             json_object(&j, NULL);
-            json_segment(&j, r->segments->list[i]);
+            json_stats_file(&j, r->files->list[i]);
             json_object_end(&j);
         }
         json_array_end(&j);

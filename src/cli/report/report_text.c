@@ -12,7 +12,7 @@
 #include "prose.h"
 #include "report.h"
 #include "report_facts.h"
-#include "segment_names.h"
+#include "stats_names.h"
 #include "sites.h"
 #include "terminal.h"
 
@@ -25,7 +25,7 @@ static unsigned width_of(FILE *out) {
 
 /* ---- who ------------------------------------------------------------- */
 
-static void print_process(FILE *out, const struct reader_segment *r, bool ascii) {
+static void print_process(FILE *out, const struct reader_file *r, bool ascii) {
     char name[64], text[NAME_ROOM], safe[NAME_ROOM];
     base_text(r->header.program, name, sizeof(name));
     fprintf(out, "%s (pid %u), mode %s, ", name, r->header.pid, mode_name(r->header.mode));
@@ -43,7 +43,7 @@ static void print_process(FILE *out, const struct reader_segment *r, bool ascii)
     fputc('\n', out);
 }
 
-static void print_processes(FILE *out, const struct segments *s, bool ascii) {
+static void print_processes(FILE *out, const struct stats_files *s, bool ascii) {
     enum { SHOWN = 12 };
     for (size_t i = 0; i < s->count && i < SHOWN; i++)
         print_process(out, s->list[i], ascii);
@@ -54,7 +54,7 @@ static void print_processes(FILE *out, const struct segments *s, bool ascii) {
 
 /* ---- the table ------------------------------------------------------- */
 
-static void print_endpoint(FILE *out, const struct segment_row *id) {
+static void print_endpoint(FILE *out, const struct stats_row *id) {
     char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 32];
     row_text(id, address);
     const char *way = !id->endpoint.family           ? ""
@@ -171,7 +171,7 @@ static void add_word(struct prose *p, const char *word) {
 }
 
 /* The words of a running program, from the kernel. */
-static bool add_running(struct prose *p, const struct reader_segment *r) {
+static bool add_running(struct prose *p, const struct reader_file *r) {
     char name[64], words[2048];
     snprintf(name, sizeof(name), "/proc/%u/cmdline", r->header.pid);
     FILE *file = r->life == LIFE_RUNS ? fopen(name, "re") : NULL;
@@ -198,8 +198,8 @@ static bool is_in_path(const char *program) {
 }
 
 /* The process whose program is to be started anew: the one that has lost, or done, most. */
-static const struct reader_segment *chief(const struct segments *s) {
-    const struct reader_segment *best = NULL;
+static const struct reader_file *chief(const struct stats_files *s) {
+    const struct reader_file *best = NULL;
     uint64_t most = 0;
     for (size_t i = 0; i < s->count; i++) {
         uint64_t lost = 0, done = 0;
@@ -218,7 +218,7 @@ static const struct reader_segment *chief(const struct segments *s) {
 
 static void add_program(struct prose *p, const struct report *r) {
     char name[64];
-    const struct reader_segment *process = chief(r->segments);
+    const struct reader_file *process = chief(r->files);
     prose_add(p, " --");
     if (r->argv) {
         for (size_t i = 0; r->argv[i]; i++)
@@ -242,7 +242,7 @@ static void print_next(FILE *out, const struct report *r, const struct verdict *
         [VERDICT_NOT_LOOKED] = "unstall observe",
         [VERDICT_NOTHING] = NULL,
     };
-    const struct reader_segment *first = r->segments->list[0];
+    const struct reader_file *first = r->files->list[0];
     if (!options[v->kind])
         return;
     struct prose p = {.used = 0};
@@ -250,7 +250,7 @@ static void print_next(FILE *out, const struct report *r, const struct verdict *
     add_program(&p, r);
     const char *why = v->kind == VERDICT_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
-    if (v->kind == VERDICT_STALLS && r->segments->count == 1 && first->life == LIFE_RUNS)
+    if (v->kind == VERDICT_STALLS && r->files->count == 1 && first->life == LIFE_RUNS)
         fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
 }
 
@@ -271,7 +271,7 @@ static void print_verdict(FILE *out, const struct verdict *v, unsigned width) {
         prose_print(out, &v->note[i], 0, width);
 }
 
-static void print_losses(FILE *out, const struct segments *s) {
+static void print_losses(FILE *out, const struct stats_files *s) {
     uint64_t connections = 0, rows = 0, oddities = 0;
     for (size_t i = 0; i < s->count; i++) {
         connections += s->list[i]->header.lost_connections;
@@ -294,15 +294,15 @@ void report_text(FILE *out, const struct report *r) {
     static struct verdict v;
     bool ascii = !speaks_utf8();
     unsigned width = width_of(out);
-    print_processes(out, r->segments, ascii);
-    struct verdict_start start = start_of(r->segments);
-    verdict_find(&v, programs_text(r->segments, who), r->rows, r->row_count, &start, ascii);
+    print_processes(out, r->files, ascii);
+    struct verdict_start start = start_of(r->files);
+    verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, ascii);
     print_verdict(out, &v, width);
     if (v.kind != VERDICT_NOTHING) {
         print_table(out, r, ascii);
         print_picture(out, v.row, width, ascii);
-        sites_text(out, r->segments, width);
+        sites_text(out, r->files, width);
     }
-    print_losses(out, r->segments);
+    print_losses(out, r->files);
     print_next(out, r, &v);
 }

@@ -5,7 +5,7 @@
 
 #include "counters.h"
 #include "format.h"
-#include "segment_names.h"
+#include "stats_names.h"
 
 /* From when on a time of the application's own, or of the answer, is worth a word: what
  * people call slow begins where a stall would be. */
@@ -26,7 +26,7 @@ const char *verdict_name(enum verdict_kind kind) {
     return names[kind];
 }
 
-static const char *with(const struct segment_row *row) {
+static const char *with(const struct stats_row *row) {
     return row->role == ROLE_LISTENER ? "at" : "with";
 }
 
@@ -61,7 +61,7 @@ static uint64_t unseen_weight(const struct reader_tally *t) {
     const uint64_t *c = t->counter;
     if (c[COUNT_UNSEEN_BYTES] ? c[COUNT_UNSEEN_BYTES] <= c[COUNT_BYTES] : c[COUNT_WRITES] > 0)
         return 0;
-    return c[COUNT_UNSEEN_BYTES] + c[COUNT_DARK];
+    return c[COUNT_UNSEEN_BYTES] + c[COUNT_UNTRACKED];
 }
 
 static uint64_t use_weight(const struct reader_tally *t) {
@@ -79,7 +79,7 @@ static const struct reader_row *heaviest(const struct reader_row *rows, size_t c
     return best;
 }
 
-static uint64_t sum(const struct reader_row *rows, size_t count, enum segment_counter what) {
+static uint64_t sum(const struct reader_row *rows, size_t count, enum stats_counter what) {
     uint64_t n = 0;
     for (size_t i = 0; i < count; i++)
         n += rows[i].tally.counter[what];
@@ -172,8 +172,8 @@ static void unseen(struct prose *p, const struct reader_row *row) {
                   with(&row->id), row_text(&row->id, t.endpoint),
                   count_text(c[COUNT_UNSEEN_BYTES], t.a));
     else
-        prose_add(p, "Writes pass unseen on %s connection%s %s %s", count_text(c[COUNT_DARK], t.a),
-                  c[COUNT_DARK] == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint));
+        prose_add(p, "Writes pass unseen on %s connection%s %s %s", count_text(c[COUNT_UNTRACKED], t.a),
+                  c[COUNT_UNTRACKED] == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint));
     prose_add(p, " (by stdio, io_uring or raw system calls), so that stalls cannot be proved here: "
                  "a capture shows them, by unstall explain.");
 }
@@ -295,7 +295,7 @@ static void saved(struct verdict *v, const struct reader_row *rows, size_t count
 
 static bool looked(const struct reader_row *rows, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (rows[i].tally.counter[COUNT_BURSTS] && rows[i].id.mode != SEGMENT_MODE_OFF)
+        if (rows[i].tally.counter[COUNT_BURSTS] && rows[i].id.mode != STATS_MODE_OFF)
             return true;
     return sum(rows, count, COUNT_BURSTS) == 0 || sum(rows, count, COUNT_SUSPECTS) > 0;
 }

@@ -5,9 +5,9 @@
 
 #include "format.h"
 
-const struct segment_occurrence *site_occurrence(const struct segment_pattern *p) {
-    for (unsigned i = 0; i < SEGMENT_OCCURRENCES; i++)
-        if (p->occurrence[i].state == SEGMENT_VALID)
+const struct stats_occurrence *site_occurrence(const struct stats_pattern *p) {
+    for (unsigned i = 0; i < STATS_OCCURRENCES; i++)
+        if (p->occurrence[i].state == STATS_VALID)
             return &p->occurrence[i];
     return NULL;
 }
@@ -21,8 +21,8 @@ static bool passes(const struct trace *t, uint64_t caller) {
     return false;
 }
 
-void site_name(struct symbols *s, const struct reader_segment *r, const struct segment_pattern *p,
-               const struct segment_occurrence *o, struct site *site) {
+void site_name(struct symbols *s, const struct reader_file *r, const struct stats_pattern *p,
+               const struct stats_occurrence *o, struct site *site) {
     memset(site, 0, sizeof(*site));
     base_text(r->header.program, site->program, sizeof(site->program));
     for (unsigned k = 0; k < 2; k++) {

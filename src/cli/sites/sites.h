@@ -9,12 +9,12 @@
 #include <stdio.h>
 
 #include "json.h"
-#include "segments.h"
+#include "stats_files.h"
 
 /* For people: the sites of the few processes that lost most. */
-void sites_text(FILE *out, const struct segments *s, unsigned width);
+void sites_text(FILE *out, const struct stats_files *s, unsigned width);
 
 /* For programs: the member "patterns", all of it. */
-void sites_json(struct json *j, const struct reader_segment *r);
+void sites_json(struct json *j, const struct reader_file *r);
 
 #endif

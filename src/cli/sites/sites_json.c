@@ -32,7 +32,7 @@ static void json_frame(struct json *j, const char *key, const struct frame *f) {
     json_object_end(j);
 }
 
-static void json_write(struct json *j, const struct segment_write *w, const struct trace *t,
+static void json_write(struct json *j, const struct stats_write *w, const struct trace *t,
                        unsigned author) {
     json_object(j, NULL);
     if (w) {
@@ -52,8 +52,8 @@ static void json_write(struct json *j, const struct segment_write *w, const stru
     json_object_end(j);
 }
 
-static void json_occurrence(struct json *j, struct symbols *s, const struct reader_segment *r,
-                            const struct segment_pattern *p, const struct segment_occurrence *o,
+static void json_occurrence(struct json *j, struct symbols *s, const struct reader_file *r,
+                            const struct stats_pattern *p, const struct stats_occurrence *o,
                             struct site *site) {
     site_name(s, r, p, o, site);
     int author = site_author(site);
@@ -63,8 +63,8 @@ static void json_occurrence(struct json *j, struct symbols *s, const struct read
     json_array_end(j);
 }
 
-static void json_pattern(struct json *j, struct symbols *s, const struct reader_segment *r,
-                         const struct segment_pattern *p, struct site *site) {
+static void json_pattern(struct json *j, struct symbols *s, const struct reader_file *r,
+                         const struct stats_pattern *p, struct site *site) {
     json_object(j, NULL);
     json_unsigned(j, "row", p->row);
     json_unsigned(j, "count", p->count);
@@ -75,8 +75,8 @@ static void json_pattern(struct json *j, struct symbols *s, const struct reader_
     hexadecimal(j, NULL, p->caller[1]);
     json_array_end(j);
     json_array(j, "occurrences");
-    for (unsigned i = 0; i < SEGMENT_OCCURRENCES; i++)
-        if (p->occurrence[i].state == SEGMENT_VALID)
+    for (unsigned i = 0; i < STATS_OCCURRENCES; i++)
+        if (p->occurrence[i].state == STATS_VALID)
             json_occurrence(j, s, r, p, &p->occurrence[i], site);
     if (!site_occurrence(p))
         json_occurrence(j, s, r, p, NULL, site);
@@ -84,7 +84,7 @@ static void json_pattern(struct json *j, struct symbols *s, const struct reader_
     json_object_end(j);
 }
 
-void sites_json(struct json *j, const struct reader_segment *r) {
+void sites_json(struct json *j, const struct reader_file *r) {
     struct symbols *s = r->pattern_count ? symbols_begin(r) : NULL;
     struct site *site = malloc(sizeof(*site));
     json_array(j, "patterns");

@@ -16,11 +16,11 @@ struct site {
 };
 
 /* The first occurrence whose stacks were kept, or NULL. */
-const struct segment_occurrence *site_occurrence(const struct segment_pattern *p);
+const struct stats_occurrence *site_occurrence(const struct stats_pattern *p);
 
 /* Names both writes of an occurrence.  NULL: by the return addresses of the pattern alone. */
-void site_name(struct symbols *s, const struct reader_segment *r, const struct segment_pattern *p,
-               const struct segment_occurrence *o, struct site *site);
+void site_name(struct symbols *s, const struct reader_file *r, const struct stats_pattern *p,
+               const struct stats_occurrence *o, struct site *site);
 
 /* The innermost frame in which the two traces differ: if both writes come through one wrapper, that frame tells
  * more than the wrapper.  -1: they do not differ, or one of them is empty. */

@@ -99,7 +99,7 @@ static void add_same(struct prose *p, const struct site *site) {
                         : ": collect them there, and write once.");
 }
 
-static void add_site(struct prose *p, const struct segment_pattern *pattern,
+static void add_site(struct prose *p, const struct stats_pattern *pattern,
                      const struct site *site, bool ascii) {
     char text[NAME_ROOM];
     prose_add(p, "- %s messages", count_text(pattern->count, text));
@@ -126,8 +126,8 @@ static void add_site(struct prose *p, const struct segment_pattern *pattern,
 }
 
 static int by_stalls(const void *a, const void *b) {
-    const struct segment_pattern *x = *(const struct segment_pattern *const *)a;
-    const struct segment_pattern *y = *(const struct segment_pattern *const *)b;
+    const struct stats_pattern *x = *(const struct stats_pattern *const *)a;
+    const struct stats_pattern *y = *(const struct stats_pattern *const *)b;
     if (x->stall_ns != y->stall_ns)
         return x->stall_ns > y->stall_ns ? -1 : 1;
     if (x->count != y->count)
@@ -135,15 +135,15 @@ static int by_stalls(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void segment_sites(FILE *out, const struct reader_segment *r, unsigned width, bool ascii,
+static void stats_sites(FILE *out, const struct reader_file *r, unsigned width, bool ascii,
                           bool say_who) {
-    const struct segment_pattern *sorted[SEGMENT_PATTERNS];
+    const struct stats_pattern *sorted[STATS_PATTERNS];
     struct symbols *s = symbols_begin(r);
     struct site *site = malloc(sizeof(*site));
     char name[64];
     for (size_t i = 0; i < r->pattern_count; i++)
         sorted[i] = &r->patterns[i];
-    qsort(sorted, r->pattern_count, sizeof(struct segment_pattern *), by_stalls);
+    qsort(sorted, r->pattern_count, sizeof(struct stats_pattern *), by_stalls);
     if (say_who)
         fprintf(out, "  %s (pid %u):\n", base_text(r->header.program, name, sizeof(name)),
                 r->header.pid);
@@ -157,7 +157,7 @@ static void segment_sites(FILE *out, const struct reader_segment *r, unsigned wi
     symbols_end(s);
 }
 
-static uint64_t lost_by(const struct reader_segment *r) {
+static uint64_t lost_by(const struct reader_file *r) {
     uint64_t ns = 0;
     for (size_t i = 0; i < r->pattern_count; i++)
         ns += r->patterns[i].stall_ns;
@@ -165,11 +165,11 @@ static uint64_t lost_by(const struct reader_segment *r) {
 }
 
 /* The one that has lost most of those that have call sites and were not shown. */
-static const struct reader_segment *worst(const struct segments *s,
-                                          const struct reader_segment *const *shown, size_t count) {
-    const struct reader_segment *best = NULL;
+static const struct reader_file *worst(const struct stats_files *s,
+                                          const struct reader_file *const *shown, size_t count) {
+    const struct reader_file *best = NULL;
     for (size_t i = 0; i < s->count; i++) {
-        const struct reader_segment *r = s->list[i];
+        const struct reader_file *r = s->list[i];
         bool is_shown = false;
         for (size_t k = 0; k < count; k++)
             is_shown |= shown[k] == r;
@@ -179,14 +179,14 @@ static const struct reader_segment *worst(const struct segments *s,
     return best;
 }
 
-void sites_text(FILE *out, const struct segments *s, unsigned width) {
-    const struct reader_segment *shown[PROCESSES_SHOWN], *next;
+void sites_text(FILE *out, const struct stats_files *s, unsigned width) {
+    const struct reader_file *shown[PROCESSES_SHOWN], *next;
     size_t count = 0;
     bool ascii = !speaks_utf8();
     while (count < PROCESSES_SHOWN && (next = worst(s, shown, count)) != NULL) {
         if (!count)
             fprintf(out, "\n%sWho wrote the pieces%s\n", colour(out, BOLD), colour(out, PLAIN));
         shown[count++] = next;
-        segment_sites(out, next, width, ascii, s->count > 1);
+        stats_sites(out, next, width, ascii, s->count > 1);
     }
 }

@@ -16,7 +16,7 @@ struct machine {
 };
 
 static struct machine machine_of(const struct symbols *s) {
-    if (s->segment->header.machine == EM_AARCH64)
+    if (s->file->header.machine == EM_AARCH64)
         return (struct machine){31, 32, 32, true};
     return (struct machine){7, 16, 17, false};
 }
@@ -38,7 +38,7 @@ static bool get_thread(Dwfl *dwfl, pid_t id, void *context, void **thread) {
 static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *context) {
     (void)dwfl;
     const struct symbols *s = context;
-    const struct segment_write *w = s->now;
+    const struct stats_write *w = s->now;
     uint64_t at = address - w->registers[machine_of(s).stack_pointer];
     if (w->stack_bytes < sizeof(*result) || at > w->stack_bytes - sizeof(*result))
         return false; /* beyond what was kept: the trace ends here */
@@ -49,8 +49,8 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void
 static bool set_registers(Dwfl_Thread *thread, void *context) {
     const struct symbols *s = context;
     struct machine m = machine_of(s);
-    Dwarf_Word registers[SEGMENT_REGISTERS];
-    for (unsigned i = 0; i < SEGMENT_REGISTERS; i++)
+    Dwarf_Word registers[STATS_REGISTERS];
+    for (unsigned i = 0; i < STATS_REGISTERS; i++)
         registers[i] = s->now->registers[i];
     if (!dwfl_thread_state_registers(thread, 0, m.registers, registers))
         return false;
@@ -68,7 +68,7 @@ static const Dwfl_Thread_Callbacks callbacks = {
 
 /* ---- begin and end ---------------------------------------------------- */
 
-struct symbols *symbols_begin(const struct reader_segment *r) {
+struct symbols *symbols_begin(const struct reader_file *r) {
     static const Dwfl_Callbacks files = {
         .find_elf = dwfl_build_id_find_elf,
         .find_debuginfo = dwfl_standard_find_debuginfo,
@@ -79,7 +79,7 @@ struct symbols *symbols_begin(const struct reader_segment *r) {
     struct symbols *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    s->segment = r;
+    s->file = r;
     s->dwfl = dwfl_begin(&files);
     if (!s->dwfl) {
         free(s);
@@ -126,7 +126,7 @@ static int add_frame(Dwfl_Frame *state, void *context) {
                                                                          : DWARF_CB_ABORT;
 }
 
-void symbols_trace(struct symbols *s, const struct segment_write *w, struct trace *trace) {
+void symbols_trace(struct symbols *s, const struct stats_write *w, struct trace *trace) {
     struct walk walk = {.symbols = s, .trace = trace};
     trace->count = 0;
     if (w->register_count <= machine_of(s).program_counter)

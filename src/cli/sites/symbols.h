@@ -52,11 +52,11 @@ struct symbols;
 bool is_interpreter(const char *name);
 
 /* NULL: no memory.  `r` must stay. */
-struct symbols *symbols_begin(const struct reader_segment *r);
+struct symbols *symbols_begin(const struct reader_file *r);
 void symbols_end(struct symbols *s);
 
 /* Of a write whose stack was kept. */
-void symbols_trace(struct symbols *s, const struct segment_write *w, struct trace *trace);
+void symbols_trace(struct symbols *s, const struct stats_write *w, struct trace *trace);
 
 /* Of a return address alone. */
 void symbols_caller(struct symbols *s, uint64_t address, struct trace *trace);

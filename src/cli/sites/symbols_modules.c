@@ -24,14 +24,14 @@ static int open_file(const char *path) {
     return fd;
 }
 
-static bool is_same(int fd, const struct segment_module *m) {
-    uint8_t head[SEGMENT_HEAD] = {0};
-    return pread(fd, head, sizeof(head), 0) > 0 && segment_hash(0, head, sizeof(head)) == m->head;
+static bool is_same(int fd, const struct stats_module *m) {
+    uint8_t head[STATS_HEAD] = {0};
+    return pread(fd, head, sizeof(head), 0) > 0 && stats_hash(0, head, sizeof(head)) == m->head;
 }
 
 /* What is to be added to the file's addresses, so that its executable part lies where
  * the process had it.  False: no part of it could be mapped so. */
-static bool bias_of(Elf *elf, const struct segment_module *m, uint64_t *bias) {
+static bool bias_of(Elf *elf, const struct stats_module *m, uint64_t *bias) {
     size_t count = 0;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     GElf_Phdr p;
@@ -50,7 +50,7 @@ static bool bias_of(Elf *elf, const struct segment_module *m, uint64_t *bias) {
 }
 
 /* Gives the file to libdwfl, if it is the right one. */
-static enum file_state report_file(struct symbols *s, const struct segment_module *m,
+static enum file_state report_file(struct symbols *s, const struct stats_module *m,
                                    const char *path) {
     int fd = open_file(path);
     if (fd < 0)
@@ -66,35 +66,35 @@ static enum file_state report_file(struct symbols *s, const struct segment_modul
     return state;
 }
 
-static enum file_state find_file(struct symbols *s, const struct segment_module *m) {
-    char path[SEGMENT_PATH + 64];
+static enum file_state find_file(struct symbols *s, const struct stats_module *m) {
+    char path[STATS_PATH + 64];
     if (m->path[0] != '/')
         return FILE_MISSING; /* [vdso]; or cut, "...": nobody knows where it was */
     enum file_state state = report_file(s, m, m->path);
-    if (state == FILE_SAME || s->segment->life != LIFE_RUNS)
+    if (state == FILE_SAME || s->file->life != LIFE_RUNS)
         return state;
     /* It may live in another mount namespace. */
-    snprintf(path, sizeof(path), "/proc/%u/root%s", s->segment->header.pid, m->path);
+    snprintf(path, sizeof(path), "/proc/%u/root%s", s->file->header.pid, m->path);
     return report_file(s, m, path) == FILE_SAME ? FILE_SAME : state;
 }
 
 /* Several executable mappings of one file are one module to libdwfl. */
 static const struct symbols_module *reported(const struct symbols *s,
-                                             const struct segment_module *m) {
+                                             const struct stats_module *m) {
     for (unsigned i = 0; i < s->module_count; i++)
-        if (strcmp(s->module[i].segment->path, m->path) == 0)
+        if (strcmp(s->module[i].recorded->path, m->path) == 0)
             return &s->module[i];
     return NULL;
 }
 
 void symbols_modules(struct symbols *s) {
-    const struct reader_segment *r = s->segment;
+    const struct reader_file *r = s->file;
     dwfl_report_begin(s->dwfl);
     for (size_t i = 0; i < r->module_count; i++) {
-        const struct segment_module *m = &r->modules[i];
+        const struct stats_module *m = &r->modules[i];
         const struct symbols_module *before = reported(s, m);
         struct symbols_module *module = &s->module[s->module_count++];
-        module->segment = m;
+        module->recorded = m;
         module->program = strcmp(m->path, r->header.program) == 0;
         module->file = before ? before->file : find_file(s, m);
     }
@@ -103,7 +103,7 @@ void symbols_modules(struct symbols *s) {
 
 const struct symbols_module *symbols_module_at(const struct symbols *s, uint64_t pc) {
     for (unsigned i = 0; i < s->module_count; i++)
-        if (pc >= s->module[i].segment->start && pc < s->module[i].segment->end)
+        if (pc >= s->module[i].recorded->start && pc < s->module[i].recorded->end)
             return &s->module[i];
     return NULL;
 }

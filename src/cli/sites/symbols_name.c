@@ -51,7 +51,7 @@ static enum frame_kind kind_of(const struct symbols_module *m, const char *name)
         return FRAME_OURS;
     if (is_libc(name))
         return FRAME_LIBC;
-    if (is_interpreter(name) || is_extension(m->segment->path))
+    if (is_interpreter(name) || is_extension(m->recorded->path))
         return FRAME_INTERPRETER;
     return m->program ? FRAME_PROGRAM : FRAME_LIBRARY;
 }
@@ -142,10 +142,10 @@ void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
         f->kind = FRAME_NO_MODULE;
         return;
     }
-    base_text(m->segment->path, f->module, sizeof(f->module));
+    base_text(m->recorded->path, f->module, sizeof(f->module));
     f->kind = kind_of(m, f->module);
     f->file = m->file;
-    f->offset = pc - m->segment->start + m->segment->offset;
+    f->offset = pc - m->recorded->start + m->recorded->offset;
     Dwfl_Module *module = m->file == FILE_SAME ? dwfl_addrmodule(s->dwfl, pc) : NULL;
     GElf_Addr bias = 0;
     if (module && dwfl_module_getelf(module, &bias))

@@ -10,17 +10,17 @@
 #include "symbols.h"
 
 struct symbols_module {
-    const struct segment_module *segment;
+    const struct stats_module *recorded;
     enum file_state file;
     bool program; /* the executable itself */
 };
 
 struct symbols {
-    const struct reader_segment *segment;
+    const struct reader_file *file;
     Dwfl *dwfl;
-    const struct segment_write *now; /* the one that is unwound */
+    const struct stats_write *now; /* the one that is unwound */
     unsigned module_count;
-    struct symbols_module module[SEGMENT_MODULES];
+    struct symbols_module module[STATS_MODULES];
 };
 
 /* Report the modules' files to libdwfl. */

@@ -2,7 +2,7 @@
 #include "counters.h"
 
 #define COUNTER_NAME(constant, name, what) [COUNT_##constant] = #name,
-const char *const counter_names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(COUNTER_NAME)};
+const char *const counter_names[STATS_COUNTERS] = {STATS_COUNTERS_OF(COUNTER_NAME)};
 #undef COUNTER_NAME
 
 bool is_used(const struct reader_row *row) {

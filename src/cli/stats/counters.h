@@ -8,7 +8,7 @@
 #include "reader.h"
 
 /* As in JSON and metrics. */
-extern const char *const counter_names[SEGMENT_COUNTERS];
+extern const char *const counter_names[STATS_COUNTERS];
 
 /* False for a row that has seen neither a connection nor a byte: no view shows it. */
 bool is_used(const struct reader_row *row);

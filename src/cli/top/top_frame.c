@@ -9,24 +9,24 @@
 #include "errors.h"
 #include "format.h"
 #include "prose.h"
-#include "segment_names.h"
+#include "stats_names.h"
 
 /* ---- looking ---------------------------------------------------------- */
 
-static const struct reader_segment *same_process(const struct segments *s,
-                                                 const struct reader_segment *r) {
+static const struct reader_file *same_process(const struct stats_files *s,
+                                                 const struct reader_file *r) {
     for (size_t i = 0; i < s->count; i++)
         if (s->list[i]->device == r->device && s->list[i]->inode == r->inode)
             return s->list[i];
     return NULL;
 }
 
-static bool is_there(const struct reader_segment *r) {
+static bool is_there(const struct reader_file *r) {
     return r->life == LIFE_RUNS || r->life == LIFE_UNKNOWN;
 }
 
-static void add_lines(struct top *t, const struct reader_segment *r,
-                      const struct reader_segment *before) {
+static void add_lines(struct top *t, const struct reader_file *r,
+                      const struct reader_file *before) {
     for (size_t i = 0; i < r->row_count; i++) {
         const struct reader_row *row = &r->rows[i],
                                 *old = before ? reader_row_at(before, row->index) : NULL;
@@ -43,18 +43,18 @@ static void add_lines(struct top *t, const struct reader_segment *r,
     }
 }
 
-static uint64_t time_of(const struct segments *s) {
+static uint64_t time_of(const struct stats_files *s) {
     return s->count ? s->list[0]->taken_ns : 0;
 }
 
 int top_look(struct top *t) {
-    struct segments next;
-    int failed = segments_open(&next, t->folder, READ_ROWS, true);
+    struct stats_files next;
+    int failed = stats_files_open(&next, t->folder, READ_ROWS, true);
     if (failed)
         return failed;
-    struct segments *old = &t->looks[t->now];
+    struct stats_files *old = &t->looks[t->now];
     t->now = !t->now;
-    segments_close(&t->looks[t->now]);
+    stats_files_close(&t->looks[t->now]);
     t->looks[t->now] = next;
     t->seconds = time_of(old) && time_of(&next) > time_of(old)
                      ? (double)(time_of(&next) - time_of(old)) / 1e9
@@ -79,8 +79,8 @@ int top_look(struct top *t) {
 }
 
 void top_end(struct top *t) {
-    segments_close(&t->looks[0]);
-    segments_close(&t->looks[1]);
+    stats_files_close(&t->looks[0]);
+    stats_files_close(&t->looks[1]);
     free(t->lines);
     t->lines = NULL;
     t->count = 0;

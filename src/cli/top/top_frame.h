@@ -7,7 +7,7 @@
 #ifndef UNSTALL_CLI_TOP_FRAME_H
 #define UNSTALL_CLI_TOP_FRAME_H
 
-#include "segments.h"
+#include "stats_files.h"
 
 enum { TOP_WIDTH = 80, TOP_LINE = 512 };
 
@@ -23,15 +23,15 @@ enum top_order {
 };
 
 struct top_line {
-    const struct reader_segment *process; /* of the later look */
-    struct segment_row id;
+    const struct reader_file *process; /* of the later look */
+    struct stats_row id;
     struct reader_tally since; /* what came between the looks */
     uint64_t median, p99;
 };
 
 struct top {
     const char *folder;
-    struct segments looks[2];
+    struct stats_files looks[2];
     unsigned now;   /* which of the looks is the later one */
     double seconds; /* between them; 0: there is but one */
     size_t count;

@@ -15,7 +15,7 @@
 #include "counters.h"
 #include "errors.h"
 #include "format.h"
-#include "segment_names.h"
+#include "stats_names.h"
 #include "steer.h"
 #include "terminal.h"
 
@@ -30,7 +30,7 @@ struct screen {
     bool ascii, colours, paused;
     size_t selected, scrolled;
     uint32_t selected_pid;
-    struct segment_row selected_row;
+    struct stats_row selected_row;
     char message[TOP_LINE];
 };
 
@@ -54,9 +54,9 @@ static const struct {
     int mode;
     const char *name;
 } modes[] = {
-    {'o', SEGMENT_MODE_OFF, "off"},           {'b', SEGMENT_MODE_OBSERVE, "observe"},
-    {'n', SEGMENT_MODE_NODELAY, "nodelay"},   {'k', SEGMENT_MODE_CORK, "cork"},
-    {'l', SEGMENT_MODE_COALESCE, "coalesce"}, {'a', SEGMENT_MODE_AUTO, "auto"},
+    {'o', STATS_MODE_OFF, "off"},           {'b', STATS_MODE_OBSERVE, "observe"},
+    {'n', STATS_MODE_NODELAY, "nodelay"},   {'k', STATS_MODE_CORK, "cork"},
+    {'l', STATS_MODE_COALESCE, "coalesce"}, {'a', STATS_MODE_AUTO, "auto"},
     {'s', CONTROL_KEEP, "as it was started"},
 };
 
@@ -128,7 +128,7 @@ static void draw_help(void) {
 
 static void draw_modes(const struct screen *s) {
     char text[TOP_LINE], name[64];
-    const struct reader_segment *p = s->top->lines[s->selected].process;
+    const struct reader_file *p = s->top->lines[s->selected].process;
     snprintf(text, sizeof(text),
              "The mode of %s (pid %u), now %s:", base_text(p->header.program, name, sizeof(name)),
              p->header.pid, mode_name(p->header.mode));
@@ -194,7 +194,7 @@ static void switch_mode(struct screen *s, int key) {
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         if (modes[i].key != key)
             continue;
-        const struct reader_segment *p = s->top->lines[s->selected].process;
+        const struct reader_file *p = s->top->lines[s->selected].process;
         struct steer change = {modes[i].mode, STEER_AS_IS, STEER_AS_IS, NULL};
         struct reader_error error;
         unsigned arms = 0;
@@ -314,11 +314,11 @@ int top_screen(struct top *t, double interval) {
     setlocale(LC_NUMERIC, "C");
     s = (struct screen){.top = t, .interval = interval, .ascii = !speaks_utf8()};
     /* Complains by itself on a screen; here, before there is one. */
-    struct segments probe;
-    int failed = segments_open(&probe, t->folder, 0, true);
+    struct stats_files probe;
+    int failed = stats_files_open(&probe, t->folder, 0, true);
     if (failed)
         return failed;
-    segments_close(&probe);
+    stats_files_close(&probe);
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
         return complain("TERM=%s: no such kind of terminal; --once needs none",

@@ -10,8 +10,8 @@
 #include "diagnosis.h"
 #include "errors.h"
 #include "library.h"
-#include "segment_names.h"
-#include "segments.h"
+#include "stats_names.h"
+#include "stats_files.h"
 #include "verbs.h"
 
 enum { EXIT_CANNOT_WORK = 1 };
@@ -36,13 +36,13 @@ static int diagnose_program(struct diagnosis *d, const char *word) {
 }
 
 /* What the segment says about a process, where it has one. */
-static void ask_segment(struct diagnosis *d) {
+static void ask_stats_file(struct diagnosis *d) {
     struct reader_error ignored;
-    if (reader_find(d->process.pid, d->segment, sizeof(d->segment), &ignored) != 0) {
-        d->segment[0] = '\0';
+    if (reader_find(d->process.pid, d->stats_file, sizeof(d->stats_file), &ignored) != 0) {
+        d->stats_file[0] = '\0';
         return;
     }
-    struct reader_segment *r = reader_read(d->segment, 0, &ignored);
+    struct reader_file *r = reader_read(d->stats_file, 0, &ignored);
     if (r)
         snprintf(d->mode, sizeof(d->mode), "%s", mode_name(r->header.mode));
     reader_free(r);
@@ -70,7 +70,7 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     if (p->library[0]) {
         d->obstacles.count = 0; /* whatever we thought, it is there */
         snprintf(d->mode, sizeof(d->mode), "%s", p->mode[0] ? p->mode : "auto");
-        ask_segment(d);
+        ask_stats_file(d);
     }
     d->sockets = tcp_sockets(pid, &d->socket_count);
     return 0;

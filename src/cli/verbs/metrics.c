@@ -12,25 +12,25 @@
 #include "verbs.h"
 
 static int print(const char *folder) {
-    struct segments s;
-    int failed = segments_open(&s, folder, READ_ROWS, true);
+    struct stats_files s;
+    int failed = stats_files_open(&s, folder, READ_ROWS, true);
     if (failed)
         return failed;
     bool written = metrics_write(stdout, &s, METRICS_OPEN);
-    segments_close(&s);
+    stats_files_close(&s);
     return written ? finish_output() : complain("no memory");
 }
 
 /* The form that the client accepts; a client that does not say gets the older one. */
 static struct http_answer render(FILE *body, const char *request, const void *folder) {
     bool open = strcasestr(request, "application/openmetrics-text") != NULL;
-    struct segments s;
-    if (segments_open(&s, folder, READ_ROWS, true) != 0) {
+    struct stats_files s;
+    if (stats_files_open(&s, folder, READ_ROWS, true) != 0) {
         fputs("The folder cannot be read.\n", body);
         return (struct http_answer){HTTP_UNAVAILABLE, HTTP_PLAIN_TEXT};
     }
     bool written = metrics_write(body, &s, open ? METRICS_OPEN : METRICS_TEXT);
-    segments_close(&s);
+    stats_files_close(&s);
     if (!written) {
         fputs("No memory.\n", body);
         return (struct http_answer){HTTP_UNAVAILABLE, HTTP_PLAIN_TEXT};
@@ -42,12 +42,12 @@ static struct http_answer render(FILE *body, const char *request, const void *fo
 
 static int serve(const char *folder, const char *where) {
     struct http_page page = {.path = "/metrics", .render = render, .context = folder};
-    struct segments s;
+    struct stats_files s;
     int failed =
-        segments_open(&s, folder, READ_ROWS, true); /* complains now, not at the first request */
+        stats_files_open(&s, folder, READ_ROWS, true); /* complains now, not at the first request */
     if (failed)
         return failed;
-    segments_close(&s);
+    stats_files_close(&s);
     return http_serve(where, &page);
 }
 

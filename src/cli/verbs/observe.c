@@ -16,7 +16,7 @@
 #include "launch.h"
 #include "observe_folder.h"
 #include "report.h"
-#include "segments.h"
+#include "stats_files.h"
 #include "verbs.h"
 
 struct wishes {
@@ -27,7 +27,7 @@ struct wishes {
 
 /* ---- where the report goes ------------------------------------------- */
 
-static int tell(const struct wishes *w, const struct segments *s, char *const *argv) {
+static int tell(const struct wishes *w, const struct stats_files *s, char *const *argv) {
     FILE *out = w->report && strcmp(w->report, "stderr") != 0 ? fopen(w->report, "we") : stderr;
     if (!out)
         return complain("--report %s: %s", w->report, strerror(errno));
@@ -42,8 +42,8 @@ static int tell(const struct wishes *w, const struct segments *s, char *const *a
 /* ---- a program of our own -------------------------------------------- */
 
 static void tell_of_folder(const struct wishes *w, const char *folder, char *const *argv) {
-    struct segments s;
-    if (segments_open(&s, folder, READ_ALL, true) != 0)
+    struct stats_files s;
+    if (stats_files_open(&s, folder, READ_ALL, true) != 0)
         return;
     size_t left = 0;
     for (size_t i = 0; i < s.count; i++)
@@ -56,7 +56,7 @@ static void tell_of_folder(const struct wishes *w, const char *folder, char *con
             left, left == 1 ? "" : "es", left == 1 ? "s" : "");
     if (!s.count)
         remark("%s made no TCP connection, nor did a program that it started", argv[0]);
-    segments_close(&s);
+    stats_files_close(&s);
 }
 
 static int observe_program(const struct wishes *w, struct launch *l) {
@@ -92,7 +92,7 @@ static void stop(int signal) {
 }
 
 /* Until the time is over, the process is gone or the user has seen enough. */
-static void wait_for_it(const struct reader_segment *r, long seconds) {
+static void wait_for_it(const struct reader_file *r, long seconds) {
     enum { TICK_MS = 100 };
     struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);
@@ -113,16 +113,16 @@ static int observe_process(const struct wishes *w, int pid) {
         return complain("%s", error.text);
     /* The file is kept open: who tidies up its folder does not take it from us. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct reader_segment *before = fd >= 0 ? reader_read_fd(fd, path, READ_ALL, &error) : NULL;
+    struct reader_file *before = fd >= 0 ? reader_read_fd(fd, path, READ_ALL, &error) : NULL;
     if (!before)
         return complain("%s", fd >= 0 ? error.text : path);
     if (!w->seconds)
         remark("watching process %d; Ctrl-C ends it and tells", pid);
     wait_for_it(before, w->seconds);
-    struct reader_segment *after = reader_read_fd(fd, path, READ_ALL, &error);
+    struct reader_file *after = reader_read_fd(fd, path, READ_ALL, &error);
     int failed = 0;
     if (after) {
-        struct segments s = {.list = &after, .count = 1};
+        struct stats_files s = {.list = &after, .count = 1};
         reader_since(after, before);
         failed = tell(w, &s, NULL);
     } else {

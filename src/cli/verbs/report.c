@@ -9,12 +9,12 @@
 #include "verbs.h"
 
 static int tell(const char *word, bool json) {
-    struct segments s;
-    int failed = segments_open(&s, word, READ_ALL, false);
+    struct stats_files s;
+    int failed = stats_files_open(&s, word, READ_ALL, false);
     if (failed)
         return failed;
     failed = report_on(stdout, &s, NULL, json);
-    segments_close(&s);
+    stats_files_close(&s);
     return failed ? failed : finish_output();
 }
 

@@ -11,8 +11,8 @@
 #include "errors.h"
 #include "format.h"
 #include "json.h"
-#include "segment_names.h"
-#include "segments.h"
+#include "stats_names.h"
+#include "stats_files.h"
 #include "steer.h"
 #include "verbs.h"
 
@@ -29,12 +29,12 @@ struct order {
 
 static const char *const outcomes[] = {"taken", "waits", "ended"};
 
-static void tell_json(struct json *j, const struct reader_segment *s, const char *program,
-                      const struct segment_header *now, enum steer_outcome outcome, unsigned arms) {
+static void tell_json(struct json *j, const struct reader_file *s, const char *program,
+                      const struct stats_header *now, enum steer_outcome outcome, unsigned arms) {
     json_object(j, NULL);
     json_unsigned(j, "pid", s->header.pid);
     json_string(j, "program", program);
-    json_string(j, "segment", s->path);
+    json_string(j, "stats_file", s->path);
     json_string(j, "outcome", outcomes[outcome]);
     json_string(j, "mode_before", mode_name(s->header.mode));
     json_string(j, "mode", mode_name(now->mode));
@@ -43,8 +43,8 @@ static void tell_json(struct json *j, const struct reader_segment *s, const char
     json_object_end(j);
 }
 
-static void tell(const struct reader_segment *s, const char *program,
-                 const struct segment_header *now, enum steer_outcome outcome, unsigned arms) {
+static void tell(const struct reader_file *s, const char *program,
+                 const struct stats_header *now, enum steer_outcome outcome, unsigned arms) {
     printf("%u (%s): ", s->header.pid, program);
     if (outcome == STEER_ENDED)
         printf("has ended meanwhile\n");
@@ -60,9 +60,9 @@ static void tell(const struct reader_segment *s, const char *program,
                arms);
 }
 
-static int set_one(const struct reader_segment *s, struct order *o) {
+static int set_one(const struct reader_file *s, struct order *o) {
     struct reader_error error;
-    struct segment_header now;
+    struct stats_header now;
     char program[NAME_ROOM];
     unsigned arms = 0;
     int64_t sequence = steer(s, &o->change, &arms, &error);
@@ -79,8 +79,8 @@ static int set_one(const struct reader_segment *s, struct order *o) {
 }
 
 static int set_target(const char *word, struct order *o) {
-    struct segments s;
-    int failed = segments_open(&s, word, 0, false);
+    struct stats_files s;
+    int failed = stats_files_open(&s, word, 0, false);
     unsigned before = o->told;
     if (failed)
         return failed;
@@ -93,7 +93,7 @@ static int set_target(const char *word, struct order *o) {
         failed = complain("%s: %s", word,
                           s.folder ? "no process of these runs any more"
                                    : "its process has ended; there is nothing to set");
-    segments_close(&s);
+    stats_files_close(&s);
     return failed;
 }
 

@@ -159,7 +159,7 @@ static int place(const char *const names[], size_t count, const char *value) {
 }
 
 static bool set_assignment(struct config *c, const char *value) {
-    static const char *const names[] = {"connection", "peer", "listener"}; /* segment_assignment */
+    static const char *const names[] = {"connection", "peer", "listener"}; /* stats_assignment */
     int at = place(names, ARRAY_SIZE(names), value);
     c->arms.assignment = (uint32_t)at;
     return at >= 0;
@@ -339,11 +339,11 @@ static const char *keep(const char *value) {
     return copy;
 }
 
-static bool may_gather(const struct config *c) {
-    bool gathers = c->mode == MODE_COALESCE;
+static bool may_buffer(const struct config *c) {
+    bool buffers = c->mode == MODE_COALESCE;
     for (uint32_t i = 0; i < c->arms.count; i++)
-        gathers |= c->arms.mode[i] == MODE_COALESCE;
-    return gathers;
+        buffers |= c->arms.mode[i] == MODE_COALESCE;
+    return buffers;
 }
 
 void config_load(char **environment, const char *program) {
@@ -373,7 +373,7 @@ void config_load(char **environment, const char *program) {
     }
     if (!c->seed_given)
         c->arms.seed = clock_now();
-    c->gathers = may_gather(c);
+    c->buffers = may_buffer(c);
     c->epoch = last_epoch;
     STORE_RELEASE(&config_now, c);
 }
@@ -382,7 +382,7 @@ bool config_publish(const struct config *seen, const struct config *next) {
     uint32_t epoch = __atomic_add_fetch(&last_epoch, 1, __ATOMIC_RELAXED);
     struct config *c = &snapshots[epoch % CONFIG_SNAPSHOTS];
     *c = *next;
-    c->gathers = next->gathers || may_gather(next);
+    c->buffers = next->buffers || may_buffer(next);
     c->epoch = epoch;
     return __atomic_compare_exchange_n(&config_now, &seen, c, false, __ATOMIC_ACQ_REL,
                                        __ATOMIC_RELAXED);
@@ -398,13 +398,13 @@ void config_kill(void) {
     } while (!config_publish(seen, &next));
 }
 
-void config_switch(enum mode mode, bool quiet) {
+void config_switch(enum mode mode, bool no_syscalls) {
     const struct config *seen;
     struct config next;
     do {
         seen = config();
         next = *seen;
         next.mode = mode;
-        next.quiet = quiet;
+        next.no_syscalls = no_syscalls;
     } while (!config_publish(seen, &next));
 }

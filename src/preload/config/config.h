@@ -59,13 +59,13 @@ struct config {
     const char *stats; /* the directory of the segment, or NULL */
     struct arms arms;
     uint32_t experiment; /* grows when the arms change: who was born before takes no part */
-    bool quiet;          /* a seccomp filter is installed: make no call of our own */
+    bool no_syscalls;          /* a seccomp filter is installed: make no call of our own */
     bool always_nodelay; /* UNSTALL_NODELAY=always */
     bool override;
     bool children;    /* children run with us */
     bool stacks;      /* who wrote the pieces may be kept (UNSTALL_STACKS) */
     bool killed;      /* by the control block: all connections go by `off` */
-    bool gathers;     /* some connection may be, or has been, in mode coalesce */
+    bool buffers;     /* some connection may be, or has been, in mode coalesce */
     bool seed_given;  /* UNSTALL_SEED */
     uint8_t quickack; /* enum quickack_use */
     uint8_t thread;   /* enum thread_use */
@@ -95,7 +95,7 @@ bool config_program_included(const char *list, const char *program);
 void config_load(char **environment, const char *program);
 
 /* Publish a copy of the present configuration with another mode. */
-void config_switch(enum mode mode, bool quiet);
+void config_switch(enum mode mode, bool no_syscalls);
 /* ... or one in which all connections go by `off`, arms or not. */
 void config_kill(void);
 /* Publish a copy of `next`, which differs from `seen` only in mode, quiet, window_us,

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "kernel.h"
 #include "raw.h"
 #include "upcalls.h"
 
 uint8_t forks_made;
-uint32_t doubt_epoch;
+uint32_t nodelay_epoch;
 
 void conn_lock_slow(struct conn *c, uint32_t seen) {
     if (lock_slow(&c->lock, seen))
@@ -19,14 +19,14 @@ void conn_lock_slow(struct conn *c, uint32_t seen) {
 
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->deferred)
-        nested_forget(c);
-    if (c->gather)
-        gather_free(c);
+        reentry_forget(c);
+    if (c->buffer)
+        buffer_free(c);
     if (c->evidence)
         conn_ends(c); /* if nobody has seen its end */
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
-    STORE(&c->births, (uint16_t)(c->births + 1));
+    STORE(&c->generation, (uint16_t)(c->generation + 1));
     STORE(&c->refs, 1);
     c->origin = (uint8_t)origin;
     c->forks = LOAD(&forks_made);
@@ -49,15 +49,15 @@ void conn_repair(struct conn *c) {
     STORE(&c->turn_end, TURN_ENDS);
     c->policy.position = 0;
     c->policy.quick_turns = 0;
-    STORE(&c->kept_error, 0);
-    if (c->gather)
-        gather_drop(c);
+    STORE(&c->pending_error, 0);
+    if (c->buffer)
+        buffer_drop(c);
     memset(&c->counts, 0, sizeof(c->counts));
     if (c->evidence)
         conn_repaired(c);
     c->shared = true;
-    c->dark_there = c->policy.dark;
+    c->untracked_at_fork = c->policy.untracked_io;
     c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
-    c->stuck = false;
+    c->flush_blocked = false;
     RAW_CHILD_ENDS();
 }

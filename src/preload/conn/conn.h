@@ -13,7 +13,7 @@
  * shared between connections on the write path.
  *
  * Signal handlers: a handler that interrupts a holder sees self.depth > 0 and
- * goes by nested.h, so the lock is never waited for by its own thread.
+ * goes by reentry.h, so the lock is never waited for by its own thread.
  *
  * Fork: the lock word carries the fork generation; a word of an older
  * generation is a lock that some thread of the parent may have held.  Whoever
@@ -25,13 +25,13 @@
 #include "base.h"
 #include "lock.h"
 #include "policy.h"
-#include "segment.h"
+#include "stats_format.h"
 
 struct evidence;
-struct gather;
+struct coalesce_buffer;
 struct piece;
 
-/* Why held or gathered bytes were let go, and what is counted of a connection (segment.h). */
+/* Why held or buffered bytes were let go, and what is counted of a connection (stats_format.h). */
 #define NAME(constant, name, what) constant,
 enum push_cause { PUSH_COUNTERS_OF(NAME) PUSH_CAUSES };
 #undef NAME
@@ -52,7 +52,7 @@ struct conn_counts {
 
 /* A turn that holds nothing may end without the lock at a read (hold_leaves_turn): it is
  * left, and what it teaches is learned at the next lock.  One of which siblings are to
- * learn at once (kin.h) ends as those that hold do. */
+ * learn at once (endpoint_cache.h) ends as those that hold do. */
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
 
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
@@ -61,37 +61,37 @@ struct conn {
     /* these outlive the connection: others look at them without the lock */
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
-    uint16_t births;           /* connections that this place has been: a pointer may be stale */
+    uint16_t generation;           /* connections that this place has been: a pointer may be stale */
     struct conn *next_ticking; /* the ticker's own */
-    struct piece *deferred;    /* what handlers wrote while the lock was held (nested.h) */
+    struct piece *deferred;    /* what handlers wrote while the lock was held (reentry.h) */
     /* from here on all belongs to one connection and is cleared by conn_reset() */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
-    uint64_t held_since; /* the hold or gathering began: the ticker's count; where there is no
+    uint64_t held_since; /* the hold or buffering began: the ticker's count; where there is no
                           * ticker, ns of the coarse clock */
-    struct gather *gather;
+    struct coalesce_buffer *buffer;
     bool held;      /* the kernel holds bytes because of our MSG_MORE */
-    bool lingering; /* closed by the application, gathered bytes still to send */
-    bool draining;  /* a thread is blocked sending gathered bytes */
-    uint8_t kin;    /* the family it learns from and teaches (kin.h), 0: none */
+    bool lingering; /* closed by the application, buffered bytes still to send */
+    bool draining;  /* a thread is blocked sending buffered bytes */
+    uint8_t endpoint;    /* the family it learns from and teaches (endpoint_cache.h), 0: none */
     /* what the ticker looks at ends here, within the first cache line */
     uint32_t epoch; /* of the configuration that `policy.mode` comes from */
     struct policy policy;
     uint8_t origin; /* enum conn_origin */
     bool listener : 1;
     bool mptcp : 1;
-    bool judged : 1;     /* the filters have been asked */
+    bool filters_applied : 1;     /* the filters have been asked */
     bool filtered : 1;   /* ... and exclude it: as if mode were off */
     bool passed : 1;     /* was sent to another process, or to this one, by SCM_RIGHTS */
     bool shared : 1;     /* it was there at a fork that made this process: the parent has it too */
-    bool stuck : 1;      /* gathered bytes were let go, the kernel had no room */
-    bool dark_there : 1; /* it was dark at that fork: the parent writes unseen, too */
+    bool flush_blocked : 1;      /* buffered bytes were let go, the kernel had no room */
+    bool untracked_at_fork : 1; /* it was untracked at that fork: the parent writes unseen, too */
     bool tried : 1;      /* the application has read here, if only in vain */
     uint8_t turn_end;    /* enum turn_end: how the turn of turn_owner may end, or has */
     uint8_t forks;       /* that the process had made when it met this one, modulo 256 */
-    int kept_error;      /* errno of a send of our own, not yet told to the application */
+    int pending_error;      /* errno of a send of our own, not yet told to the application */
     int other_fd;        /* another one, perhaps: where to look first when fd is closed */
-    uint32_t doubt;      /* the doubt epoch at which policy.nodelay was certain */
+    uint32_t nodelay_checked;      /* the doubt epoch at which policy.nodelay was certain */
     uint64_t wait_began; /* ns, CLOCK_MONOTONIC: the wait that ended the last turn; 0: none */
     union {
         const struct thread *turn_owner;
@@ -107,13 +107,13 @@ _Static_assert(sizeof(struct conn) == 256, "what few connections need is in evid
 /* Forks that this process has made, modulo 256. */
 extern uint8_t forks_made;
 /* Grows when another process may set options of our sockets (fork, exec). */
-extern uint32_t doubt_epoch;
+extern uint32_t nodelay_epoch;
 
-/* What signal handlers wrote to c while its lock was held (nested.h): `take_in` puts it
- * behind what is gathered, lock held; `catch_up` comes after the unlock; `forget` drops it. */
-void nested_take_in(struct conn *c);
-void nested_catch_up(struct conn *c);
-void nested_forget(struct conn *c);
+/* What signal handlers wrote to c while its lock was held (reentry.h): `take_in` puts it
+ * behind what is buffered, lock held; `catch_up` comes after the unlock; `forget` drops it. */
+void reentry_take_in(struct conn *c);
+void reentry_catch_up(struct conn *c);
+void reentry_forget(struct conn *c);
 
 void conn_lock_slow(struct conn *c, uint32_t seen);
 
@@ -126,7 +126,7 @@ static inline void conn_lock(struct conn *c) {
                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
         conn_lock_slow(c, expected);
     if (UNLIKELY(LOAD(&c->deferred) != NULL))
-        nested_take_in(c);
+        reentry_take_in(c);
 }
 
 /* Never waits: false when another thread has it. */
@@ -146,7 +146,7 @@ static inline bool conn_trylock(struct conn *c) {
         conn_lock_slow(c, expected);
     }
     if (UNLIKELY(LOAD(&c->deferred) != NULL))
-        nested_take_in(c);
+        reentry_take_in(c);
     return true;
 }
 
@@ -158,14 +158,14 @@ static inline void conn_unlock(struct conn *c) {
     self.locked = NULL;
     self.depth--;
     if (UNLIKELY(__atomic_load_n(&c->deferred, __ATOMIC_SEQ_CST) != NULL))
-        nested_catch_up(c);
+        reentry_catch_up(c);
 }
 
 /* Start afresh as the connection of a descriptor born now.  Lock held. */
 void conn_reset(struct conn *c, int fd, enum conn_origin origin);
 
 /* In the child of a fork: what the parent's other threads may have left half
- * done, and what the parent will do itself (its held and gathered bytes). */
+ * done, and what the parent will do itself (its held and buffered bytes). */
 void conn_repair(struct conn *c);
 
 #endif

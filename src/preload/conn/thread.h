@@ -5,7 +5,7 @@
  * library can also be loaded late (docs/design.md, "Fork, vfork, memory").
  *
  * Signal handlers run on the same thread-locals: `depth` tells a handler that
- * it interrupted us inside a lock; its calls then go by nested.h.
+ * it interrupted us inside a lock; its calls then go by reentry.h.
  */
 #ifndef UNSTALL_THREAD_H
 #define UNSTALL_THREAD_H
@@ -17,7 +17,7 @@ struct conn;
 
 struct thread {
     struct conn *turn;      /* the connection of this thread's open turn, or NULL */
-    struct conn *draining;  /* a blocking send of gathered bytes is under way on it */
+    struct conn *draining;  /* a blocking send of buffered bytes is under way on it */
     struct conn *releasing; /* a plain write that ends a hold is under way on it */
     struct conn *locked;    /* the connection whose lock this thread holds */
     uint32_t *spinning;     /* the short lock that it holds */

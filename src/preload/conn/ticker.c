@@ -30,5 +30,5 @@ bool ticker_watch_slow(struct conn *c) {
 
 bool ticker_watch_without(struct conn *c) {
     STORE(&c->held_since, clock_coarse());
-    return c->gather == NULL;
+    return c->buffer == NULL;
 }

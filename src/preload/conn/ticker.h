@@ -12,7 +12,7 @@
 enum ticker_state {
     TICKER_NONE,    /* the next hold decides whether there is a thread */
     TICKER_RUNS,    /* a window is kept */
-    TICKER_WITHOUT, /* none is wanted unless bytes are to be gathered */
+    TICKER_WITHOUT, /* none is wanted unless bytes are to be buffered */
     TICKER_NEVER,   /* none is wanted at all */
     TICKER_STOPS,   /* it is being ended: nothing may be held */
     TICKER_REFUSED, /* none can be had: nothing may be held */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * POSIX AIO: threads that libc makes by itself make the calls, past us.  So a connection turns
- * dark before the first request is queued, and what is gathered of it leaves.
+ * untracked before the first request is queued, and what is buffered of it leaves.
  */
 #include "exports.h"
 #include "process.h"
@@ -13,7 +13,7 @@ static void queues(const struct aiocb *block) {
         return;
     process_gets_threads();
     hold_before_visible();
-    shim_darken(block->aio_fildes);
+    shim_untrack(block->aio_fildes);
 }
 
 #define QUEUES(name, type)                   \

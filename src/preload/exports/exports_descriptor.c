@@ -196,7 +196,7 @@ void unstall_syscall_begins(long n, long a) {
 }
 
 /* syscall(2) is no cancellation point: what may block goes on to it, not to libc's name. */
-static long written(struct out *o) {
+static long written(struct write_request *o) {
     o->raw = true;
     return shim_write(o);
 }
@@ -204,28 +204,28 @@ static long written(struct out *o) {
 /* One case a number. */
 // NOLINTNEXTLINE(readability-function-size)
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
-    struct out o = {.fd = (int)a, .caller = (uintptr_t)__builtin_return_address(0)};
+    struct write_request o = {.fd = (int)a, .caller = (uintptr_t)__builtin_return_address(0)};
     struct call call;
     switch (n) {
     case SYS_write:
-        o.form = OUT_WRITE;
+        o.form = FORM_WRITE;
         o.buffer = (const void *)b;
         o.bytes = (size_t)c;
         return written(&o);
     case SYS_writev:
-        o.form = OUT_WRITEV;
+        o.form = FORM_WRITEV;
         o.iov = (const struct iovec *)b;
         o.iov_count = (int)c;
         return written(&o);
     case SYS_pwritev2: /* the kernel's own form has the offset in two halves */
         if (d != -1 || f)
             break;
-        o.form = OUT_PWRITEV2;
+        o.form = FORM_PWRITEV2;
         o.iov = (const struct iovec *)b;
         o.iov_count = (int)c;
         return written(&o);
     case SYS_sendto:
-        o.form = OUT_SENDTO;
+        o.form = FORM_SENDTO;
         o.buffer = (const void *)b;
         o.bytes = (size_t)c;
         o.flags = (int)d;
@@ -233,7 +233,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         o.address_length = (socklen_t)f;
         return written(&o);
     case SYS_sendmsg:
-        o.form = OUT_SENDMSG;
+        o.form = FORM_SENDMSG;
         o.message = (const struct msghdr *)b;
         o.flags = (int)c;
         o.raw = true;

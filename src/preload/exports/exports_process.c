@@ -8,7 +8,7 @@
 
 #include "exports.h"
 #include "hold.h"
-#include "nested.h"
+#include "reentry.h"
 #include "process.h"
 
 /* ---- children -------------------------------------------------------- */
@@ -110,7 +110,7 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
     return process_stays(REAL(execveat)(directory, path, argv, environment, flags));
 }
 
-/* The list of arguments of execl and its kin as an array on the caller's stack
+/* The list of arguments of execl and its endpoint as an array on the caller's stack
  * (no malloc: these are async-signal-safe, signal-safety(7)). */
 #define COLLECT(first, last, argv)                     \
     size_t count = 1;                                  \
@@ -228,7 +228,7 @@ EXPORT void thrd_exit(int result) {
 
 #define JUMP(name)                                                     \
     EXPORT void name(struct __jmp_buf_tag environment[1], int value) { \
-        nested_abandon();                                              \
+        reentry_abandon();                                              \
         REAL(name)(environment, value);                                \
         __builtin_unreachable();                                       \
     }

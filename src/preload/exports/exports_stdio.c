@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * stdio: its own writes and its close never pass by us (KERNEL facts in
- * docs/design.md), so a connection that a FILE takes turns dark: TCP_NODELAY,
+ * docs/design.md), so a connection that a FILE takes turns untracked: TCP_NODELAY,
  * and never a hold.
  */
 #include <errno.h>
@@ -21,13 +21,13 @@ static void closes(FILE *stream) {
 /* dprintf writes through a FILE of its own: what we hold goes first. */
 static void prints(int fd) {
     shim_other_write(fd);
-    shim_darken(fd);
+    shim_untrack(fd);
 }
 
 EXPORT FILE *fdopen(int fd, const char *mode) {
     FILE *stream = REAL(fdopen)(fd, mode);
     if (stream)
-        shim_darken(fd);
+        shim_untrack(fd);
     return stream;
 }
 ALSO(_IO_fdopen, fdopen)

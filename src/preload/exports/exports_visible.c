@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Acts that another process can see.  In coalesce the calling thread's gathered
+ * Acts that another process can see.  In coalesce the calling thread's buffered
  * bytes leave first, so that being killed looks from outside like having been
  * killed a moment earlier.  Elsewhere the bytes are in the kernel already.
  */

@@ -8,34 +8,34 @@
 
 #include "exports.h"
 #include "hold.h"
-#include "shim_nested.h"
+#include "shim_reentry.h"
 
 WRITES ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
-    return shim_write_short(fd, buffer, bytes, 0, OUT_WRITE, CALLER);
+    return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
 
 WRITES ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
     if (shim_passes(fd))
         return REAL(writev)(fd, iov, count);
-    struct out o = {.fd = fd, .caller = CALLER, .form = OUT_WRITEV, .iov = iov, .iov_count = count};
+    struct write_request o = {.fd = fd, .caller = CALLER, .form = FORM_WRITEV, .iov = iov, .iov_count = count};
     return shim_write(&o);
 }
 
 WRITES ssize_t unstall_send(int fd, const void *buffer, size_t bytes, int flags) {
     if (shim_passes(fd))
         return REAL(send)(fd, buffer, bytes, flags);
-    return shim_write_short(fd, buffer, bytes, flags, OUT_SEND, CALLER);
+    return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
 
 WRITES ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flags,
                               const struct sockaddr *address, socklen_t length) {
     if (LIKELY(!address && !length))
-        return shim_write_short(fd, buffer, bytes, flags, OUT_SENDTO, CALLER);
-    struct out o = {.fd = fd,
+        return shim_write_fast(fd, buffer, bytes, flags, FORM_SENDTO, CALLER);
+    struct write_request o = {.fd = fd,
                     .caller = CALLER,
-                    .form = OUT_SENDTO,
+                    .form = FORM_SENDTO,
                     .buffer = buffer,
                     .bytes = bytes,
                     .flags = flags,
@@ -45,8 +45,8 @@ WRITES ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flag
 }
 
 WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) {
-    struct out o = {
-        .fd = fd, .caller = CALLER, .form = OUT_SENDMSG, .message = message, .flags = flags};
+    struct write_request o = {
+        .fd = fd, .caller = CALLER, .form = FORM_SENDMSG, .message = message, .flags = flags};
     return shim_write_message(&o);
 }
 
@@ -54,8 +54,8 @@ WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) 
 WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                             uintptr_t caller) {
     struct call call;
-    if (nested_stands_behind(fd))
-        return nested_messages(fd, messages, count, flags);
+    if (reentry_stands_behind(fd))
+        return reentry_messages(fd, messages, count, flags);
     bool acted = LOAD(&hold_acted);
     for (unsigned i = 0; acted && i < count && i < IOV_MAX; i++)
         shim_descriptors_leave(&messages[i].msg_hdr);
@@ -77,8 +77,8 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 /* libc's is no cancellation point either. */
 WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
     struct call call;
-    if (nested_stands_behind(fd))
-        return nested_move(fd, from, offset, bytes);
+    if (reentry_stands_behind(fd))
+        return reentry_move(fd, from, offset, bytes);
     if (!shim_bulk_begins(fd, 0, true, &call))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
@@ -89,8 +89,8 @@ WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, u
 WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                               unsigned flags, bool raw, uintptr_t caller) {
     struct call call;
-    if (nested_stands_behind(fd) && !from_offset && !offset)
-        return nested_move(fd, from, NULL, bytes);
+    if (reentry_stands_behind(fd) && !from_offset && !offset)
+        return reentry_move(fd, from, NULL, bytes);
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
     if (!shim_bulk_begins(fd, 0, raw, &call))
@@ -109,8 +109,8 @@ WRITES ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, off_
         shim_other_write(fd);
         return REAL(pwritev2)(fd, iov, count, offset, flags);
     }
-    struct out o = {
-        .fd = fd, .caller = CALLER, .form = OUT_PWRITEV2, .iov = iov, .iov_count = count};
+    struct write_request o = {
+        .fd = fd, .caller = CALLER, .form = FORM_PWRITEV2, .iov = iov, .iov_count = count};
     return shim_write(&o);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Only in libunstall-hook.so, for the tests: switch the mode of a live process
- * the way the control block of the statistics segment does.
+ * the way the control block of the statistics file does.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ EXPORT int unstall_hook_set_mode(const char *name);
 EXPORT int unstall_hook_set_mode(const char *name) {
     for (int i = 0; i < MODE_COUNT; i++)
         if (strcmp(name, mode_names[i]) == 0) {
-            config_switch((enum mode)i, config()->quiet);
+            config_switch((enum mode)i, config()->no_syscalls);
             sweep(PUSH_MODE);
             return 0;
         }

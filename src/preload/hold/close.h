@@ -8,7 +8,7 @@
 #include "conn.h"
 
 /* The application closes the last descriptor while the kernel has no room for
- * what was gathered: a descriptor of our own keeps the connection until the
+ * what was buffered: a descriptor of our own keeps the connection until the
  * ticker has sent it.  Lock held.  False: no descriptor to be had. */
 bool close_lingers(struct conn *c, int fd);
 

@@ -7,9 +7,9 @@
 
 #include "clock.h"
 #include "config.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "kernel.h"
-#include "kin.h"
+#include "endpoint_cache.h"
 #include "ticker.h"
 
 enum {
@@ -45,7 +45,7 @@ static void ask_options(struct conn *c) {
         policy_pushed(p); /* what it was thought to keep back has left as a unit */
     p->app_cork = cork != 0;
     p->had_option |= p->app_nodelay || p->app_cork;
-    p->fallen |= has_one_that_tells_apart(c->fd);
+    p->nodelay_only |= has_one_that_tells_apart(c->fd);
     p->unsure = false;
 }
 
@@ -61,7 +61,7 @@ int hold_set_nodelay(struct conn *c, int fd) {
     STORE(&hold_acted, true);
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (is_not_tcp(error)) {
-        p->fallen = p->dark = true;
+        p->nodelay_only = p->untracked_io = true;
         p->mode = MODE_OFF;
     }
     p->nodelay = error == 0;
@@ -82,10 +82,10 @@ void hold_restore(struct conn *c) {
 /* Also where it is not set yet: a child's program that has set it may set it back at its end,
  * when we have set it since.  What this process itself has from its parent it would have
  * to doubt from the beginning. */
-void hold_doubt(struct conn *c) {
-    c->doubt = LOAD(&doubt_epoch);
+void hold_nodelay_uncertain(struct conn *c) {
+    c->nodelay_checked = LOAD(&nodelay_epoch);
     if (!c->policy.app_nodelay && (c->policy.nodelay || !c->shared))
-        c->policy.doubtful = true;
+        c->policy.nodelay_uncertain = true;
 }
 
 void hold_ask_facts(struct conn *c) {
@@ -109,10 +109,10 @@ static bool listens(struct conn *c) {
     return c->listener;
 }
 
-void hold_darken(struct conn *c) {
+void hold_untrack(struct conn *c) {
     struct policy *p = &c->policy;
-    hold_push(c, PUSH_DARK);
-    p->dark = true;
+    hold_push(c, PUSH_UNTRACKED);
+    p->untracked_io = true;
     if (!mode_cures((enum mode)p->mode) || listens(c))
         return;
     if (p->unsure)
@@ -123,19 +123,19 @@ void hold_darken(struct conn *c) {
 
 /* Bytes that leave though we did not see them written: something else writes
  * here too (stdio, a raw system call).  Asked after pushes 1, 2, 4, 8 … */
-static void probe_dark(struct conn *c, uint32_t pushes) {
-    struct kernel_segments segments;
-    if (c->origin == ORIGIN_FOREIGN || c->policy.dark || (pushes & (pushes - 1)) != 0 ||
+static void probe_untracked(struct conn *c, uint32_t pushes) {
+    struct kernel_tcp_info segments;
+    if (c->origin == ORIGIN_FOREIGN || c->policy.untracked_io || (pushes & (pushes - 1)) != 0 ||
         kernel->segments(c->fd, &segments) != 0)
         return;
     if (segments.bytes_sent + segments.bytes_queued > c->counts.bytes)
-        c->policy.dark = true;
+        c->policy.untracked_io = true;
 }
 
 /* The kernel holds: let go. */
 static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
     STORE_RELEASE(&c->held, false); /* hold_leaves_turn(): after the lock was taken */
-    hold_judge_age(c);
+    hold_check_age(c);
     if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
         struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
         kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -148,10 +148,10 @@ static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause 
     for (int i = 0; i < PUSH_CAUSES; i++)
         pushes += c->counts.pushes[i];
     if (c->policy.mode != MODE_AUTO || pushes > 1)
-        probe_dark(c, pushes);
+        probe_untracked(c, pushes);
 }
 
-/* What is gathered is a unit that ends now: does Nagle stand in its way? */
+/* What is buffered is a unit that ends now: does Nagle stand in its way? */
 static __attribute__((noinline)) void release(struct conn *c, size_t waiting) {
     const struct config *now = config();
     struct policy_limits limits = {now->small, now->override, true, false};
@@ -169,25 +169,25 @@ static __attribute__((noinline)) void release(struct conn *c, size_t waiting) {
 void hold_push(struct conn *c, enum push_cause cause) {
     if (c->held)
         push_held(c, cause);
-    size_t waiting = gather_length(c);
+    size_t waiting = buffer_length(c);
     if (waiting == 0 || c->draining)
         return;
-    if (UNLIKELY(c->stuck)) { /* counted when it was let go; the kernel had no room */
-        c->stuck = !gather_flush(c, 0);
+    if (UNLIKELY(c->flush_blocked)) { /* counted when it was let go; the kernel had no room */
+        c->flush_blocked = !buffer_flush(c, 0);
         return;
     }
     if (!policy_release_first(&c->policy, waiting))
         release(c, waiting);
     c->counts.pushes[cause]++;
-    if (UNLIKELY(!gather_flush(c, 0))) {
-        c->stuck = true;
+    if (UNLIKELY(!buffer_flush(c, 0))) {
+        c->flush_blocked = true;
         policy_no_room(&c->policy);
     }
 }
 
 void hold_push_all(struct conn *c, enum push_cause cause) {
     hold_push(c, cause);
-    for (int i = 0; i < ROOM_TRIES && gather_length(c) && !config()->quiet; i++) {
+    for (int i = 0; i < ROOM_TRIES && buffer_length(c) && !config()->no_syscalls; i++) {
         int fd = c->fd;
         conn_unlock(c);
         kernel->writable(fd, ROOM_WAIT_MS);
@@ -197,8 +197,8 @@ void hold_push_all(struct conn *c, enum push_cause cause) {
 }
 
 void hold_window_ends(struct conn *c) {
-    if (gather_length(c) && !gather_is_at(c, c->fd)) {
-        gather_drop(c);
+    if (buffer_length(c) && !buffer_is_at(c, c->fd)) {
+        buffer_drop(c);
         STORE(&c->held, false);
         return;
     }
@@ -255,7 +255,7 @@ void hold_end_turn_slow(enum push_cause cause) {
     if (!c)
         return;
     conn_lock(c);
-    if (UNLIKELY(cause == PUSH_PROCESS) && gather_length(c))
+    if (UNLIKELY(cause == PUSH_PROCESS) && buffer_length(c))
         hold_push_all(c, cause);
     end_turn(c, cause);
     conn_unlock(c);
@@ -266,7 +266,7 @@ bool hold_before_poll(bool only_writable) {
     if (!c)
         return false;
     conn_lock(c);
-    bool holding = c->held || gather_length(c) > 0;
+    bool holding = c->held || buffer_length(c) > 0;
     bool ask = mode_cures((enum mode)c->policy.mode) &&
                (policy_asks_first(&c->policy) || (only_writable && holding));
     if (!ask && !only_writable)
@@ -281,7 +281,7 @@ bool hold_could_go_on(void) {
         return false;
     conn_lock(c);
     const struct policy *p = &c->policy;
-    bool could = c->held || c->gather ||
+    bool could = c->held || c->buffer ||
                  (p->mode == MODE_AUTO && p->nodelay &&
                   !policy_left_alone(p, &(struct policy_limits){.override = config()->override}));
     conn_unlock(c);
@@ -301,7 +301,7 @@ void hold_before_visible(void) {
     if (LIKELY(self.turn == NULL))
         return;
     struct conn *c = turn_now();
-    if (!c || !LOAD(&c->gather))
+    if (!c || !LOAD(&c->buffer))
         return;
     conn_lock(c);
     hold_push(c, PUSH_PROCESS);

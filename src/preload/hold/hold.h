@@ -14,7 +14,7 @@
 
 #include "conn.h"
 #include "hold_habit.h"
-#include "kin.h"
+#include "endpoint_cache.h"
 #include "policy_inline.h"
 #include "thread_end.h"
 #include "ticker.h"
@@ -30,12 +30,12 @@ static inline void hold_end_turn(enum push_cause cause) {
 /* The open turn of this thread ends at a read of its own connection `c`: where nothing is
  * held there is nothing to do but to learn, which waits for the next lock, so that a
  * well-behaved program pays for none here.  False: hold_end_turn().  A push that somebody
- * else has begun is under way while he has the lock; handlers go by nested.h meanwhile. */
+ * else has begun is under way while he has the lock; handlers go by reentry.h meanwhile. */
 static inline bool hold_leaves_turn(struct conn *c) {
     self.depth++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool leaves = self.turn == c && LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
-                  !LOAD_ACQUIRE(&c->held) && !LOAD_ACQUIRE(&c->gather) && (LOAD(&c->lock) & 3) == 0;
+                  !LOAD_ACQUIRE(&c->held) && !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;
     if (LIKELY(leaves)) {
         STORE(&c->turn_end, TURN_LEFT);
         self.turn = NULL;
@@ -53,7 +53,7 @@ static inline bool hold_looks(void) {
 }
 
 /* Would keeping the open turn of this thread whole be worth something: it holds
- * bytes (in the kernel or gathered), or its connection was cured by us? */
+ * bytes (in the kernel or buffered), or its connection was cured by us? */
 bool hold_could_go_on(void);
 
 /* Before a wait for readiness.  True: ask first, by the same wait with timeout
@@ -62,13 +62,13 @@ bool hold_could_go_on(void);
 bool hold_before_poll(bool only_writable);
 void hold_asked(bool at_once);
 
-/* Does the open turn have gathered bytes? */
-static inline bool hold_gathers(void) {
+/* Does the open turn have buffered bytes? */
+static inline bool hold_buffers(void) {
     struct conn *c = LOAD(&self.turn);
-    return c && LOAD(&c->gather) != NULL;
+    return c && LOAD(&c->buffer) != NULL;
 }
 
-/* In coalesce: before an act that others can see.  Gathered bytes leave; what
+/* In coalesce: before an act that others can see.  Buffered bytes leave; what
  * the kernel holds may stay. */
 void hold_before_visible(void);
 
@@ -80,8 +80,8 @@ static inline void hold_turn_teaches(struct conn *c) {
     c->turn_owner = NULL;
     STORE(&c->turn_end, TURN_ENDS);
     policy_turn_ends(&c->policy);
-    if (kin_is_due(c))
-        kin_teach(c);
+    if (endpoint_update_is_due(c))
+        endpoint_update(c);
 }
 
 /* A write has joined the turn of this thread on c (lock held): opens the turn
@@ -94,13 +94,13 @@ static inline void hold_join_turn(struct conn *c) {
         c->turn_owner = &self;
         self.turn = c;
         c->counts.turns++;
-        STORE(&c->turn_end, kin_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
+        STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
         policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
-        if (UNLIKELY(LOAD(&kin_forbidden[c->kin])))
-            p->fallen = true;
+        if (UNLIKELY(LOAD(&endpoint_nodelay_only[c->endpoint])))
+            p->nodelay_only = true;
     }
     if (UNLIKELY(c->held))
-        hold_judge_age(c);
+        hold_check_age(c);
     if (p->position < UINT16_MAX)
         p->position++;
     if (UNLIKELY(policy_learns_habit(p)))
@@ -126,8 +126,8 @@ extern uint32_t hold_restores;
 void hold_restore(struct conn *c);
 
 /* Writes happen here that we do not see: TCP_NODELAY, and never a hold. */
-void hold_darken(struct conn *c);
-/* The numbers of stdio's streams: a connection that is one of them is dark. */
+void hold_untrack(struct conn *c);
+/* The numbers of stdio's streams: a connection that is one of them is untracked. */
 static inline bool hold_is_stdio(int fd) {
     return (unsigned)fd <= STDERR_FILENO;
 }
@@ -139,7 +139,7 @@ static inline bool hold_tells_apart(int value) {
 /* The MSS, and the application's options where they are not known: asked once. */
 void hold_ask_facts(struct conn *c);
 /* Another process may have set our options back: doubt what we know. */
-void hold_doubt(struct conn *c);
+void hold_nodelay_uncertain(struct conn *c);
 
 /* Set while the process ends or is replaced: nothing is held any more, so that
  * what another thread writes meanwhile is not left behind. */

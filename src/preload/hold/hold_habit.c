@@ -2,7 +2,7 @@
 #include "hold_habit.h"
 
 #include "clock.h"
-#include "kin.h"
+#include "endpoint_cache.h"
 
 enum {
     LATE_NS = 5000000, /* a hold without a window that lasted longer was no habit's */
@@ -18,11 +18,11 @@ void hold_learn_piece(struct conn *c) {
     STORE(&c->turn_end, TURN_ENDS); /* its end is to be seen, too */
 }
 
-void hold_judge_age_slow(struct conn *c) {
+void hold_check_age_slow(struct conn *c) {
     uint64_t now = clock_coarse(), age = now - c->held_since;
     if (c->policy.mode == MODE_AUTO && age > clock_coarse_surely(LATE_NS)) {
-        c->policy.fallen = true;
-        kin_forbid(c->kin);
+        c->policy.nodelay_only = true;
+        endpoint_set_nodelay_only(c->endpoint);
     } else if (c->policy.mode == MODE_CORK) {
         if (age > KERNEL_ENDS_NS)
             policy_kernel_ended(&c->policy);

@@ -14,10 +14,10 @@ void hold_learn_piece(struct conn *c);
 /* Without a window: a hold ends, or another write joins it, which is to be decided by this (lock held).
  * In auto, one that was no habit's makes its endpoint one of TCP_NODELAY alone; in cork, several in a row
  * that the kernel had to end make the connection one: its waits do not pass by us. */
-void hold_judge_age_slow(struct conn *c);
-static inline void hold_judge_age(struct conn *c) {
+void hold_check_age_slow(struct conn *c);
+static inline void hold_check_age(struct conn *c) {
     if (ticker_windowless(ticker_state()))
-        hold_judge_age_slow(c);
+        hold_check_age_slow(c);
 }
 
 #endif

@@ -15,7 +15,7 @@ static bool mode_of(struct conn *c, const struct config *now, enum mode *mode) {
         tally_first_sight(c);
     if (UNLIKELY(c->evidence != NULL))
         settled = tally_mode(c, now, mode);
-    if (c->filtered || !c->judged || now->killed || now->quiet)
+    if (c->filtered || !c->filters_applied || now->killed || now->no_syscalls)
         *mode = MODE_OFF;
     return settled;
 }
@@ -26,14 +26,14 @@ void sweep_adopt(struct conn *c) {
     enum mode mode;
     c->epoch = mode_of(c, now, &mode) ? now->epoch : 0;
     c->policy.mode = (uint8_t)mode;
-    if (now->quiet)
+    if (now->no_syscalls)
         return; /* what is still held is process_filters()'s to push */
     if (c->policy.mode != before)
         hold_push(c, PUSH_MODE);
     if (mode_cures(before) && !mode_cures((enum mode)c->policy.mode))
         hold_restore(c);
-    if (mode_cures((enum mode)c->policy.mode) && c->policy.dark)
-        hold_darken(c);
+    if (mode_cures((enum mode)c->policy.mode) && c->policy.untracked_io)
+        hold_untrack(c);
 }
 
 static void sweep_one(struct conn *c, void *cause) {

@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
-#include "nested.h"
+#include "reentry.h"
 #include "ticker_thread.h"
 
 static pthread_key_t ends_key;
@@ -14,7 +14,7 @@ static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
 static void thread_ends(void *unused) {
     (void)unused;
     self.ends_watched = false;
-    nested_abandon(); /* cancelled inside the send of gathered bytes, or beneath a handler */
+    reentry_abandon(); /* cancelled inside the send of buffered bytes, or beneath a handler */
     hold_thread_ends();
     struct conn *c = self.releasing;
     self.releasing = NULL;
@@ -24,7 +24,7 @@ static void thread_ends(void *unused) {
         hold_push(c, PUSH_PROCESS);
         conn_unlock(c);
     }
-    gather_thread_ends();
+    buffer_thread_ends();
 }
 
 /* A thread's return or cancellation is a turn's end too. */

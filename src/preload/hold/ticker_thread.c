@@ -12,7 +12,7 @@
 #include "close.h"
 #include "config.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "kernel.h"
 #include "raw.h"
@@ -98,7 +98,7 @@ static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (LOAD(&c->lingering))
         return false;
     uint64_t age = now->number - LOAD(&c->held_since);
-    bool waits = LOAD(&c->held) || LOAD(&c->gather);
+    bool waits = LOAD(&c->held) || LOAD(&c->buffer);
     if (age >= window_ticks())
         return !waits && age < LINGER_TICKS;
     now->waits |= waits;
@@ -109,11 +109,11 @@ static bool needs_nothing(const struct conn *c, struct tick *now) {
 static bool look(struct conn *c, struct tick *now) {
     if (needs_nothing(c, now) || !conn_trylock(c))
         return true; /* its holder is in a call of ours and will not keep it long */
-    if (c->lingering && c->refs > 0 && gather_length(c) == 0) {
+    if (c->lingering && c->refs > 0 && buffer_length(c) == 0) {
         close_linger_ends(c);
         return true;
     }
-    bool waits = c->held || gather_length(c) > 0;
+    bool waits = c->held || buffer_length(c) > 0;
     bool stays = true;
     if (waits && c->refs > 0) {
         now->waits = true;
@@ -121,7 +121,7 @@ static bool look(struct conn *c, struct tick *now) {
             now->expired = true;
             hold_window_ends(c);
         }
-        if (c->lingering && gather_length(c) == 0) {
+        if (c->lingering && buffer_length(c) == 0) {
             close_linger_ends(c);
             return true;
         }
@@ -240,7 +240,7 @@ static void run(void) {
     }
     if (!leaves)
         let_go(list);
-    gather_thread_ends();
+    buffer_thread_ends();
 }
 
 /* ---- start and end --------------------------------------------------- */
@@ -253,28 +253,28 @@ unsigned ticker_tasks(void) {
     return error == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
 }
 
-static bool is_wanted(bool gathers) {
+static bool is_wanted(bool buffers) {
     enum thread_use use = (enum thread_use)config()->thread;
     return use == THREAD_ALWAYS ||
-           (use == THREAD_OWN && (gathers || LOAD(&threads_seen) || ticker_tasks() > 1));
+           (use == THREAD_OWN && (buffers || LOAD(&threads_seen) || ticker_tasks() > 1));
 }
 
 /* start_lock held. */
-static enum ticker_state decide(bool gathers) {
-    if (!is_wanted(gathers))
+static enum ticker_state decide(bool buffers) {
+    if (!is_wanted(buffers))
         return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&ticker_process, (int)raw0(SYS_getpid));
     return raw_thread_start(&thread, run) == 0 ? TICKER_RUNS : TICKER_REFUSED;
 }
 
-void ticker_decide(bool gathers) {
+void ticker_decide(bool buffers) {
     STORE(&hold_acted, true);
     spin_lock(&start_lock);
     enum ticker_state state = ticker_state();
-    if (!config()->quiet && !LOAD(&bars) &&
-        (state == TICKER_NONE || (state == TICKER_WITHOUT && gathers)))
-        __atomic_store_n(&ticker_now, (int)decide(gathers), __ATOMIC_SEQ_CST);
+    if (!config()->no_syscalls && !LOAD(&bars) &&
+        (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers)))
+        __atomic_store_n(&ticker_now, (int)decide(buffers), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The window's thread: lets go of what a computing thread has held longer than
- * the window, and sends gathered bytes that the kernel did not take at once.
+ * the window, and sends buffered bytes that the kernel did not take at once.
  *
  * When it exists (UNSTALL_THREAD): coalesce needs it, because bytes in a buffer that
  * nothing empties are lost.  Other modes have it in a program with threads of its own
@@ -23,9 +23,9 @@
 /* The process that has, or had, a window's thread; 0: none yet. */
 extern int ticker_process;
 
-/* Decide, before the first hold, or before the first gathering: start the thread, if it is
+/* Decide, before the first hold, or before the first buffering: start the thread, if it is
  * wanted.  Takes no connection's lock and must not be called under one. */
-void ticker_decide(bool gathers);
+void ticker_decide(bool buffers);
 
 /* End the thread and wait for its end; the next hold decides anew. */
 void ticker_stop(void);

@@ -17,7 +17,7 @@ bool arms_parse(struct arms *arms, const char *text) {
     for (;;) {
         const char *colon = strchr(text, ':');
         int mode = colon ? mode_of(text, (size_t)(colon - text)) : -1;
-        if (mode < 0 || count == SEGMENT_ARMS)
+        if (mode < 0 || count == STATS_ARMS)
             return false;
         uint32_t weight = 0;
         for (text = colon + 1; *text >= '0' && *text <= '9' && weight <= ARM_WEIGHT_MAX; text++)
@@ -42,7 +42,7 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static uint64_t mix_address(uint64_t seed, const struct segment_address *address, bool port) {
+static uint64_t mix_address(uint64_t seed, const struct stats_address *address, bool port) {
     uint64_t halves[2];
     memcpy(halves, address->address, sizeof(halves));
     uint64_t x = mix(seed ^ address->family ^ (port ? (uint64_t)address->port << 16 : 0));
@@ -51,7 +51,7 @@ static uint64_t mix_address(uint64_t seed, const struct segment_address *address
 
 unsigned arms_choose(const struct arms *arms, const struct arms_key *key) {
     uint64_t x = mix(arms->seed);
-    switch ((enum segment_assignment)arms->assignment) {
+    switch ((enum stats_assignment)arms->assignment) {
     case ASSIGN_PEER: x = mix_address(x, key->peer, false); break;
     case ASSIGN_LISTENER: x = mix_address(x, key->listener, true); break;
     case ASSIGN_CONNECTION: x = mix(x ^ key->serial); break;

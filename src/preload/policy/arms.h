@@ -9,26 +9,26 @@
 #define UNSTALL_ARMS_H
 
 #include "base.h"
-#include "segment.h"
+#include "stats_format.h"
 
 enum { ARM_WEIGHT_MAX = 1000 };
 
 struct arms {
     uint32_t count;      /* 0: no experiment */
-    uint32_t assignment; /* enum segment_assignment */
+    uint32_t assignment; /* enum stats_assignment */
     uint64_t seed;
-    uint8_t mode[SEGMENT_ARMS]; /* enum mode */
-    uint32_t weight[SEGMENT_ARMS];
+    uint8_t mode[STATS_ARMS]; /* enum mode */
+    uint32_t weight[STATS_ARMS];
 };
 
 /* What an assignment may go by. */
 struct arms_key {
     uint64_t serial;                        /* ASSIGN_CONNECTION: its number in this process */
-    const struct segment_address *peer;     /* ASSIGN_PEER: its address, whatever the port */
-    const struct segment_address *listener; /* ASSIGN_LISTENER: address and port */
+    const struct stats_address *peer;     /* ASSIGN_PEER: its address, whatever the port */
+    const struct stats_address *listener; /* ASSIGN_LISTENER: address and port */
 };
 
-/* "off:50,auto:50".  False: not of that form, or more than SEGMENT_ARMS. */
+/* "off:50,auto:50".  False: not of that form, or more than STATS_ARMS. */
 bool arms_parse(struct arms *arms, const char *text);
 
 /* The arm of a connection: below arms->count, which must not be 0. */

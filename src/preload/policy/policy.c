@@ -25,7 +25,7 @@ struct policy_action policy_write(struct policy *p, const struct policy_limits *
 void policy_unsent(struct policy *p, const struct policy_action *action, size_t bytes) {
     if (action->ends_unit && p->units > 0)
         p->units--;
-    else if (!action->ends_unit && action->how != WRITE_GATHER)
+    else if (!action->ends_unit && action->how != WRITE_COALESCE)
         p->pending -= bytes < p->pending ? (uint32_t)bytes : p->pending;
     if (action->small_unit && p->smalls > 0)
         p->smalls--;
@@ -86,23 +86,23 @@ void policy_met(struct policy *p, int error) {
 }
 
 void policy_no_room(struct policy *p) {
-    p->crowded = true;
+    p->sndbuf_maybe_full = true;
     p->large = false;
 }
 
 void policy_window_ended(struct policy *p) {
     p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
     if (p->mode == MODE_AUTO && p->window_ends >= WINDOW_END_LIMIT)
-        p->fallen = true;
+        p->nodelay_only = true;
 }
 
 void policy_kernel_ended(struct policy *p) {
     p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
-    p->fallen |= p->window_ends >= WINDOW_END_LIMIT;
+    p->nodelay_only |= p->window_ends >= WINDOW_END_LIMIT;
 }
 
 bool policy_asks_first(const struct policy *p) {
-    return p->goes_on >= GOES_ON && (!p->ill || turn_predict(&p->model, p->position) != TURN_LAST);
+    return p->goes_on >= GOES_ON && (!p->bursty || turn_predict(&p->model, p->position) != TURN_LAST);
 }
 
 void policy_asked(struct policy *p, bool at_once) {

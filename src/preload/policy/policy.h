@@ -7,7 +7,7 @@
  * Words (docs/design.md): a unit is a run of bytes that ends a segment by the
  * application's own doing: one plain write, or a run of writes that the
  * application itself corked (MSG_MORE, TCP_CORK) with the one that ends it, or
- * what we held or gathered and then let go.  A small unit after one that left a small
+ * what we held or buffered and then let go.  A small unit after one that left a small
  * segment (a small one, or a large one with a small tail), in one message and with
  * Nagle in force, is the illness.
  */
@@ -17,8 +17,8 @@
 #include "base.h"
 #include "turn.h"
 
-/* The most that is gathered of one message (policy.gather_limit). */
-enum { GATHER_MOST = 16384 };
+/* The most that is buffered of one message (policy.buffer_limit). */
+enum { BUFFER_MOST = 16384 };
 
 enum mode { MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO, MODE_COUNT };
 
@@ -43,23 +43,23 @@ struct policy {
     bool app_more : 1;    /* its MSG_MORE bytes wait for the write that ends them */
     bool nodelay : 1;     /* TCP_NODELAY as the kernel has it, as far as we know */
     bool unsure : 1;      /* the application's options are not known: ask before acting */
-    bool ill : 1;         /* the illness was seen here: writes come in bursts */
-    bool fallen : 1;      /* TCP_NODELAY alone from now on: it defied prediction, or its writes
+    bool bursty : 1;         /* the illness was seen here: writes come in bursts */
+    bool nodelay_only : 1;      /* TCP_NODELAY alone from now on: it defied prediction, or its writes
                            * are told apart (SO_TIMESTAMPING and its like) */
-    bool dark : 1;        /* writes happen that we do not see: never hold */
+    bool untracked_io : 1;        /* writes happen that we do not see: never hold */
     bool no_more : 1;     /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
     bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */
     bool refuses : 1; /* the sending side has ended (shut down, EPIPE): input does not revive it */
     bool input_ever : 1;
-    bool taught : 1; /* `ill` and the model are from siblings, whose messages were answered */
+    bool from_cache : 1; /* `ill` and the model are from siblings, whose messages were answered */
     bool input_pending : 1; /* known: more input waits than the application has read */
-    bool crowded : 1;       /* the send buffer may be full: gather nothing that may find no room */
-    bool large : 1;         /* ... only because this message is larger than what is gathered */
+    bool sndbuf_maybe_full : 1;       /* the send buffer may be full: buffer nothing that may find no room */
+    bool large : 1;         /* ... only because this message is larger than what is buffered */
     bool one_way : 1;       /* a stream of small writes that nobody answers: Nagle's own case */
     bool had_option : 1;    /* the application has set TCP_NODELAY or TCP_CORK at some time */
     bool hesitated : 1;     /* a piece of this turn came late behind the one before */
-    uint16_t gather_limit;  /* most bytes gathered in a message; 0: not known yet */
-    bool doubtful;          /* another process has it and may set TCP_NODELAY back at any time */
+    uint16_t buffer_limit;  /* most bytes buffered in a message; 0: not known yet */
+    bool nodelay_uncertain;          /* another process has it and may set TCP_NODELAY back at any time */
     uint8_t window_ends;    /* holds that the window had to end, decaying */
     uint8_t quick_turns;    /* in a row, up to HABIT: see policy_learns_habit() */
     uint8_t goes_on;        /* messages in a row that went on after a wait that returned at once */
@@ -81,10 +81,10 @@ struct policy_write {
     size_t bytes;
     bool more; /* the application passed MSG_MORE */
     bool
-        special; /* MSG_OOB, MSG_ZEROCOPY, ancillary data, an address …: never hold, never gather */
+        special; /* MSG_OOB, MSG_ZEROCOPY, ancillary data, an address …: never hold, never buffer */
 };
 
-enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_GATHER };
+enum write_how { WRITE_PLAIN, WRITE_MORE, WRITE_COALESCE };
 
 /* No bit fields: the compiler would pack and unpack them at each step of policy_decide(). */
 struct policy_action {
@@ -108,7 +108,7 @@ struct policy_action {
 enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {
-    return p->ill && p->quick_turns < HABIT && p->mode == MODE_AUTO;
+    return p->bursty && p->quick_turns < HABIT && p->mode == MODE_AUTO;
 }
 
 /* A piece of a turn, or its end, comes `gap` ns behind the piece before; 0 for the first. */
@@ -120,9 +120,9 @@ static inline void policy_habit_turn(struct policy *p, uint64_t gap) {
     p->quick_turns = (uint8_t)(quick ? p->quick_turns + 1 : 0);
 }
 
-/* Cheap: could any write of this connection be held or gathered at all? */
+/* Cheap: could any write of this connection be held or buffered at all? */
 static inline bool policy_might_hold(const struct policy *p) {
-    return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->ill);
+    return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->bursty);
 }
 
 /* The application's own wish that we respect: TCP_NODELAY=1 or TCP_CORK=1. */
@@ -130,16 +130,16 @@ static inline bool policy_left_alone(const struct policy *p, const struct policy
     return p->app_cork || (p->app_nodelay && !limits->override);
 }
 
-/* May bytes be held in the kernel, or gathered by us, on this connection? */
+/* May bytes be held in the kernel, or buffered by us, on this connection? */
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
-    return limits->may_hold && !p->dark && !p->app_more && !p->fallen && !p->unsure && p->established &&
+    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->unsure && p->established &&
            !policy_left_alone(p, limits) && (p->mode == MODE_COALESCE || !p->no_more);
 }
 
 /* Whatever the size of the next write, nothing will be done about it: it is the first of a
  * message, in a mode that acts at the second. */
 static inline bool policy_waits_for_second(const struct policy *p) {
-    return (p->mode == MODE_NODELAY || (p->mode == MODE_AUTO && !p->ill)) && p->units == 0 &&
+    return (p->mode == MODE_NODELAY || (p->mode == MODE_AUTO && !p->bursty)) && p->units == 0 &&
            p->smalls == 0 && p->pending == 0 && !p->app_more;
 }
 
@@ -152,7 +152,7 @@ void policy_unsent(struct policy *p, const struct policy_action *action, size_t 
 /* What we held in the kernel was pushed: a unit ended, Nagle had no say in it. */
 void policy_pushed(struct policy *p);
 
-/* Bytes that we held or gathered leave now, as one unit of `bytes`.  Says whether
+/* Bytes that we held or buffered leave now, as one unit of `bytes`.  Says whether
  * TCP_NODELAY must be set first so that Nagle does not keep them. */
 struct policy_action policy_release(struct policy *p, const struct policy_limits *limits,
                                     size_t bytes);
@@ -161,7 +161,7 @@ struct policy_action policy_release(struct policy *p, const struct policy_limits
 struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits);
 
 /* The kernel has taken a write (or a connect has succeeded), or takes none any more:
- * from then on nothing is held or gathered, the next write is the kernel's to refuse. */
+ * from then on nothing is held or buffered, the next write is the kernel's to refuse. */
 void policy_established(struct policy *p);
 void policy_refuses(struct policy *p);
 /* Some call of the application has returned `error` (errno): is that the end of the sending side? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The decisions of policy.h about a write, its end and the input that answers it.  They
- * stand in a header so that the fast path (shim_short.c) has them inlined: a call costs 20 to
+ * stand in a header so that the fast path (shim_fast.c) has them inlined: a call costs 20 to
  * 40 instructions more.  The other paths call policy_write().
  */
 #ifndef UNSTALL_POLICY_INLINE_H
@@ -31,7 +31,7 @@ static inline void add32(uint32_t *to, size_t bytes) {
 /* Nagle would keep a small unit back: as far as we know it is on, or another
  * process may have switched it on again. */
 static inline bool nagle_in_force(const struct policy *p) {
-    return !p->nodelay || p->doubtful;
+    return !p->nodelay || p->nodelay_uncertain;
 }
 
 /* Does a unit of so many bytes end in a small segment?  Most are smaller than a
@@ -40,7 +40,7 @@ static inline bool leaves_tail(size_t bytes, size_t mss) {
     return bytes < mss ? bytes != 0 : bytes % mss != 0;
 }
 
-/* Would this write be held or gathered?  Changes nothing. */
+/* Would this write be held or buffered?  Changes nothing. */
 DECISION bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                            const struct policy_write *w) {
     if (!policy_might_hold(p) || w->special || w->more || w->bytes - 1 >= limits->small ||
@@ -49,18 +49,18 @@ DECISION bool policy_holds(const struct policy *p, const struct policy_limits *l
     if (p->mode == MODE_CORK)
         return true;
     if (p->mode == MODE_COALESCE)
-        return !limits->windowless && !p->crowded && p->message_bytes + w->bytes <= p->gather_limit;
-    return (p->input_ever || (p->taught && !p->one_way)) && !p->input_pending &&
+        return !limits->windowless && !p->sndbuf_maybe_full && p->message_bytes + w->bytes <= p->buffer_limit;
+    return (p->input_ever || (p->from_cache && !p->one_way)) && !p->input_pending &&
            (!limits->windowless || p->quick_turns >= HABIT) &&
            turn_predict(&p->model, p->position) == TURN_MORE;
 }
 
 /* The illness shows within a turn: what the turns looked like until now, cut at
  * every wait, teaches nothing about those to come. */
-static inline void becomes_ill(struct policy *p) {
-    if (p->ill)
+static inline void becomes_bursty(struct policy *p) {
+    if (p->bursty)
         return;
-    p->ill = true;
+    p->bursty = true;
     p->quick_turns = 0;
     p->model = (struct turn_model){0};
 }
@@ -102,7 +102,7 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
     } else {
         action->late_push = nagle_in_force(p);
         if (p->position >= 2)
-            becomes_ill(p);
+            becomes_bursty(p);
     }
 }
 
@@ -110,7 +110,7 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
 DECISION void policy_decide(struct policy *p, const struct policy_limits *limits,
                             const struct policy_write *w, struct policy_action *action) {
     if (policy_holds(p, limits, w)) {
-        action->how = p->mode == MODE_COALESCE ? WRITE_GATHER : WRITE_MORE;
+        action->how = p->mode == MODE_COALESCE ? WRITE_COALESCE : WRITE_MORE;
         if (action->how == WRITE_MORE)
             add32(&p->pending, w->bytes);
     } else if (UNLIKELY(p->app_cork && p->unsure && p->pending && p->mode != MODE_OFF)) {
@@ -133,8 +133,8 @@ DECISION void policy_decide(struct policy *p, const struct policy_limits *limits
     action->burst = action->small_write && p->small_writes == 2;
     action->new_message = p->message_bytes == 0;
     add32(&p->message_bytes, w->bytes);
-    if (UNLIKELY(p->gather_limit && p->message_bytes > p->gather_limit && !p->crowded))
-        p->crowded = p->large = true;
+    if (UNLIKELY(p->buffer_limit && p->message_bytes > p->buffer_limit && !p->sndbuf_maybe_full))
+        p->sndbuf_maybe_full = p->large = true;
 }
 
 /* Input has come: `bytes` of the `asked` ones. */
@@ -148,7 +148,7 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->one_way = false;
     if (UNLIKELY(p->large)) {
         if (p->message_bytes <= ANSWERED) /* who answers has read it, as a rule */
-            p->crowded = false;
+            p->sndbuf_maybe_full = false;
         p->large = false;
     }
     p->units = 0;
@@ -164,8 +164,8 @@ static inline void policy_turn_ends(struct policy *p) {
     if (p->position == 0)
         return;
     if (p->position >= 2 && p->nodelay && !p->app_nodelay)
-        becomes_ill(p);
-    if (p->ill) /* before, the model would be cleared by becomes_ill() */
+        becomes_bursty(p);
+    if (p->bursty) /* before, the model would be cleared by becomes_bursty() */
         turn_learn(&p->model, p->position);
     p->position = 0;
     if (p->window_ends)
@@ -182,13 +182,13 @@ static inline bool policy_release_first(struct policy *p, size_t bytes) {
     return true;
 }
 
-/* The write of a turn whose writes before it are gathered: it is counted, and true means
- * that it is to be gathered too.  What else could forbid that (an option, darkness, a
- * mode) has let the gathered ones go first.  False: nothing is counted. */
-static inline bool policy_gathers_on(struct policy *p, const struct policy_limits *limits,
+/* The write of a turn whose writes before it are buffered: it is counted, and true means
+ * that it is to be buffered too.  What else could forbid that (an option, untracked I/O, a
+ * mode) has let the buffered ones go first.  False: nothing is counted. */
+static inline bool policy_buffers_on(struct policy *p, const struct policy_limits *limits,
                                      size_t bytes) {
-    if (bytes - 1 >= limits->small || !limits->may_hold || p->mode != MODE_COALESCE || p->crowded ||
-        !p->established || p->message_bytes == 0 || p->message_bytes + bytes > p->gather_limit)
+    if (bytes - 1 >= limits->small || !limits->may_hold || p->mode != MODE_COALESCE || p->sndbuf_maybe_full ||
+        !p->established || p->message_bytes == 0 || p->message_bytes + bytes > p->buffer_limit)
         return false;
     p->message_bytes += (uint32_t)bytes;
     if (bytes < (p->mss ? p->mss : limits->small + 1) && p->small_writes != UINT16_MAX)

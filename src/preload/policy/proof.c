@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "proof.h"
 
-static uint64_t flying(const struct kernel_segments *now) {
+static uint64_t flying(const struct kernel_tcp_info *now) {
     return now->bytes_sent > now->bytes_acked ? now->bytes_sent - now->bytes_acked : 0;
 }
 
-bool proof_held(const struct kernel_segments *now) {
+bool proof_held(const struct kernel_tcp_info *now) {
     /* + 1: on the side that connected the SYN counts as an acknowledged byte */
     return now->bytes_queued > 0 && now->bytes_queued < now->mss && now->unacked > 0 &&
            now->unacked < now->cwnd && flying(now) + 1 + now->bytes_queued <= now->window;
 }
 
 /* When the last bytes left, as the second look has it. */
-static uint64_t release(const struct kernel_segments *second, const struct proof_times *times) {
+static uint64_t release(const struct kernel_tcp_info *second, const struct proof_times *times) {
     uint64_t ago = second->last_sent_ms * UINT64_C(1000000);
     if (ago >= times->looked - times->written)
         return times->written;
@@ -20,21 +20,21 @@ static uint64_t release(const struct kernel_segments *second, const struct proof
 }
 
 /* How long pacing at the slower of two rates keeps back what waits behind what has just left. */
-static uint64_t paced_ns(const struct kernel_segments *first,
-                         const struct kernel_segments *second) {
+static uint64_t paced_ns(const struct kernel_tcp_info *first,
+                         const struct kernel_tcp_info *second) {
     uint64_t rate =
         first->pacing_rate < second->pacing_rate ? first->pacing_rate : second->pacing_rate;
     return rate ? (flying(first) + first->bytes_queued) * UINT64_C(1000000000) / rate : 0;
 }
 
 /* Bytes were written that we did not see: when, nobody knows. */
-static bool written_unseen(const struct kernel_segments *first,
-                           const struct kernel_segments *second, uint64_t written) {
+static bool written_unseen(const struct kernel_tcp_info *first,
+                           const struct kernel_tcp_info *second, uint64_t written) {
     uint64_t before = first->bytes_sent + first->bytes_queued;
     return second->bytes_sent + second->bytes_queued != before + written;
 }
 
-struct proof proof_of(const struct kernel_segments *first, const struct kernel_segments *second,
+struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_tcp_info *second,
                       const struct proof_times *times, const struct proof_facts *facts) {
     uint32_t left = second->segments_out - first->segments_out;
     bool exact = left <= 1;

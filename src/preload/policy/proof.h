@@ -29,7 +29,7 @@ enum {
 /* The first look: does the kernel hold bytes for no other reason than Nagle's?
  * 0 < not sent < MSS, bytes in flight, room in the congestion and in the peer's
  * window.  (That TCP_NODELAY and TCP_CORK are off is policy's knowledge.) */
-bool proof_held(const struct kernel_segments *now);
+bool proof_held(const struct kernel_tcp_info *now);
 
 /* What happened around the two looks; ns of CLOCK_MONOTONIC. */
 struct proof_times {
@@ -56,7 +56,7 @@ struct proof_facts {
     bool mptcp;       /* what the numbers say is not about one TCP connection */
 };
 
-struct proof proof_of(const struct kernel_segments *first, const struct kernel_segments *second,
+struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_tcp_info *second,
                       const struct proof_times *times, const struct proof_facts *facts);
 
 #endif

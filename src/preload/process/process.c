@@ -15,11 +15,11 @@
 #include "clock.h"
 #include "config.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "kernel.h"
 #include "log.h"
-#include "nested.h"
+#include "reentry.h"
 #include "raw.h"
 #include "readable.h"
 #include "real.h"
@@ -59,7 +59,7 @@ static void open_the_gate(void) {
 
 static bool is_forked(void) {
     if (gate_owner)
-        return !config()->quiet && raw0(SYS_getpid) != gate_owner;
+        return !config()->no_syscalls && raw0(SYS_getpid) != gate_owner;
     return *open_gate != GATE_OPEN;
 }
 
@@ -70,9 +70,9 @@ static void fork_happened(void) {
     self.draining = NULL;
     ticker_forked();
     stats_forked();
-    segment_forked();
+    stats_file_forked();
     stacks_forked();
-    doubt_epoch++;
+    nodelay_epoch++;
     reported = 0;
     hold_refused = false;
     open_the_gate();
@@ -167,7 +167,7 @@ bool gate_slow(void) {
 
 __attribute__((constructor)) static void constructor(void) {
     clock_start();
-    segment_program_begins();
+    stats_file_program_begins();
     if (*LOAD(&gate) != GATE_OPEN)
         gate_slow();
 }
@@ -188,7 +188,7 @@ pid_t process_forked(pid_t result) {
 
 static void leave_nothing(struct conn *c, void *unused) {
     (void)unused;
-    if (gather_length(c))
+    if (buffer_length(c))
         hold_push_all(c, PUSH_PROCESS);
 }
 
@@ -196,23 +196,23 @@ void process_forks(void) {
     if (!ours())
         return;
     hold_end_turn(PUSH_PROCESS);
-    if (config()->gathers) /* other threads', and what found no room before */
+    if (config()->buffers) /* other threads', and what found no room before */
         fds_each(leave_nothing, NULL);
-    __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
 
-static void still_gathered(struct conn *c, void *left) {
-    *(bool *)left |= gather_length(c) > 0;
+static void still_buffered(struct conn *c, void *left) {
+    *(bool *)left |= buffer_length(c) > 0;
 }
 
 static void still_open(struct conn *c, void *left) {
-    *(bool *)left |= gather_length(c) > 0 || c->lingering;
+    *(bool *)left |= buffer_length(c) > 0 || c->lingering;
 }
 
 static void watch_again(struct conn *c, void *unused) {
     (void)unused;
-    if (gather_length(c) == 0 && !c->lingering)
+    if (buffer_length(c) == 0 && !c->lingering)
         return;
     if (ticker_state() == TICKER_RUNS)
         ticker_watch(c);
@@ -222,7 +222,7 @@ static void watch_again(struct conn *c, void *unused) {
 
 void process_goes_on(void) {
     bool left = false;
-    if (!ours() || !config()->gathers)
+    if (!ours() || !config()->buffers)
         return;
     fds_each(still_open, &left);
     if (!left)
@@ -251,9 +251,9 @@ static void process_steps_aside(void) {
     if (!ours())
         return;
     hold_end_turn(PUSH_PROCESS);
-    if (!config()->quiet) {
+    if (!config()->no_syscalls) {
         config_kill(); /* first: other threads begin no hold behind the sweep */
-        if (config()->gathers)
+        if (config()->buffers)
             fds_each(leave_nothing, NULL);
         sweep(PUSH_PROCESS);
         ticker_stop();
@@ -270,7 +270,7 @@ static void process_steps_aside(void) {
 /* `off`, and no experiment or live control: not one system call of ours. */
 static bool only_passes(void) {
     const struct config *now = config();
-    return now->quiet || (now->mode == MODE_OFF && now->arms.count == 0 && !segment_wanted());
+    return now->no_syscalls || (now->mode == MODE_OFF && now->arms.count == 0 && !stats_file_wanted());
 }
 
 /* The window's thread has ended. */
@@ -300,16 +300,16 @@ static bool survives_exec(const struct conn *c) {
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-/* `here`: this image is replaced; else a child may get a copy of any descriptor.  A dark
+/* `here`: this image is replaced; else a child may get a copy of any descriptor.  A untracked
  * connection that this program, or the parent, goes on using keeps its TCP_NODELAY: no
  * write of it passes by us at which it could be set again. */
 static void hand_over(struct conn *c, void *here) {
     hold_push_all(c, PUSH_PROCESS);
     if (!*(bool *)here && !c->policy.app_nodelay)
-        c->policy.doubtful = true; /* give_back(), in the child's program */
-    if (c->policy.dark && (!*(bool *)here || c->dark_there))
+        c->policy.nodelay_uncertain = true; /* give_back(), in the child's program */
+    if (c->policy.untracked_io && (!*(bool *)here || c->untracked_at_fork))
         return;
-    if (c->policy.nodelay && !c->policy.app_nodelay && !config()->quiet &&
+    if (c->policy.nodelay && !c->policy.app_nodelay && !config()->no_syscalls &&
         (!*(bool *)here || survives_exec(c)))
         hold_restore(c);
 }
@@ -323,7 +323,7 @@ void process_runs_program(void) {
     if (!ours())
         return;
     hand_all_over(false);
-    __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
 }
 
 static void process_reports(bool replaced) {
@@ -367,7 +367,7 @@ void process_is_replaced_at(int fd, const char *path) {
 
 static void flush(struct conn *c, void *unused) {
     (void)unused;
-    gather_flush(c, 0);
+    buffer_flush(c, 0);
 }
 
 /* Before the process ends, or its image is replaced, from inside a handler. */
@@ -375,8 +375,8 @@ static void handler_ends_process(void) {
     if (self.depth == 0 || self.vforked)
         return;
     if (*LOAD(&gate) != GATE_OPEN)
-        return; /* a child that the handler forked: what is gathered is the parent's to send */
-    nested_abandon();
+        return; /* a child that the handler forked: what is buffered is the parent's to send */
+    reentry_abandon();
     fds_each(flush, NULL);
 }
 
@@ -397,7 +397,7 @@ void process_is_replaced(const char *path) {
 int process_stays(int result) {
     if (ours())
         STORE(&hold_refused, false);
-    segment_goes_on();
+    stats_file_goes_on();
     return result;
 }
 
@@ -405,8 +405,8 @@ int process_stays(int result) {
  * may write on, its cure is worth more. */
 static void give_back(struct conn *c, void *unused) {
     (void)unused;
-    if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.doubtful &&
-        c->doubt == LOAD(&doubt_epoch) && !config()->quiet)
+    if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.nodelay_uncertain &&
+        c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
         hold_restore(c);
 }
 
@@ -417,12 +417,12 @@ void process_ends(void) {
     }
     STORE(&hold_refused, true);
     hold_end_turn(PUSH_PROCESS);
-    /* What was gathered and finds no room in the kernel would be lost with us:
+    /* What was buffered and finds no room in the kernel would be lost with us:
      * wait for the peer, but no longer than a second. */
     for (int i = 0; i < LAST_TRIES; i++) {
         bool left = false;
         sweep(PUSH_PROCESS);
-        fds_each(still_gathered, &left);
+        fds_each(still_buffered, &left);
         if (!left)
             break;
         struct timespec moment = {.tv_nsec = 1000000};
@@ -449,7 +449,7 @@ void process_task_exits(void) {
 }
 
 void process_thread_ends(void) {
-    nested_abandon(); /* by a handler that interrupted us */
+    reentry_abandon(); /* by a handler that interrupted us */
     if (ours())
         hold_thread_ends();
 }
@@ -458,10 +458,10 @@ static enum mode mode_before_filter;
 static bool filtering;
 
 void process_filters(bool strict) {
-    if (!ours() || config()->quiet)
+    if (!ours() || config()->no_syscalls)
         return;
     hold_end_turn(PUSH_PROCESS);
-    if (config()->gathers)
+    if (config()->buffers)
         fds_each(leave_nothing, NULL);
     mode_before_filter = config()->mode;
     if (strict)

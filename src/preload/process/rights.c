@@ -47,8 +47,8 @@ uint32_t rights_change(long number, unsigned long first) {
     hold_end_turn(PUSH_PROCESS);
     /* The directory of the statistics may be another user's afterwards.  A process that
      * has nothing to do with TCP makes no file. */
-    if (what == user && segment_wanted() && (segment_in_family() || fds_any()))
-        segment_make();
+    if (what == user && stats_file_wanted() && (stats_in_family() || fds_any()))
+        stats_file_make();
     if (ticker_state() == TICKER_RUNS)
         sweep(PUSH_PROCESS);
     uint32_t barred = ticker_bar();

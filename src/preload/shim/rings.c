@@ -48,7 +48,7 @@ static bool ring_is_there(void) {
 
 static bool wanted(void) {
     return !LOAD(&rings_known) && LOAD(&occasions) < LAST_LOOK && mode_cures(config()->mode) &&
-           !config()->quiet;
+           !config()->no_syscalls;
 }
 
 void rings_look(void) {
@@ -61,7 +61,7 @@ void rings_look(void) {
 
 /* A parent closes what its child serves, and a child what its parent does. */
 bool rings_are_suspected(const struct conn *c) {
-    return c->policy.established && !c->listener && !c->policy.dark && !c->tried &&
+    return c->policy.established && !c->listener && !c->policy.untracked_io && !c->tried &&
            c->counts.writes == 0 && c->counts.reads == 0 && !c->passed && !c->shared &&
            c->forks == LOAD(&forks_made);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The one core path.  Every exported call comes here in one of a few forms:
- * find the connection, observe, decide (policy), act (hold, gather, kernel),
+ * find the connection, observe, decide (policy), act (hold, buffer, kernel),
  * account, and forward to the next function in line.  These functions set errno
  * exactly as the bare call would; whatever the shim does on its own leaves
  * errno alone.
@@ -20,27 +20,27 @@
 /* ---- writes ---------------------------------------------------------- */
 
 /* One write in whichever form the application made it. */
-enum out_form { OUT_WRITE, OUT_WRITEV, OUT_SEND, OUT_SENDTO, OUT_SENDMSG, OUT_PWRITEV2 };
+enum out_form { FORM_WRITE, FORM_WRITEV, FORM_SEND, FORM_SENDTO, FORM_SENDMSG, FORM_PWRITEV2 };
 
-struct out {
+struct write_request {
     int fd;
     enum out_form form;
     bool raw;           /* made by syscall(2): no cancellation point, and forwarded so */
     int flags;          /* MSG_* */
     uintptr_t caller;   /* return address of the exported call, for the evidence */
-    const void *buffer; /* OUT_WRITE, OUT_SEND, OUT_SENDTO */
+    const void *buffer; /* FORM_WRITE, FORM_SEND, FORM_SENDTO */
     size_t bytes;
-    const struct iovec *iov; /* OUT_WRITEV, OUT_PWRITEV2 */
+    const struct iovec *iov; /* FORM_WRITEV, FORM_PWRITEV2 */
     int iov_count;
-    const struct msghdr *message;   /* OUT_SENDMSG */
-    const struct sockaddr *address; /* OUT_SENDTO */
+    const struct msghdr *message;   /* FORM_SENDMSG */
+    const struct sockaddr *address; /* FORM_SENDTO */
     socklen_t address_length;
 };
 
-ssize_t shim_write(const struct out *out);
-/* The same for one plain run of bytes (OUT_WRITE, OUT_SEND, OUT_SENDTO without an
+ssize_t shim_write(const struct write_request *out);
+/* The same for one plain run of bytes (FORM_WRITE, FORM_SEND, FORM_SENDTO without an
  * address): by the short way, if it is what nearly every write of its connection is. */
-ssize_t shim_write_short(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
 /* Known to be no TCP stream, and no turn is open: the call is none of our
@@ -59,26 +59,26 @@ struct parts {
     bool valid; /* false: forward as it is, the kernel will say what is wrong */
 };
 
-void shim_parts_of(const struct out *out, struct parts *p);
+void shim_parts_of(const struct write_request *out, struct parts *p);
 /* The call as the application made it. */
-ssize_t shim_forward(const struct out *out);
-/* Gathered bytes, then this write, in one sendmsg.  Lock held; released. */
-ssize_t shim_send_after_gathered(struct conn *c, const struct out *o, const struct parts *p);
+ssize_t shim_forward(const struct write_request *out);
+/* Buffered bytes, then this write, in one sendmsg.  Lock held; released. */
+ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p);
 
 /* A call under way that may block: on which connection, and which one of those that its place
  * has been.  By value and on the caller's stack: a handler that interrupts the call makes
  * others of its own. */
 struct call {
     struct conn *conn; /* NULL: none of ours */
-    uint32_t births;
+    uint32_t generation;
 };
 
 /* Another thread has closed it meanwhile: its place is another's. */
 static inline bool call_is_stale(struct call call) {
-    return call.conn->births != call.births;
+    return call.conn->generation != call.generation;
 }
 
-/* A call that moves bytes into `fd` but can be neither held nor gathered
+/* A call that moves bytes into `fd` but can be neither held nor buffered
  * (sendfile, splice, sendmmsg).  Before it, with its MSG_ flags, and whether it is no cancellation
  * point: false means that the call must not be made, errno is set and -1 is the answer.  After it,
  * with what it moved in how many pieces, and whether the application itself holds them (MSG_MORE). */
@@ -90,8 +90,8 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
  * send where something was ever done (there may be options to give back); else after
  * it.  The message may be one that the kernel will refuse. */
 void shim_descriptors_leave(const struct msghdr *message);
-/* A write of the form OUT_SENDMSG, with what it may carry. */
-ssize_t shim_write_message(const struct out *o);
+/* A write of the form FORM_SENDMSG, with what it may carry. */
+ssize_t shim_write_message(const struct write_request *o);
 /* They have arrived: the kernel has filled the message in. */
 void shim_descriptors_arrive(const struct msghdr *message);
 
@@ -130,8 +130,8 @@ void shim_closing_range(unsigned first, unsigned last);
 void shim_duplicated(int fd, int copy);
 /* Before dup2 and dup3, which close `copy`. */
 void shim_replacing(int fd, int copy);
-/* stdio takes fd: dark from now on. */
-void shim_darken(int fd);
+/* stdio takes fd: untracked from now on. */
+void shim_untrack(int fd);
 /* io_uring was set up in this process. */
 void shim_uring(void);
 

@@ -10,7 +10,7 @@
 #include "tally.h"
 #include "ticker.h"
 
-void shim_correct(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
+void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
                   ssize_t sent, bool held) {
     int saved = errno;
     struct conn *still = fds_lock(fd);
@@ -50,7 +50,7 @@ void shim_established(struct conn *c) {
 /* Between the decision and the send somebody pushed (the window, because this
  * thread was kept from the CPU, or another thread): the bytes came after it and
  * are held all the same. */
-void shim_held_after_all(struct conn *c, int fd) {
+void shim_rehold_after_push(struct conn *c, int fd) {
     int saved = errno;
     struct conn *still = fds_lock(fd);
     if (still == c) {
@@ -78,7 +78,7 @@ void shim_not_sent(struct conn *c, int fd, int error) {
     errno = saved;
 }
 
-ssize_t shim_plain_after_all(const struct out *o) {
+ssize_t shim_plain_after_all(const struct write_request *o) {
     fds_forget(o->fd);
     return shim_forward(o);
 }

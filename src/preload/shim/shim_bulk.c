@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that move bytes into a connection but can be neither held nor gathered.
+ * Calls that move bytes into a connection but can be neither held nor buffered.
  */
 #include <errno.h>
 
 #include "evidence.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "shim_parts.h"
 #include "shim_tally.h"
@@ -23,14 +23,14 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
         c = shim_tally(c, fd);
     if (!c)
         return true;
-    struct out o = {.fd = fd, .flags = flags, .raw = raw};
-    if (gather_length(c) && c->policy.no_more)
+    struct write_request o = {.fd = fd, .flags = flags, .raw = raw};
+    if (buffer_length(c) && c->policy.no_more)
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);
-    if (gather_length(c)) {
-        /* the gathered header leaves in the same segments as what follows */
+    if (buffer_length(c)) {
+        /* the buffered header leaves in the same segments as what follows */
         bool no_wait = UNLIKELY(c->draining) && shim_non_blocking(&o);
-        if (!(no_wait ? shim_drained(c, fd) : !c->draining) || !gather_flush(c, MSG_MORE)) {
+        if (!(no_wait ? shim_drained(c, fd) : !c->draining) || !buffer_flush(c, MSG_MORE)) {
             if (no_wait || shim_non_blocking(&o)) {
                 conn_unlock(c);
                 errno = EAGAIN;
@@ -43,7 +43,7 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
         ticker_watch(c);
     }
     evidence_writes(c);
-    *call = (struct call){c, c->births};
+    *call = (struct call){c, c->generation};
     conn_unlock(c);
     return true;
 }

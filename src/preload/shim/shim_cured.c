@@ -11,7 +11,7 @@ bool rings_known;
 /* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, io_uring, or one of stdio's numbers. */
 void shim_cures_at_birth(struct conn *c) {
     const struct config *now = config();
-    if (now->quiet || !(now->always_nodelay || LOAD(&rings_known) || c->policy.dark) ||
+    if (now->no_syscalls || !(now->always_nodelay || LOAD(&rings_known) || c->policy.untracked_io) ||
         c->policy.nodelay || c->policy.app_cork)
         return;
     shim_refresh(c);

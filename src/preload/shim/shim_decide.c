@@ -28,7 +28,7 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
 
 /* No input was seen: did none come, or is it read where we cannot see it? */
 static bool nobody_answers(struct conn *c) {
-    struct kernel_segments segments;
+    struct kernel_tcp_info segments;
     if (kernel->segments(c->fd, &segments) != 0 || segments.bytes_received == 0)
         return true;
     c->policy.input_ever = true;

@@ -27,7 +27,7 @@
 static struct conn *classify(int fd) {
     int protocol;
     uint64_t cookie = 0;
-    if (fd < 0 || fd >= FDS_LIMIT || config()->quiet)
+    if (fd < 0 || fd >= FDS_LIMIT || config()->no_syscalls)
         return NULL;
     int error = kernel->get_option(fd, SOL_SOCKET, SO_PROTOCOL, &protocol);
     if (error == -ENOTSOCK)
@@ -53,27 +53,27 @@ static struct conn *classify(int fd) {
         return c;
     cookies_note(c, cookie);
     c->policy.unsure = true;
-    c->policy.dark = hold_is_stdio(fd);
+    c->policy.untracked_io = hold_is_stdio(fd);
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
     return c;
 }
 
 /* Ask the filters, once the connection has two ends. */
-static void judge(struct conn *c) {
+static void apply_filters(struct conn *c) {
     const struct config *now = config();
     struct sockaddr_storage peer = {0}, local = {0};
-    struct segment_address far = {0}, near = {0};
+    struct stats_address far = {0}, near = {0};
     if (now->port_count == 0 && now->peer_count == 0) {
-        c->judged = true;
+        c->filters_applied = true;
         c->epoch = 0; /* a sweep may have adopted it unjudged, that is, left alone */
         return;
     }
-    if (now->quiet || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))
+    if (now->no_syscalls || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))
         return; /* not connected yet */
     if (c->origin != ORIGIN_SOCKET && kernel->name(c->fd, false, &local) == 0)
         address_of(&local, &near);
     uint16_t service = c->origin == ORIGIN_ACCEPTED ? near.port : far.port;
-    c->judged = true;
+    c->filters_applied = true;
     c->filtered = !config_includes(now, service, far.family, far.address);
     if (c->filtered && c->origin == ORIGIN_FOREIGN)
         c->filtered = !config_includes(now, near.port, far.family, far.address);
@@ -81,19 +81,19 @@ static void judge(struct conn *c) {
 }
 
 void shim_refresh(struct conn *c) {
-    if (UNLIKELY(!c->judged))
-        judge(c);
+    if (UNLIKELY(!c->filters_applied))
+        apply_filters(c);
     if (UNLIKELY(c->epoch != config()->epoch))
         sweep_adopt(c);
-    if (UNLIKELY(c->doubt != LOAD(&doubt_epoch)))
-        hold_doubt(c);
+    if (UNLIKELY(c->nodelay_checked != LOAD(&nodelay_epoch)))
+        hold_nodelay_uncertain(c);
 }
 
 void shim_shares(struct conn *c, int fd) {
     fds_share(c, fd);
-    if (UNLIKELY(hold_is_stdio(fd)) && !c->policy.dark) {
+    if (UNLIKELY(hold_is_stdio(fd)) && !c->policy.untracked_io) {
         shim_refresh(c);
-        hold_darken(c);
+        hold_untrack(c);
     }
 }
 
@@ -106,7 +106,7 @@ struct conn *shim_find(int fd) {
         if (!c)
             return NULL;
     }
-    if (UNLIKELY(!c->judged || c->epoch != config()->epoch || c->doubt != LOAD(&doubt_epoch)))
+    if (UNLIKELY(!c->filters_applied || c->epoch != config()->epoch || c->nodelay_checked != LOAD(&nodelay_epoch)))
         shim_refresh(c);
     return c;
 }

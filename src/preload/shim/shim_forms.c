@@ -9,52 +9,52 @@
 #include "real.h"
 #include "shim_parts.h"
 
-static ssize_t forward_raw(const struct out *o) {
+static ssize_t forward_raw(const struct write_request *o) {
     switch (o->form) {
-    case OUT_WRITE: return REAL(syscall)(SYS_write, o->fd, o->buffer, o->bytes);
-    case OUT_WRITEV: return REAL(syscall)(SYS_writev, o->fd, o->iov, o->iov_count);
-    case OUT_SEND:
-    case OUT_SENDTO:
+    case FORM_WRITE: return REAL(syscall)(SYS_write, o->fd, o->buffer, o->bytes);
+    case FORM_WRITEV: return REAL(syscall)(SYS_writev, o->fd, o->iov, o->iov_count);
+    case FORM_SEND:
+    case FORM_SENDTO:
         return REAL(syscall)(SYS_sendto, o->fd, o->buffer, o->bytes, o->flags, o->address,
                              o->address_length);
-    case OUT_SENDMSG: return REAL(syscall)(SYS_sendmsg, o->fd, o->message, o->flags);
-    case OUT_PWRITEV2: return REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0);
+    case FORM_SENDMSG: return REAL(syscall)(SYS_sendmsg, o->fd, o->message, o->flags);
+    case FORM_PWRITEV2: return REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0);
     }
     return -1;
 }
 
-ssize_t shim_forward(const struct out *o) {
+ssize_t shim_forward(const struct write_request *o) {
     if (UNLIKELY(o->raw))
         return forward_raw(o);
     switch (o->form) {
-    case OUT_WRITE: return REAL(write)(o->fd, o->buffer, o->bytes);
-    case OUT_WRITEV: return REAL(writev)(o->fd, o->iov, o->iov_count);
-    case OUT_SEND: return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
-    case OUT_SENDTO:
+    case FORM_WRITE: return REAL(write)(o->fd, o->buffer, o->bytes);
+    case FORM_WRITEV: return REAL(writev)(o->fd, o->iov, o->iov_count);
+    case FORM_SEND: return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
+    case FORM_SENDTO:
         return REAL(sendto)(o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
-    case OUT_SENDMSG: return REAL(sendmsg)(o->fd, o->message, o->flags);
-    case OUT_PWRITEV2: return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
+    case FORM_SENDMSG: return REAL(sendmsg)(o->fd, o->message, o->flags);
+    case FORM_PWRITEV2: return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
     }
     return -1;
 }
 
-void shim_parts_of(const struct out *o, struct parts *p) {
+void shim_parts_of(const struct write_request *o, struct parts *p) {
     switch (o->form) {
-    case OUT_WRITE:
-    case OUT_SEND:
-    case OUT_SENDTO:
+    case FORM_WRITE:
+    case FORM_SEND:
+    case FORM_SENDTO:
         p->one = (struct iovec){(void *)(uintptr_t)o->buffer, o->bytes};
         p->iov = &p->one;
         p->count = 1;
         p->bytes = o->bytes;
         p->valid = o->bytes <= SSIZE_MAX;
         return;
-    case OUT_WRITEV:
-    case OUT_PWRITEV2:
+    case FORM_WRITEV:
+    case FORM_PWRITEV2:
         p->iov = o->iov;
         p->count = (size_t)o->iov_count;
         break;
-    case OUT_SENDMSG:
+    case FORM_SENDMSG:
         p->count = SIZE_MAX; /* too many, where it cannot be read */
         if (!readable(o->message, sizeof(*o->message)))
             break;
@@ -80,15 +80,15 @@ bool shim_parts_readable(const struct parts *p, size_t most) {
     return true;
 }
 
-bool shim_surely_there(const struct out *o) {
+bool shim_surely_there(const struct write_request *o) {
     const struct iovec *iov = o->iov;
     size_t count = (size_t)o->iov_count;
-    if (o->form == OUT_SENDMSG) {
+    if (o->form == FORM_SENDMSG) {
         if (!surely_readable(o->message, sizeof(*o->message)))
             return false;
         iov = o->message->msg_iov;
         count = o->message->msg_iovlen;
-    } else if (o->form != OUT_WRITEV && o->form != OUT_PWRITEV2) {
+    } else if (o->form != FORM_WRITEV && o->form != FORM_PWRITEV2) {
         return true;
     }
     return count <= IOV_MAX && surely_readable(iov, count * sizeof(*iov));
@@ -97,12 +97,12 @@ bool shim_surely_there(const struct out *o) {
 /* Flags with which a write is more than bytes that may wait a little. */
 enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
 
-bool shim_special(const struct out *o) {
+bool shim_special(const struct write_request *o) {
     return (o->flags & SPECIAL) || o->address ||
            (o->message && (o->message->msg_controllen || o->message->msg_name));
 }
 
-ssize_t shim_forward_more(const struct out *o, const struct parts *p) {
+ssize_t shim_forward_more(const struct write_request *o, const struct parts *p) {
     if (UNLIKELY(o->raw)) {
         struct msghdr raw = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
         return REAL(syscall)(SYS_sendmsg, o->fd, &raw, o->flags | MSG_MORE);

@@ -14,10 +14,10 @@
 #include "close.h"
 #include "config.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "kernel.h"
-#include "kin.h"
+#include "endpoint_cache.h"
 #include "log.h"
 #include "raw.h"
 #include "rings.h"
@@ -46,8 +46,8 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
     if (!c)
         return;
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
-    c->policy.dark = hold_is_stdio(fd);
-    c->doubt = LOAD(&doubt_epoch);
+    c->policy.untracked_io = hold_is_stdio(fd);
+    c->nodelay_checked = LOAD(&nodelay_epoch);
     conn_unlock(c);
 }
 
@@ -80,8 +80,8 @@ void shim_accepted(int listener, int fd) {
      * handshake: where they were ever set, or that is not known, they are to be asked for. */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
     bool mptcp = l->mptcp, unsure = l->policy.unsure || l->policy.had_option;
-    bool kernel_nodelay = l->policy.nodelay, fallen = l->policy.fallen;
-    uint8_t kin = kin_of_listener(l);
+    bool kernel_nodelay = l->policy.nodelay, nodelay_only = l->policy.nodelay_only;
+    uint8_t endpoint = endpoint_of_listener(l);
     conn_unlock(l);
     struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
     if (!c)
@@ -91,12 +91,12 @@ void shim_accepted(int listener, int fd) {
     c->policy.app_cork = cork;
     c->policy.unsure = unsure;
     c->policy.no_more = no_more;
-    c->policy.fallen = fallen;
+    c->policy.nodelay_only = nodelay_only;
     c->mptcp = mptcp;
     c->policy.established = true;
-    c->policy.dark = hold_is_stdio(fd);
-    kin_join(c, kin);
-    c->doubt = LOAD(&doubt_epoch);
+    c->policy.untracked_io = hold_is_stdio(fd);
+    endpoint_join(c, endpoint);
+    c->nodelay_checked = LOAD(&nodelay_epoch);
     tally_born(c);
     shim_cures_at_birth(c);
     rings_made(c);
@@ -111,7 +111,7 @@ struct conn *shim_connect_begins(int fd) {
     if (!c)
         return NULL;
     shim_tally_outside();
-    if (UNLIKELY(LOAD(&c->held) || LOAD(&c->gather)) && (c = fds_lock(fd))) {
+    if (UNLIKELY(LOAD(&c->held) || LOAD(&c->buffer)) && (c = fds_lock(fd))) {
         hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops what has not left */
         conn_unlock(c);
     }
@@ -131,7 +131,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
         else
             policy_established(&c->policy);
         c->policy.established = result == 0 && !undone;
-        kin_join(c, kin_of_destination(address, length));
+        endpoint_join(c, endpoint_of_destination(address, length));
         tally_born(c);
         shim_cures_at_birth(c);
         rings_made(c);
@@ -163,9 +163,9 @@ static void close_connection(struct conn *c, int fd) {
      * Of one that was passed a child of ours knows, and may have set its own since. */
     bool others =
         (c->passed && c->forks == LOAD(&forks_made)) || (c->origin == ORIGIN_FOREIGN && !c->shared);
-    if (others && c->refs == 1 && !config()->quiet)
+    if (others && c->refs == 1 && !config()->no_syscalls)
         hold_restore(c);
-    if (c->refs == 1 && gather_length(c) && close_lingers(c, fd)) {
+    if (c->refs == 1 && buffer_length(c) && close_lingers(c, fd)) {
         conn_unlock(c);
         return;
     }
@@ -186,7 +186,7 @@ void shim_closing(int fd) {
     uintptr_t word = fds_word(fd);
     if (UNLIKELY(fd == STDERR_FILENO))
         log_stderr_is(false);
-    if (self.turn && (word != FDS_FILE || hold_gathers()))
+    if (self.turn && (word != FDS_FILE || hold_buffers()))
         hold_end_turn(PUSH_CLOSE);
     if (word == FDS_UNKNOWN)
         return;
@@ -232,21 +232,21 @@ void shim_replacing(int fd, int copy) {
     if (fd == copy || !ours())
         return;
     hold_end_turn(PUSH_CLOSE);
-    if (fds_word(copy) <= FDS_LAST_TAG || config()->quiet ||
+    if (fds_word(copy) <= FDS_LAST_TAG || config()->no_syscalls ||
         (kernel->descriptor_flags(fd) >= 0 && within_limit(copy)))
         shim_closing(copy);
 }
 
-/* ---- dark ------------------------------------------------------------ */
+/* ---- untracked ------------------------------------------------------------ */
 
-void shim_darken(int fd) {
+void shim_untrack(int fd) {
     if (fd < 0 || !ours())
         return;
     struct conn *c = shim_find(fd);
     if (!c)
         return;
-    if (gather_length(c))
-        hold_push_all(c, PUSH_DARK); /* or what we do not see would overtake it */
-    hold_darken(c);
+    if (buffer_length(c))
+        hold_push_all(c, PUSH_UNTRACKED); /* or what we do not see would overtake it */
+    hold_untrack(c);
     conn_unlock(c);
 }

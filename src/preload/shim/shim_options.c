@@ -24,8 +24,8 @@ static _Thread_local uint32_t restores_before;
 enum concern {
     OF_NONE,
     OF_HOLDS, /* the application's own holds, which begin where ours end */
-    OF_ROOM,  /* what was gathered counts on the room that there was */
-    OF_APART, /* from then on nothing is held or gathered */
+    OF_ROOM,  /* what was buffered counts on the room that there was */
+    OF_APART, /* from then on nothing is held or buffered */
     OF_LATER, /* applies to what leaves from then on */
 };
 
@@ -75,7 +75,7 @@ static enum concern concern_of(int level, int name) {
 void shim_option_setting(int fd, int level, int name) {
     restores_before = LOAD(&hold_restores);
     enum concern concern = concern_of(level, name);
-    if (concern == OF_NONE || (concern == OF_ROOM && !config()->gathers) || !ours())
+    if (concern == OF_NONE || (concern == OF_ROOM && !config()->buffers) || !ours())
         return;
     struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? shim_find(fd) : fds_lock(fd);
     if (!c)
@@ -95,7 +95,7 @@ static void nodelay_set(struct conn *c, bool on) {
     /* TCP_NODELAY=0 is no wish for the stall (Erlang and Mono set it by default,
      * tornado toggles it): where it was cured before it stays cured */
     if (!on && mode_cures((enum mode)p->mode) &&
-        (c->counts.late_pushes || p->dark || p->ill || config()->always_nodelay))
+        (c->counts.late_pushes || p->untracked_io || p->bursty || config()->always_nodelay))
         hold_set_nodelay(c, c->fd);
 }
 
@@ -132,9 +132,9 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     if (quickack && c->evidence)
         c->evidence->quickack.hands_off = true;
     else if (concern == OF_ROOM)
-        c->policy.gather_limit = 0; /* ask again */
+        c->policy.buffer_limit = 0; /* ask again */
     else if (concern == OF_APART)
-        c->policy.fallen |= name == SO_TXTIME || hold_tells_apart(on);
+        c->policy.nodelay_only |= name == SO_TXTIME || hold_tells_apart(on);
     else if (concern == OF_HOLDS && name == TCP_ULP)
         c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
     else if (concern == OF_HOLDS && length >= sizeof(on))
@@ -152,7 +152,7 @@ static int nodelay_of_application(const struct conn *c, bool said) {
     const struct policy *p = &c->policy;
     int now;
     if (said == p->app_nodelay || mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay ||
-        config()->quiet || kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
+        config()->no_syscalls || kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
         return p->app_nodelay;
     return now != 0;
 }
@@ -169,7 +169,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
         c->evidence->born = clock_now(); /* connect was not waited for: it is over now */
     if (nodelay && !c->policy.unsure)
         answer(value, length, nodelay_of_application(c, length && *(const char *)value));
-    else if (error && c->kept_error)
+    else if (error && c->pending_error)
         answer(value, length, shim_take_error(c));
     else if (error && length >= sizeof(int))
         policy_met(&c->policy, *(const int *)value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the write path (shim_write.c, shim_short.c, shim_forms.c, shim_decide.c,
- * shim_after.c, shim_gathered.c, shim_bulk.c)
+ * What the files of the write path (shim_write.c, shim_fast.c, shim_forms.c, shim_decide.c,
+ * shim_after.c, shim_buffered.c, shim_bulk.c)
  * share with each other and with nobody else.  All with the connection's lock
  * held, unless said otherwise.
  */
@@ -19,11 +19,11 @@
 /* Can the first `most` bytes of a valid write be read? */
 bool shim_parts_readable(const struct parts *p, size_t most);
 /* Is the vector or the message where it can be read for certain? */
-bool shim_surely_there(const struct out *o);
+bool shim_surely_there(const struct write_request *o);
 /* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
-bool shim_special(const struct out *o);
+bool shim_special(const struct write_request *o);
 /* The call with MSG_MORE. */
-ssize_t shim_forward_more(const struct out *o, const struct parts *p);
+ssize_t shim_forward_more(const struct write_request *o, const struct parts *p);
 
 /* ---- deciding (shim_decide.c) ---------------------------------------- */
 
@@ -31,7 +31,7 @@ static inline struct policy_limits shim_limits_now(const struct config *now,
                                                    enum ticker_state ticker) {
     return (struct policy_limits){
         now->small, now->override,
-        ticker_may_hold(ticker) && !now->quiet && !LOAD(&hold_refused), ticker_windowless(ticker)};
+        ticker_may_hold(ticker) && !now->no_syscalls && !LOAD(&hold_refused), ticker_windowless(ticker)};
 }
 static inline struct policy_limits shim_limits(void) {
     return shim_limits_now(config(), ticker_state());
@@ -46,36 +46,36 @@ void shim_prepare(struct conn *c, const struct policy_action *action, int fd);
 
 /* The long way of a write whose connection has been found.  `joined`: it has joined its
  * turn.  Unlocks. */
-ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined);
+ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined);
 
 /* ---- after the send (shim_after.c); no lock, errno is kept ------------- */
 
 /* The kernel took less than was accounted for, or nothing.  `held`: what was held
  * before this write still is. */
-void shim_correct(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
+void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
                   ssize_t sent, bool held);
 /* A write of a mode that does not cure took nothing; `error` is its errno, or 0. */
 void shim_not_sent(struct conn *c, int fd, int error);
 void shim_established(struct conn *c);
 /* A write was to be held, and somebody has pushed since. */
-void shim_held_after_all(struct conn *c, int fd);
+void shim_rehold_after_push(struct conn *c, int fd);
 /* The number leads to no socket: closed and born again where we could not see.  The
  * call again, as it was made. */
-ssize_t shim_plain_after_all(const struct out *o);
+ssize_t shim_plain_after_all(const struct write_request *o);
 
-/* ---- behind gathered bytes (shim_gathered.c) -------------------------- */
+/* ---- behind buffered bytes (shim_buffered.c) -------------------------- */
 
 /* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE.
  * No lock. */
 ssize_t shim_fail(int error, int flags);
-bool shim_non_blocking(const struct out *o);
+bool shim_non_blocking(const struct write_request *o);
 /* While another thread is blocked in that: EAGAIN is the kernel's to say, and must promise
  * an edge, as being asked for writability does (poll(2) notes who waits for room).  Lock
  * held.  False: there is no room.  True: that thread has come back. */
 bool shim_drained(struct conn *c, int fd);
-/* A blocking caller, a full send buffer, gathered bytes in front of his: send
+/* A blocking caller, a full send buffer, buffered bytes in front of his: send
  * them by a blocking call, which keeps EINTR, SA_RESTART and SO_SNDTIMEO what
  * they are.  False: errno is set and the lock is released. */
-bool shim_drain(struct conn *c, const struct out *o);
+bool shim_drain(struct conn *c, const struct write_request *o);
 
 #endif

@@ -40,10 +40,10 @@ static void leaves(int fd) {
     if (!c)
         return;
     hold_push(c, PUSH_PROCESS);
-    if (!config()->quiet) {
+    if (!config()->no_syscalls) {
         hold_restore(c);
         c->passed = true;
-        __atomic_add_fetch(&doubt_epoch, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
         STORE(&any_passed, true);
     }
     conn_unlock(c);
@@ -54,7 +54,7 @@ void shim_descriptors_leave(const struct msghdr *message) {
         each_passed(message, leaves);
 }
 
-ssize_t shim_write_message(const struct out *o) {
+ssize_t shim_write_message(const struct write_request *o) {
     bool acted = LOAD(&hold_acted);
     if (UNLIKELY(acted))
         shim_descriptors_leave(o->message);
@@ -76,7 +76,7 @@ static void arrives(int fd) {
     fds_forget(fd);
     if (!LOAD(&any_passed))
         return;
-    if (!config()->quiet)
+    if (!config()->no_syscalls)
         fds_each(ask_cookie, NULL);
     struct conn *c = shim_find(fd); /* while what left is still known here */
     if (c)

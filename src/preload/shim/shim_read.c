@@ -9,7 +9,7 @@
 #include "fds.h"
 #include "hold.h"
 #include "kernel.h"
-#include "kin.h"
+#include "endpoint_cache.h"
 #include "policy_inline.h"
 #include "shim.h"
 #include "shim_tally.h"
@@ -22,7 +22,7 @@ static bool may_block(int fd) {
     uintptr_t word = fds_word(fd);
     if (word == FDS_FILE)
         return false;
-    if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->quiet || !hold_could_go_on())
+    if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->no_syscalls || !hold_could_go_on())
         return true;
     if (word == FDS_UNKNOWN) {
         struct conn *c = shim_find(fd);
@@ -48,7 +48,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     if (UNLIKELY(!self.ends_watched))
         hold_watch_reader();
-    return (struct call){c, LOAD(&c->births)};
+    return (struct call){c, LOAD(&c->generation)};
 }
 
 /* Lock held. */
@@ -64,7 +64,7 @@ static inline void input_came(struct call call, ssize_t got, size_t asked) {
         return;
     policy_input(&c->policy, (size_t)got, asked);
     if (UNLIKELY(first))
-        kin_teach(c);
+        endpoint_update(c);
 }
 
 /* Lock held; released. */
@@ -93,9 +93,9 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
         end_left_turn(c);
         conn_unlock(c);
     }
-    if (UNLIKELY(LOAD(&c->kept_error))) {
+    if (UNLIKELY(LOAD(&c->pending_error))) {
         conn_lock(c);
-        bool ours_to_tell = c->kept_error != EPIPE && !call_is_stale(call); /* EPIPE is a writer's */
+        bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call); /* EPIPE is a writer's */
         int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
         if (error) {
@@ -138,6 +138,6 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
 void shim_other_write(int fd) {
     if (LIKELY(self.turn == NULL) || !ours())
         return;
-    if (hold_gathers() || may_block(fd))
+    if (hold_buffers() || may_block(fd))
         hold_end_turn(PUSH_WRITE);
 }

@@ -8,7 +8,7 @@
 #include "tally.h"
 
 void shim_tally_catch_up(void) {
-    segment_meets_tcp();
+    stats_meets_tcp();
     if (control_changed())
         sweep_told();
 }

@@ -10,22 +10,22 @@
 #include "cookies.h"
 #include "evidence.h"
 #include "fds.h"
-#include "gather.h"
+#include "coalesce_buffer.h"
 #include "hold.h"
 #include "kernel.h"
-#include "shim_nested.h"
+#include "shim_reentry.h"
 #include "shim_parts.h"
 #include "shim_tally.h"
 #include "tally.h"
 #include "ticker_thread.h"
 #include "verbose.h"
 
-/* A write is to be gathered: is its number still this connection's?  Asked before the first of
+/* A write is to be buffered: is its number still this connection's?  Asked before the first of
  * a buffer.  False: it is another's; the action is taken back, the connection forgotten and its
  * lock released. */
 static bool still_its_number(struct conn *c, int fd, const struct policy_action *action,
                              size_t bytes) {
-    if (gather_length(c))
+    if (buffer_length(c))
         return true;
     if (c->fd != fd) { /* the one that is asked is the one by which they leave */
         c->other_fd = c->fd;
@@ -35,7 +35,7 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
     if (!c->cookie) {
         if (kernel->cookie(fd, &cookie) == 0)
             cookies_note(c, cookie);
-    } else if (UNLIKELY(!gather_is_at(c, fd))) {
+    } else if (UNLIKELY(!buffer_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
         c->turn_owner = NULL;
         self.turn = NULL;
@@ -47,20 +47,20 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
 }
 
 /* Lock held.  True: all of it waits in the buffer now. */
-static bool gather_this(struct conn *c, const struct parts *p) {
-    bool first = gather_length(c) == 0;
-    if (c->draining || c->stuck)
+static bool buffer_this(struct conn *c, const struct parts *p) {
+    bool first = buffer_length(c) == 0;
+    if (c->draining || c->flush_blocked)
         return false;
-    if (!gather_add(c, p->iov, p->count, p->bytes))
+    if (!buffer_add(c, p->iov, p->count, p->bytes))
         return false;
     if (first && UNLIKELY(!ticker_watch(c)))
         hold_push(c, PUSH_PROCESS);
-    c->counts.gathered_writes++;
+    c->counts.buffered_writes++;
     return true;
 }
 
 /* Where this write is to be the first one held: is there to be a thread that keeps the window? */
-static struct conn *with_ticker(struct conn *c, const struct out *o, const struct policy_write *w) {
+static struct conn *with_ticker(struct conn *c, const struct write_request *o, const struct policy_write *w) {
     if (LIKELY(!ticker_undecided(ticker_state(), &c->policy)))
         return c;
     if (c->policy.unsure)
@@ -69,36 +69,36 @@ static struct conn *with_ticker(struct conn *c, const struct out *o, const struc
     limits.windowless = false;
     if (!policy_holds(&c->policy, &limits, w))
         return c;
-    bool gathers = c->policy.mode == MODE_COALESCE;
+    bool buffers = c->policy.mode == MODE_COALESCE;
     conn_unlock(c);
-    ticker_decide(gathers);
+    ticker_decide(buffers);
     return shim_find(o->fd);
 }
 
-/* Gathering is a promise that the kernel will take the bytes: a quarter of its
+/* Buffering is a promise that the kernel will take the bytes: a quarter of its
  * send buffer a message, and none while it may be full. */
 static void look_for_room(struct conn *c, int fd) {
     struct policy *p = &c->policy;
     int room = 0;
-    if (!p->gather_limit) {
+    if (!p->buffer_limit) {
         if (kernel->get_option(fd, SOL_SOCKET, SO_SNDBUF, &room) != 0)
             room = 0;
-        p->gather_limit = (uint16_t)(room / 4 < GATHER_MOST ? room / 4 + 1 : GATHER_MOST);
-        p->crowded = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
+        p->buffer_limit = (uint16_t)(room / 4 < BUFFER_MOST ? room / 4 + 1 : BUFFER_MOST);
+        p->sndbuf_maybe_full = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
     }
-    if (p->crowded && p->message_bytes == 0)
-        p->crowded = kernel->writable(fd, 0) <= 0;
+    if (p->sndbuf_maybe_full && p->message_bytes == 0)
+        p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
 }
 
 /* `joined`: the write has joined its turn already. */
-static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
+static ssize_t write_to(struct conn *c, const struct write_request *o, bool joined) {
     struct parts p;
     shim_parts_of(o, &p);
     if (c->policy.mode == MODE_COALESCE && p.valid && p.bytes <= config()->small)
         p.valid = shim_parts_readable(&p, p.bytes);
     if (UNLIKELY(!p.valid)) {
-        if (gather_length(c))
-            return shim_send_after_gathered(c, o, &p);
+        if (buffer_length(c))
+            return shim_send_after_buffered(c, o, &p);
         conn_unlock(c);
         return shim_forward(o);
     }
@@ -110,40 +110,40 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     if (!joined)
         hold_join_turn(c);
     struct policy_limits limits = shim_limits();
-    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.crowded || !c->policy.gather_limit) &&
+    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.sndbuf_maybe_full || !c->policy.buffer_limit) &&
         !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
         look_for_room(c, o->fd);
     c = with_ticker(c, o, &w);
     if (UNLIKELY(!c))
         return shim_forward(o);
-    if (UNLIKELY((w.more || w.special) && c->gather))
+    if (UNLIKELY((w.more || w.special) && c->buffer))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
     limits = shim_limits();
     struct policy_action action = shim_decide(c, &limits, &w);
-    if (action.how == WRITE_GATHER && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
+    if (action.how == WRITE_COALESCE && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
         return shim_write(o);
     bool was_held = c->held;
     shim_account(c, &action, p.bytes);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, p.bytes, o->caller});
-    if (action.how == WRITE_GATHER) {
-        if (gather_this(c, &p)) {
+    if (action.how == WRITE_COALESCE) {
+        if (buffer_this(c, &p)) {
             conn_unlock(c);
             return (ssize_t)p.bytes;
         }
-        if (gather_length(c)) {
-            struct policy_action release = policy_release(&c->policy, &limits, gather_length(c));
+        if (buffer_length(c)) {
+            struct policy_action release = policy_release(&c->policy, &limits, buffer_length(c));
             shim_prepare(c, &release, o->fd);
         }
         action.how = WRITE_PLAIN;
     }
     shim_prepare(c, &action, o->fd);
-    if (gather_length(c))
-        return shim_send_after_gathered(c, o, &p);
+    if (buffer_length(c))
+        return shim_send_after_buffered(c, o, &p);
     STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
     if (action.how == WRITE_MORE) {
         c->counts.held_writes++;
         if (!was_held && UNLIKELY(!ticker_watch(c)))
-            STORE(&c->held, false); /* shim_held_after_all() lets it go */
+            STORE(&c->held, false); /* shim_rehold_after_push() lets it go */
     }
     bool known = c->policy.established, first = c->counts.late_pushes == 1;
     conn_unlock(c);
@@ -156,18 +156,18 @@ static ssize_t write_to(struct conn *c, const struct out *o, bool joined) {
     if (UNLIKELY(sent != (ssize_t)p.bytes)) {
         if (sent < 0 && errno == ENOTSOCK)
             return shim_plain_after_all(o);
-        shim_correct(c, o->fd, &action, p.bytes, sent, was_held);
+        shim_write_rollback(c, o->fd, &action, p.bytes, sent, was_held);
     }
     if (UNLIKELY(!known && sent > 0))
         shim_established(c);
     if (action.how == WRITE_MORE && sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        shim_held_after_all(c, o->fd);
+        shim_rehold_after_push(c, o->fd);
     return sent;
 }
 
 /* Where nothing is to be done before the call, the call comes first: the kernel follows its
  * pointers before us. */
-static ssize_t write_and_look(struct conn *c, const struct out *o) {
+static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
     evidence_writes(c);
     conn_unlock(c);
@@ -199,8 +199,8 @@ static ssize_t write_and_look(struct conn *c, const struct out *o) {
     return sent;
 }
 
-ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined) {
-    if (UNLIKELY(c->kept_error)) {
+ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined) {
+    if (UNLIKELY(c->pending_error)) {
         int error = shim_take_error(c);
         conn_unlock(c);
         return shim_fail(error, o->flags);
@@ -210,30 +210,30 @@ ssize_t shim_write_found(struct conn *c, const struct out *o, bool joined) {
         if (!c)
             return shim_forward(o);
     }
-    if (UNLIKELY(c->gather && c->fd != o->fd) && !gather_is_at(c, o->fd)) {
+    if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
         conn_unlock(c);
         fds_forget(o->fd); /* one of its numbers is another's now */
         return shim_write(o);
     }
     bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
                          (policy_waits_for_second(&c->policy) && !shim_surely_there(o));
-    if (nothing_to_do && !c->held && !c->gather)
+    if (nothing_to_do && !c->held && !c->buffer)
         return write_and_look(c, o);
     return write_to(c, o, joined);
 }
 
-ssize_t shim_write(const struct out *o) {
+ssize_t shim_write(const struct write_request *o) {
     if (UNLIKELY(!ours()))
-        return nested_write(o);
+        return reentry_write(o);
     uintptr_t word = fds_word(o->fd);
     if (self.turn && fds_conn(word) != self.turn)
         shim_other_write(o->fd);
     if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
         return shim_forward(o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
-        return nested_write(o); /* from a handler, beneath which the same thread drains it */
-    if (config()->gathers && !o->raw)
-        pthread_testcancel(); /* as the write would be that is gathered instead */
+        return reentry_write(o); /* from a handler, beneath which the same thread drains it */
+    if (config()->buffers && !o->raw)
+        pthread_testcancel(); /* as the write would be that is buffered instead */
     struct conn *c = shim_find(o->fd);
     return c ? shim_write_found(c, o, false) : shim_forward(o);
 }

@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
 
 /* Above the end of the main thread's stack lie the arguments and the environment: no stack,
  * and full of secrets; above another thread's its control block. */
-__attribute__((noinline)) void capture(struct segment_write *to, const struct evidence_write *w) {
+__attribute__((noinline)) void capture(struct stats_write *to, const struct evidence_write *w) {
     memset(to->registers, 0, sizeof(to->registers));
     to->register_count = registers_now(to->registers);
 #if defined(__x86_64__)
@@ -93,7 +93,7 @@ __attribute__((noinline)) void capture(struct segment_write *to, const struct ev
     uintptr_t sp = to->registers[31];
 #endif
     size_t most = stack_end(sp) - sp;
-    to->stack_bytes = (uint32_t)capture_peek(to->stack, sp, most - 1 < SEGMENT_STACK ? most : SEGMENT_STACK);
+    to->stack_bytes = (uint32_t)capture_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);
     to->bytes = w->bytes;
     to->when_ns = clock_now();
     to->thread = (uint32_t)raw0(SYS_gettid);

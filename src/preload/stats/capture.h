@@ -7,12 +7,12 @@
 #define UNSTALL_CAPTURE_H
 
 #include "base.h"
-#include "segment.h"
+#include "stats_format.h"
 
 struct evidence_write;
 
 /* This thread, as it is now: beneath the exported call that it made. */
-void capture(struct segment_write *to, const struct evidence_write *w);
+void capture(struct stats_write *to, const struct evidence_write *w);
 
 /* Copy `bytes` from an address that may not be readable.  How much there was. */
 size_t capture_peek(void *to, uintptr_t from, size_t bytes);

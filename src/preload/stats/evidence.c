@@ -20,7 +20,7 @@
  * would not have stalled: the first was acknowledged before the second. */
 #define DELAYED_ACK_NS UINT64_C(40000000)
 
-static void add(struct evidence *e, enum segment_counter counter, uint64_t n) {
+static void add(struct evidence *e, enum stats_counter counter, uint64_t n) {
     e->found[counter - COUNT_SUSPECTS] += n;
 }
 
@@ -37,7 +37,7 @@ static void look(struct conn *c, int fd) {
             e->look_next = e->suspicion - 1;
         return;
     }
-    if (e->suspicion <= e->look_at || config()->quiet)
+    if (e->suspicion <= e->look_at || config()->no_syscalls)
         return;
     e->looked = true;
     e->times.written = e->times.last_written = clock_now();
@@ -51,10 +51,10 @@ static void look(struct conn *c, int fd) {
 
 static void settle(struct conn *c, int fd) {
     struct evidence *e = c->evidence;
-    struct kernel_segments now;
+    struct kernel_tcp_info now;
     e->suspect = false;
     e->times.looked = clock_now();
-    if (config()->quiet || kernel->segments(fd, &now) != 0)
+    if (config()->no_syscalls || kernel->segments(fd, &now) != 0)
         return;
     struct proof_facts facts = {c->counts.bytes - e->bytes_at_look, c->mptcp};
     struct proof proof = proof_of(&e->first_look, &now, &e->times, &facts);
@@ -74,13 +74,13 @@ static void settle(struct conn *c, int fd) {
 }
 
 /* Bytes that would have been held for a delayed acknowledgement, had we not held,
- * gathered or pushed: the second small write of a message, soon after the first. */
+ * buffered or pushed: the second small write of a message, soon after the first. */
 static bool cures(const struct conn *c, const struct policy_action *action) {
     const struct policy *p = &c->policy;
     if (!mode_cures((enum mode)p->mode) || !action->burst || p->one_way ||
         policy_left_alone(p, &(struct policy_limits){.override = config()->override}))
         return false;
-    bool by_us = action->how != WRITE_PLAIN || action->late_push || c->held || c->gather ||
+    bool by_us = action->how != WRITE_PLAIN || action->late_push || c->held || c->buffer ||
                  (action->small_unit && p->smalls >= 2 && p->nodelay);
     return by_us && clock_now() - c->evidence->message_began < DELAYED_ACK_NS;
 }
@@ -89,8 +89,8 @@ static bool cures(const struct conn *c, const struct policy_action *action) {
 
 static void peer_wrote(struct conn *c, uint64_t at) {
     struct evidence *e = c->evidence;
-    struct kernel_segments now;
-    if (config()->quiet || c->policy.mode == MODE_OFF)
+    struct kernel_tcp_info now;
+    if (config()->no_syscalls || c->policy.mode == MODE_OFF)
         return;
     enum quickack_use use = (enum quickack_use)config()->quickack;
     struct quickack_action action = quickack_input(&e->quickack, use, at);

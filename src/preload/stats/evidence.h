@@ -19,7 +19,7 @@
 #include "conn.h"
 #include "proof.h"
 #include "quickack.h"
-#include "segment.h"
+#include "stats_format.h"
 
 #define EVIDENCE_NONE UINT32_MAX
 enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };
@@ -36,12 +36,12 @@ struct evidence {
     uint32_t experiment;  /* the config's, in which the arm was given */
     uint8_t arm;          /* NO_ARM: takes no part */
     bool arm_known;       /* ... or it was decided that it takes no part */
-    uint8_t role;         /* enum segment_role; a forked child's is its parent's */
+    uint8_t role;         /* enum stats_role; a forked child's is its parent's */
     bool wrote;           /* it has written at all */
-    bool dark_told;
+    bool untracked_told;
     bool ended;
     bool ends_known;
-    struct segment_address peer, local; /* if ends_known */
+    struct stats_address peer, local; /* if ends_known */
     uint8_t since_moved;                /* writes since the counts were last moved to the segment */
     uint32_t small_writes;              /* all that were counted as small */
     uint32_t small_told;                /* ... of them those that are in the segment */
@@ -52,7 +52,7 @@ struct evidence {
     /* Since the connection began, in the order of the segment: found[COUNT_x - COUNT_SUSPECTS]. */
     uint64_t found[EVIDENCE_COUNTERS];
     uint64_t told_found[EVIDENCE_COUNTERS]; /* what of it is in the segment already (tally.c) */
-    struct kernel_segments first_look;      /* at TCP_INFO, after the suspect write */
+    struct kernel_tcp_info first_look;      /* at TCP_INFO, after the suspect write */
     uint64_t wrote_at;                      /* the last write, in observe */
     struct proof_times times;
     uint64_t bytes_at_look;

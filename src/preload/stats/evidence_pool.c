@@ -13,7 +13,7 @@ static struct pool pool;
 bool evidence_begin(struct conn *c) {
     if (c->evidence)
         return true;
-    if (c->listener || !evidence_wanted(config()) || config()->quiet)
+    if (c->listener || !evidence_wanted(config()) || config()->no_syscalls)
         return false;
     struct evidence *e = pool_take(&pool, sizeof(*e), CHUNK / sizeof(*e));
     if (!e)
@@ -47,5 +47,5 @@ void conn_repaired(struct conn *c) {
     memset(e->told_found, 0, sizeof(e->told_found));
     e->suspect = false; /* the parent settles it */
     e->pattern = e->first_write = EVIDENCE_NONE;
-    e->wrote = e->dark_told = e->ended = false;
+    e->wrote = e->untracked_told = e->ended = false;
 }

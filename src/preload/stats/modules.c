@@ -37,10 +37,10 @@ bool modules_parse(const char *line, size_t bytes, struct modules_line *out) {
     return out->end > out->start;
 }
 
-static struct segment_module *room_for(struct segment *s, const struct modules_line *line) {
-    for (unsigned i = 0; i < SEGMENT_MODULES; i++) {
-        struct segment_module *m = &s->module[i];
-        if (m->state != SEGMENT_VALID)
+static struct stats_module *room_for(struct stats_file *s, const struct modules_line *line) {
+    for (unsigned i = 0; i < STATS_MODULES; i++) {
+        struct stats_module *m = &s->module[i];
+        if (m->state != STATS_VALID)
             return m;
         if (m->start == line->start && m->end == line->end)
             return NULL;
@@ -48,14 +48,14 @@ static struct segment_module *room_for(struct segment *s, const struct modules_l
     return NULL;
 }
 
-static void note_line(struct segment *s, const struct modules_line *line) {
+static void note_line(struct stats_file *s, const struct modules_line *line) {
     static uint64_t beginning; /* where the file of this line, or of one before, begins */
-    static uint8_t head[SEGMENT_HEAD];
+    static uint8_t head[STATS_HEAD];
     if (line->path_bytes && line->offset == 0)
         beginning = line->start;
     if (!line->executable || line->path_bytes == 0)
         return; /* code without a file is a JIT's: no module is how the reader knows */
-    struct segment_module *m = room_for(s, line);
+    struct stats_module *m = room_for(s, line);
     if (!m)
         return;
     m->start = line->start;
@@ -67,11 +67,11 @@ static void note_line(struct segment *s, const struct modules_line *line) {
     if (cut)
         memcpy(m->path, "...", 3);
     size_t there = capture_peek(head, beginning, sizeof(head));
-    m->head = there == sizeof(head) ? segment_hash(0, head, there) : 0;
-    STORE_RELEASE(&m->state, SEGMENT_VALID);
+    m->head = there == sizeof(head) ? stats_hash(0, head, there) : 0;
+    STORE_RELEASE(&m->state, STATS_VALID);
 }
 
-void modules_note(struct segment *s) {
+void modules_note(struct stats_file *s) {
     static char buffer[BUFFER];
     size_t used = 0;
     long got, fd = raw4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);

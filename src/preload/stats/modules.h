@@ -8,10 +8,10 @@
 #define UNSTALL_MODULES_H
 
 #include "base.h"
-#include "segment.h"
+#include "stats_format.h"
 
 /* Those that are not there yet.  One thread at a time. */
-void modules_note(struct segment *s);
+void modules_note(struct stats_file *s);
 
 /* One line of /proc/PID/maps. */
 struct modules_line {

@@ -27,18 +27,18 @@ struct caller {
 /* The first write of a message that may get a second one. */
 struct first_write {
     const struct evidence *owner;
-    struct segment_write write;
+    struct stats_write write;
 };
 
 static struct caller callers[CALLERS];
 static struct first_write *firsts;
 static uint32_t next_first;
-static uint8_t occurrences[SEGMENT_PATTERNS];
+static uint8_t occurrences[STATS_PATTERNS];
 static uint32_t stacks_lock;
 
-static struct segment *allowed(void) {
+static struct stats_file *allowed(void) {
     const struct config *now = config();
-    return now->stacks && !now->quiet ? segment_now() : NULL;
+    return now->stacks && !now->no_syscalls ? stats_file_now() : NULL;
 }
 
 /* The entry of an address, or the one that it may take, or NULL. */
@@ -78,10 +78,10 @@ void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
     spin_unlock(&stacks_lock);
 }
 
-static uint32_t pattern_of(struct segment *s, uintptr_t first, uintptr_t second) {
-    for (uint32_t i = 0; i < SEGMENT_PATTERNS; i++) {
-        const struct segment_pattern *p = &s->pattern[i];
-        if (LOAD_ACQUIRE(&p->state) != SEGMENT_VALID)
+static uint32_t pattern_of(struct stats_file *s, uintptr_t first, uintptr_t second) {
+    for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
+        const struct stats_pattern *p = &s->pattern[i];
+        if (LOAD_ACQUIRE(&p->state) != STATS_VALID)
             return EVIDENCE_NONE;
         if (p->caller[0] == first && p->caller[1] == second)
             return i;
@@ -90,15 +90,15 @@ static uint32_t pattern_of(struct segment *s, uintptr_t first, uintptr_t second)
 }
 
 /* Lock held.  They are taken in order and never given back. */
-static uint32_t new_pattern(struct segment *s, const struct evidence *e, uintptr_t second) {
-    for (uint32_t i = 0; i < SEGMENT_PATTERNS; i++) {
-        struct segment_pattern *p = &s->pattern[i];
-        if (p->state == SEGMENT_VALID)
+static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uintptr_t second) {
+    for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
+        struct stats_pattern *p = &s->pattern[i];
+        if (p->state == STATS_VALID)
             continue;
         p->row = e->row == EVIDENCE_NONE ? 0 : e->row;
         p->caller[0] = e->caller;
         p->caller[1] = second;
-        STORE_RELEASE(&p->state, SEGMENT_VALID);
+        STORE_RELEASE(&p->state, STATS_VALID);
         return i;
     }
     __atomic_fetch_add(&s->header.lost_patterns, 1, __ATOMIC_RELAXED);
@@ -106,34 +106,34 @@ static uint32_t new_pattern(struct segment *s, const struct evidence *e, uintptr
 }
 
 /* Lock held. */
-static void keep_occurrence(struct segment *s, struct evidence *e, uint32_t pattern,
+static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t pattern,
                             const struct evidence_write *w) {
     struct caller *k = caller_of(e->caller);
     uint8_t n = occurrences[pattern];
     if (k && k->address == e->caller)
-        STORE(&k->idle, n < SEGMENT_OCCURRENCES ? 0 : IDLE_MOST);
-    if (n >= SEGMENT_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
+        STORE(&k->idle, n < STATS_OCCURRENCES ? 0 : IDLE_MOST);
+    if (n >= STATS_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
         firsts[e->first_write].owner != e)
         return; /* complete; or not kept: its caller is promising again */
-    struct segment_occurrence *o = &s->pattern[pattern].occurrence[n];
-    if (!segment_reserve(o, sizeof(*o)))
+    struct stats_occurrence *o = &s->pattern[pattern].occurrence[n];
+    if (!stats_file_reserve(o, sizeof(*o)))
         return;
-    o->state = SEGMENT_BEING_WRITTEN;
+    o->state = STATS_BEING_WRITTEN;
     o->write[0] = firsts[e->first_write].write;
     firsts[e->first_write].owner = NULL;
     capture(&o->write[1], w);
-    STORE_RELEASE(&o->state, SEGMENT_VALID);
+    STORE_RELEASE(&o->state, STATS_VALID);
     if (n == 0)
         modules_note(s); /* what was loaded since the last pattern */
     STORE(&occurrences[pattern], (uint8_t)(n + 1));
 }
 
 void stacks_second_write(struct evidence *e, const struct evidence_write *w) {
-    struct segment *s = allowed();
+    struct stats_file *s = allowed();
     if (!s || !w->caller || !e->caller)
         return;
     uint32_t pattern = pattern_of(s, e->caller, w->caller);
-    bool complete = pattern != EVIDENCE_NONE && LOAD(&occurrences[pattern]) >= SEGMENT_OCCURRENCES;
+    bool complete = pattern != EVIDENCE_NONE && LOAD(&occurrences[pattern]) >= STATS_OCCURRENCES;
     struct caller *k = caller_of(e->caller);
     if (!complete || (k && LOAD(&k->idle) < IDLE_MOST)) {
         if (spin_trylock(&stacks_lock)) {
@@ -152,10 +152,10 @@ void stacks_second_write(struct evidence *e, const struct evidence_write *w) {
 }
 
 void stacks_stalled(const struct evidence *e, uint64_t ns) {
-    struct segment *s = segment_now();
-    if (!s || e->pattern >= SEGMENT_PATTERNS)
+    struct stats_file *s = stats_file_now();
+    if (!s || e->pattern >= STATS_PATTERNS)
         return;
-    struct segment_pattern *p = &s->pattern[e->pattern];
+    struct stats_pattern *p = &s->pattern[e->pattern];
     __atomic_fetch_add(&p->stalls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&p->stall_ns, ns, __ATOMIC_RELAXED);
 }

@@ -24,30 +24,30 @@ struct totals {
 #define NAME(constant, name, what) {#name, what},
 static const struct {
     const char *name, *what;
-} names[] = {SEGMENT_COUNTERS_OF(NAME)};
+} names[] = {STATS_COUNTERS_OF(NAME)};
 #undef NAME
 
 static struct totals ended;
 static uint32_t totals_lock;
 
 /* What was sent, asked where somebody wants to know; or NULL. */
-static const struct kernel_segments *segments_of(const struct conn *c, int fd,
-                                                 struct kernel_segments *room) {
+static const struct kernel_tcp_info *segments_of(const struct conn *c, int fd,
+                                                 struct kernel_tcp_info *room) {
     bool used = c->counts.writes + c->counts.reads > 0;
     bool wanted = (c->evidence && config()->stats) || (config()->report && used);
-    if (!wanted || config()->quiet || c->listener || kernel->segments(fd, room) != 0)
+    if (!wanted || config()->no_syscalls || c->listener || kernel->segments(fd, room) != 0)
         return NULL;
     return room;
 }
 
-static void add(struct totals *t, const struct conn *c, const struct kernel_segments *now) {
+static void add(struct totals *t, const struct conn *c, const struct kernel_tcp_info *now) {
     const struct conn_counts *n = &c->counts;
     if (c->listener || n->writes + n->reads == 0)
         return;
     t->counter[COUNT_CONNECTIONS]++;
     t->counter[COUNT_BYTES] += n->bytes;
     t->counter[COUNT_SEGMENTS] += now ? now->segments_out : 0;
-    t->counter[COUNT_DARK] += c->policy.dark;
+    t->counter[COUNT_UNTRACKED] += c->policy.untracked_io;
     for (int i = 0; i < CONN_COUNTERS; i++)
         t->counter[COUNT_WRITES + i] += n->counter[i];
     for (int i = 0; c->evidence && i < EVIDENCE_COUNTERS; i++)
@@ -55,8 +55,8 @@ static void add(struct totals *t, const struct conn *c, const struct kernel_segm
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
-    struct kernel_segments room;
-    const struct kernel_segments *now = segments_of(c, fd, &room);
+    struct kernel_tcp_info room;
+    const struct kernel_tcp_info *now = segments_of(c, fd, &room);
     evidence_ends(c, fd);
     if (c->evidence)
         tally_ends(c, now);
@@ -66,14 +66,14 @@ void stats_connection_ends(struct conn *c, int fd) {
 }
 
 static void add_living(struct conn *c, void *totals) {
-    struct kernel_segments room;
+    struct kernel_tcp_info room;
     add(totals, c, segments_of(c, c->fd, &room));
 }
 
 static void end_living(struct conn *c, void *unused) {
     (void)unused;
     evidence_ends(c, c->fd); /* what is still held leaves now */
-    struct kernel_segments room;
+    struct kernel_tcp_info room;
     if (c->evidence && !c->listener)
         tally_ends(c, segments_of(c, c->fd, &room));
 }
@@ -85,10 +85,10 @@ static void move_living(struct conn *c, void *unused) {
 }
 
 void stats_process_ends(bool replaced) {
-    if (!segment_now())
+    if (!stats_file_now())
         return;
     fds_each(replaced ? move_living : end_living, NULL);
-    segment_ends(!replaced);
+    stats_file_ends(!replaced);
 }
 
 /* Pushes are an object of their own, whose members have the causes' names. */
@@ -137,7 +137,7 @@ static void as_text(struct text *t, const struct totals *n) {
 
 void stats_report(void) {
     const char *target = config()->report;
-    if (!target || config()->quiet)
+    if (!target || config()->no_syscalls)
         return; /* a filter may forbid what a report needs */
     spin_lock(&totals_lock);
     struct totals all = ended;

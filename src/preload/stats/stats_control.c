@@ -9,7 +9,7 @@
 #include "log.h"
 #include "spin.h"
 
-_Static_assert((int)SEGMENT_MODES == (int)MODE_COUNT && (int)SEGMENT_MODE_AUTO == (int)MODE_AUTO,
+_Static_assert((int)STATS_MODES == (int)MODE_COUNT && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
                "the modes of the segment are ours");
 _Static_assert((int)ARM_WEIGHT_MAX == (int)CONTROL_WEIGHT_MAX &&
                    (int)WINDOW_MIN_US == (int)CONTROL_WINDOW_MIN_US &&
@@ -24,7 +24,7 @@ static uint32_t lock;                   /* of what follows; never waited for */
 static bool kept;                       /* the three below are set */
 static enum mode started_mode;          /* what CONTROL_KEEP stands for */
 static uint32_t started_window;         /* ... and window 0 */
-static struct segment_control in_force; /* also what a fork's segment begins with */
+static struct stats_control in_force; /* also what a fork's segment begins with */
 static uint32_t odd;                    /* a sequence that somebody has not finished */
 static uint64_t odd_since;
 
@@ -35,7 +35,7 @@ static void keep_start(void) {
     kept = true;
     started_mode = now->mode;
     started_window = now->window_us;
-    in_force = (struct segment_control){.version = CONTROL_VERSION, .mode = CONTROL_KEEP};
+    in_force = (struct stats_control){.version = CONTROL_VERSION, .mode = CONTROL_KEEP};
     in_force.arm_count = now->arms.count;
     in_force.assignment = now->arms.assignment;
     in_force.seed = now->arms.seed;
@@ -43,7 +43,7 @@ static void keep_start(void) {
     memcpy(in_force.arm_weight, now->arms.weight, sizeof(in_force.arm_weight));
 }
 
-void control_begins(struct segment *s) {
+void control_begins(struct stats_file *s) {
     keep_start();
     in_force.sequence = 0;
     STORE(&control_seen, 0);
@@ -56,7 +56,7 @@ static void warn(const char *wrong) {
         return;
     told = true;
     TEXT(line, 300);
-    text_add(&line, "the control block of the statistics segment holds ");
+    text_add(&line, "the control block of the statistics file holds ");
     text_add(&line, wrong);
     text_add(&line, "; ignored");
     log_line(&line);
@@ -73,7 +73,7 @@ static void look_at_unfinished(uint32_t sequence) {
 }
 
 /* False: a filter was installed meanwhile, or another thread was first. */
-static bool publish(const struct segment_control *c) {
+static bool publish(const struct stats_control *c) {
     const struct config *seen = config();
     struct config next = *seen;
     struct arms arms = {c->arm_count, c->assignment, c->seed, {0}, {0}};
@@ -86,32 +86,32 @@ static bool publish(const struct segment_control *c) {
         next.arms = arms;
         next.experiment++;
     }
-    return !seen->quiet && config_publish(seen, &next);
+    return !seen->no_syscalls && config_publish(seen, &next);
 }
 
 /* True: another configuration is in force. */
-static bool adopt(struct segment *s) {
-    struct segment_control c;
-    if (segment_control_read(&s->control, &c) != 0) {
+static bool adopt(struct stats_file *s) {
+    struct stats_control c;
+    if (stats_control_read(&s->control, &c) != 0) {
         look_at_unfinished(LOAD(&s->control.sequence));
         return false;
     }
     STORE(&control_seen, c.sequence);
-    const char *wrong = segment_control_wrong(&c);
+    const char *wrong = stats_control_wrong(&c);
     if (wrong) {
         warn(wrong);
         return false;
     }
     in_force = c;
     while (!publish(&c))
-        if (config()->quiet)
+        if (config()->no_syscalls)
             return false;
     return true;
 }
 
 bool control_look(uint32_t *sequence) {
-    struct segment *s = segment_now();
-    if (!s || config()->quiet || !spin_trylock(&lock))
+    struct stats_file *s = stats_file_now();
+    if (!s || config()->no_syscalls || !spin_trylock(&lock))
         return false;
     bool adopted = adopt(s);
     *sequence = control_seen;
@@ -120,7 +120,7 @@ bool control_look(uint32_t *sequence) {
 }
 
 void control_is_in_force(uint32_t sequence) {
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     const struct config *now = config();
     if (!s)
         return;

@@ -15,7 +15,7 @@ extern uint32_t control_seen; /* the last sequence that was looked at */
 
 /* Cheap: has somebody written since we looked? */
 static inline bool control_changed(void) {
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     return s && UNLIKELY(LOAD(&s->control.sequence) != LOAD(&control_seen));
 }
 
@@ -25,6 +25,6 @@ bool control_look(uint32_t *sequence);
 void control_is_in_force(uint32_t sequence);
 
 /* The block of a new segment says what is in force. */
-void control_begins(struct segment *s);
+void control_begins(struct stats_file *s);
 
 #endif

@@ -26,7 +26,7 @@
 enum { PAGE = 4096 };
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH, LONGEST_PATH = 1024 };
 
-struct segment *segment_mapped;
+struct stats_file *stats_file_mapped;
 
 /* One line for a whole family of processes: a fork inherits that it was said. */
 static void warn(const char *directory, const char *what, int error) {
@@ -93,7 +93,7 @@ static int open_directory(const char *directory) {
 static bool limit_allows(void) {
     struct rlimit limit = {0};
     return raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
-           limit.rlim_cur >= (rlim_t)SEGMENT_BYTES;
+           limit.rlim_cur >= (rlim_t)STATS_BYTES;
 }
 
 static bool whole; /* all of the file is reserved */
@@ -104,33 +104,33 @@ static bool populate(const void *part, size_t bytes) {
     return raw3(SYS_madvise, first, last - first, MADV_POPULATE_WRITE) == 0;
 }
 
-bool segment_reserve(const void *part, size_t bytes) {
-    return whole || (!config()->quiet && populate(part, bytes));
+bool stats_file_reserve(const void *part, size_t bytes) {
+    return whole || (!config()->no_syscalls && populate(part, bytes));
 }
 
 /* What must be there from the start; the rest when it is needed.  All of it where
  * the kernel knows no other way. */
-static bool reserve(const struct segment *s, int fd) {
-    bool good = populate(s, offsetof(struct segment, shard[1]));
+static bool reserve(const struct stats_file *s, int fd) {
+    bool good = populate(s, offsetof(struct stats_file, shard[1]));
     if (!good) {
-        whole = raw4(SYS_fallocate, fd, 0, 0, SEGMENT_BYTES) == 0;
+        whole = raw4(SYS_fallocate, fd, 0, 0, STATS_BYTES) == 0;
         return whole;
     }
     good = populate(s->module, sizeof(s->module));
-    for (int i = 0; good && i < SEGMENT_PATTERNS; i++)
-        good = populate(&s->pattern[i], offsetof(struct segment_pattern, occurrence));
+    for (int i = 0; good && i < STATS_PATTERNS; i++)
+        good = populate(&s->pattern[i], offsetof(struct stats_pattern, occurrence));
     return good;
 }
 
-static struct segment *map(int fd, const char *directory) {
+static struct stats_file *map(int fd, const char *directory) {
     whole = false;
-    long error = limit_allows() ? raw2(SYS_ftruncate, fd, SEGMENT_BYTES) : -EFBIG;
+    long error = limit_allows() ? raw2(SYS_ftruncate, fd, STATS_BYTES) : -EFBIG;
     if (error == 0) {
-        long p = raw6(SYS_mmap, 0, SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        long p = raw6(SYS_mmap, 0, STATS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p >= 0 || p <= -4096) {
-            if (reserve((struct segment *)p, fd))
-                return (struct segment *)p;
-            raw2(SYS_munmap, p, SEGMENT_BYTES);
+            if (reserve((struct stats_file *)p, fd))
+                return (struct stats_file *)p;
+            raw2(SYS_munmap, p, STATS_BYTES);
             warn(directory, "the file system has no room for a segment", 0);
             return NULL;
         }
@@ -148,10 +148,10 @@ static void name_of(struct text *name, uint64_t started_ns) {
     text_number(name, raw0(SYS_getpid));
     text_add(name, "-");
     text_add(name, hex);
-    text_add(name, SEGMENT_SUFFIX);
+    text_add(name, STATS_SUFFIX);
 }
 
-struct segment *segment_file(const char *path, uint64_t started_ns) {
+struct stats_file *stats_file(const char *path, uint64_t started_ns) {
     TEXT(directory, LONGEST_PATH); /* threads and handlers have small stacks */
     text_add(&directory, path);
     if (path[directory.used])
@@ -163,7 +163,7 @@ struct segment *segment_file(const char *path, uint64_t started_ns) {
         return NULL;
     TEXT(name, 64);
     name_of(&name, started_ns);
-    struct segment *s = NULL;
+    struct stats_file *s = NULL;
     int fd = (int)raw4(SYS_openat, at, name.at, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC,
                        0600);
     if (fd < 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of the statistics segment: made, mapped, closed again, and reserved
+ * The file of the statistics file: made, mapped, closed again, and reserved
  * piece by piece.
  *
  * Nobody may touch a page that is not reserved, not even to read it: a fault on a
@@ -12,22 +12,22 @@
 #define UNSTALL_STATS_FILE_H
 
 #include "base.h"
-#include "segment.h"
+#include "stats_format.h"
 
-extern struct segment *segment_mapped;
+extern struct stats_file *stats_file_mapped;
 
 /* The segment of this process, or NULL. */
-static inline struct segment *segment_now(void) {
-    return LOAD_ACQUIRE(&segment_mapped);
+static inline struct stats_file *stats_file_now(void) {
+    return LOAD_ACQUIRE(&stats_file_mapped);
 }
 
 /* A new file PID-STARTED.unstall in `directory`, mapped, all zero; or NULL after
  * a warning.  No descriptor stays open.  Call with all signals blocked. */
-struct segment *segment_file(const char *directory, uint64_t started_ns);
+struct stats_file *stats_file(const char *directory, uint64_t started_ns);
 
 /* The pages of this part of the segment are there from now on.  False: no room, or
  * no call may be made (a filter): leave them alone.  MADV_POPULATE_WRITE, Linux
  * 5.14; before, the whole file was reserved when it was made. */
-bool segment_reserve(const void *part, size_t bytes);
+bool stats_file_reserve(const void *part, size_t bytes);
 
 #endif

@@ -28,13 +28,13 @@ enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 }
 
 typedef uint64_t __attribute__((may_alias)) aliased;
 
-uint32_t segment_state;
+uint32_t stats_state;
 
 static uint32_t lock;                       /* of all that follows */
 static uint32_t rows_used;                  /* row 0 included */
 static uint64_t last_serial;                /* of the records */
 static uint32_t records_used;               /* ever handed out */
-static uint16_t ended[SEGMENT_CONNECTIONS]; /* a ring: records to be used again, oldest first */
+static uint16_t ended[STATS_CONNECTIONS]; /* a ring: records to be used again, oldest first */
 static uint32_t ended_first, ended_count;
 static bool in_family; /* a process that this one comes from has made one */
 static bool closed;    /* the process ends: none is handed out any more */
@@ -49,12 +49,12 @@ static uint64_t real_time_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void fill_header(struct segment *s, uint64_t started_ns) {
-    struct segment_header *h = &s->header;
+static void fill_header(struct stats_file *s, uint64_t started_ns) {
+    struct stats_header *h = &s->header;
     const struct config *now = config();
-    h->version = SEGMENT_VERSION;
+    h->version = STATS_VERSION;
     h->header_bytes = sizeof(*h);
-    h->bytes = SEGMENT_BYTES;
+    h->bytes = STATS_BYTES;
     h->started_ns = started_ns;
     h->started_monotonic_ns = clock_now();
     h->loaded_monotonic_ns = loaded_ns;
@@ -72,32 +72,32 @@ static void fill_header(struct segment *s, uint64_t started_ns) {
 
 static void make(void) {
     uint64_t started_ns = real_time_ns();
-    struct segment *s = segment_file(config()->stats, started_ns);
+    struct stats_file *s = stats_file(config()->stats, started_ns);
     if (!s) {
-        STORE_RELEASE(&segment_state, LIFE_REFUSED);
+        STORE_RELEASE(&stats_state, LIFE_REFUSED);
         return;
     }
     in_family = true;
     fill_header(s, started_ns);
     control_begins(s);
-    s->row[0] = (struct segment_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
-    segment_valid(&s->row[0].state);
+    s->row[0] = (struct stats_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
+    stats_valid(&s->row[0].state);
     rows_used = 1;
     uint64_t magic; /* last: now it can be read */
-    memcpy(&magic, SEGMENT_MAGIC, sizeof(magic));
+    memcpy(&magic, STATS_MAGIC, sizeof(magic));
     __atomic_store_n((aliased *)s->header.magic, magic, __ATOMIC_RELEASE);
-    STORE_RELEASE(&segment_mapped, s);
-    STORE_RELEASE(&segment_state, LIFE_THERE);
+    STORE_RELEASE(&stats_file_mapped, s);
+    STORE_RELEASE(&stats_state, LIFE_THERE);
 }
 
-void segment_make(void) {
+void stats_file_make(void) {
     uint32_t none = LIFE_NONE;
-    if (!__atomic_compare_exchange_n(&segment_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
+    if (!__atomic_compare_exchange_n(&stats_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
         /* another thread makes it, in a millisecond: what it wants to count has its place then */
         static const struct timespec moment = {.tv_nsec = 10000000};
-        for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&segment_state) == LIFE_MAKING; i++)
-            raw4(SYS_futex, &segment_state, FUTEX_WAIT_PRIVATE, LIFE_MAKING, &moment);
+        for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&stats_state) == LIFE_MAKING; i++)
+            raw4(SYS_futex, &stats_state, FUTEX_WAIT_PRIVATE, LIFE_MAKING, &moment);
         return;
     }
     /* a handler may neither find it half made nor jump out of here */
@@ -105,43 +105,43 @@ void segment_make(void) {
     int saved = errno;
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
     make();
-    raw3(SYS_futex, &segment_state, FUTEX_WAKE_PRIVATE, INT_MAX);
+    raw3(SYS_futex, &stats_state, FUTEX_WAKE_PRIVATE, INT_MAX);
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
     errno = saved;
 }
 
 /* ---- rows and records ------------------------------------------------ */
 
-void segment_valid(uint32_t *state) {
-    STORE_RELEASE(state, (uint32_t)SEGMENT_VALID);
+void stats_valid(uint32_t *state) {
+    STORE_RELEASE(state, (uint32_t)STATS_VALID);
 }
 
-static bool same_row(const struct segment_row *a, const struct segment_row *b) {
+static bool same_row(const struct stats_row *a, const struct stats_row *b) {
     return a->role == b->role && a->arm == b->arm && a->mode == b->mode &&
            memcmp(&a->endpoint, &b->endpoint, sizeof(a->endpoint)) == 0;
 }
 
-uint32_t segment_row(const struct segment_row *wanted) {
-    struct segment *s = segment_now();
+uint32_t stats_row(const struct stats_row *wanted) {
+    struct stats_file *s = stats_file_now();
     if (!s)
         return EVIDENCE_NONE;
     spin_lock(&lock);
-    uint32_t i = closed ? SEGMENT_ROWS : 1;
+    uint32_t i = closed ? STATS_ROWS : 1;
     while (i < rows_used && !same_row(&s->row[i], wanted))
         i++;
-    if (i < SEGMENT_ROWS && i == rows_used && !segment_reserve(s->shard[i], sizeof(s->shard[i])))
-        i = SEGMENT_ROWS;
-    if (i >= SEGMENT_ROWS) {
+    if (i < STATS_ROWS && i == rows_used && !stats_file_reserve(s->shard[i], sizeof(s->shard[i])))
+        i = STATS_ROWS;
+    if (i >= STATS_ROWS) {
         i = 0;
         STORE(&s->header.lost_rows, s->header.lost_rows + 1);
     } else if (i == rows_used) {
-        struct segment_row *row = &s->row[i];
-        STORE(&row->state, (uint32_t)SEGMENT_BEING_WRITTEN);
+        struct stats_row *row = &s->row[i];
+        STORE(&row->state, (uint32_t)STATS_BEING_WRITTEN);
         row->role = wanted->role;
         row->arm = wanted->arm;
         row->mode = wanted->mode;
         row->endpoint = wanted->endpoint;
-        segment_valid(&row->state);
+        stats_valid(&row->state);
         rows_used++;
     }
     spin_unlock(&lock);
@@ -149,16 +149,16 @@ uint32_t segment_row(const struct segment_row *wanted) {
 }
 
 /* Lock held. */
-static bool fresh_record(struct segment *s) {
-    if (records_used >= SEGMENT_CONNECTIONS || closed)
+static bool fresh_record(struct stats_file *s) {
+    if (records_used >= STATS_CONNECTIONS || closed)
         return false;
     return records_used % RECORDS_AT_ONCE != 0 ||
-           segment_reserve(&s->connection[records_used],
+           stats_file_reserve(&s->connection[records_used],
                            RECORDS_AT_ONCE * sizeof(s->connection[0]));
 }
 
-uint32_t segment_record(void) {
-    struct segment *s = segment_now();
+uint32_t stats_record(void) {
+    struct stats_file *s = stats_file_now();
     if (!s)
         return EVIDENCE_NONE;
     uint32_t i = EVIDENCE_NONE;
@@ -167,7 +167,7 @@ uint32_t segment_record(void) {
         i = records_used++;
     } else if (ended_count && !closed) {
         i = ended[ended_first];
-        ended_first = (ended_first + 1) % SEGMENT_CONNECTIONS;
+        ended_first = (ended_first + 1) % STATS_CONNECTIONS;
         ended_count--;
     } else {
         STORE(&s->header.lost_connections, s->header.lost_connections + 1);
@@ -176,48 +176,48 @@ uint32_t segment_record(void) {
     spin_unlock(&lock);
     if (i == EVIDENCE_NONE)
         return i;
-    struct segment_connection *r = &s->connection[i];
-    __atomic_exchange_n(&r->state, (uint32_t)SEGMENT_BEING_WRITTEN, __ATOMIC_ACQ_REL);
+    struct stats_connection *r = &s->connection[i];
+    __atomic_exchange_n(&r->state, (uint32_t)STATS_BEING_WRITTEN, __ATOMIC_ACQ_REL);
     memset((char *)r + sizeof(r->state), 0, sizeof(*r) - sizeof(r->state));
     r->serial = serial;
     return i;
 }
 
-void segment_record_ended(uint32_t record) {
+void stats_record_ended(uint32_t record) {
     spin_lock(&lock);
-    if (ended_count < SEGMENT_CONNECTIONS)
-        ended[(ended_first + ended_count++) % SEGMENT_CONNECTIONS] = (uint16_t)record;
+    if (ended_count < STATS_CONNECTIONS)
+        ended[(ended_first + ended_count++) % STATS_CONNECTIONS] = (uint16_t)record;
     spin_unlock(&lock);
 }
 
 /* ---- forks and the end ----------------------------------------------- */
 
-bool segment_in_family(void) {
+bool stats_in_family(void) {
     return in_family;
 }
 
-void segment_program_begins(void) {
+void stats_file_program_begins(void) {
     loaded_ns = clock_now();
 }
 
-void segment_forked(void) {
-    segment_program_begins();
-    struct segment *parents = segment_mapped;
-    segment_mapped = NULL;
-    if (segment_state != LIFE_REFUSED)
-        segment_state = LIFE_NONE;
+void stats_file_forked(void) {
+    stats_file_program_begins();
+    struct stats_file *parents = stats_file_mapped;
+    stats_file_mapped = NULL;
+    if (stats_state != LIFE_REFUSED)
+        stats_state = LIFE_NONE;
     rows_used = records_used = ended_first = ended_count = 0;
     closed = false;
     last_serial = 0;
-    if (parents && !config()->quiet)
-        raw2(SYS_munmap, parents, SEGMENT_BYTES);
+    if (parents && !config()->no_syscalls)
+        raw2(SYS_munmap, parents, STATS_BYTES);
 }
 
 /* A process that shares our memory without being a thread of it (a raw clone)
  * may end; we do not. */
-static struct segment *of_this_process(void) {
-    struct segment *s = segment_now();
-    if (!s || config()->quiet)
+static struct stats_file *of_this_process(void) {
+    struct stats_file *s = stats_file_now();
+    if (!s || config()->no_syscalls)
         return s;
     return s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
 }
@@ -232,22 +232,22 @@ static void give_back(void *from, void *to) {
         raw3(SYS_madvise, first, last - first, MADV_REMOVE);
 }
 
-void segment_ends(bool gives_back) {
-    struct segment *s = of_this_process();
+void stats_file_ends(bool gives_back) {
+    struct stats_file *s = of_this_process();
     if (!s)
         return;
     STORE(&s->header.ended_monotonic_ns, clock_now());
-    if (!gives_back || config()->quiet)
+    if (!gives_back || config()->no_syscalls)
         return;
     spin_lock(&lock);
     closed = true;
     spin_unlock(&lock);
-    give_back(&s->shard[rows_used], &s->shard[SEGMENT_ROWS]);
-    give_back(&s->connection[records_used], &s->connection[SEGMENT_CONNECTIONS]);
+    give_back(&s->shard[rows_used], &s->shard[STATS_ROWS]);
+    give_back(&s->connection[records_used], &s->connection[STATS_CONNECTIONS]);
 }
 
-void segment_goes_on(void) {
-    struct segment *s = of_this_process();
+void stats_file_goes_on(void) {
+    struct stats_file *s = of_this_process();
     if (s)
         STORE(&s->header.ended_monotonic_ns, 0);
 }

@@ -19,7 +19,7 @@ static bool begin(struct conn *c) {
     if (!evidence_begin(c))
         return false;
     if (!known)
-        c->evidence->alone_since = LOAD(&doubt_epoch);
+        c->evidence->alone_since = LOAD(&nodelay_epoch);
     return true;
 }
 
@@ -33,7 +33,7 @@ static bool know_ends(struct conn *c, struct evidence *e) {
     struct sockaddr_storage peer = {0}, local = {0};
     if (e->ends_known)
         return true;
-    if (config()->quiet || kernel->name(c->fd, true, &peer) != 0 ||
+    if (config()->no_syscalls || kernel->name(c->fd, true, &peer) != 0 ||
         kernel->name(c->fd, false, &local) != 0)
         return false;
     address_of(&peer, &e->peer);
@@ -45,24 +45,24 @@ static bool know_ends(struct conn *c, struct evidence *e) {
 /* What left before our time was not written unseen. */
 void tally_first_sight(struct conn *c) {
     struct sockaddr_storage peer;
-    struct kernel_segments now;
-    if (!config()->quiet && kernel->name(c->fd, true, &peer) == 0 && begin(c) &&
+    struct kernel_tcp_info now;
+    if (!config()->no_syscalls && kernel->name(c->fd, true, &peer) == 0 && begin(c) &&
         kernel->segments(c->fd, &now) == 0)
         c->evidence->before_us = now.bytes_sent + now.bytes_queued;
 }
 
 /* Where nobody knows who called whom, the lower port is the service's. */
-static const struct segment_address *endpoint_of(const struct evidence *e) {
+static const struct stats_address *endpoint_of(const struct evidence *e) {
     bool local =
         e->role == ROLE_LISTENER || (e->role == ROLE_UNKNOWN && e->local.port < e->peer.port);
     return local ? &e->local : &e->peer;
 }
 
-static void begin_record(const struct conn *c, struct evidence *e, const struct segment_row *row) {
-    e->record = segment_record();
+static void begin_record(const struct conn *c, struct evidence *e, const struct stats_row *row) {
+    e->record = stats_record();
     if (e->record == EVIDENCE_NONE)
         return;
-    struct segment_connection *r = &segment_now()->connection[e->record];
+    struct stats_connection *r = &stats_file_now()->connection[e->record];
     r->row = e->row;
     r->cookie = c->cookie;
     r->born_ns = e->born;
@@ -71,24 +71,24 @@ static void begin_record(const struct conn *c, struct evidence *e, const struct 
     r->arm = row->arm;
     r->mode = row->mode;
     r->first_write_us = UINT32_MAX;
-    segment_valid(&r->state);
+    stats_valid(&r->state);
 }
 
 /* The first bytes: from now on it counts among its kind. */
 static void take_place(struct conn *c, struct evidence *e) {
-    if (!segment_now())
+    if (!stats_file_now())
         return;
     bool known = know_ends(c, e);
-    struct segment_row row = {
+    struct stats_row row = {
         .role = e->role,
         .arm = e->experiment == config()->experiment ? e->arm : NO_ARM,
         .mode = c->policy.mode,
     };
     if (known)
         row.endpoint = *endpoint_of(e);
-    e->row = segment_row(&row);
+    e->row = stats_row(&row);
     begin_record(c, e, &row);
-    segment_add(e, COUNT_CONNECTIONS, 1);
+    stats_add(e, COUNT_CONNECTIONS, 1);
 }
 
 /* ---- moving counts ---------------------------------------------------- */
@@ -103,19 +103,19 @@ static void move_found(struct evidence *e, uint64_t *counter) {
         }
 }
 
-static uint64_t found(const struct evidence *e, enum segment_counter what) {
+static uint64_t found(const struct evidence *e, enum stats_counter what) {
     return e->found[what - COUNT_SUSPECTS];
 }
 
 /* Only what has changed is added.  A failed write is taken back after it was
  * counted, and may have been moved by then: so the difference has a sign. */
 static void move_counts(struct conn *c, struct evidence *e) {
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     e->since_moved = 0;
     if (!s)
         return;
     uint32_t row = e->row == EVIDENCE_NONE ? 0 : e->row;
-    uint64_t *counter = s->shard[row][thread_tag() % SEGMENT_SHARDS].counter;
+    uint64_t *counter = s->shard[row][thread_tag() % STATS_SHARDS].counter;
     for (size_t i = 0; i < CONN_COUNTERS; i++) {
         uint32_t now = c->counts.counter[i], *told = &e->told.counter[i];
         if (now != *told)
@@ -129,14 +129,14 @@ static void move_counts(struct conn *c, struct evidence *e) {
         __atomic_fetch_add(&counter[COUNT_SMALL_WRITES],
                            (uint64_t)(int32_t)(e->small_writes - e->small_told), __ATOMIC_RELAXED);
     e->small_told = e->small_writes;
-    if (UNLIKELY(c->policy.dark && !e->dark_told)) {
-        e->dark_told = true;
-        __atomic_fetch_add(&counter[COUNT_DARK], 1, __ATOMIC_RELAXED);
+    if (UNLIKELY(c->policy.untracked_io && !e->untracked_told)) {
+        e->untracked_told = true;
+        __atomic_fetch_add(&counter[COUNT_UNTRACKED], 1, __ATOMIC_RELAXED);
     }
     move_found(e, counter);
     if (e->record == EVIDENCE_NONE)
         return;
-    struct segment_connection *r = &s->connection[e->record];
+    struct stats_connection *r = &s->connection[e->record];
     STORE(&r->messages, (uint64_t)c->counts.messages);
     STORE(&r->bursts, (uint64_t)c->counts.bursts);
     STORE(&r->writes, (uint64_t)c->counts.writes);
@@ -156,18 +156,18 @@ static void move_sometimes(struct conn *c, struct evidence *e) {
 
 /* ---- times ------------------------------------------------------------ */
 
-static struct segment_shard *shard_of(struct segment *s, const struct evidence *e) {
-    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % SEGMENT_SHARDS];
+static struct stats_shard *shard_of(struct stats_file *s, const struct evidence *e) {
+    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % STATS_SHARDS];
 }
 
 static void count_first_write(const struct conn *c, struct evidence *e, uint64_t began) {
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     e->wrote = true;
     if (!s)
         return;
     uint64_t ns = began - e->born;
-    segment_add(e, COUNT_FIRST_WRITES, 1);
-    segment_add(e, COUNT_FIRST_WRITE_NS, ns);
+    stats_add(e, COUNT_FIRST_WRITES, 1);
+    stats_add(e, COUNT_FIRST_WRITE_NS, ns);
     if (e->record == EVIDENCE_NONE)
         return;
     uint64_t us = ns / 1000;
@@ -177,28 +177,28 @@ static void count_first_write(const struct conn *c, struct evidence *e, uint64_t
 }
 
 static void count_answer(struct evidence *e, uint64_t began) {
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     uint64_t ns = began - e->input_at;
     e->input_at = 0;
     if (!s)
         return;
-    segment_add(e, COUNT_ANSWERS, 1);
-    segment_add(e, COUNT_ANSWER_NS, ns);
+    stats_add(e, COUNT_ANSWERS, 1);
+    stats_add(e, COUNT_ANSWER_NS, ns);
     uint64_t *answer = shard_of(s, e)->answer;
     __atomic_fetch_add(&answer[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
 }
 
 static void count_exchange(struct evidence *e, uint64_t ns) {
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     if (!s)
         return;
-    segment_add(e, COUNT_EXCHANGES, 1);
-    segment_add(e, COUNT_EXCHANGE_NS, ns);
+    stats_add(e, COUNT_EXCHANGES, 1);
+    stats_add(e, COUNT_EXCHANGE_NS, ns);
     uint64_t *exchange = shard_of(s, e)->exchange;
     __atomic_fetch_add(&exchange[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
     if (e->record == EVIDENCE_NONE)
         return;
-    struct segment_connection *r = &s->connection[e->record];
+    struct stats_connection *r = &s->connection[e->record];
     uint16_t *coarse = &r->exchange[histogram_bucket_of(ns, COARSE_STEPS)];
     STORE(&r->exchanges, r->exchanges + 1);
     STORE(&r->exchange_ns, r->exchange_ns + ns);
@@ -211,7 +211,7 @@ static void count_exchange(struct evidence *e, uint64_t ns) {
 /* The open message is over: how many small writes was it? */
 static void count_burst(struct evidence *e, unsigned small) {
     if (small >= 2)
-        segment_add(e,
+        stats_add(e,
                     small == 2   ? COUNT_BURSTS_2
                     : small == 3 ? COUNT_BURSTS_3
                     : small < 8  ? COUNT_BURSTS_4_7
@@ -222,7 +222,7 @@ static void count_burst(struct evidence *e, unsigned small) {
 /* ---- what happens ------------------------------------------------------ */
 
 bool tally_pending(void) {
-    return segment_wanted() || control_changed();
+    return stats_file_wanted() || control_changed();
 }
 
 void tally_write_begins(struct conn *c) {
@@ -296,18 +296,18 @@ void tally_moves(struct conn *c) {
 
 /* What left, beside what was seen written.  Of a connection that another process has
  * as well, that may be the other's. */
-static uint64_t unseen_of(const struct conn *c, const struct kernel_segments *now) {
+static uint64_t unseen_of(const struct conn *c, const struct kernel_tcp_info *now) {
     uint64_t seen = c->evidence->before_us + c->counts.bytes;
-    bool shared = c->shared || c->evidence->alone_since != LOAD(&doubt_epoch);
-    if (!now || c->mptcp || (shared && !c->policy.dark))
+    bool shared = c->shared || c->evidence->alone_since != LOAD(&nodelay_epoch);
+    if (!now || c->mptcp || (shared && !c->policy.untracked_io))
         return 0;
     uint64_t sent = now->bytes_sent + now->bytes_queued;
     return sent > seen ? sent - seen : 0;
 }
 
-void tally_ends(struct conn *c, const struct kernel_segments *now) {
+void tally_ends(struct conn *c, const struct kernel_tcp_info *now) {
     struct evidence *e = c->evidence;
-    struct segment *s = segment_now();
+    struct stats_file *s = stats_file_now();
     if (!s || e->ended)
         return;
     uint64_t unseen = unseen_of(c, now);
@@ -318,15 +318,15 @@ void tally_ends(struct conn *c, const struct kernel_segments *now) {
     e->ended = true;
     move_counts(c, e);
     count_burst(e, c->policy.small_writes);
-    segment_add(e, COUNT_SEGMENTS, now ? now->segments_out : 0);
-    segment_add(e, COUNT_UNSEEN_BYTES, unseen);
-    segment_add(e, COUNT_CONNECTIONS_ENDED, 1);
+    stats_add(e, COUNT_SEGMENTS, now ? now->segments_out : 0);
+    stats_add(e, COUNT_UNSEEN_BYTES, unseen);
+    stats_add(e, COUNT_CONNECTIONS_ENDED, 1);
     if (e->record == EVIDENCE_NONE)
         return;
-    struct segment_connection *r = &s->connection[e->record];
+    struct stats_connection *r = &s->connection[e->record];
     STORE(&r->segments, now ? (uint64_t)now->segments_out : 0);
     STORE(&r->ended_ns, clock_now());
-    segment_record_ended(e->record);
+    stats_record_ended(e->record);
 }
 
 void conn_ends(struct conn *c) {

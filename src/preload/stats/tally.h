@@ -38,7 +38,7 @@ void tally_input(struct conn *c);
 void tally_moves(struct conn *c);
 
 /* The connection ends; `now` is what TCP_INFO says, or NULL. */
-void tally_ends(struct conn *c, const struct kernel_segments *now);
+void tally_ends(struct conn *c, const struct kernel_tcp_info *now);
 
 /* The mode that c goes by in this configuration.  False: it takes part in an
  * experiment, but its arm cannot be told before it is connected. */

@@ -49,7 +49,7 @@ static void add_peer(struct text *t, int fd) {
 }
 
 void verbose_late_push(int fd, size_t bytes, bool first) {
-    if (!verbose(first ? 1 : 2) || config()->quiet)
+    if (!verbose(first ? 1 : 2) || config()->no_syscalls)
         return;
     TEXT(line, 512);
     text_add(&line, "descriptor ");

@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-bool address_of(const struct sockaddr_storage *from, struct segment_address *to) {
+bool address_of(const struct sockaddr_storage *from, struct stats_address *to) {
     memset(to, 0, sizeof(*to));
     if (from->ss_family == AF_INET) {
         struct sockaddr_in in;

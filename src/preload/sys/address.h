@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 
 #include "base.h"
-#include "segment.h"
+#include "stats_format.h"
 
 /* IPv4 in IPv6 counts as IPv4.  Another family: all zero, and false. */
-bool address_of(const struct sockaddr_storage *from, struct segment_address *to);
+bool address_of(const struct sockaddr_storage *from, struct stats_address *to);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "base.h"
 
-struct kernel_segments {
+struct kernel_tcp_info {
     uint64_t bytes_sent;     /* payload that left, retransmissions not counted; 0 if unknown */
     uint64_t bytes_queued;   /* payload still unsent */
     uint64_t bytes_received; /* payload that came in, read or not */
@@ -35,7 +35,7 @@ struct kernel_ops {
     int (*set_option)(int fd, int level, int name, int value);
     int (*get_option)(int fd, int level, int name, int *value);
     int (*cookie)(int fd, uint64_t *cookie);
-    int (*segments)(int fd, struct kernel_segments *out);
+    int (*segments)(int fd, struct kernel_tcp_info *out);
     ssize_t (*send)(int fd, const struct msghdr *message, int flags);
     int (*descriptor_flags)(int fd); /* F_GETFD */
     int (*status_flags)(int fd);     /* F_GETFL */

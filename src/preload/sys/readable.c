@@ -55,7 +55,7 @@ bool readable_elsewhere(const void *start, size_t bytes) {
 
 /* ---- at start --------------------------------------------------------- */
 
-static bool is_readable_segment(const ElfW(Phdr) *header) {
+static bool is_readable_stats_file(const ElfW(Phdr) *header) {
     return header->p_type == PT_LOAD && (header->p_flags & PF_R);
 }
 
@@ -68,7 +68,7 @@ static void find_program(struct readable_known *k) {
         if (headers[i].p_type == PT_PHDR)
             bias = (uintptr_t)headers - headers[i].p_vaddr;
     for (size_t i = 0; i < count; i++) {
-        if (!is_readable_segment(&headers[i]))
+        if (!is_readable_stats_file(&headers[i]))
             continue;
         uintptr_t begin = (bias + headers[i].p_vaddr) & ~(uintptr_t)(PAGE - 1);
         if (begin != ((k->program_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)))

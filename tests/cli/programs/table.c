@@ -9,21 +9,21 @@
 #include <string.h>
 
 #define NAME(constant, name, what) [COUNT_##constant] = #name,
-static const char *const names[SEGMENT_COUNTERS] = {SEGMENT_COUNTERS_OF(NAME)};
+static const char *const names[STATS_COUNTERS] = {STATS_COUNTERS_OF(NAME)};
 #undef NAME
 
-void table_begin(struct segment *s) {
+void table_begin(struct stats_file *s) {
     memset(s, 0, sizeof(*s));
-    memcpy(s->header.magic, SEGMENT_MAGIC, sizeof(s->header.magic));
-    s->header.version = SEGMENT_VERSION;
+    memcpy(s->header.magic, STATS_MAGIC, sizeof(s->header.magic));
+    s->header.version = STATS_VERSION;
     s->header.header_bytes = sizeof(s->header);
-    s->header.bytes = SEGMENT_BYTES;
+    s->header.bytes = STATS_BYTES;
     s->header.started_ns = UINT64_C(1767225600123000000); /* 2026-01-01 */
     s->header.started_monotonic_ns = UINT64_C(1000000000);
     s->header.ended_monotonic_ns = UINT64_C(13300000000);
     s->header.pid = 4711;
     s->header.parent = 1;
-    s->header.mode = SEGMENT_MODE_OBSERVE;
+    s->header.mode = STATS_MODE_OBSERVE;
     s->header.window_us = 1000;
     s->header.machine = 62;
     strcpy(s->header.program, "/usr/bin/python3");
@@ -32,8 +32,8 @@ void table_begin(struct segment *s) {
     s->control.mode = CONTROL_KEEP;
 }
 
-static bool header(struct segment *s, const char *key, uint64_t n) {
-    struct segment_header *h = &s->header;
+static bool header(struct stats_file *s, const char *key, uint64_t n) {
+    struct stats_header *h = &s->header;
     if (strcmp(key, "version") == 0)
         h->version = (uint32_t)n;
     else if (strcmp(key, "header_bytes") == 0)
@@ -63,51 +63,51 @@ static bool header(struct segment *s, const char *key, uint64_t n) {
     return true;
 }
 
-static void address(struct segment_address *a, unsigned family, const char *text, unsigned port) {
+static void address(struct stats_address *a, unsigned family, const char *text, unsigned port) {
     a->family = (uint8_t)(family == 6 ? AF_INET6 : family == 4 ? AF_INET : family);
     a->port = (uint16_t)port;
     if (family)
         inet_pton(a->family, text, a->address);
 }
 
-static bool row(struct segment *s, const char *line) {
+static bool row(struct stats_file *s, const char *line) {
     unsigned n, role, arm, mode, family, port;
     char text[64];
     if (sscanf(line, "row %u %u %u %u %u %63s %u", &n, &role, &arm, &mode, &family, text, &port) !=
             7 ||
-        n >= SEGMENT_ROWS)
+        n >= STATS_ROWS)
         return false;
     s->row[n].role = (uint8_t)role;
     s->row[n].arm = (uint8_t)arm;
     s->row[n].mode = (uint8_t)mode;
     address(&s->row[n].endpoint, family, text, port);
-    s->row[n].state = SEGMENT_VALID;
+    s->row[n].state = STATS_VALID;
     return true;
 }
 
-static bool count(struct segment *s, const char *line) {
+static bool count(struct stats_file *s, const char *line) {
     unsigned n;
     char name[64];
     uint64_t value;
-    if (sscanf(line, "count %u %63s %" SCNu64, &n, name, &value) != 3 || n >= SEGMENT_ROWS)
+    if (sscanf(line, "count %u %63s %" SCNu64, &n, name, &value) != 3 || n >= STATS_ROWS)
         return false;
-    for (unsigned i = 0; i < SEGMENT_COUNTERS; i++)
+    for (unsigned i = 0; i < STATS_COUNTERS; i++)
         if (strcmp(names[i], name) == 0) {
-            for (unsigned k = 1; k < SEGMENT_SHARDS; k++)
-                s->shard[n][k].counter[i] += value / SEGMENT_SHARDS;
-            s->shard[n][0].counter[i] += value - value / SEGMENT_SHARDS * (SEGMENT_SHARDS - 1);
+            for (unsigned k = 1; k < STATS_SHARDS; k++)
+                s->shard[n][k].counter[i] += value / STATS_SHARDS;
+            s->shard[n][0].counter[i] += value - value / STATS_SHARDS * (STATS_SHARDS - 1);
             return true;
         }
     return false;
 }
 
-static bool times(struct segment *s, const char *line, bool exchange) {
+static bool times(struct stats_file *s, const char *line, bool exchange) {
     unsigned n;
     uint64_t ns, many;
-    if (sscanf(line, "%*s %u %" SCNu64 " %" SCNu64, &n, &ns, &many) != 3 || n >= SEGMENT_ROWS)
+    if (sscanf(line, "%*s %u %" SCNu64 " %" SCNu64, &n, &ns, &many) != 3 || n >= STATS_ROWS)
         return false;
     unsigned bucket = histogram_bucket_of(ns, HISTOGRAM_STEPS);
-    struct segment_shard *shard = &s->shard[n][ns % SEGMENT_SHARDS];
+    struct stats_shard *shard = &s->shard[n][ns % STATS_SHARDS];
     if (exchange) {
         shard->exchange[bucket] += many;
         shard->counter[COUNT_EXCHANGES] += many;
@@ -120,11 +120,11 @@ static bool times(struct segment *s, const char *line, bool exchange) {
     return true;
 }
 
-static bool connection(struct segment *s, const char *line) {
+static bool connection(struct stats_file *s, const char *line) {
     unsigned arm, mode, peer_port, local_port;
     char peer[64], local[64];
     uint64_t ns;
-    struct segment_connection c;
+    struct stats_connection c;
     memset(&c, 0, sizeof(c));
     if (sscanf(line,
                "connection %" SCNu64 " %u %u %u %" SCNu64 " %" SCNu64 " %63s %u %63s %u %" SCNu64
@@ -139,34 +139,34 @@ static bool connection(struct segment *s, const char *line) {
     c.exchange_ns = ns * c.exchanges;
     c.exchange_longest_ns = ns;
     c.exchange[histogram_bucket_of(ns, COARSE_STEPS)] = (uint16_t)c.exchanges;
-    c.state = SEGMENT_VALID;
-    s->connection[c.serial % SEGMENT_CONNECTIONS] = c;
+    c.state = STATS_VALID;
+    s->connection[c.serial % STATS_CONNECTIONS] = c;
     return true;
 }
 
-static bool module(struct segment *s, const char *line) {
-    struct segment_module m;
-    char path[SEGMENT_PATH];
+static bool module(struct stats_file *s, const char *line) {
+    struct stats_module m;
+    char path[STATS_PATH];
     memset(&m, 0, sizeof(m));
     if (sscanf(line, "module %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %159s", &m.start,
                &m.end, &m.offset, &m.head, path) != 5)
         return false;
     strcpy(m.path, path);
-    m.state = SEGMENT_VALID;
-    for (unsigned i = 0; i < SEGMENT_MODULES; i++)
-        if (s->module[i].state == SEGMENT_FREE) {
+    m.state = STATS_VALID;
+    for (unsigned i = 0; i < STATS_MODULES; i++)
+        if (s->module[i].state == STATS_FREE) {
             s->module[i] = m;
             return true;
         }
     return false;
 }
 
-static bool pattern(struct segment *s, const char *line) {
-    for (unsigned i = 0; i < SEGMENT_PATTERNS; i++) {
-        struct segment_pattern *p = &s->pattern[i];
-        if (p->state != SEGMENT_FREE)
+static bool pattern(struct stats_file *s, const char *line) {
+    for (unsigned i = 0; i < STATS_PATTERNS; i++) {
+        struct stats_pattern *p = &s->pattern[i];
+        if (p->state != STATS_FREE)
             continue;
-        p->state = SEGMENT_VALID;
+        p->state = STATS_VALID;
         return sscanf(line, "pattern %u %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
                       &p->row, &p->caller[0], &p->caller[1], &p->count, &p->stalls,
                       &p->stall_ns) == 6;
@@ -174,7 +174,7 @@ static bool pattern(struct segment *s, const char *line) {
     return false;
 }
 
-static bool bytes(struct segment *s, const char *line) {
+static bool bytes(struct stats_file *s, const char *line) {
     size_t offset;
     char hex[513];
     if (sscanf(line, "bytes %zu %512s", &offset, hex) != 2)
@@ -188,7 +188,7 @@ static bool bytes(struct segment *s, const char *line) {
     return true;
 }
 
-bool table_line(struct segment *s, const char *line) {
+bool table_line(struct stats_file *s, const char *line) {
     char word[32], key[32];
     uint64_t n;
     if (sscanf(line, "%31s", word) != 1 || word[0] == '#')

@@ -17,12 +17,12 @@
 
 #include <stdbool.h>
 
-#include "segment.h"
+#include "stats_format.h"
 
 /* A sound one without rows. */
-void table_begin(struct segment *s);
+void table_begin(struct stats_file *s);
 
 /* False: the line is wrong. */
-bool table_line(struct segment *s, const char *line);
+bool table_line(struct stats_file *s, const char *line);
 
 #endif

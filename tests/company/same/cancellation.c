@@ -115,7 +115,7 @@ CASE(by_syscall) {
     TELL(by_setsockopt);
 }
 
-/* What is gathered stands before them, and there is no room: they block, and are not cancelled. */
+/* What is buffered stands before them, and there is no room: they block, and are not cancelled. */
 static void *takes_later(void *over) {
     struct timespec moment = {.tv_nsec = 50000000};
     raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, 0);

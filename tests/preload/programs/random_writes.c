@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes of random sizes by random calls, with random waits and reads between, for
- * the seed argv[5]: whatever is held, gathered or pushed, the stream must be whole.
+ * the seed argv[5]: whatever is held, buffered or pushed, the stream must be whole.
  * The peer answers one byte for each 1000 bytes; reads wait for what is due.
  */
 #include "client.h"

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     CHECK(write(fd, piece, PIECE) == PIECE);
     read_reply(fd);
     sent = PIECE;
-    put(SMALL); /* coalesce gathers it, and then there is no more room, unseen */
+    put(SMALL); /* coalesce buffers it, and then there is no more room, unseen */
     for (long n; (n = raw_call(SYS_sendto, fd, (long)piece, PIECE, MSG_DONTWAIT, 0)) > 0;)
         sent += (size_t)n;
     setitimer(ITIMER_REAL, &soon, NULL);

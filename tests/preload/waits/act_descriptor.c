@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The life of descriptors: whatever closes the connection's only descriptor
- * while bytes are gathered must let them go first.
+ * while bytes are buffered must let them go first.
  */
 #include "acts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Jumping out of a signal handler that interrupted the library at work: where
- * bytes are gathered, a buffer that cannot be read faults inside of it.  The
+ * bytes are buffered, a buffer that cannot be read faults inside of it.  The
  * connection must go on as if nothing had happened.
  */
 #include "acts.h"

@@ -14,8 +14,8 @@ from harness import SOURCE_ROOT
 SURFACE = SOURCE_ROOT / "src/preload/sys/surface.def"
 
 ALL = ("cork", "coalesce", "auto")
-GATHERED = ("coalesce",)
-GATHERED_FIRST = ("coalesce", "cork", "auto")  # only there the order depends on the row
+BUFFERED = ("coalesce",)
+BUFFERED_FIRST = ("coalesce", "cork", "auto")  # only there the order depends on the row
 
 # How the act behaves without the library.
 WAITS = "blocks in itself"
@@ -59,7 +59,7 @@ def _writes(**own):
     return {name: Row(WAITS, call, (Check(name, ALL),) +
                       (() if name == "eventfd_write" else
                        # a pipe may be empty: nothing is held while splice reads it
-                       (Check(f"join by {name}", GATHERED_FIRST,
+                       (Check(f"join by {name}", BUFFERED_FIRST,
                               FOLLOWED if name == "splice" else JOINED),)))
             for name, call in own.items()}
 
@@ -104,16 +104,16 @@ ROWS = {
     # libc's own threads write there, or read
     **_rows(ACTS, ALL, aio_read="", aio_read64=""),
     # what the kernel holds leaves with the bytes that libc's own thread writes
-    **_rows(ACTS, GATHERED, aio_write="", aio_write64="", lio_listio="", lio_listio64=""),
+    **_rows(ACTS, BUFFERED, aio_write="", aio_write64="", lio_listio="", lio_listio64=""),
     # life of sockets
     **_rows(WAITS, ALL, connect="connect", __connect="connect", accept="accept",
             accept4="accept4"),
-    **_rows(ACTS, GATHERED, shutdown="shutdown", listen="listen"),
+    **_rows(ACTS, BUFFERED, shutdown="shutdown", listen="listen"),
     "socket": Row(WAITS, "poll", (Check("socket", ALL, KNOWN),)),
     "setsockopt": Row(ACTS, "", (Check("setsockopt", ("cork",)),)),
     "getsockopt": Row(ACTS, "poll", (Check("getsockopt", ("cork",), OWN_VALUE),)),
     # life of descriptors
-    **_rows(ACTS, GATHERED, close="close", __close="close", close_range="close_range",
+    **_rows(ACTS, BUFFERED, close="close", __close="close", close_range="close_range",
             closefrom="close_range", syscall="close", dup2="dup2|dup3", __dup2="dup2|dup3",
             dup3="dup3"),
     **{name: Row(WAITS, "fcntl", (Check(name), Check(f"{name} of it", ALL, SHARED)))
@@ -136,16 +136,16 @@ ROWS = {
             execveat="execveat", exit="clock_nanosleep", quick_exit="clock_nanosleep",
             pthread_exit="clock_nanosleep", thrd_exit="clock_nanosleep",
             daemon="clone|clone3|fork"),
-    **_rows(ENDS, GATHERED, _exit="exit_group", _Exit="exit_group", abort="tgkill"),
+    **_rows(ENDS, BUFFERED, _exit="exit_group", _Exit="exit_group", abort="tgkill"),
     **_rows(ACTS, ALL, setgid="setgid", setegid="setresgid", setregid="setregid", setresgid="setresgid",
             setfsuid="setfsuid", setfsgid="setfsgid", setgroups="setgroups", initgroups="setgroups",
             personality="personality", capset="capset"),
     # what began without a window
     **_rows(ACTS, ("cork",), **{name: "clone|clone3" for name in WINDOWLESS}),
-    **_rows(WAITS, GATHERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
+    **_rows(WAITS, BUFFERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
             __longjmp_chk="poll"),
     # acts that another process can see
-    **_rows(ACTS, GATHERED, kill="kill", killpg="kill", sigqueue="rt_sigqueueinfo",
+    **_rows(ACTS, BUFFERED, kill="kill", killpg="kill", sigqueue="rt_sigqueueinfo",
             tgkill="tgkill", pthread_kill="tgkill", pthread_sigqueue="rt_tgsigqueueinfo",
             rename="rename", renameat="renameat|renameat2", renameat2="renameat2|renameat",
             **{"raise": "tgkill"}),
@@ -160,10 +160,10 @@ OTHERS = (
     Check("poll for room that is not there"), Check("select for room that is not there"),
     Check("poll for a hang-up alone"), Check("send to a socket with room"),
     Check("send on another connection"), Check("eventfd_write with room"),
-    *[Check(act, GATHERED) for act in (
+    *[Check(act, BUFFERED) for act in (
         "write to a file", "writev to a file", "pwritev2 into a file", "sendfile to a file",
         "dprintf to a file", "fclose of a file", "msgsnd with IPC_NOWAIT", "the return from main")],
-    Check("syscall SYS_exit_group", GATHERED), Check("syscall SYS_seccomp"),
+    Check("syscall SYS_exit_group", BUFFERED), Check("syscall SYS_seccomp"),
     Check("syscall SYS_unshare"), Check("unshare CLONE_NEWUSER"), Check("a thread's return"),
     Check("join by syscall", ALL, JOINED),
     Check("syscall SYS_futex FUTEX_WAIT"), Check("syscall SYS_futex FUTEX_WAIT_BITSET"),

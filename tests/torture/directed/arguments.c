@@ -45,7 +45,7 @@ static void begin(void) {
     }
     CHECK(raw(SYS_write, bare.ours, (long)content(bare.put), 50, 0, 0, 0) == 50, "raw write");
     bare.put += 50;
-    put_all(&ours, 50); /* last: nothing ends its turn, it is still held or gathered */
+    put_all(&ours, 50); /* last: nothing ends its turn, it is still held or buffered */
 }
 
 static void settle(void) {
@@ -137,7 +137,7 @@ static void bad_vectors(void) {
     settle();
 }
 
-/* As many parts as one call may have, behind what is held or gathered: one call takes them all. */
+/* As many parts as one call may have, behind what is held or buffered: one call takes them all. */
 static void long_vectors(void) {
     static struct iovec many[IOV_MAX];
     begin();

@@ -85,7 +85,7 @@ static void in_write(void) {
         ;
 }
 
-/* coalesce sends first what it has gathered, by a call that blocks. */
+/* coalesce sends first what it has buffered, by a call that blocks. */
 static void in_write_behind(void) {
     stage = 0;
     fcntl(shared.ours, F_SETFL, O_NONBLOCK);

@@ -68,7 +68,7 @@ enum { WIDE_BUFFER = 16 << 20 };
 /* Sets SO_SNDBUF unseen, and says what to give back. */
 int send_buffer(const struct pair *p, int bytes);
 /* ... and, an answer having begun a new message, a little more, for which there is room while it
- * is written and none afterwards: what coalesce has gathered cannot leave. */
+ * is written and none afterwards: what coalesce has buffered cannot leave. */
 void overfill(struct pair *p);
 
 /* Their end reads what is there, checking it; waits at most `ms` for `total` bytes in all. */

@@ -106,7 +106,7 @@ static void fill_and_end(struct pair *p) {
     all_ends[which]();
 }
 
-/* The peer reads nothing for some seconds: the kernel has no room for what was gathered. */
+/* The peer reads nothing for some seconds: the kernel has no room for what was buffered. */
 static void end_with_a_full_socket(void) {
     enum { WAYS = 3 };
     struct pair pairs[WAYS];

@@ -178,7 +178,7 @@ static void *read_later(void *argument) {
     return NULL;
 }
 
-/* One message by sendmmsg, which gathers nothing, behind what is gathered. */
+/* One message by sendmmsg, which buffers nothing, behind what is buffered. */
 static int send_many(const struct pair *p, size_t bytes, int flags) {
     struct iovec part = {(void *)(uintptr_t)content(p->put), bytes};
     struct mmsghdr one = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
@@ -199,7 +199,7 @@ static void dontwait_of_many_messages(void) {
     arrives(&p, 3000);
 }
 
-/* Once there is room, EAGAIN comes only with another edge: also where what was gathered could not
+/* Once there is room, EAGAIN comes only with another edge: also where what was buffered could not
  * leave when its window ended, and while another thread is blocked writing what stands before. */
 static void *write_blocking(void *argument) {
     struct pair *p = argument;

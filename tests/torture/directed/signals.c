@@ -233,7 +233,7 @@ static void handler_writes_while_blocked(void) {
             while ((n = write(shared.ours, letters(at), 650)) > 0)
                 completed = at += (uint64_t)n;
         CHECK(recv(shared.ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
-        int room = send_buffer(&shared, WIDE_BUFFER); /* what coalesce gathers now cannot leave */
+        int room = send_buffer(&shared, WIDE_BUFFER); /* what coalesce buffers now cannot leave */
         for (int i = 0; i < 5 && (n = write(shared.ours, letters(at), 10)) > 0; i++)
             completed = at += (uint64_t)n;
         send_buffer(&shared, room);

@@ -151,7 +151,7 @@ static void *read_all(void *unused) {
     return unused;
 }
 
-/* Answers come all the while, so that each mode goes on to hold or gather. */
+/* Answers come all the while, so that each mode goes on to hold or buffer. */
 static void many_writers(void) {
     int numbers[WRITERS] = {0, 1, 2, 3}, next[WRITERS] = {0};
     void *threads[WRITERS];
@@ -264,7 +264,7 @@ static void reborn(void (*closing)(int), bool seen) {
         joined(thread);
         CHECK(is_empty(look, kind), "after the turn: bytes of the old owner in kind %d", kind);
         CHECK(write(fd, "new", 3) == 3, "the new owner cannot write");
-        if (seen || !mode_is("coalesce")) /* what is gathered is lost by a close that we cannot see */
+        if (seen || !mode_is("coalesce")) /* what is buffered is lost by a close that we cannot see */
             ends(&shared, 500);
         close(fd);
         close(look);

@@ -20,7 +20,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="PHPMailer's SMTP::data sends a mail line by line (client_send), and PHP's streams do not gather",
+    story="PHPMailer's SMTP::data sends a mail line by line (client_send), and PHP's streams do not buffer",
     sick="client",
     needs=("php",),
     packages=("libphp-phpmailer",),

@@ -59,7 +59,7 @@ def also(scratch):
     wrong = []
     if best["auto"] > best["bare"] + SLACK_MS:
         wrong.append(f"the first answer after {best['auto']:.1f} ms, bare {best['bare']:.1f} ms")
-    wrong += [f"{report[key]} {key}" for report in reports for key in ("held_writes", "gathered_writes", "late_pushes")
+    wrong += [f"{report[key]} {key}" for report in reports for key in ("held_writes", "buffered_writes", "late_pushes")
               if report[key]]
     wrong += [f"{sum(report['pushes'].values())} pushes" for report in reports if any(report["pushes"].values())]
     if COMMAND.exists():

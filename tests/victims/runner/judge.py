@@ -21,7 +21,7 @@ OF_BARE = 8.7
 MOST_OF_ONCE = 1.1
 LIKE_ONCE = ("auto", "coalesce")
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
-SEGMENT_SLACK = 0.25
+STATS_SLACK = 0.25
 # Quick turns after which auto holds where no window is kept (src/preload/policy/policy.h).
 HABIT = 16
 # Of the exchanges that stalled, the share that the report must tell of.
@@ -106,6 +106,6 @@ def _of_times(victim, treatment, measurement):
         found.append(f"{once.ratio:.3f} times the time of sending once, bare: over {MOST_OF_ONCE}")
     most = _most_segments(victim, treatment, measurement)
     if most is not None and measurement.segments is not None:
-        if measurement.segments > most + SEGMENT_SLACK:
+        if measurement.segments > most + STATS_SLACK:
             found.append(f"{measurement.segments:.2f} data segments an exchange, at most {most:.2f}")
     return found

@@ -22,7 +22,7 @@ def drive(prefix, env, scratch):
 
 
 WELL = Well(
-    story="nginx gathers header and body itself (writev, tcp_nodelay on)",
+    story="nginx buffers header and body itself (writev, tcp_nodelay on)",
     needs=("nginx",),
     drive=drive,
 )

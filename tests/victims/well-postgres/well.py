@@ -50,7 +50,7 @@ def drive(prefix, env, scratch):
 
 
 WELL = Well(
-    story="PostgreSQL gathers an answer in its own buffer and sets TCP_NODELAY",
+    story="PostgreSQL buffers an answer in its own buffer and sets TCP_NODELAY",
     needs=("setpriv",),
     packages=("postgresql",),
     owner="nobody",

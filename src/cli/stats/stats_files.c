@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "errors.h"
+
+bool is_pid(const char *word, int *pid) {
+    char *end = NULL;
+    errno = 0;
+    long n = strtol(word, &end, 10);
+    if (word[0] < '0' || word[0] > '9' || *end || errno || n <= 0 || n > INT32_MAX)
+        return false;
+    *pid = (int)n;
+    return true;
+}
+
+static int add(struct stats_files *s, struct reader_file *r) {
+    struct reader_file **list =
+        reallocarray(s->list, s->count + 1, sizeof(struct reader_file *));
+    if (!list) {
+        reader_free(r);
+        return complain("%s", strerror(ENOMEM));
+    }
+    s->list = list;
+    s->list[s->count++] = r;
+    return 0;
+}
+
+static int add_file(struct stats_files *s, const char *path, unsigned want) {
+    struct reader_error error;
+    struct reader_file *r = reader_read(path, want, &error);
+    if (!r)
+        return complain("%s", error.text);
+    return add(s, r);
+}
+
+static int add_process(struct stats_files *s, int pid, unsigned want) {
+    char path[4096];
+    struct reader_error error;
+    if (reader_find(pid, path, sizeof(path), &error) != 0)
+        return complain("%s", error.text);
+    return add_file(s, path, want);
+}
+
+/* ---- a folder -------------------------------------------------------- */
+
+static int is_stats_file_name(const struct dirent *entry) {
+    size_t length = strlen(entry->d_name), end = strlen(STATS_SUFFIX);
+    return entry->d_name[0] != '.' && length > end &&
+           strcmp(entry->d_name + length - end, STATS_SUFFIX) == 0;
+}
+
+static int by_start(const void *a, const void *b) {
+    const struct reader_file *x = *(struct reader_file *const *)a;
+    const struct reader_file *y = *(struct reader_file *const *)b;
+    if (x->header.started_ns != y->header.started_ns)
+        return x->header.started_ns < y->header.started_ns ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+static int add_entry(struct stats_files *s, const char *folder, const char *name, unsigned want,
+                     bool quiet) {
+    char path[4096];
+    struct reader_error error = {"the path is too long"};
+    int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
+    struct reader_file *r =
+        n > 0 && (size_t)n < sizeof(path) ? reader_read(path, want, &error) : NULL;
+    if (r)
+        return add(s, r);
+    s->refused++;
+    if (!quiet)
+        remark("%s", error.text);
+    return 0;
+}
+
+static int add_folder(struct stats_files *s, const char *folder, unsigned want, bool quiet) {
+    struct dirent **names;
+    int count = scandir(folder, &names, is_stats_file_name, alphasort);
+    int failed = 0;
+    if (count < 0)
+        return complain("%s: %s", folder, strerror(errno));
+    if (count > STATS_FILES_MOST)
+        remark("%s: has %d segments; only %d are read", folder, count, STATS_FILES_MOST);
+    for (int i = 0; i < count; i++) {
+        if (!failed && i < STATS_FILES_MOST)
+            failed = add_entry(s, folder, names[i]->d_name, want, quiet);
+        free(names[i]);
+    }
+    free(names);
+    if (failed)
+        return failed;
+    s->folder = true;
+    if (s->count)
+        qsort(s->list, s->count, sizeof(struct reader_file *), by_start);
+    if (s->count || quiet)
+        return 0;
+    if (s->refused)
+        return complain("%s: no segment in it could be read", folder);
+    return complain("%s: no segments; start a program with unstall run --stats %s -- PROGRAM",
+                    folder, folder);
+}
+
+int stats_files_open(struct stats_files *s, const char *word, unsigned want, bool quiet) {
+    struct stat st;
+    int pid = 0, failed = 0;
+    *s = (struct stats_files){.list = NULL};
+    if (is_pid(word, &pid))
+        failed = add_process(s, pid, want);
+    else if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
+        failed = add_folder(s, word, want, quiet);
+    else
+        failed = add_file(s, word, want);
+    if (failed)
+        stats_files_close(s);
+    return failed;
+}
+
+void stats_files_close(struct stats_files *s) {
+    for (size_t i = 0; i < s->count; i++)
+        reader_free(s->list[i]);
+    free(s->list);
+    *s = (struct stats_files){.list = NULL};
+}
+
+/* ---- adding up ------------------------------------------------------- */
+
+static struct reader_row *row_like(struct reader_row *rows, size_t *count,
+                                   const struct reader_row *like) {
+    for (size_t i = 0; i < *count; i++)
+        if (reader_same_row(&rows[i].id, &like->id))
+            return &rows[i];
+    rows[*count] = (struct reader_row){.index = like->index, .id = like->id};
+    return &rows[(*count)++];
+}
+
+struct reader_row *stats_files_merge(const struct stats_files *s, size_t *count) {
+    size_t most = 0;
+    *count = 0;
+    for (size_t i = 0; i < s->count; i++)
+        most += s->list[i]->row_count;
+    /* as many as there could be; memory is taken only for what is used */
+    struct reader_row *rows = calloc(most ? most : 1, sizeof(*rows));
+    if (!rows) {
+        complain("%s", strerror(ENOMEM));
+        return NULL;
+    }
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < s->list[i]->row_count; k++) {
+            const struct reader_row *row = &s->list[i]->rows[k];
+            reader_add(&row_like(rows, count, row)->tally, &row->tally);
+        }
+    return rows;
+}

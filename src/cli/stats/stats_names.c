@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats_names.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+const char *mode_name(unsigned mode) {
+    static const char *const names[STATS_MODES] = {
+        [STATS_MODE_OFF] = "off",           [STATS_MODE_OBSERVE] = "observe",
+        [STATS_MODE_NODELAY] = "nodelay",   [STATS_MODE_CORK] = "cork",
+        [STATS_MODE_COALESCE] = "coalesce", [STATS_MODE_AUTO] = "auto",
+    };
+    return mode < STATS_MODES ? names[mode] : "unknown";
+}
+
+const char *role_name(const struct stats_row *row) {
+    switch (row->role) {
+    case ROLE_LISTENER: return "listener";
+    case ROLE_DESTINATION: return "destination";
+    default: return row->endpoint.family ? "unknown" : "other";
+    }
+}
+
+const char *life_name(enum reader_life life) {
+    static const char *const names[] = {
+        [LIFE_RUNS] = "runs",
+        [LIFE_ENDED] = "ended",
+        [LIFE_KILLED] = "killed",
+        [LIFE_UNKNOWN] = "unknown",
+    };
+    return names[life];
+}
+
+const char *address_text(const struct stats_address *a, char text[ENDPOINT_ROOM]) {
+    char address[INET6_ADDRSTRLEN];
+    if (!a->family || !inet_ntop(a->family, a->address, address, sizeof(address)))
+        snprintf(text, ENDPOINT_ROOM, "?");
+    else
+        snprintf(text, ENDPOINT_ROOM, a->family == AF_INET6 ? "[%s]:%u" : "%s:%u", address,
+                 a->port);
+    return text;
+}
+
+const char *row_text(const struct stats_row *row, char text[ENDPOINT_ROOM]) {
+    if (!row->endpoint.family)
+        snprintf(text, ENDPOINT_ROOM, "other");
+    else
+        address_text(&row->endpoint, text);
+    return text;
+}

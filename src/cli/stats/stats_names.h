@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The names of what a segment has: modes, roles, states, endpoints.
+ *
+ * Functions that take `text` write into it and return it.
+ */
+#ifndef UNSTALL_CLI_SEGMENT_NAMES_H
+#define UNSTALL_CLI_SEGMENT_NAMES_H
+
+#include "reader.h"
+
+enum { ENDPOINT_ROOM = 80 };
+
+const char *mode_name(unsigned mode); /* "unknown" for any other number */
+const char *role_name(const struct stats_row *row);
+const char *life_name(enum reader_life life);
+
+/* "127.0.0.1:80", "[::1]:80", "?" */
+const char *address_text(const struct stats_address *a, char text[ENDPOINT_ROOM]);
+
+/* The endpoint of a row: its address, or "other". */
+const char *row_text(const struct stats_row *row, char text[ENDPOINT_ROOM]);
+
+#endif

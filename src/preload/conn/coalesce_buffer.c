@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "coalesce_buffer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "clock.h"
+#include "config.h"
+#include "kernel.h"
+#include "pool.h"
+
+enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the stack of the caller, which may be small */ };
+
+static struct pool pool;
+static _Thread_local struct coalesce_buffer *spare __attribute__((tls_model("initial-exec")));
+
+static size_t size_of(uint32_t capacity) {
+    return (sizeof(struct coalesce_buffer) + capacity + 63) & ~(size_t)63;
+}
+
+static inline void give_back(struct coalesce_buffer *g) {
+    if (UNLIKELY(g->apart)) {
+        raw_unmap(g, size_of(g->capacity));
+        return;
+    }
+    if (UNLIKELY(self.spinning == &pool.lock))
+        return; /* a handler, above this thread's own use of the list: one buffer is lost */
+    if (!spare)
+        spare = g;
+    else
+        pool_give(&pool, g);
+}
+
+static struct coalesce_buffer *take(void) {
+    struct coalesce_buffer *g = spare;
+    spare = NULL;
+    if (!g && (g = pool_take(&pool, size_of(config()->small), BUFFERS_PER_MAP)))
+        *g = (struct coalesce_buffer){.capacity = config()->small};
+    return g;
+}
+
+bool buffer_is_at(const struct conn *c, int fd) {
+    uint64_t now;
+    return !c->cookie || (kernel->cookie(fd, &now) == 0 && now == c->cookie);
+}
+
+/* Before buffered bytes leave, if the clock has moved on: they must not reach whoever has the
+ * number now. */
+static bool buffer_lost(struct conn *c) {
+    if (LIKELY(c->buffer->began == clock_coarse()) || buffer_is_at(c, c->fd))
+        return false;
+    buffer_free(c);
+    return true;
+}
+
+bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+    struct coalesce_buffer *g = c->buffer;
+    if (!g) {
+        g = take();
+        if (!g)
+            return false;
+        g->head = g->tail = 0;
+        g->in_flight = false;
+        g->began = clock_coarse();
+        STORE(&c->buffer, g);
+    }
+    if (bytes > g->capacity - g->tail) {
+        if (g->head == g->tail)
+            buffer_free(c);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        buffer_copy(g, iov[i].iov_base, iov[i].iov_len);
+    return true;
+}
+
+bool buffer_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+    size_t waiting = buffer_length(c);
+    /* no buffer of the pool: this may be a handler that interrupted who takes one */
+    if (waiting && buffer_add(c, iov, count, bytes))
+        return true;
+    uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
+    struct coalesce_buffer *wider = raw_map(size_of(capacity));
+    if (!wider)
+        return false;
+    *wider = (struct coalesce_buffer){.capacity = capacity, .apart = true, .tail = (uint32_t)waiting};
+    wider->began = clock_coarse();
+    if (waiting) {
+        wider->began = c->buffer->began;
+        memcpy(wider->bytes, buffer_front(c).iov_base, waiting);
+    }
+    buffer_free(c);
+    STORE(&c->buffer, wider);
+    return buffer_add(c, iov, count, bytes);
+}
+
+void buffer_free(struct conn *c) {
+    struct coalesce_buffer *g = c->buffer;
+    STORE(&c->buffer, NULL);
+    if (g)
+        give_back(g);
+}
+
+void buffer_drop(struct conn *c) {
+    buffer_free(c);
+}
+
+struct iovec buffer_front(const struct conn *c) {
+    return (struct iovec){c->buffer->bytes + c->buffer->head, buffer_length(c)};
+}
+
+void buffer_sent(struct conn *c, size_t sent) {
+    c->buffer->head += (uint32_t)sent;
+    if (c->buffer->head == c->buffer->tail)
+        buffer_free(c);
+}
+
+void conn_keep_error(struct conn *c, int error) {
+    STORE(&c->pending_error, error);
+    policy_refuses(&c->policy);
+}
+
+/* Not the connection's fate, only "not now". */
+static bool passing(ssize_t error) {
+    return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
+}
+
+/* What the caller passed was wrong: no fault of the bytes that wait. */
+static bool callers_fault(ssize_t error) {
+    return error == -EFAULT || error == -EINVAL || error == -EMSGSIZE || error == -EOPNOTSUPP;
+}
+
+/* The buffered bytes are lost, and the application hears why. */
+static bool buffer_fails(struct conn *c, ssize_t error) {
+    conn_keep_error(c, (int)-error);
+    buffer_free(c);
+    return true;
+}
+
+ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
+    struct iovec parts[MOST_PARTS];
+    if (buffer_length(c))
+        buffer_lost(c);
+    for (;;) {
+        size_t waiting = buffer_length(c), used = 0, extra = 0;
+        if (waiting)
+            parts[used++] = buffer_front(c);
+        for (size_t i = 0; i < count && used < MOST_PARTS; i++) {
+            extra += iov[i].iov_len;
+            parts[used++] = iov[i];
+        }
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = used};
+        if (waiting) {
+            c->buffer->before = c->counts.bytes - waiting - extra;
+            c->buffer->exact = false;
+            c->buffer->in_flight = true;
+            __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        }
+        ssize_t sent = kernel->send(fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (waiting)
+            c->buffer->in_flight = false;
+        if (sent < 0 && waiting && used > 1 && callers_fault(sent)) {
+            buffer_flush(c, 0);
+            return sent;
+        }
+        if (sent < 0) {
+            if (waiting && !passing(sent))
+                buffer_fails(c, sent);
+            return passing(sent) ? -EAGAIN : sent;
+        }
+        if ((size_t)sent >= waiting) {
+            if (waiting)
+                buffer_sent(c, waiting);
+            return sent - (ssize_t)waiting;
+        }
+        buffer_sent(c, (size_t)sent); /* and again, until the kernel itself says EAGAIN */
+    }
+}
+
+void buffer_resolve(struct conn *c) {
+    struct kernel_tcp_info now;
+    if (!c->buffer || !c->buffer->in_flight)
+        return;
+    c->buffer->in_flight = false;
+    size_t waiting = buffer_length(c), taken = waiting;
+    if ((c->buffer->exact || c->origin != ORIGIN_FOREIGN) && kernel->segments(c->fd, &now) == 0) {
+        uint64_t total = now.bytes_sent + now.bytes_queued;
+        uint64_t of_these = total > c->buffer->before ? total - c->buffer->before : 0;
+        taken = of_these < waiting ? (size_t)of_these : waiting;
+    }
+    buffer_sent(c, taken);
+}
+
+/* What nearly always happens: the kernel takes all of it at once. */
+bool buffer_flush(struct conn *c, int flags) {
+    size_t waiting = buffer_length(c);
+    if (waiting == 0 || UNLIKELY(buffer_lost(c)))
+        return true;
+    struct coalesce_buffer *g = c->buffer;
+    struct iovec part = {g->bytes + g->head, waiting};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    g->before = c->counts.bytes - waiting;
+    g->exact = false;
+    g->in_flight = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ssize_t sent = kernel->send(c->fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    g->in_flight = false;
+    if (LIKELY(sent == (ssize_t)waiting)) {
+        buffer_free(c);
+        return true;
+    }
+    if (sent < 0)
+        return !passing(sent) && buffer_fails(c, sent);
+    buffer_sent(c, (size_t)sent);
+    buffer_send(c, c->fd, NULL, 0, flags); /* until the kernel itself says EAGAIN */
+    return buffer_length(c) == 0;
+}
+
+void buffer_thread_ends(void) {
+    struct coalesce_buffer *g = spare;
+    spare = NULL;
+    if (g)
+        pool_give(&pool, g);
+}

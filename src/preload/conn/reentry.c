@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "reentry.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "fds.h"
+#include "coalesce_buffer.h"
+#include "raw.h"
+#include "ticker.h"
+
+enum { KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
+
+struct piece *reentry_piece(int fd, size_t bytes) {
+    uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
+    struct piece *piece = raw_map(sizeof(*piece) + room);
+    if (piece)
+        piece->fd = fd, piece->room = room;
+    return piece;
+}
+
+void reentry_unmap(struct piece *piece) {
+    raw_unmap(piece, sizeof(*piece) + piece->room);
+}
+
+/* ---- keeping aside ----------------------------------------------------- */
+
+void reentry_keep_aside(struct conn *c, struct piece *piece) {
+    piece->next = LOAD(&c->deferred);
+    while (!__atomic_compare_exchange_n(&c->deferred, &piece->next, piece, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED))
+        ;
+    if (!lock_is_mine(&c->lock))
+        reentry_catch_up(c); /* its holder may just have gone */
+}
+
+/* ---- making good -------------------------------------------------------- */
+
+static void put_behind(struct conn *c, const struct piece *piece) {
+    struct iovec part = {(void *)(uintptr_t)piece->data, piece->bytes};
+    if (fds_conn(fds_word(piece->fd)) != c)
+        return; /* closed since */
+    c->counts.bytes += piece->bytes;
+    if (!buffer_add_all(c, &part, 1, piece->bytes))
+        conn_keep_error(c, ENOBUFS);
+}
+
+void reentry_take_in(struct conn *c) {
+    uint64_t all = ~UINT64_C(0), before;
+    if (c->draining)
+        return; /* comes behind it, when that is over */
+    /* a handler that jumped out of this would lose what is off the list */
+    raw4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, KERNEL_SIGSET);
+    struct piece *last = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST), *first = NULL;
+    while (last) { /* the latest is on top */
+        struct piece *earlier = last->next;
+        last->next = first;
+        first = last;
+        last = earlier;
+    }
+    while (first) {
+        struct piece *piece = first;
+        first = piece->next;
+        put_behind(c, piece);
+        reentry_unmap(piece);
+    }
+    if (!buffer_flush(c, 0)) {
+        c->flush_blocked = true;
+        policy_no_room(&c->policy);
+        ticker_watch(c);
+    }
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+}
+
+void reentry_catch_up(struct conn *c) {
+    struct conn *outer = self.locked;
+    /* not to be had: its holder looks when he lets it go; being drained: who drains looks */
+    if (!LOAD(&c->draining) && conn_trylock(c))
+        conn_unlock(c);
+    self.locked = outer;
+}
+
+void reentry_forget(struct conn *c) {
+    struct piece *piece = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST);
+    while (piece) {
+        struct piece *next = piece->next;
+        reentry_unmap(piece);
+        piece = next;
+    }
+}
+
+/* ---- handlers that do not come back ---------------------------------- */
+
+static void release(struct conn *c) {
+    buffer_resolve(c);
+    self.depth = 1;
+    conn_unlock(c);
+}
+
+/* The blocking send of buffered bytes is left, by longjmp or by cancellation. */
+static void stop_draining(void) {
+    struct conn *c = self.draining;
+    self.draining = NULL;
+    if (!c)
+        return;
+    conn_lock(c);
+    if (c->draining) {
+        c->draining = false;
+        buffer_resolve(c);
+    }
+    conn_unlock(c);
+}
+
+void reentry_abandon(void) {
+    if (UNLIKELY(self.draining != NULL) && !self.vforked && self.depth == 0)
+        stop_draining();
+    if (LIKELY(self.depth == 0) || self.vforked)
+        return;
+    /* one that is not ours: we were woken to take it, perhaps, while others sleep on */
+    if (self.spinning && lock_is_mine(self.spinning))
+        lock_free(self.spinning);
+    else if (self.spinning)
+        lock_wake(self.spinning);
+    self.spinning = NULL;
+    if (self.locked && lock_is_mine(&self.locked->lock))
+        release(self.locked);
+    else if (self.locked)
+        lock_wake(&self.locked->lock);
+    self.locked = NULL;
+    self.depth = 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writes behind buffered bytes: in one sendmsg where it can be, in order always.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "coalesce_buffer.h"
+#include "kernel.h"
+#include "raw.h"
+#include "real.h"
+#include "shim_parts.h"
+
+enum { PARTS = 64 };
+
+/* ---- errors of our own sends ----------------------------------------- */
+
+int shim_take_error(struct conn *c) {
+    int error = c->pending_error;
+    STORE(&c->pending_error, 0);
+    return error;
+}
+
+ssize_t shim_fail(int error, int flags) {
+    if (error == EPIPE && !(flags & MSG_NOSIGNAL))
+        raw3(SYS_tgkill, raw0(SYS_getpid), raw0(SYS_gettid), SIGPIPE);
+    errno = error;
+    return -1;
+}
+
+/* ---- behind buffered bytes ------------------------------------------- */
+
+/* Sends that may block, and so are a cancellation point where the application's call is one. */
+static ssize_t send_one(const struct write_request *o, struct iovec part) {
+    if (UNLIKELY(o->raw))
+        return REAL(syscall)(SYS_sendto, o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL, NULL, 0);
+    return REAL(send)(o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL);
+}
+
+static ssize_t send_many(const struct write_request *o, struct iovec *parts, size_t count) {
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
+    if (UNLIKELY(o->raw))
+        return REAL(syscall)(SYS_sendmsg, o->fd, &message, o->flags);
+    return REAL(sendmsg)(o->fd, &message, o->flags);
+}
+
+/* What is left of `p` after its first `done` bytes, by plain calls of a few parts
+ * each (threads have small stacks).  Bytes sent, or -1 when none was. */
+static ssize_t forward_rest(const struct write_request *o, const struct parts *p, size_t done) {
+    ssize_t total = 0;
+    while (done < p->bytes) {
+        struct iovec rest[PARTS];
+        size_t used = 0, skip = done, offered = 0;
+        for (size_t i = 0; i < p->count && used < PARTS; i++) {
+            struct iovec part = p->iov[i];
+            size_t gone = skip < part.iov_len ? skip : part.iov_len;
+            skip -= gone;
+            part.iov_base = (char *)part.iov_base + gone;
+            part.iov_len -= gone;
+            offered += part.iov_len;
+            if (part.iov_len)
+                rest[used++] = part;
+        }
+        ssize_t sent = send_many(o, rest, used);
+        if (sent < 0)
+            return total ? total : -1;
+        total += sent;
+        done += (size_t)sent;
+        if ((size_t)sent < offered)
+            break; /* interrupted, or out of time: the application's short write */
+    }
+    return total;
+}
+
+bool shim_non_blocking(const struct write_request *o) {
+    if (o->flags & MSG_DONTWAIT)
+        return true;
+    int flags = kernel->status_flags(o->fd);
+    return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+bool shim_drained(struct conn *c, int fd) {
+    /* no sched_yield(2): that thread may have a lower priority */
+    static const struct timespec moment = {.tv_nsec = 50000};
+    while (c->draining) {
+        if (kernel->writable(fd, 0) <= 0)
+            return false;
+        conn_unlock(c);
+        raw2(SYS_nanosleep, &moment, NULL);
+        conn_lock(c);
+    }
+    return true;
+}
+
+bool shim_drain(struct conn *c, const struct write_request *o) {
+    struct conn *outer = self.draining; /* of a handler's write: beneath it another one may wait */
+    while (buffer_length(c)) {
+        if (c->draining) { /* another thread is at it */
+            struct timespec moment = {.tv_nsec = 1000000};
+            conn_unlock(c);
+            if (o->raw)
+                raw2(SYS_nanosleep, &moment, NULL);
+            else
+                REAL(nanosleep)(&moment, NULL);
+            conn_lock(c);
+            continue;
+        }
+        struct iovec front = buffer_front(c);
+        struct kernel_tcp_info before = {0};
+        c->buffer->exact = kernel->segments(c->fd, &before) == 0;
+        c->buffer->before = before.bytes_sent + before.bytes_queued;
+        c->buffer->in_flight = true; /* should a handler not come back from it */
+        c->draining = true;
+        self.draining = c;
+        conn_unlock(c);
+        ssize_t sent = send_one(o, front);
+        int error = errno;
+        conn_lock(c);
+        c->draining = false;
+        self.draining = outer;
+        if (c->buffer)
+            c->buffer->in_flight = false;
+        if (sent >= 0) {
+            if (buffer_length(c))
+                buffer_sent(c, (size_t)sent);
+            if (LOAD(&c->deferred))
+                reentry_take_in(c);
+            continue;
+        }
+        if (error != EINTR && error != EAGAIN)
+            buffer_drop(c);
+        policy_met(&c->policy, error);
+        conn_unlock(c);
+        shim_fail(error, o->flags);
+        return false;
+    }
+    c->flush_blocked = false;
+    return true;
+}
+
+ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p) {
+    if (UNLIKELY(c->draining) && shim_non_blocking(o) && !shim_drained(c, o->fd)) {
+        policy_no_room(&c->policy);
+        conn_unlock(c);
+        return shim_fail(EAGAIN, o->flags);
+    }
+    /* what the application itself holds (MSG_MORE) must not hold what stands before it */
+    bool alone = !p->valid || shim_special(o) || (o->flags & MSG_MORE) || c->draining;
+    ssize_t sent = -EAGAIN;
+    if (!alone) {
+        sent = buffer_send(c, o->fd, p->iov, p->count, o->flags);
+        c->counts.pushes[PUSH_WRITE]++;
+    } else if (!c->draining && buffer_flush(c, 0)) {
+        conn_unlock(c);
+        return shim_forward(o);
+    }
+    if (c->pending_error) {
+        int error = shim_take_error(c);
+        conn_unlock(c);
+        return shim_fail(error, o->flags);
+    }
+    if (sent < 0 && sent != -EAGAIN) {
+        policy_met(&c->policy, (int)-sent);
+        conn_unlock(c);
+        return shim_fail((int)-sent, o->flags);
+    }
+    if (sent >= 0 && (size_t)sent == p->bytes) {
+        conn_unlock(c);
+        return sent;
+    }
+    policy_no_room(&c->policy);
+    if (shim_non_blocking(o)) {
+        conn_unlock(c);
+        return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);
+    }
+    if (buffer_length(c) && !shim_drain(c, o))
+        return -1;
+    conn_unlock(c);
+    if (sent <= 0)
+        return shim_forward(o);
+    ssize_t rest = forward_rest(o, p, (size_t)sent);
+    return rest < 0 ? sent : sent + rest;
+}

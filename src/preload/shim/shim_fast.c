@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The short way of a write: a plain run of bytes, on a connection in steady state
+ * on which there is nothing to find out or to put right.  It does what
+ * shim_write.c does, in a third of the instructions; whatever is otherwise goes by
+ * shim_write.c.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "config.h"
+#include "evidence.h"
+#include "fds.h"
+#include "coalesce_buffer.h"
+#include "hold.h"
+#include "policy_inline.h"
+#include "readable.h"
+#include "real.h"
+#include "shim_parts.h"
+#include "tally.h"
+#include "ticker.h"
+#include "verbose.h"
+
+/* What the caller asked for, in the registers that it came in. */
+struct plain {
+    int fd, flags;
+    const void *buffer;
+    size_t bytes;
+    enum out_form form;
+    uintptr_t caller;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+#define COLD   static __attribute__((noinline, cold))
+
+INLINE struct write_request request_of(const struct plain *w) {
+    return (struct write_request){.fd = w->fd,
+                        .form = w->form,
+                        .flags = w->flags,
+                        .caller = w->caller,
+                        .buffer = w->buffer,
+                        .bytes = w->bytes};
+}
+
+COLD ssize_t long_way(struct plain w) {
+    const struct write_request o = request_of(&w);
+    return shim_write(&o);
+}
+
+COLD ssize_t long_way_from(struct conn *c, struct plain w, bool joined) {
+    const struct write_request o = request_of(&w);
+    return shim_write_found(c, &o, joined);
+}
+
+/* The kernel did not take all of it. */
+COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action, ssize_t sent,
+                        bool was_held) {
+    if (sent < 0 && errno == ENOTSOCK) {
+        const struct write_request o = request_of(&w);
+        return shim_plain_after_all(&o);
+    }
+    shim_write_rollback(c, w.fd, action, w.bytes, sent, was_held);
+    return sent;
+}
+
+/* Most that is written lies in the program's data or in the heap. */
+INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
+    return lies_in_data(buffer, bytes) || readable(buffer, bytes);
+}
+
+/* One more small piece behind buffered ones of the same turn. */
+INLINE bool buffers_on(struct conn *c, const struct plain *w, const struct policy_limits *limits) {
+    if (c->turn_owner != &self || self.turn != c || c->draining || c->flush_blocked ||
+        w->bytes > buffer_room(c) || !buffer_is_there(w->buffer, w->bytes))
+        return false;
+    uint16_t small_before = c->policy.small_writes;
+    if (!policy_buffers_on(&c->policy, limits, w->bytes))
+        return false;
+    buffer_copy(c->buffer, w->buffer, w->bytes);
+    c->counts.writes++;
+    c->counts.bytes += w->bytes;
+    c->counts.buffered_writes++;
+    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
+    return true;
+}
+
+/* Where the first piece is to be buffered, is there nothing in its way, can it be read, and is the
+ * number still this connection's? */
+INLINE bool may_begin(const struct conn *c, const struct plain *w,
+                      const struct policy_limits *limits) {
+    return !c->flush_blocked && !c->draining && c->cookie && c->fd == w->fd &&
+           !c->policy.sndbuf_maybe_full && c->policy.buffer_limit && /* else the kernel is asked for room */
+           (w->bytes > limits->small ||
+            (buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd)));
+}
+
+/* The first piece.  False: no memory, it leaves plain. */
+INLINE bool buffers_first(struct conn *c, const struct plain *w) {
+    struct iovec one = {(void *)(uintptr_t)w->buffer, w->bytes};
+    if (UNLIKELY(!buffer_add(c, &one, 1, w->bytes)))
+        return false;
+    if (UNLIKELY(!ticker_watch(c)))
+        hold_push(c, PUSH_PROCESS);
+    c->counts.buffered_writes++;
+    return true;
+}
+
+INLINE void account(struct conn *c, const struct policy_action *action, size_t bytes) {
+    c->counts.writes++;
+    c->counts.bytes += bytes;
+    c->counts.messages += action->new_message;
+    c->counts.bursts += action->burst;
+}
+
+/* Lock held; released. */
+INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held = c->held;
+    if (UNLIKELY(was_held))
+        STORE(&c->held, false);
+    conn_unlock(c);
+    if (UNLIKELY(was_held))
+        self.releasing = c; /* should this thread be cancelled in the call */
+    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
+                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
+                                        : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
+    if (UNLIKELY(was_held))
+        self.releasing = NULL;
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
+}
+
+/* TCP_NODELAY is set first, or set back.  Lock held; released. */
+COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
+    shim_prepare(c, action, w.fd);
+    bool first = c->counts.late_pushes == 1;
+    ssize_t sent = send_plain(c, w, action);
+    if (action->late_push)
+        verbose_late_push(w.fd, w.bytes, first);
+    return sent;
+}
+
+/* Lock held; released. */
+INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held = c->held;
+    STORE(&c->held, true);
+    c->counts.held_writes++;
+    if (!was_held && UNLIKELY(!ticker_watch(c)))
+        STORE(&c->held, false); /* shim_rehold_after_push() lets it go */
+    conn_unlock(c);
+    ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
+    if (UNLIKELY(sent != (ssize_t)w.bytes))
+        sent = fell_short(c, w, action, sent, was_held);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, w.fd);
+    return sent;
+}
+
+/* Statistics.  Before the write: false where the long way must let go of the lock, or there
+ * are buffered bytes to judge the write by. */
+COLD bool tally_begins(struct conn *c) {
+    if (c->buffer || tally_pending())
+        return false;
+    tally_write_begins(c);
+    return true;
+}
+
+COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_action *action) {
+    tally_written(c, action);
+    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
+}
+
+/* Nothing is to be found out or put right, and the mode is one that cures. */
+INLINE bool in_steady_state(const struct conn *c, const struct config *now) {
+    return c->epoch == now->epoch && c->filters_applied && c->nodelay_checked == LOAD(&nodelay_epoch) &&
+           !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
+}
+
+ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                         uintptr_t caller) {
+    const struct plain w = {fd, flags, buffer, bytes, form, caller};
+    uintptr_t word = fds_word(fd);
+    struct conn *c = fds_conn(word);
+    struct conn *turn = self.turn;
+    if (UNLIKELY(!c || (turn && turn != c) || self.draining ||
+                 (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || !ours()))
+        return long_way(w);
+    const struct config *now = config();
+    if (now->buffers)
+        pthread_testcancel(); /* as the write would be that is buffered instead */
+    conn_lock(c);
+    if (UNLIKELY(fds_word(fd) != word)) {
+        conn_unlock(c);
+        return long_way(w);
+    }
+    enum ticker_state ticker = ticker_state();
+    if (UNLIKELY(!in_steady_state(c, now) ||
+                 ticker_undecided(ticker, &c->policy) ||
+                 (c->evidence && !tally_begins(c)))) {
+        shim_refresh(c);
+        return long_way_from(c, w, false);
+    }
+    const struct policy_limits limits = shim_limits_now(now, ticker);
+    if (c->buffer) {
+        if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
+            return long_way_from(c, w, false);
+        conn_unlock(c);
+        return (ssize_t)bytes;
+    }
+    hold_join_turn(c);
+    if (UNLIKELY(c->policy.mode == MODE_COALESCE && !may_begin(c, &w, &limits)))
+        return long_way_from(c, w, true);
+    struct policy_action action = {.how = WRITE_PLAIN};
+    policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
+    if (UNLIKELY(action.need_facts))
+        return long_way_from(c, w, true);
+    account(c, &action, bytes);
+    if (UNLIKELY(c->evidence != NULL))
+        tally_accounts(c, w, &action);
+    if (action.how == WRITE_MORE)
+        return send_held(c, w, &action);
+    if (action.how == WRITE_COALESCE) {
+        if (LIKELY(buffers_first(c, &w))) {
+            conn_unlock(c);
+            return (ssize_t)bytes;
+        }
+        action.how = WRITE_PLAIN;
+    }
+    return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
+                                                             : send_plain(c, w, &action);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The segment of a process, by what it maps.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "columns.h"
+#include "reader_parts.h"
+
+struct mapping {
+    uint64_t device, inode;
+    const char *path;
+};
+
+static bool parse(char *line, struct mapping *m) {
+    uint64_t major_number, minor_number;
+    const char *at = line;
+    line[strcspn(line, "\n")] = '\0';
+    /* 7f1c2000-7f1c3000 r--p 00001000 fe:01 4711   /path: addresses, rights, offset, device, inode */
+    if (!columns_skip(&at, 3) || !column_number(&at, 16, UINT32_MAX, &major_number) ||
+        *at++ != ':' || !column_number(&at, 16, UINT32_MAX, &minor_number) ||
+        !column_number(&at, 10, UINT64_MAX, &m->inode))
+        return false;
+    m->device = makedev((unsigned)major_number, (unsigned)minor_number);
+    m->path = at + strspn(at, " ");
+    return true;
+}
+
+/* Calls `found` for each mapping until it returns true.  0, or -errno. */
+static int each_mapping(pid_t pid, bool (*found)(const struct mapping *, void *), void *context) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(name, "re");
+    if (!maps)
+        return errno == ENOENT ? -ESRCH : -errno;
+    char *line = NULL;
+    size_t size = 0;
+    struct mapping m;
+    errno = 0;
+    while (getline(&line, &size, maps) > 0)
+        if (parse(line, &m) && found(&m, context))
+            break;
+    int error = ferror(maps) ? -errno : 0;
+    free(line);
+    fclose(maps);
+    return error;
+}
+
+struct wanted {
+    uint64_t device, inode;
+    bool is_there;
+};
+
+static bool is_wanted(const struct mapping *m, void *context) {
+    struct wanted *w = context;
+    return w->is_there = m->device == w->device && m->inode == w->inode;
+}
+
+int reader_maps(pid_t pid, uint64_t device, uint64_t inode) {
+    struct wanted w = {.device = device, .inode = inode};
+    if (pid <= 0)
+        return 0;
+    int error = each_mapping(pid, is_wanted, &w);
+    return error ? error : w.is_there;
+}
+
+struct search {
+    char path[4096];
+    uint64_t device, inode;
+    bool has_memory, has_library, has_segment, is_deleted;
+};
+
+static bool ends_in(const char *text, size_t length, const char *end) {
+    size_t n = strlen(end);
+    return length >= n && memcmp(text + length - n, end, n) == 0;
+}
+
+static bool is_stats_file(const struct mapping *m, void *context) {
+    static const char deleted[] = " (deleted)";
+    struct search *s = context;
+    s->has_memory = true;
+    size_t length = strlen(m->path);
+    bool gone = ends_in(m->path, length, deleted);
+    if (gone)
+        length -= sizeof(deleted) - 1;
+    if (strstr(m->path, "/libunstall"))
+        s->has_library = true;
+    if (m->path[0] != '/' || !ends_in(m->path, length, STATS_SUFFIX) || length >= sizeof(s->path))
+        return false;
+    memcpy(s->path, m->path, length);
+    s->path[length] = '\0';
+    s->device = m->device;
+    s->inode = m->inode;
+    s->has_segment = true;
+    s->is_deleted = gone;
+    return !gone;
+}
+
+static bool is_file(const char *path, const struct search *s) {
+    struct stat st;
+    return lstat(path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
+}
+
+int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
+    struct search s = {.has_library = false};
+    int failed = each_mapping(pid, is_stats_file, &s);
+    if (!failed && !s.has_memory) /* ended, and its parent has not noticed; or the kernel's */
+        failed = -ESRCH;
+    if (failed == -ESRCH)
+        reader_fail(error,
+                    "%d: no such process; of one that has ended, give its segment or the folder "
+                    "that UNSTALL_STATS named",
+                    (int)pid);
+    else if (failed)
+        reader_fail(error, "%d: its memory map cannot be read: %s; be its user, or root", (int)pid,
+                    strerror(-failed));
+    if (failed)
+        return failed;
+    if (s.has_segment) {
+        /* It may live in another mount namespace: by its own root, then. */
+        int n = snprintf(path, size, "%s", s.path);
+        if (n > 0 && (size_t)n < size && is_file(path, &s))
+            return 0;
+        n = snprintf(path, size, "/proc/%d/root%s", (int)pid, s.path);
+        if (n > 0 && (size_t)n < size && is_file(path, &s))
+            return 0;
+        reader_fail(error, "%d: its segment %s %s; start the program anew", (int)pid, s.path,
+                    s.is_deleted ? "has been deleted" : "cannot be reached");
+    } else if (s.has_library) {
+        reader_fail(error,
+                    "%d: has the library, but keeps no statistics; start it with unstall observe, "
+                    "or with UNSTALL_STATS=DIR",
+                    (int)pid);
+    } else {
+        reader_fail(error,
+                    "%d: runs without the library, and it cannot be added to a running process; "
+                    "start the program with unstall observe -- PROGRAM",
+                    (int)pid);
+    }
+    return -ENOENT;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The statistics file: one file for each process, in the directory that
+ * UNSTALL_STATS names, mapped by the library, read by the command.  This header
+ * is the whole of the format; both sides are compiled from it.
+ *
+ * File: PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of
+ * CLOCK_REALTIME.  It has always STATS_BYTES, with holes (zeros) where nothing was
+ * needed yet: read it, for a look through a mapping fills them; a tool never truncates it and
+ * never writes to anything but `control`.  All numbers are in the byte order of
+ * the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.
+ *
+ * Writers (the library): counters and histograms of a row are sharded by thread and
+ * added to with relaxed atomics; a connection's record is written under that
+ * connection's lock with relaxed stores; what identifies a row, a record, a
+ * module or a site is written once, then `state` is released as STATS_VALID.
+ * Readers load `state` with acquire and take everything else as a snapshot that
+ * may be a little torn between counters, never within one.
+ *
+ * The file outlives a killed process; what it says then is what was true.
+ */
+#ifndef UNSTALL_STATS_FORMAT_H
+#define UNSTALL_STATS_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STATS_MAGIC  "unstall" /* 8 bytes with the final zero */
+#define STATS_SUFFIX ".unstall"
+
+enum {
+    STATS_VERSION = 1, /* grows when a reader of the version before would misread */
+
+    STATS_ROWS = 32,          /* (endpoint, arm); row 0 is `other`: what found no row */
+    STATS_SHARDS = 4,         /* a thread adds to shard tag % STATS_SHARDS */
+    STATS_CONNECTIONS = 1024, /* a ring: the last ones, the living kept where possible */
+    STATS_MODULES = 192,
+    STATS_PATTERNS = 8, /* pairs of call sites */
+    STATS_OCCURRENCES = 4,
+    STATS_STACK = 16384, /* bytes of stack kept of one write */
+    STATS_REGISTERS = 34,
+    STATS_ARMS = 6,
+    STATS_PATH = 160,
+    STATS_HEAD = 4096,
+};
+
+/* ---- histograms ------------------------------------------------------ */
+
+/* Log-linear, the bounds frozen: 32 buckets to the octave from 2^10 ns (1 µs) to
+ * 2^37 ns (137 s).  A value is known to 3.1 % (1.6 % from a bucket's middle).
+ * Bucket 0: less; the last one: more.  Histograms of equal bounds add up. */
+enum {
+    HISTOGRAM_FIRST_OCTAVE = 10,
+    HISTOGRAM_OCTAVES = 27,
+    HISTOGRAM_STEPS = 32, /* to the octave */
+    HISTOGRAM_BUCKETS = HISTOGRAM_OCTAVES * HISTOGRAM_STEPS + 2,
+    COARSE_STEPS = 4, /* of a connection's own small histogram, else alike */
+    COARSE_BUCKETS = HISTOGRAM_OCTAVES * COARSE_STEPS + 2,
+};
+
+static inline unsigned histogram_bucket_of(uint64_t ns, unsigned steps) {
+    if (ns < UINT64_C(1) << HISTOGRAM_FIRST_OCTAVE)
+        return 0;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(ns);
+    if (octave >= HISTOGRAM_FIRST_OCTAVE + HISTOGRAM_OCTAVES)
+        return HISTOGRAM_OCTAVES * steps + 1;
+    uint64_t within = ((ns - (UINT64_C(1) << octave)) * steps) >> octave;
+    return 1 + (octave - HISTOGRAM_FIRST_OCTAVE) * steps + (unsigned)within;
+}
+
+/* The lowest value that bucket n holds, in ns; n may be one past the last. */
+static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
+    if (n == 0)
+        return 0;
+    unsigned octave = (n - 1) / steps + HISTOGRAM_FIRST_OCTAVE;
+    return (UINT64_C(1) << octave) + (((uint64_t)((n - 1) % steps) << octave) / steps);
+}
+
+/* ---- what is counted, for each row ----------------------------------- */
+
+/* NAME(constant, name in JSON and metrics, what it is).  All that counts goes by these tables: the
+ * fields of the library's own counts, the segment, the reports, the metrics. */
+
+/* Pushes, by cause. */
+#define PUSH_COUNTERS_OF(NAME)                                                                     \
+    NAME(PUSH_WAIT, pushes_wait, "pushes before a wait")                                           \
+    NAME(PUSH_READ, pushes_read, "pushes before a read")                                           \
+    NAME(PUSH_WRITE, pushes_write, "pushes before another write")                                  \
+    NAME(PUSH_CLOSE, pushes_close, "pushes before a close or shutdown")                            \
+    NAME(PUSH_PROCESS, pushes_process, "pushes before fork, exec or exit")                         \
+    NAME(PUSH_WINDOW, pushes_window, "pushes by the window's thread")                              \
+    NAME(PUSH_MODE, pushes_mode, "pushes because the mode changed")                                \
+    NAME(PUSH_UNTRACKED, pushes_untracked, "pushes because a connection was found to have untracked I/O")    \
+    NAME(PUSH_APPLICATION, pushes_application, "pushes at the end of the application's own hold")
+
+/* Counted in each connection, under its lock, with the pushes behind them. */
+#define CONNECTION_COUNTERS_OF(NAME)                                                               \
+    NAME(WRITES, writes, "writes")                                                                 \
+    NAME(READS, reads, "reads that brought bytes")                                                 \
+    NAME(MESSAGES, messages, "runs of writes without input between")                               \
+    NAME(TURNS, turns, "runs of writes without a wait between")                                    \
+    NAME(BURSTS, bursts, "messages of two or more small writes")                                   \
+    NAME(HELD, held_writes, "writes held in the kernel (MSG_MORE)")                                \
+    NAME(BUFFERED, buffered_writes, "writes copied to the coalesce buffer")                        \
+    NAME(LATE_PUSHES, late_pushes, "TCP_NODELAY set before a later write")                         \
+    NAME(MISPREDICTED, mispredictions, "turns that did not end where predicted")                   \
+    NAME(SUSPECTED, suspected, "second small writes under Nagle, left as they were (observe)")
+
+/* Found where statistics or observe are on. */
+#define EVIDENCE_COUNTERS_OF(NAME)                                                                 \
+    NAME(SUSPECTS, suspects, "messages that TCP_INFO was asked about")                             \
+    NAME(STALLS_PROVED, stalls_proved, "stalls that the kernel's own numbers prove")               \
+    NAME(STALLS_SUSPECTED, stalls_suspected, "candidates; pacing or MPTCP may be the cause")       \
+    NAME(STALLS_CURED, stalls_cured,                                                               \
+         "bursts with Nagle in force that the library kept from stalling")                         \
+    NAME(STALL_NS, stall_ns, "time lost in proved stalls with a seen release, ns")                 \
+    NAME(STALLS_BOUND, stalls_bound, "further proved stalls, with only a bound of the time")       \
+    NAME(STALL_BOUND_NS, stall_bound_ns, "... the sum of these bounds, ns")                        \
+    NAME(PEER_STALLS, peer_stalls, "the rest of a message came a delayed acknowledgement late")    \
+    NAME(PEER_STALL_NS, peer_stall_ns, "time lost by them, ns")                                    \
+    NAME(QUICKACKS, quickacks, "TCP_QUICKACK set (UNSTALL_QUICKACK)")                              \
+    NAME(QUICKACK_SAVED_NS, quickack_saved_ns, "time saved by that, estimated, ns")
+
+/* All.  Those before `connections_ended` are in the report of UNSTALL_REPORT, too. */
+#define STATS_COUNTERS_OF(NAME)                                                                  \
+    NAME(CONNECTIONS, connections, "connections seen to carry bytes")                              \
+    NAME(BYTES, bytes, "bytes written")                                                            \
+    NAME(SEGMENTS, segments, "data segments sent, known at a connection's end")                    \
+    NAME(UNTRACKED, untracked, "connections with untracked I/O: writes that the library does not see")       \
+    CONNECTION_COUNTERS_OF(NAME)                                                                   \
+    PUSH_COUNTERS_OF(NAME)                                                                         \
+    EVIDENCE_COUNTERS_OF(NAME)                                                                     \
+    NAME(CONNECTIONS_ENDED, connections_ended, "connections that were closed")                     \
+    NAME(SMALL_WRITES, small_writes, "writes smaller than a segment")                              \
+    NAME(BURSTS_2, bursts_of_2, "bursts of two small writes")                                      \
+    NAME(BURSTS_3, bursts_of_3, "bursts of three")                                                 \
+    NAME(BURSTS_4_7, bursts_of_4_to_7, "bursts of four to seven")                                  \
+    NAME(BURSTS_8, bursts_of_8_or_more, "bursts of eight or more")                                 \
+    NAME(EXCHANGES, exchanges, "messages answered by input")                                       \
+    NAME(EXCHANGE_NS, exchange_ns, "first write of a message to the next input, ns")               \
+    NAME(ANSWERS, answers, "inputs answered by a message")                                         \
+    NAME(ANSWER_NS, answer_ns, "input to the first write after it: the application's own, ns")     \
+    NAME(FIRST_WRITES, first_writes, "connections that wrote at all")                              \
+    NAME(FIRST_WRITE_NS, first_write_ns, "connect or accept to the first write, ns")               \
+    NAME(UNSEEN_BYTES, unseen_bytes,                                                               \
+         "bytes sent beyond the bytes seen written, known at a connection's end")
+
+enum stats_counter {
+#define NAME(constant, name, what) COUNT_##constant,
+    STATS_COUNTERS_OF(NAME)
+#undef NAME
+        STATS_COUNTERS
+};
+
+/* One shard of one row. */
+struct stats_shard {
+    uint64_t counter[STATS_COUNTERS];
+    /* COUNT_EXCHANGE_NS one by one: on a client the wait for the answer, on a server
+     * the time until the peer speaks again, thinking included. */
+    uint64_t exchange[HISTOGRAM_BUCKETS];
+    uint64_t answer[HISTOGRAM_BUCKETS]; /* COUNT_ANSWER_NS one by one */
+} __attribute__((aligned(64)));
+
+/* ---- identities ------------------------------------------------------ */
+
+enum stats_state { STATS_FREE, STATS_BEING_WRITTEN, STATS_VALID };
+
+enum stats_role {
+    ROLE_UNKNOWN,     /* inherited or received: who called whom is not known */
+    ROLE_LISTENER,    /* connections accepted at address and port */
+    ROLE_DESTINATION, /* connections made to address and port */
+};
+
+struct stats_address {
+    uint8_t family; /* AF_INET, AF_INET6 (mapped ones as AF_INET), 0: not known */
+    uint8_t unused;
+    uint16_t port;       /* host byte order */
+    uint8_t address[16]; /* 4 bytes of it for AF_INET */
+};
+
+struct stats_row {
+    uint32_t state; /* enum stats_state */
+    uint8_t role;   /* enum stats_role */
+    uint8_t arm;    /* index into the control block's arms, 0xff: none */
+    uint8_t mode;   /* of the connections born into it; enum stats_mode */
+    uint8_t unused;
+    struct stats_address endpoint;
+};
+
+/* The modes by number, as in the library's enum mode. */
+enum stats_mode {
+    STATS_MODE_OFF,
+    STATS_MODE_OBSERVE,
+    STATS_MODE_NODELAY,
+    STATS_MODE_CORK,
+    STATS_MODE_COALESCE,
+    STATS_MODE_AUTO,
+    STATS_MODES
+};
+
+struct stats_connection {
+    uint32_t state; /* VALID: alive, or the last state of one that ended (ended_ns != 0) */
+    uint32_t row;
+    uint64_t serial; /* grows from 1; a reader that polls sees what was overwritten */
+    uint64_t cookie; /* SO_COOKIE or 0 */
+    uint64_t born_ns, ended_ns;
+    struct stats_address peer, local;
+    uint8_t arm, mode; /* as in the row */
+    uint16_t unused;
+    uint32_t first_write_us; /* since birth; UINT32_MAX: has not written */
+    uint64_t exchanges, exchange_ns, exchange_longest_ns;
+    uint64_t messages, bursts, writes, bytes, segments;
+    uint64_t stalls_proved, stalls_suspected, stalls_cured, stall_ns, stall_bound_ns;
+    uint64_t peer_stalls;
+    uint16_t exchange[COARSE_BUCKETS]; /* saturating */
+    uint8_t padding[92];
+} __attribute__((aligned(64)));
+
+/* ---- who wrote the pieces -------------------------------------------- */
+
+/* FNV-1a (draft-eastlake-fnv). */
+static inline uint64_t stats_hash(uint64_t seed, const void *bytes, size_t count) {
+    const unsigned char *b = (const unsigned char *)bytes;
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+    for (size_t i = 0; i < count; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+struct stats_module {
+    uint32_t state;
+    uint32_t unused;
+    /* Tells whether a file is the one that was mapped: stats_hash(0, ...) of its first STATS_HEAD
+     * bytes, zeros behind a shorter one; 0: not known.  Another build has another build id there, or
+     * lies otherwise in the file. */
+    uint64_t head;
+    uint64_t start, end, offset; /* as in /proc/PID/maps, of the executable mapping */
+    char path[STATS_PATH];     /* ends in zero; too long: its end, after "..." */
+};
+
+/* One of the two writes of an occurrence. */
+struct stats_write {
+    uint64_t bytes, when_ns;
+    uint32_t thread, fd;
+    uint32_t stack_bytes;    /* of `stack`, from the stack pointer upwards */
+    uint32_t register_count; /* 0: this processor's are not known */
+    /* The general registers in DWARF's own numbering (System V ABI: rax, rdx, rcx, rbx,
+     * rsi, rdi, rbp, rsp, r8 to r15, then the program counter at 16; aarch64: x0 to x30,
+     * sp, pc), as they were in the exported function that the program called. */
+    uint64_t registers[STATS_REGISTERS];
+    uint8_t stack[STATS_STACK];
+};
+
+struct stats_occurrence {
+    uint32_t state;
+    uint32_t unused;
+    struct stats_write write[2]; /* the first of the message, and the small one after it */
+};
+
+/* A pattern: the two places that the calls came from, and how often they met. */
+struct stats_pattern {
+    uint32_t state;
+    uint32_t row;
+    uint64_t caller[2]; /* return addresses of the two calls */
+    uint64_t count;
+    uint64_t stalls, stall_ns; /* proved ones among them, bounds included */
+    struct stats_occurrence occurrence[STATS_OCCURRENCES];
+};
+
+/* ---- control --------------------------------------------------------- */
+
+enum stats_assignment { ASSIGN_CONNECTION, ASSIGN_PEER, ASSIGN_LISTENER };
+
+enum { CONTROL_VERSION = 1, CONTROL_KEEP = 0xff };
+
+/* The one part that a tool writes, under flock(2) of the file: `sequence` odd, the
+ * rest, `sequence` even (a sequence lock, release order).  The library looks at
+ * `sequence` when a message starts and at each tick of the window. */
+struct stats_control {
+    uint32_t version; /* CONTROL_VERSION */
+    uint32_t sequence;
+    uint32_t mode;       /* enum stats_mode, CONTROL_KEEP: as it was started */
+    uint32_t window_us;  /* 0: as it was started */
+    uint32_t arm_count;  /* 0: no experiment */
+    uint32_t assignment; /* enum stats_assignment */
+    uint64_t seed;
+    uint32_t killed; /* not 0: all connections go by `off`, arms or not */
+    uint8_t arm_mode[STATS_ARMS];
+    uint8_t unused[2];
+    uint32_t arm_weight[STATS_ARMS];
+    uint8_t reserved[188];
+} __attribute__((aligned(64)));
+
+/* ---- the whole ------------------------------------------------------- */
+
+struct stats_header {
+    char magic[8];
+    uint32_t version, header_bytes;
+    uint64_t bytes;      /* STATS_BYTES of the writer */
+    uint64_t started_ns; /* CLOCK_REALTIME, when the segment was made */
+    uint64_t started_monotonic_ns;
+    uint64_t ended_monotonic_ns; /* 0: runs, or was killed */
+    uint32_t pid, parent;
+    uint32_t mode;         /* in force now */
+    uint32_t control_seen; /* the sequence that the library has adopted */
+    uint32_t window_us;
+    uint32_t machine;    /* ELF e_machine of the process (EM_X86_64, EM_AARCH64) */
+    uint32_t stacks_off; /* call sites were forbidden (UNSTALL_STACKS=0) */
+    uint32_t unused;
+    uint64_t lost_connections; /* had no record: the ring was full of living ones */
+    uint64_t lost_rows;        /* endpoints that went to `other` */
+    uint64_t lost_patterns;
+    char program[STATS_PATH];   /* path of the executable as the kernel names it */
+    char library[32];             /* version of the library */
+    uint64_t loaded_monotonic_ns; /* the library came into the program, or the fork; 0: not known */
+} __attribute__((aligned(64)));
+
+struct stats_file {
+    struct stats_header header;
+    struct stats_control control;
+    struct stats_row row[STATS_ROWS];
+    struct stats_shard shard[STATS_ROWS][STATS_SHARDS];
+    struct stats_connection connection[STATS_CONNECTIONS];
+    struct stats_module module[STATS_MODULES];
+    struct stats_pattern pattern[STATS_PATTERNS];
+};
+
+enum { STATS_BYTES = sizeof(struct stats_file) };
+
+_Static_assert(sizeof(struct stats_control) == 256, "the control block is 256 bytes");
+_Static_assert(sizeof(struct stats_connection) == 512, "a record is 512 bytes");
+_Static_assert(sizeof(struct stats_row) == 28, "no padding in a row");
+
+#endif

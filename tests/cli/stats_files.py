@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Segments for the tests: made from a table, or by a program under the library."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from harness import SOURCE_ROOT, compile_c
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+# 96 stalls of 44 ms among 100 exchanges, as a client of 127.0.0.1:8080.
+STALLING = """
+row 1 2 255 1 4 127.0.0.1 8080
+exchange 1 44000000 96
+exchange 1 60000 4
+count 1 connections 1
+count 1 messages 100
+count 1 bursts 100
+count 1 bursts_of_2 100
+count 1 suspects 96
+count 1 stalls_proved 96
+count 1 stall_ns 4200000000
+connection 1 1 255 1 2000000000 0 127.0.0.1 8080 127.0.0.1 40000 100 44000000
+"""
+
+
+def make_stats_file(path, table=""):
+    """Write the segment that `table` (programs/table.h) describes to `path`."""
+    # compile_c() remembers by what it is given: these are more of its sources.
+    sources = [PROGRAMS / "table.c", SOURCE_ROOT / "src/stats_file/stats_format.h"]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    maker = compile_c(PROGRAMS / "make_stats_file.c", PROGRAMS / "table.c", "-I", SOURCE_ROOT / "src/stats_file",
+                      f"-DSOURCES_{digest[:12]}")
+    subprocess.run([maker, path], input=table, text=True, check=True, timeout=20)
+    return path
+
+
+@contextlib.contextmanager
+def stats_folder():
+    """A folder on tmpfs for UNSTALL_STATS."""
+    folder = tempfile.mkdtemp(prefix="unstall-test-", dir="/dev/shm")
+    os.chmod(folder, 0o700)
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A signal handler interrupts our own thread inside a lock, writes there, and does not
+ * come back.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coalesce_buffer.h"
+#include "hold.h"
+#include "reentry.h"
+#include "readable.h"
+#include "shim_reentry.h"
+#include "spin.h"
+#include "ticker_thread.h"
+#include "whole.h"
+
+static struct conn shared;
+static uint32_t short_lock, passed;
+
+static void *pass(void *unused) {
+    (void)unused;
+    conn_lock(&shared);
+    passed = 1;
+    conn_unlock(&shared);
+    return NULL;
+}
+
+static void *pass_fast(void *unused) {
+    (void)unused;
+    spin_lock(&short_lock);
+    passed = 1;
+    spin_unlock(&short_lock);
+    return NULL;
+}
+
+static pthread_t waiter_asleep(void *(*run)(void *), const uint32_t *lock) {
+    const struct timespec moment = {.tv_nsec = 50000000};
+    pthread_t thread;
+    ASSERT(pthread_create(&thread, NULL, run, NULL) == 0);
+    while ((LOAD(lock) & 3) != 2) /* bounded by the test's time */
+        sched_yield();
+    nanosleep(&moment, NULL);
+    return thread;
+}
+
+Test(reentry, a_lock_that_is_left_is_free, .timeout = 10) {
+    conn_lock(&shared);
+    pthread_t thread = waiter_asleep(pass, &shared.lock);
+    reentry_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    pthread_join(thread, NULL);
+    EXPECT_INT("the next one came", passed, 1);
+}
+
+/* Of two that wait one is woken, and it is that one which its handler takes away. */
+Test(reentry, a_waiter_that_leaves_wakes_the_next, .timeout = 10) {
+    conn_lock(&shared);
+    pthread_t thread = waiter_asleep(pass, &shared.lock);
+    STORE(&shared.lock, lock_free_word()); /* unlocked, and the wake-up was for us */
+    reentry_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    pthread_join(thread, NULL);
+    EXPECT_INT("the next one came", passed, 1);
+}
+
+Test(reentry, a_short_lock_that_is_left_is_free, .timeout = 10) {
+    spin_lock(&short_lock);
+    pthread_t thread = waiter_asleep(pass_fast, &short_lock);
+    reentry_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    pthread_join(thread, NULL);
+    EXPECT_INT("the next one came", passed, 1);
+}
+
+Test(reentry, a_waiter_that_leaves_a_short_lock_wakes_the_next, .timeout = 10) {
+    spin_lock(&short_lock);
+    pthread_t thread = waiter_asleep(pass_fast, &short_lock);
+    STORE(&short_lock, lock_free_word());
+    reentry_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    pthread_join(thread, NULL);
+    EXPECT_INT("the next one came", passed, 1);
+}
+
+/* ---- a handler's write ------------------------------------------------------ */
+
+static ssize_t write_in_a_handler(int fd, const char *bytes) {
+    uint32_t before = self.depth;
+    self.depth = before + 1; /* as if inside a section of ours */
+    ssize_t sent = whole_write(fd, bytes);
+    self.depth = before;
+    return sent;
+}
+
+Test(reentry, what_was_kept_aside_leaves_with_the_lock) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
+    EXPECT_INT("taken", write_in_a_handler(5, "de"), 2);
+    EXPECT_TEXT("not yet", fake_log(), "");
+    conn_unlock(c);
+    EXPECT_TEXT("now, in order", fake_log(), "send(5,abcde)");
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* Its number may be another's by the time that it can leave. */
+Test(reentry, a_piece_whose_number_is_closed_is_dropped) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    fds_share(c, 6);
+    EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
+    EXPECT_INT("taken", write_in_a_handler(6, "def"), 3);
+    fds_leave(c, 5);
+    conn_unlock(c);
+    EXPECT_TEXT("the other's alone", fake.wire_buffer, "def");
+}
+
+/* Another thread has the lock, and lets it go after we have seen that and before our piece
+ * is on the list: it has looked there, and nobody would again.  The piece's bytes lie on a
+ * page that faults when they are copied, which is just then: it passes for the program's. */
+static struct conn *theirs;
+static char *page;
+enum { PAGE = 4096 };
+
+static void let_go(int signal) {
+    (void)signal;
+    mprotect(page, PAGE, PROT_READ);
+    STORE(&theirs->lock, lock_free_word());
+}
+
+Test(reentry, a_lock_that_is_freed_before_the_piece_is_there) {
+    whole_start_in(MODE_COALESCE);
+    theirs = whole_warm(5);
+    page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(page, "abc", 3);
+    mprotect(page, PAGE, PROT_NONE);
+    readable_known = (struct readable_known){.program_begin = (uintptr_t)page,
+                                             .program_end = (uintptr_t)page + PAGE};
+    sigaction(SIGSEGV, &(struct sigaction){.sa_handler = let_go}, NULL);
+    STORE(&theirs->lock, (lock_my_word() + 4) | 1);
+    self.depth = 1;
+    struct write_request o = {.fd = 5, .form = FORM_WRITE, .buffer = page, .bytes = 3};
+    EXPECT_INT("taken", reentry_write(&o), 3);
+    self.depth = 0;
+    EXPECT_TEXT("sent by us", fake.wire_buffer, "abc");
+    EXPECT(theirs->deferred == NULL);
+}
+
+/* ---- left in the middle of a send -------------------------------------------- */
+
+static sigjmp_buf away;
+
+static ssize_t take_all_and_leave(int fd, const struct msghdr *message, int flags) {
+    (void)fd, (void)flags;
+    fake.segments.bytes_sent += message->msg_iov[0].iov_len;
+    siglongjmp(away, 1);
+}
+
+/* A handler jumps out of our sendmsg when the kernel has taken all of it. */
+Test(reentry, what_the_kernel_has_taken_is_not_sent_again) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    fake.segments.bytes_sent = c->counts.bytes;
+    EXPECT_INT("buffered", whole_write(5, "abcdef"), 6);
+    const struct kernel_ops *before = kernel;
+    struct kernel_ops jumping = *kernel;
+    jumping.send = take_all_and_leave;
+    if (sigsetjmp(away, 1) == 0) {
+        kernel = &jumping;
+        hold_end_turn(PUSH_WAIT);
+    }
+    kernel = before;
+    reentry_abandon(); /* as our longjmp does before it jumps */
+    EXPECT_INT("depth", self.depth, 0);
+    EXPECT(conn_trylock(c));
+    hold_push(c, PUSH_WAIT);
+    conn_unlock(c);
+    EXPECT_INT("nothing is left", buffer_length(c), 0);
+    EXPECT_TEXT("nor sent", fake.wire_buffer, "");
+}
+
+Test(reentry, a_handlers_write_of_nothing_passes) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    EXPECT_INT("nothing", write_in_a_handler(5, ""), 0);
+    EXPECT(c->deferred == NULL);
+    conn_unlock(c);
+    EXPECT_TEXT("log", fake_log(), "WRITE(5,)");
+}
+
+/* A signal that came during vfork is delivered before its mark is off: in the parent the write goes
+ * behind what is buffered, in the child it passes. */
+Test(reentry, a_handler_as_vfork_returns) {
+    for (int parent = 0; parent < 2; parent++) {
+        whole_start_in(MODE_COALESCE);
+        whole_warm(5);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+        fake_log();
+        ticker_process = parent ? getpid() : getpid() + 1;
+        self.vforked = true;
+        EXPECT_INT("taken", whole_write(5, "x"), 1);
+        self.vforked = false;
+        EXPECT_TEXT("log", fake_log(), parent ? "send(5,abcx)" : "WRITE(5,x)");
+        shim_closing(5);
+    }
+}
