@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "budget.h"
 
-/* Of 2 % of a core.  The rest is for the search of /proc for the processes. */
-static const double SHARE = 0.019, DUMPS = 0.007, WATCHES = 0.009;
+/* Of 2 % of a core.  The rest is for the start and the search of /proc for the processes. */
+static const double SHARE = 0.015, DUMPS = 0.006, WATCHES = 0.008;
 
 static const uint64_t MS = 1000 * 1000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
                       WATCH_EVERY = 12 * MS,
@@ -16,10 +16,6 @@ enum { WATCHED_LEAST = 4 };
 
 static double smooth(double old, double now) {
     return old > 0 ? old + (now - old) / 8 : now;
-}
-
-void scan_budget_other(struct scan_budget *b, uint64_t took_ns) {
-    b->spent_ns += took_ns;
 }
 
 void scan_budget_dump(struct scan_budget *b, uint64_t took_ns) {
@@ -60,8 +56,4 @@ unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wante
 bool scan_budget_allows(const struct scan_budget *b, uint64_t now_ns, uint64_t took_ns) {
     double may = SHARE * (double)(now_ns - b->began_ns) + (double)ADVANCE;
     return (double)(b->spent_ns + took_ns) <= may;
-}
-
-double scan_budget_share(const struct scan_budget *b, uint64_t now_ns) {
-    return now_ns > b->began_ns ? (double)b->spent_ns / (double)(now_ns - b->began_ns) : 0;
 }

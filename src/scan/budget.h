@@ -22,10 +22,9 @@ struct scan_budget {
 
 struct scan_budget scan_budget_begin(uint64_t now_ns);
 
-/* Processor time that a dump, or one look at the watched sockets, or anything else took. */
+/* Processor time that a dump, or one look at the watched sockets took. */
 void scan_budget_dump(struct scan_budget *b, uint64_t took_ns);
 void scan_budget_watch(struct scan_budget *b, uint64_t took_ns);
-void scan_budget_other(struct scan_budget *b, uint64_t took_ns);
 
 /* From one dump to the next. */
 uint64_t scan_budget_dump_every(const struct scan_budget *b);
@@ -39,8 +38,5 @@ unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wante
 
 /* May `took_ns` more be spent now without leaving the share? */
 bool scan_budget_allows(const struct scan_budget *b, uint64_t now_ns, uint64_t took_ns);
-
-/* The share of a core used so far. */
-double scan_budget_share(const struct scan_budget *b, uint64_t now_ns);
 
 #endif

@@ -172,7 +172,7 @@ static int take_info(const struct tcp_info *given, size_t size, struct scan_samp
     return 0;
 }
 
-static int take_sample(const struct nlmsghdr *h, struct scan_sample *s) {
+static int take_sample(struct nlmsghdr *h, struct scan_sample *s) {
     const struct inet_diag_msg *m = NLMSG_DATA(h);
     struct rtattr *a = (void *)((uintptr_t)m + sizeof(*m)); /* RTA_NEXT() takes no const */
     int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*m))), result = -ENOENT;
@@ -202,7 +202,7 @@ static void tell(const struct inet_diag_msg *m, scan_listed_fn *each, void *arg)
 /* One buffer of a dump.  1: the dump has ended; 0: more will come; or -errno. */
 static int take_part(struct scan_diag *d, ssize_t length, scan_listed_fn *each, void *arg,
                      int *count) {
-    int left = (int)length;
+    ssize_t left = length; /* signed, and wider than nlmsg_len: NLMSG_OK() compares both */
     for (struct nlmsghdr *h = &d->header; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
         if (h->nlmsg_seq != d->sequence)
             continue; /* of a dump that was given up */
@@ -270,7 +270,7 @@ static void prepare(struct scan_diag *d, struct request *r, const struct scan_ke
 /* The answer to one request of those from `first` on. */
 static int take_answer(struct scan_diag *d, ssize_t length, uint32_t first, size_t count,
                        struct scan_sample samples[], bool found[]) {
-    int left = (int)length;
+    ssize_t left = length; /* signed, and wider than nlmsg_len: NLMSG_OK() compares both */
     struct nlmsghdr *h = &d->header;
     if (!NLMSG_OK(h, left) || h->nlmsg_seq - first >= count)
         return 0;

@@ -27,7 +27,6 @@
 #include "stall.skel.h"
 #pragma GCC diagnostic pop
 
-_Static_assert((int)SCAN_FRAMES == (int)STACK_FRAMES, "a stack has one size");
 _Static_assert((int)SCAN_THREAD == (int)NAME_SIZE, "a thread's name has one size");
 
 /* The other end of a connection within this host: known also after its end. */
@@ -43,7 +42,6 @@ struct exact {
     uint64_t began_ns;
     struct peer *peers;
     size_t peer_count;
-    struct scan_stack *stacks; /* of the last collect(): two for each connection */
 };
 
 /* ---- may it be loaded? ------------------------------------------------------ */
@@ -99,7 +97,6 @@ static void end(void *source) {
     scan_diag_close(e->diag);
     free(e->listeners.ports);
     free(e->peers);
-    free(e->stacks);
     free(e);
 }
 
@@ -174,18 +171,8 @@ static uint64_t peer_of(struct exact *e, uint64_t cookie, const struct scan_key 
     return sample.inode;
 }
 
-/* False: it was not kept (its place was taken), or there is none. */
-static bool read_stack(const struct exact *e, __s32 id, struct scan_stack *s) {
-    __u32 key = (__u32)id;
-    if (id < 0 || bpf_map_lookup_elem(bpf_map__fd(e->program->maps.stacks), &key, s->frame) != 0)
-        return false;
-    for (s->count = 0; s->count < SCAN_FRAMES && s->frame[s->count];)
-        s->count++;
-    return s->count > 0;
-}
-
 static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie,
-                    struct scan_stack stacks[2], struct scan_connection *c) {
+                    struct scan_connection *c) {
     *c = (struct scan_connection){
         .key = {.family = (uint8_t)t->family,
                 .interface = t->interface,
@@ -202,10 +189,6 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
     c->thread[SCAN_THREAD - 1] = '\0';
     scan_estimate_exact(&c->stalls, t->stalls, t->lost_ns);
     c->peer_inode = peer_of(e, cookie, &c->key);
-    if (read_stack(e, t->first_stack, &stacks[0]) && read_stack(e, t->second_stack, &stacks[1])) {
-        c->first = &stacks[0];
-        c->second = &stacks[1];
-    }
 }
 
 static bool is_wanted(const struct exact *e, const struct scan_total *t) {
@@ -221,12 +204,6 @@ static size_t count_totals(int map) {
     return count;
 }
 
-static double own_share(const struct exact *e, uint64_t now) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return ((double)t.tv_sec * 1e9 + (double)t.tv_nsec) / (double)(now - e->began_ns + 1);
-}
-
 static int collect(void *source, struct scan_result *r) {
     struct exact *e = source;
     int map = bpf_map__fd(e->program->maps.totals);
@@ -239,10 +216,7 @@ static int collect(void *source, struct scan_result *r) {
     r->connections = calloc(room + 1, sizeof(*r->connections));
     r->listening = scan_listeners_copy(&e->listeners);
     r->listening_count = e->listeners.count;
-    struct scan_stack *stacks = reallocarray(e->stacks, 2 * room + 1, sizeof(*stacks));
-    if (stacks)
-        e->stacks = stacks;
-    if (!r->connections || !r->listening || !stacks) {
+    if (!r->connections || !r->listening) {
         scan_result_free(r);
         return -ENOMEM;
     }
@@ -251,10 +225,10 @@ static int collect(void *source, struct scan_result *r) {
         struct scan_total t;
         if (bpf_map_lookup_elem(map, &key, &t) != 0 || !is_wanted(e, &t))
             continue;
-        fill_in(e, &t, key, &stacks[2 * r->count], &r->connections[r->count]);
+        fill_in(e, &t, key, &r->connections[r->count]);
         r->count++;
     }
-    r->share = own_share(e, r->ended_ns);
+    r->share = scan_own_share(e->began_ns, r->ended_ns);
     return 0;
 }
 

@@ -5,10 +5,11 @@
  * A sample shows a *hold* when less than a segment waits unsent behind data in flight, and
  * nothing but Nagle's algorithm (or a cork) explains it: the peer's window and the
  * congestion window have room, no loss is repaired, pacing does not wait.  A hold is a
- * *stall* when it ends by an acknowledgement without data that comes 30 ms or more after
- * the round trip: Linux delays them by 40 ms at least (TCP_DELACK_MIN), and ticks and samples
- * make that uncertain by some milliseconds.  A hold that ends in another way is a cork, or a segment that filled up.
- * The counters of the kernel tell holds apart, so samples may be missing.
+ * *stall* when it ends by an acknowledgement without data that comes 30 ms or more after the
+ * round trip: Linux delays them by 40 ms at least (TCP_DELACK_MIN), and ticks and samples
+ * make that uncertain by some milliseconds.  A hold that ends in another way is a cork, or a
+ * segment that filled up.  The counters of the kernel tell holds apart, so samples may be
+ * missing.
  */
 #ifndef UNSTALL_SCAN_JUDGE_H
 #define UNSTALL_SCAN_JUDGE_H

@@ -13,13 +13,7 @@
 
 enum scan_kind { SCAN_SAMPLED, SCAN_EXACT };
 
-enum { SCAN_FRAMES = 24, SCAN_THREAD = 16 };
-
-/* The user stacks of the two writes that make a stall, as addresses in the process. */
-struct scan_stack {
-    unsigned count;
-    uint64_t frame[SCAN_FRAMES];
-};
+enum { SCAN_THREAD = 16 };
 
 struct scan_connection {
     struct scan_key key;
@@ -29,8 +23,7 @@ struct scan_connection {
     pid_t pid;                /* 0: not known yet (sampled) */
     char thread[SCAN_THREAD]; /* "": not known */
     struct scan_estimate stalls;
-    bool one_way;                            /* nobody answers: the stalls are no one's loss */
-    const struct scan_stack *first, *second; /* NULL: not known */
+    bool one_way; /* nobody answers: the stalls are no one's loss */
 };
 
 struct scan_result {

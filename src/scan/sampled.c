@@ -283,7 +283,7 @@ static int collect(void *source, struct scan_result *r) {
         .kind = SCAN_SAMPLED,
         .began_ns = s->budget.began_ns,
         .ended_ns = now,
-        .share = scan_budget_share(&s->budget, now),
+        .share = scan_own_share(s->budget.began_ns, now),
         .sockets = s->sockets,
         .dumps = s->dumps,
         .dump_every_ns = s->dumps ? (now - s->budget.began_ns) / s->dumps : 0,

@@ -122,8 +122,6 @@ static void add_row(struct scan_table *t, const struct scan_result *r,
         .uid = c->uid,
         .connections = 1,
         .stalls = c->stalls,
-        .first = c->first,
-        .second = c->second,
     };
     if (!row.process.program[0]) /* it ended before it was looked at */
         memcpy(row.process.program, c->thread, sizeof(c->thread));

@@ -22,7 +22,6 @@ struct scan_row {
     unsigned connections;
     char thread[SCAN_THREAD];
     struct scan_estimate stalls;
-    const struct scan_stack *first, *second; /* of the heaviest connection */
 };
 
 struct scan_table {

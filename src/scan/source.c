@@ -15,6 +15,12 @@ void scan_sleep_until(uint64_t due) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() looks */
 }
 
+double scan_own_share(uint64_t began_ns, uint64_t now_ns) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return ((double)t.tv_sec * 1e9 + (double)t.tv_nsec) / (double)(now_ns - began_ns + 1);
+}
+
 void scan_result_free(struct scan_result *r) {
     free(r->connections);
     free(r->listening);

@@ -31,6 +31,9 @@ extern const struct scan_source scan_sampled, scan_exact;
 
 uint64_t scan_now(void); /* CLOCK_MONOTONIC */
 void scan_sleep_until(uint64_t due_ns);
+
+/* The share of a core that this process has used, the search for processes included. */
+double scan_own_share(uint64_t began_ns, uint64_t now_ns);
 void scan_result_free(struct scan_result *r);
 
 #endif

@@ -33,7 +33,8 @@ class Actor:
     """A program with both ends of a connection: see programs/actor.py."""
 
     def __init__(self, kind, seconds, rate=0, silent=0):
-        self.process = subprocess.Popen(["/usr/bin/python3", "-S", ACTOR, kind, *map(str, (seconds, rate, silent))],
+        words = ["/usr/bin/python3", "-S", ACTOR, kind, seconds, rate, silent]
+        self.process = subprocess.Popen([str(word) for word in words],
                                         stdout=subprocess.PIPE, text=True, env=bare_env())
         self.pid = self.process.pid
         self.port = int(self.process.stdout.readline().split()[1])
@@ -196,9 +197,9 @@ def test_a_process_in_another_network_namespace_is_seen(source):
     words = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 2"
     with subprocess.Popen(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE, text=True) as actor:
         port = int(actor.stdout.readline().split()[1])
-        told = json.loads(unstall("scan", "--json", "--source", source, "--time", "1.2", "--pid", actor.pid).stdout)
+        done = unstall("scan", "--json", "--source", source, "--time", "1.2", "--pid", actor.pid)
         assert actor.wait(20) == 0
-    row, = told["rows"]
+    row, = json.loads(done.stdout)["rows"]
     assert row["endpoint"] == f"127.0.0.1:{port}" and row["receiver"]["pid"] == actor.pid
 
 
@@ -218,8 +219,8 @@ def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
     for folder in [tmp_path, *list(tmp_path.parents)[:-2]]:
         os.chmod(folder, os.stat(folder).st_mode | 0o055)
     actor = Actor("stall", 2)
-    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command, "scan", "--json",
-                           "--time", "1.2", "--port", str(actor.port)],
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           command, "scan", "--json", "--time", "1.2", "--port", str(actor.port)],
                           capture_output=True, text=True, check=False, cwd="/", env=bare_env())
     actor.exchanges()
     assert done.returncode == 1 and done.stderr == ""
@@ -234,11 +235,12 @@ def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
 def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
     if os.geteuid() != 0:
         skip("only root can give up capabilities")
-    done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", COMMAND, "scan", "--source", "exact"],
+    done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all",
+                           COMMAND, "scan", "--source", "exact"],
                           capture_output=True, text=True, check=False, env=bare_env())
     assert done.returncode == 125 and done.stdout == ""
-    assert re.fullmatch(r"unstall scan: --source exact: (it needs CAP_BPF and CAP_PERFMON, for instance as root|"
-                        r"this build is without it .*); --source sampled needs nothing\n", done.stderr)
+    assert re.fullmatch(r"unstall scan: --source exact: "
+                        r"(it needs CAP_BPF and CAP_PERFMON, for instance as root|this build is without it .*); --source sampled needs nothing\n", done.stderr)
 
 
 @pytest.mark.parametrize("words, message", [

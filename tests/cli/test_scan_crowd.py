@@ -20,14 +20,16 @@ STALLING = 3
 
 def crowd_of(report, parent):
     """The senders among the processes of the crowd, the heaviest first."""
-    rows = [row for row in report["rows"] if row["process"] and "crowd.py" in (row["process"]["command"] or "")]
-    return [row["process"]["pid"] for row in rows if row["process"]["pid"] > parent]
+    senders = [row["process"] for row in report["rows"] if row["process"]]
+    return [sender["pid"] for sender in senders
+            if "crowd.py" in (sender["command"] or "") and sender["pid"] > parent]
 
 
 def test_the_three_that_stall_are_found_and_no_others():
     need("exact")
     words = [str(word) for word in ("/usr/bin/python3", "-S", PROGRAM, PROCESSES, CONNECTIONS, STALLING)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=bare_env()) as crowd:
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env=bare_env()) as crowd:
         stalling = [int(word) for word in crowd.stdout.readline().split()[1:]]
         assert len(stalling) == STALLING
         with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:

@@ -16,11 +16,11 @@ static const uint64_t MS = 1000000;
 Test(scan_budget, dumps_that_take_longer_are_made_less_often) {
     struct scan_budget b = scan_budget_begin(0);
     scan_budget_dump(&b, MS);
-    cr_assert_eq(scan_budget_dump_every(&b) / MS, 142);
+    cr_assert_eq(scan_budget_dump_every(&b) / MS, 166);
     for (int i = 0; i < 100; i++)
         scan_budget_dump(&b, 20 * MS);
-    cr_assert_gt(scan_budget_dump_every(&b), 2700 * MS);
-    cr_assert_lt(scan_budget_dump_every(&b), 2900 * MS);
+    cr_assert_gt(scan_budget_dump_every(&b), 3200 * MS);
+    cr_assert_lt(scan_budget_dump_every(&b), 3400 * MS);
 }
 
 Test(scan_budget, dumps_that_take_nothing_are_not_made_all_the_time) {
@@ -32,7 +32,7 @@ Test(scan_budget, dumps_that_take_nothing_are_not_made_all_the_time) {
 Test(scan_budget, no_more_than_the_share_is_allowed) {
     struct scan_budget b = scan_budget_begin(0);
     cr_assert(scan_budget_allows(&b, 0, 0));
-    scan_budget_other(&b, 25 * MS);
+    scan_budget_watch(&b, 25 * MS);
     cr_assert(!scan_budget_allows(&b, 0, 0));
     cr_assert(scan_budget_allows(&b, 1000 * MS, 0));
     cr_assert(!scan_budget_allows(&b, 1000 * MS, 20 * MS));

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-enum { TOTALS_MOST = 65536, STACKS_MOST = 8192, STACK_FRAMES = 24, NAME_SIZE = 16 };
+enum { TOTALS_MOST = 65536, NAME_SIZE = 16 };
 
 /* Of one connection, by its cookie. */
 struct scan_total {
@@ -15,7 +15,6 @@ struct scan_total {
     __u64 answered; /* stalls after which the peer sent data */
     __u64 inode, cgroup;
     __u32 process, thread, user;
-    __s32 first_stack, second_stack;     /* < 0: none */
     char name[NAME_SIZE];                /* of the thread */
     __u16 family, local_port, peer_port; /* host byte order */
     __u32 interface;

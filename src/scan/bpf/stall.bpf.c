@@ -35,8 +35,7 @@ struct hold {
     __u64 thread;
     __u32 user;
     __u32 next; /* snd_nxt at the hold: a larger one means that the data has been sent */
-    __s32 first_stack, second_stack;
-    __u8 held, waits, stalled;
+    __u8 held, waits;
     char name[NAME_SIZE];
 };
 
@@ -54,13 +53,6 @@ struct {
     __type(key, __u64);
     __type(value, struct scan_total);
 } totals SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_STACK_TRACE);
-    __uint(max_entries, STACKS_MOST);
-    __uint(key_size, sizeof(__u32));
-    __uint(value_size, STACK_FRAMES * sizeof(__u64));
-} stacks SEC(".maps");
 
 __u64 lost; /* stalls of connections without room in `totals` */
 
@@ -90,7 +82,7 @@ static __always_inline int is_held(const struct sock *sk, const struct tcp_sock 
     return sk->sk_pacing_rate / 1000 * PACED_MS >= queued;
 }
 
-static __always_inline void begin_hold(void *ctx, struct hold *h, const struct tcp_sock *tp) {
+static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp) {
     h->begin_ns = bpf_ktime_get_ns();
     h->next = tp->snd_nxt;
     h->held = 1;
@@ -98,8 +90,6 @@ static __always_inline void begin_hold(void *ctx, struct hold *h, const struct t
     h->user = (__u32)bpf_get_current_uid_gid();
     h->cgroup = bpf_get_current_cgroup_id();
     bpf_get_current_comm(h->name, sizeof(h->name));
-    /* A stack costs a microsecond: only where a stall was found before. */
-    h->second_stack = h->stalled ? bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK) : -1;
 }
 
 SEC("tp_btf/sock_send_length")
@@ -111,15 +101,13 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
         return 0;
     if (!is_held(sk, tp)) {
         struct hold *h = bpf_sk_storage_get(&holds, sk, 0, 0);
-        if (h) {
+        if (h)
             h->held = 0;
-            h->first_stack = h->stalled ? bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK) : -1;
-        }
         return 0;
     }
     struct hold *h = bpf_sk_storage_get(&holds, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
     if (h && !(h->held && h->next == tp->snd_nxt))
-        begin_hold(ctx, h, tp);
+        begin_hold(h, tp);
     return 0;
 }
 
@@ -137,7 +125,6 @@ static __always_inline void describe(struct scan_total *t, const struct sock *sk
         bpf_probe_read_kernel(t->peer, 16, &c->skc_v6_daddr);
     }
     t->inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
-    t->first_stack = t->second_stack = -1;
 }
 
 static __always_inline void count_stall(struct sock *sk, struct hold *h, __u64 took_ns) {
@@ -160,11 +147,7 @@ static __always_inline void count_stall(struct sock *sk, struct hold *h, __u64 t
     t->user = h->user;
     t->cgroup = h->cgroup;
     __builtin_memcpy(t->name, h->name, sizeof(t->name));
-    if (h->first_stack >= 0 && h->second_stack >= 0) {
-        t->first_stack = h->first_stack;
-        t->second_stack = h->second_stack;
-    }
-    h->stalled = h->waits = 1;
+    h->waits = 1;
 }
 
 static __always_inline void count_answer(struct sock *sk) {
