@@ -45,7 +45,7 @@ Test(readable, the_kernel_tells_what_is_there) {
 Test(readable, stack_data_and_heap_are_told_without_the_kernel) {
     static char zeroes[100];
     static const char text[] = "in the program's file";
-    char here[100];
+    char here[100] = "";
     char *heap = malloc(100);
     cr_assert(certain(here, sizeof(here)));
     cr_assert(certain(zeroes, sizeof(zeroes)));
@@ -78,7 +78,7 @@ Test(readable, the_heap_may_shrink) {
 }
 
 static void *of_a_thread(void *above) {
-    char here[100];
+    char here[100] = "";
     cr_assert(certain(here, sizeof(here)));
     cr_assert_not(certain(above, 1));
     return NULL;
