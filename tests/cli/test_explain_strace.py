@@ -254,6 +254,16 @@ def a_terminal(log):
         log.exchange(1 + i * 100, 43, fd=1)
 
 
+def input_of_a_32_bit_program(log):
+    """fcntl64 with any command was taken for a dup: its result 0 made standard input the connection."""
+    quick(log)
+    log.line(0.6, "fcntl64(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0", took=0.01)
+    for i in range(20):
+        log.write(1 + i * 100, 200)
+        log.write(1.1 + i * 100, 100)
+        log.read(1.2 + i * 100, 43, fd=0)
+
+
 def slow_all_along(log):
     log.connected()
     for i in range(20):
@@ -263,7 +273,7 @@ def slow_all_along(log):
 NO_STALL = [with_option("SOL_TCP, TCP_NODELAY, [1], 4"), with_option("IPPROTO_TCP, TCP_NODELAY, [1], 4"),
             in_one_write, under_msg_more, under_a_cork, large_body, slow_for_whole_messages_too,
             any_time, computing, sleeping, on_a_pipe, on_a_unix_socket, datagrams,
-            a_file_under_the_same_number, a_terminal]
+            a_file_under_the_same_number, a_terminal, input_of_a_32_bit_program]
 # The first message tells here that the peer is slow by itself.
 SLOW = [slow_from_the_first, slow_all_along]
 

@@ -173,9 +173,9 @@ static void call_option(struct strace_log *g, struct thread *t, const struct cal
 }
 
 static void call_dup(struct strace_log *g, struct thread *t, const struct call *c) {
-    bool fcntl_dup = strcmp(c->name, "fcntl") != 0 || strstr(c->args, "F_DUPFD");
+    bool is_dup = strncmp(c->name, "fcntl", 5) != 0 || strstr(c->args, "F_DUPFD");
     struct connection *conn =
-        fcntl_dup && !c->failed ? connections_of_args(&g->connections, t, c->args) : NULL;
+        is_dup && !c->failed ? connections_of_args(&g->connections, t, c->args) : NULL;
     if (conn)
         connections_alias(&g->connections, t, (int)c->value, conn);
 }
