@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows `name` at the head of a line; NULL: it begins otherwise. */
+/* The text after `name` if a line begins with it, or NULL. */
 static inline const char *column_behind(const char *line, const char *name) {
     size_t length = strlen(name);
     return strncmp(line, name, length) == 0 ? line + length : NULL;
 }
 
-/* Beyond so many columns; false: there are fewer. */
+/* Skips so many columns; false if there are fewer. */
 static inline bool columns_skip(const char **at, unsigned count) {
     for (; count > 0; count--) {
         *at += strspn(*at, " \t");
@@ -32,7 +32,7 @@ static inline bool columns_skip(const char **at, unsigned count) {
     return true;
 }
 
-/* Beyond a number, its digits in `base`; false: there is none, or it is more than `most`. */
+/* Reads a number with digits in `base`; false if there is none, or it is more than `most`. */
 static inline bool column_number(const char **at, int base, uint64_t most, uint64_t *value) {
     char *end;
     const char *digits = *at + strspn(*at, " \t");

@@ -11,7 +11,7 @@ int stats_control_read(const struct stats_control *block, struct stats_control *
         uint32_t before = __atomic_load_n(&block->sequence, __ATOMIC_ACQUIRE);
         if (before & 1)
             continue;
-        /* acquire, so that the second look at the sequence comes after them all */
+        /* acquire: the second load of the sequence stays after these */
         for (int w = 0; w < CONTROL_WORDS; w++)
             ((control_word *)copy)[w] =
                 __atomic_load_n((const control_word *)block + w, __ATOMIC_ACQUIRE);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control block of a segment: read by both sides, written by tools.
+ * The control block of a segment: the library and the command read it, tools write it.
  *
- * A tool reads the block, changes what it wants and writes it back:
+ * A tool reads the block, changes members and writes it back:
  *
  *     struct stats_control c;
  *     stats_control_read(&segment->control, &c);
  *     c.mode = STATS_MODE_OFF;
- *     stats_control_write(fd, &c);
+ *     int64_t sequence = stats_control_write(fd, &c);
  *
- * and may then wait until header.control_seen is what the write returned.
+ * The library has adopted the change when header.control_seen is this sequence.
  */
 #ifndef UNSTALL_STATS_FILE_CONTROL_H
 #define UNSTALL_STATS_FILE_CONTROL_H
@@ -22,21 +22,20 @@ enum {
     CONTROL_WINDOW_MAX_US = 100000,
 };
 
-/* A block is copied word by word, each by an atomic access of its own. */
+/* A block is copied word by word, each word by one atomic access. */
 typedef uint64_t __attribute__((may_alias)) control_word;
 
 enum { CONTROL_WORDS = sizeof(struct stats_control) / sizeof(control_word) };
 
-/* One consistent copy.  0, or -EAGAIN: somebody is writing (or died at it). */
+/* Takes a consistent copy.  0, or -EAGAIN: a tool is writing, or has died while it wrote. */
 int stats_control_read(const struct stats_control *block, struct stats_control *copy);
 
-/* What is wrong with a block, in a few words, or NULL. */
+/* The reason why a block is invalid, in a few words, or NULL. */
 const char *stats_control_wrong(const struct stats_control *c);
 
-/* Write everything of `c` but its sequence into the segment that `fd` (open for
- * reading and writing) leads to, under flock(2).  The new sequence (> 0), or
- * -errno: -EINVAL: `c` or the file is no such thing; -EWOULDBLOCK: another tool
- * has kept the lock for a second.  In control_write.c, for tools alone. */
+/* Writes everything of `c` but its sequence into the segment of `fd` (open for reading and writing), under
+ * flock(2).  The new sequence (> 0), or -errno.  -EINVAL: `c` or the file is invalid.  -EWOULDBLOCK:
+ * another tool has kept the lock for a second.  In control_write.c, for tools only. */
 int64_t stats_control_write(int fd, const struct stats_control *c);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { LOCK_TRIES = 100, LOCK_WAIT_NS = 10000000 };
 
-/* The header and the control block, which begin the file. */
+/* The file begins with the header and the control block. */
 enum { BEGINNING = offsetof(struct stats_file, row) };
 
 static int lock(int fd) {
@@ -25,18 +25,18 @@ static int lock(int fd) {
     return -EWOULDBLOCK;
 }
 
-/* A sequence lock's writer.  One who died at it has left the sequence odd. */
+/* The writer of a sequence lock.  A writer that died has left the sequence odd. */
 static uint32_t write_block(struct stats_control *block, const struct stats_control *c) {
     uint32_t odd = __atomic_load_n(&block->sequence, __ATOMIC_RELAXED) | 1;
     struct stats_control next = *c;
     next.version = CONTROL_VERSION;
     next.sequence = odd;
     __atomic_store_n(&block->sequence, odd, __ATOMIC_RELAXED);
-    /* release, so that nobody sees one of them and the sequence still even */
+    /* release: a reader that sees one of these words sees the odd sequence */
     for (int w = 0; w < CONTROL_WORDS; w++)
         __atomic_store_n((control_word *)block + w, ((const control_word *)&next)[w],
                          __ATOMIC_RELEASE);
-    uint32_t even = odd + 1 ? odd + 1 : 2; /* 0: never written */
+    uint32_t even = odd + 1 ? odd + 1 : 2; /* 0 means never written */
     __atomic_store_n(&block->sequence, even, __ATOMIC_RELEASE);
     return even;
 }

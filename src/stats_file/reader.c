@@ -23,12 +23,13 @@ void reader_fail(struct reader_error *error, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(error->text, sizeof(error->text), format, arguments);
     va_end(arguments);
+    /* a path may have control characters; the error stays one line */
     for (unsigned char *c = (unsigned char *)error->text; *c; c++)
-        if (*c < 0x20 || *c == 0x7f) /* of a path: the error stays one line */
+        if (*c < 0x20 || *c == 0x7f)
             *c = '?';
 }
 
-/* ---- is it one? ------------------------------------------------------ */
+/* ---- is the file a segment? ------------------------------------------- */
 
 static const char *kind_of(mode_t mode) {
     switch (mode & S_IFMT) {
@@ -44,7 +45,7 @@ static const char *kind_of(mode_t mode) {
 #define EXPECTED \
     "expected a statistics file, PID-STARTED" STATS_SUFFIX ", as UNSTALL_STATS makes"
 
-/* The header is looked at as it stands in the file, before anything is mapped. */
+/* Checks the header as it is in the file, before anything is mapped. */
 static bool is_stats_file(const struct stats_header *h, const struct stat *st, const char *path,
                        struct reader_error *error) {
     static const char nothing[sizeof(h->magic)];
@@ -109,7 +110,7 @@ static bool look_at(int fd, const char *path, struct stat *st, struct reader_err
     return is_stats_file(&header, st, path, error);
 }
 
-/* ---- copying from a file that others may write to or truncate --------- */
+/* ---- copying from a file that others may write or truncate ------------ */
 
 static sigjmp_buf out_of_file;
 
@@ -125,16 +126,16 @@ void reader_copy(void *to, const void *from, size_t bytes) {
         words[i] = __atomic_load_n(&shared[i], __ATOMIC_ACQUIRE);
 }
 
-/* What has pages, no more: the library has them made as it needs them, and to look at a
- * hole through a mapping would make one (and is SIGBUS where there is no room for it). */
+/* Copies the pages that exist.  The library allocates pages as it needs them; a read of a hole through the
+ * mapping would allocate a page, or raise SIGBUS if there is no room for it. */
 static void copy_data(int fd, const char *shared, char *copy) {
     for (off_t at = 0; at < (off_t)STATS_BYTES;) {
         off_t data = lseek(fd, at, SEEK_DATA);
         if (data < 0 && errno == ENXIO)
-            return; /* nothing but a hole from here on */
+            return; /* the rest is a hole */
         off_t end = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
         if (data < at)
-            data = at; /* a file system that cannot say */
+            data = at; /* the file system does not know its holes */
         if (end <= data || end > (off_t)STATS_BYTES)
             end = (off_t)STATS_BYTES;
         if (data < end)
@@ -143,8 +144,7 @@ static void copy_data(int fd, const char *shared, char *copy) {
     }
 }
 
-/* Through a mapping, because a copy that the kernel makes promises nothing about the
- * words in it. */
+/* Copies through a mapping: read(2) does not promise to copy a word as a whole. */
 static bool take_guarded(struct reader_file *r, int fd, const struct stats_file *shared,
                          struct stats_file *copy, unsigned want) {
     struct sigaction catch = {.sa_handler = truncated}, before;
@@ -215,7 +215,7 @@ struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
 }
 
 struct reader_file *reader_read(const char *path, unsigned want, struct reader_error *error) {
-    /* O_NONBLOCK: a pipe that lies there must not keep us waiting for its writer */
+    /* O_NONBLOCK: if the path is a pipe, do not wait for its writer */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         if (errno == ELOOP)

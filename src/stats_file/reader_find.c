@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * The segment of a process, by what it maps.
+ * Finds the segment of a process by its memory map.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -110,7 +109,7 @@ static bool is_file(const char *path, const struct search *s) {
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
     struct search s = {.has_library = false};
     int failed = each_mapping(pid, is_stats_file, &s);
-    if (!failed && !s.has_memory) /* ended, and its parent has not noticed; or the kernel's */
+    if (!failed && !s.has_memory) /* a zombie, or a kernel thread */
         failed = -ESRCH;
     if (failed == -ESRCH)
         reader_fail(error,
@@ -123,7 +122,7 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
     if (failed)
         return failed;
     if (s.has_segment) {
-        /* It may live in another mount namespace: by its own root, then. */
+        /* If the process lives in another mount namespace, the path is below its own root. */
         int n = snprintf(path, size, "%s", s.path);
         if (n > 0 && (size_t)n < size && is_file(path, &s))
             return 0;

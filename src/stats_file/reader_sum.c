@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * Adding up, taking apart, and quantiles.
+ * Sums, differences and quantiles.
  */
 #include <string.h>
 

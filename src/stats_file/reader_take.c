@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * The snapshot: what is valid is copied, and what was copied is made sound.
+ * The snapshot: valid entries are copied, and the copies are corrected.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ bool reader_make_room(struct reader_file *r, unsigned want) {
     return true;
 }
 
-/* Whatever a file says there is of a thing, no more than there is room for it. */
+/* Limits a number of the file to its room, and counts the correction. */
 #define AT_MOST(r, value, most) \
     do {                        \
         if ((value) > (most)) { \
@@ -104,7 +103,7 @@ static void take_connections(struct reader_file *r, const struct stats_file *s,
             continue;
         struct stats_connection *c = &r->connections[r->connection_count];
         *c = s->connection[i];
-        /* The record may have been given to another connection while it was copied. */
+        /* While it was copied, the record may have been given to another connection. */
         if (state_of(&shared->connection[i].state) != STATS_VALID ||
             __atomic_load_n(&shared->connection[i].serial, __ATOMIC_ACQUIRE) != c->serial)
             continue;

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * The statistics file: one file for each process, in the directory that
- * UNSTALL_STATS names, mapped by the library, read by the command.  This header
- * is the whole of the format; both sides are compiled from it.
+ * The statistics file: one file for each process, in the directory that UNSTALL_STATS names.  The
+ * library maps and writes it, the command reads it.  This header is the whole format; both sides include
+ * it.
  *
- * File: PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of
- * CLOCK_REALTIME.  It has always STATS_BYTES, with holes (zeros) where nothing was
- * needed yet: read it, for a look through a mapping fills them; a tool never truncates it and
- * never writes to anything but `control`.  All numbers are in the byte order of
- * the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.
+ * File:  PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of CLOCK_REALTIME.  Its length is always
+ * STATS_BYTES, with holes (zeros) where nothing was needed yet.  Read it by read(2): a look through a
+ * mapping fills the holes.  A tool never truncates it and writes to `control` only.  All numbers are in the
+ * byte order of the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.
  *
- * Writers (the library): counters and histograms of a row are sharded by thread and
- * added to with relaxed atomics; a connection's record is written under that
- * connection's lock with relaxed stores; what identifies a row, a record, a
- * module or a site is written once, then `state` is released as STATS_VALID.
- * Readers load `state` with acquire and take everything else as a snapshot that
- * may be a little torn between counters, never within one.
+ * Writers (the library): counters and histograms of a row are sharded by thread and added to with relaxed
+ * atomics.  A connection's record is written under that connection's lock with relaxed stores.  The
+ * identity of a row, a record, a module or a site is written once, then `state` is released as
+ * STATS_VALID.  Readers load `state` with acquire and take everything else as a snapshot: counters may be
+ * of slightly different times, but none is torn.
  *
- * The file outlives a killed process; what it says then is what was true.
+ * The file of a killed process stays, with its last values.
  */
 #ifndef UNSTALL_STATS_FORMAT_H
 #define UNSTALL_STATS_FORMAT_H
@@ -29,11 +27,11 @@
 #define STATS_SUFFIX ".unstall"
 
 enum {
-    STATS_VERSION = 1, /* grows when a reader of the version before would misread */
+    STATS_VERSION = 1, /* grows when an older reader would misread the file */
 
-    STATS_ROWS = 32,          /* (endpoint, arm); row 0 is `other`: what found no row */
+    STATS_ROWS = 32,          /* (endpoint, arm); row 0 is `other`, for endpoints without a row */
     STATS_SHARDS = 4,         /* a thread adds to shard tag % STATS_SHARDS */
-    STATS_CONNECTIONS = 1024, /* a ring: the last ones, the living kept where possible */
+    STATS_CONNECTIONS = 1024, /* a ring: the newest; live ones are kept if possible */
     STATS_MODULES = 192,
     STATS_PATTERNS = 8, /* pairs of call sites */
     STATS_OCCURRENCES = 4,
@@ -46,15 +44,15 @@ enum {
 
 /* ---- histograms ------------------------------------------------------ */
 
-/* Log-linear, the bounds frozen: 32 buckets to the octave from 2^10 ns (1 µs) to
- * 2^37 ns (137 s).  A value is known to 3.1 % (1.6 % from a bucket's middle).
- * Bucket 0: less; the last one: more.  Histograms of equal bounds add up. */
+/* Log-linear with fixed bounds: 32 buckets an octave from 2^10 ns (1 µs) to 2^37 ns (137 s).  A value is
+ * known to 3.1 % (1.6 % from a bucket's middle).  Bucket 0 counts smaller values, the last bucket larger
+ * ones.  Histograms of equal bounds can be added. */
 enum {
     HISTOGRAM_FIRST_OCTAVE = 10,
     HISTOGRAM_OCTAVES = 27,
-    HISTOGRAM_STEPS = 32, /* to the octave */
+    HISTOGRAM_STEPS = 32, /* an octave */
     HISTOGRAM_BUCKETS = HISTOGRAM_OCTAVES * HISTOGRAM_STEPS + 2,
-    COARSE_STEPS = 4, /* of a connection's own small histogram, else alike */
+    COARSE_STEPS = 4, /* of a connection's own, smaller histogram */
     COARSE_BUCKETS = HISTOGRAM_OCTAVES * COARSE_STEPS + 2,
 };
 
@@ -68,7 +66,7 @@ static inline unsigned histogram_bucket_of(uint64_t ns, unsigned steps) {
     return 1 + (octave - HISTOGRAM_FIRST_OCTAVE) * steps + (unsigned)within;
 }
 
-/* The lowest value that bucket n holds, in ns; n may be one past the last. */
+/* The lower bound of bucket n in ns; n may be one past the last. */
 static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     if (n == 0)
         return 0;
@@ -76,10 +74,10 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     return (UINT64_C(1) << octave) + (((uint64_t)((n - 1) % steps) << octave) / steps);
 }
 
-/* ---- what is counted, for each row ----------------------------------- */
+/* ---- counters of a row ----------------------------------------------- */
 
-/* NAME(constant, name in JSON and metrics, what it is).  All that counts goes by these tables: the
- * fields of the library's own counts, the segment, the reports, the metrics. */
+/* NAME(constant, name in JSON and metrics, description).  The library's own counts, the segment, the
+ * reports and the metrics are all made from these tables. */
 
 /* Pushes, by cause. */
 #define PUSH_COUNTERS_OF(NAME)                                                                     \
@@ -93,7 +91,7 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     NAME(PUSH_UNTRACKED, pushes_untracked, "pushes because a connection was found to have untracked I/O")    \
     NAME(PUSH_APPLICATION, pushes_application, "pushes at the end of the application's own hold")
 
-/* Counted in each connection, under its lock, with the pushes behind them. */
+/* Counted in each connection, under its lock; the pushes follow. */
 #define CONNECTION_COUNTERS_OF(NAME)                                                               \
     NAME(WRITES, writes, "writes")                                                                 \
     NAME(READS, reads, "reads that brought bytes")                                                 \
@@ -106,7 +104,7 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     NAME(MISPREDICTED, mispredictions, "turns that did not end where predicted")                   \
     NAME(SUSPECTED, suspected, "second small writes under Nagle, left as they were (observe)")
 
-/* Found where statistics or observe are on. */
+/* Counted if statistics or observe are on. */
 #define EVIDENCE_COUNTERS_OF(NAME)                                                                 \
     NAME(SUSPECTS, suspects, "messages that TCP_INFO was asked about")                             \
     NAME(STALLS_PROVED, stalls_proved, "stalls that the kernel's own numbers prove")               \
@@ -121,7 +119,7 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     NAME(QUICKACKS, quickacks, "TCP_QUICKACK set (UNSTALL_QUICKACK)")                              \
     NAME(QUICKACK_SAVED_NS, quickack_saved_ns, "time saved by that, estimated, ns")
 
-/* All.  Those before `connections_ended` are in the report of UNSTALL_REPORT, too. */
+/* All counters.  Those before `connections_ended` are also in the report of UNSTALL_REPORT. */
 #define STATS_COUNTERS_OF(NAME)                                                                  \
     NAME(CONNECTIONS, connections, "connections seen to carry bytes")                              \
     NAME(BYTES, bytes, "bytes written")                                                            \
@@ -155,10 +153,10 @@ enum stats_counter {
 /* One shard of one row. */
 struct stats_shard {
     uint64_t counter[STATS_COUNTERS];
-    /* COUNT_EXCHANGE_NS one by one: on a client the wait for the answer, on a server
-     * the time until the peer speaks again, thinking included. */
+    /* The times of COUNT_EXCHANGE_NS.  On a client: the wait for the answer.  On a server: the time until
+     * the peer sends again, with the peer's own work. */
     uint64_t exchange[HISTOGRAM_BUCKETS];
-    uint64_t answer[HISTOGRAM_BUCKETS]; /* COUNT_ANSWER_NS one by one */
+    uint64_t answer[HISTOGRAM_BUCKETS]; /* the times of COUNT_ANSWER_NS */
 } __attribute__((aligned(64)));
 
 /* ---- identities ------------------------------------------------------ */
@@ -166,7 +164,7 @@ struct stats_shard {
 enum stats_state { STATS_FREE, STATS_BEING_WRITTEN, STATS_VALID };
 
 enum stats_role {
-    ROLE_UNKNOWN,     /* inherited or received: who called whom is not known */
+    ROLE_UNKNOWN,     /* inherited or received: the direction is not known */
     ROLE_LISTENER,    /* connections accepted at address and port */
     ROLE_DESTINATION, /* connections made to address and port */
 };
@@ -175,14 +173,14 @@ struct stats_address {
     uint8_t family; /* AF_INET, AF_INET6 (mapped ones as AF_INET), 0: not known */
     uint8_t unused;
     uint16_t port;       /* host byte order */
-    uint8_t address[16]; /* 4 bytes of it for AF_INET */
+    uint8_t address[16]; /* AF_INET uses 4 bytes */
 };
 
 struct stats_row {
     uint32_t state; /* enum stats_state */
     uint8_t role;   /* enum stats_role */
     uint8_t arm;    /* index into the control block's arms, 0xff: none */
-    uint8_t mode;   /* of the connections born into it; enum stats_mode */
+    uint8_t mode;   /* of its connections when they began; enum stats_mode */
     uint8_t unused;
     struct stats_address endpoint;
 };
@@ -199,15 +197,15 @@ enum stats_mode {
 };
 
 struct stats_connection {
-    uint32_t state; /* VALID: alive, or the last state of one that ended (ended_ns != 0) */
+    uint32_t state; /* VALID: live, or the last state of an ended one (ended_ns != 0) */
     uint32_t row;
-    uint64_t serial; /* grows from 1; a reader that polls sees what was overwritten */
+    uint64_t serial; /* grows from 1; gaps show a polling reader what was overwritten */
     uint64_t cookie; /* SO_COOKIE or 0 */
     uint64_t born_ns, ended_ns;
     struct stats_address peer, local;
     uint8_t arm, mode; /* as in the row */
     uint16_t unused;
-    uint32_t first_write_us; /* since birth; UINT32_MAX: has not written */
+    uint32_t first_write_us; /* since born_ns; UINT32_MAX: has not written */
     uint64_t exchanges, exchange_ns, exchange_longest_ns;
     uint64_t messages, bursts, writes, bytes, segments;
     uint64_t stalls_proved, stalls_suspected, stalls_cured, stall_ns, stall_bound_ns;
@@ -216,7 +214,7 @@ struct stats_connection {
     uint8_t padding[92];
 } __attribute__((aligned(64)));
 
-/* ---- who wrote the pieces -------------------------------------------- */
+/* ---- call sites ------------------------------------------------------ */
 
 /* FNV-1a (draft-eastlake-fnv). */
 static inline uint64_t stats_hash(uint64_t seed, const void *bytes, size_t count) {
@@ -235,7 +233,7 @@ struct stats_module {
      * lies otherwise in the file. */
     uint64_t head;
     uint64_t start, end, offset; /* as in /proc/PID/maps, of the executable mapping */
-    char path[STATS_PATH];     /* ends in zero; too long: its end, after "..." */
+    char path[STATS_PATH];     /* ends in zero; if too long: its end, after "..." */
 };
 
 /* One of the two writes of an occurrence. */
@@ -243,10 +241,10 @@ struct stats_write {
     uint64_t bytes, when_ns;
     uint32_t thread, fd;
     uint32_t stack_bytes;    /* of `stack`, from the stack pointer upwards */
-    uint32_t register_count; /* 0: this processor's are not known */
-    /* The general registers in DWARF's own numbering (System V ABI: rax, rdx, rcx, rbx,
-     * rsi, rdi, rbp, rsp, r8 to r15, then the program counter at 16; aarch64: x0 to x30,
-     * sp, pc), as they were in the exported function that the program called. */
+    uint32_t register_count; /* 0: the processor is not supported */
+    /* The general registers in DWARF's numbering (System V ABI: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8
+     * to r15, then the program counter at 16; aarch64: x0 to x30, sp, pc), taken in the exported function
+     * that the program called. */
     uint64_t registers[STATS_REGISTERS];
     uint8_t stack[STATS_STACK];
 };
@@ -257,13 +255,13 @@ struct stats_occurrence {
     struct stats_write write[2]; /* the first of the message, and the small one after it */
 };
 
-/* A pattern: the two places that the calls came from, and how often they met. */
+/* A pattern: a pair of call sites, and how often they wrote one message. */
 struct stats_pattern {
     uint32_t state;
     uint32_t row;
     uint64_t caller[2]; /* return addresses of the two calls */
     uint64_t count;
-    uint64_t stalls, stall_ns; /* proved ones among them, bounds included */
+    uint64_t stalls, stall_ns; /* proved stalls among them, bounds included */
     struct stats_occurrence occurrence[STATS_OCCURRENCES];
 };
 
@@ -273,25 +271,25 @@ enum stats_assignment { ASSIGN_CONNECTION, ASSIGN_PEER, ASSIGN_LISTENER };
 
 enum { CONTROL_VERSION = 1, CONTROL_KEEP = 0xff };
 
-/* The one part that a tool writes, under flock(2) of the file: `sequence` odd, the
- * rest, `sequence` even (a sequence lock, release order).  The library looks at
- * `sequence` when a message starts and at each tick of the window. */
+/* The only part that tools write, under flock(2) of the file: `sequence` odd, the rest, `sequence` even (a
+ * sequence lock, release order).  The library reads `sequence` when a message starts and at each tick of
+ * the window. */
 struct stats_control {
     uint32_t version; /* CONTROL_VERSION */
     uint32_t sequence;
-    uint32_t mode;       /* enum stats_mode, CONTROL_KEEP: as it was started */
-    uint32_t window_us;  /* 0: as it was started */
+    uint32_t mode;       /* enum stats_mode; CONTROL_KEEP: the mode at the start */
+    uint32_t window_us;  /* 0: the window at the start */
     uint32_t arm_count;  /* 0: no experiment */
     uint32_t assignment; /* enum stats_assignment */
     uint64_t seed;
-    uint32_t killed; /* not 0: all connections go by `off`, arms or not */
+    uint32_t killed; /* not 0: `off` for all connections, also with arms */
     uint8_t arm_mode[STATS_ARMS];
     uint8_t unused[2];
     uint32_t arm_weight[STATS_ARMS];
     uint8_t reserved[188];
 } __attribute__((aligned(64)));
 
-/* ---- the whole ------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------- */
 
 struct stats_header {
     char magic[8];
@@ -302,17 +300,17 @@ struct stats_header {
     uint64_t ended_monotonic_ns; /* 0: runs, or was killed */
     uint32_t pid, parent;
     uint32_t mode;         /* in force now */
-    uint32_t control_seen; /* the sequence that the library has adopted */
+    uint32_t control_seen; /* sequence of the block that the library has adopted */
     uint32_t window_us;
     uint32_t machine;    /* ELF e_machine of the process (EM_X86_64, EM_AARCH64) */
-    uint32_t stacks_off; /* call sites were forbidden (UNSTALL_STACKS=0) */
+    uint32_t stacks_off; /* the user switched call sites off (UNSTALL_STACKS=0) */
     uint32_t unused;
-    uint64_t lost_connections; /* had no record: the ring was full of living ones */
-    uint64_t lost_rows;        /* endpoints that went to `other` */
+    uint64_t lost_connections; /* connections without a record: the ring was full of live ones */
+    uint64_t lost_rows;        /* endpoints counted in `other` */
     uint64_t lost_patterns;
     char program[STATS_PATH];   /* path of the executable as the kernel names it */
     char library[32];             /* version of the library */
-    uint64_t loaded_monotonic_ns; /* the library came into the program, or the fork; 0: not known */
+    uint64_t loaded_monotonic_ns; /* when the library was loaded, or the fork; 0: not known */
 } __attribute__((aligned(64)));
 
 struct stats_file {

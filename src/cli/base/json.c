@@ -7,11 +7,11 @@
 
 #include "array.h"
 
-/* How many bytes from s on are one character of valid UTF-8 (RFC 3629), or 0. */
+/* The length of the UTF-8 character at s (RFC 3629); 0 if it is invalid. */
 static size_t character(const unsigned char *s) {
     static const struct {
         unsigned char first, last; /* of the leading byte */
-        unsigned char low, high;   /* of the byte behind it */
+        unsigned char low, high;   /* of the second byte */
         size_t length;
     } forms[] = {
         {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
@@ -37,7 +37,7 @@ static void quoted(FILE *out, const char *text) {
     while (*s) {
         size_t n = character(s);
         if (n == 0) {
-            fputs("\\ufffd", out); /* what is no UTF-8 is told as such, never passed on */
+            fputs("\\ufffd", out); /* U+FFFD stands for each invalid byte */
             n = 1;
         } else if (*s == '"' || *s == '\\') {
             fprintf(out, "\\%c", *s);

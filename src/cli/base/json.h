@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
+ * JSON on a stream.  The writer sets commas, escapes strings and writes valid UTF-8, also for strings that
+ * are not.
  *
- * JSON on a stream: the writer knows where a comma belongs, escapes what must be
- * and keeps the output valid UTF-8 whatever bytes a string brings.  `key` is NULL
- * for the members of an array and for the outermost value.
+ * `key` is NULL for the members of an array and for the outermost value.
  */
 #ifndef UNSTALL_CLI_JSON_H
 #define UNSTALL_CLI_JSON_H
@@ -14,12 +14,12 @@
 struct json {
     FILE *out;
     int depth;
-    bool filled;  /* the present object or array has a member already */
+    bool filled;  /* the present object or array has a member */
     bool compact; /* all on one line */
 };
 
 struct json json_begin(FILE *out);
-void json_end(struct json *j); /* a newline behind the outermost value */
+void json_end(struct json *j); /* a newline after the outermost value */
 
 void json_object(struct json *j, const char *key);
 void json_object_end(struct json *j);

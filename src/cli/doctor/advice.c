@@ -56,7 +56,7 @@ static void remarks_of_process(struct diagnosis *d) {
         REMARK("its descriptors cannot be looked at");
 }
 
-/* ---- what to do ------------------------------------------------------ */
+/* ---- advice ---------------------------------------------------------- */
 
 static void advise_loaded(struct diagnosis *d) {
     int pid = (int)d->process.pid;
@@ -93,7 +93,7 @@ static void advise_start(struct diagnosis *d) {
         ADVISE("first install libunstall.so: meson install");
 }
 
-/* Each tried: docs/kernel.md, "Beyond the preload" and "The stall". */
+/* Each way was tried: docs/kernel.md, "Beyond the preload" and "The stall". */
 static void advise_otherwise(struct diagnosis *d) {
     for (unsigned i = 0; i < d->obstacles.count; i++)
         if (!d->obstacles.list[i].remark)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * What `unstall doctor` found out about a program or a process, and what follows
- * from it.
+ * The diagnosis of `unstall doctor`: the facts about a program or a process, and the advice.
  */
 #ifndef UNSTALL_CLI_DIAGNOSIS_H
 #define UNSTALL_CLI_DIAGNOSIS_H
@@ -19,22 +17,22 @@ struct diagnosis {
     struct program program;
     struct elf_facts file;
     struct obstacles obstacles;
-    const char *library; /* that would be preloaded; NULL: none is installed */
-    bool works;          /* a preload does, or has */
+    const char *library; /* the library to preload; NULL: none is installed */
+    bool works;          /* a preload works, or the library is loaded */
 
-    bool live; /* a process; else the rest is empty */
+    bool live; /* a process; otherwise the rest is empty */
     struct process_facts process;
     char stats_file[PATH_MAX]; /* its statistics, or "" */
-    char mode[32];          /* in force now, as far as is known, or "" */
+    char mode[32];          /* in force now; "" if it is not known */
     struct tcp_socket *sockets;
     size_t socket_count;
 
     unsigned remark_count, advice_count;
     char remarks[ADVICE_MOST][ADVICE_ROOM];
-    char advice[ADVICE_MOST][ADVICE_ROOM]; /* what to do next, each one thing */
+    char advice[ADVICE_MOST][ADVICE_ROOM]; /* next steps, one each */
 };
 
-/* Fills in remarks and advice from the rest. */
+/* Sets remarks and advice by the other members. */
 void diagnosis_advise(struct diagnosis *d);
 
 /* "a preload works here" */

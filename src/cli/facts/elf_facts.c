@@ -17,8 +17,8 @@
 
 /* ---- rights ---------------------------------------------------------- */
 
-/* execve(2) gives them up on such mounts and to such processes, and ld.so(8) then sees no
- * reason for its secure mode. */
+/* With no_new_privs, or on a nosuid mount, execve(2) grants no rights, and ld.so(8) does not enter its
+ * secure mode. */
 static void rights(const char *path, const struct stat *st, struct elf_facts *f) {
     struct statvfs mount;
     f->user = st->st_uid;
@@ -29,7 +29,7 @@ static void rights(const char *path, const struct stat *st, struct elf_facts *f)
     f->gains_user = (st->st_mode & S_ISUID) && st->st_uid != getuid();
     f->gains_group =
         (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st->st_gid != getgid();
-    /* root has them all already, and gains nothing (capabilities(7)) */
+    /* root has all capabilities already and gains none (capabilities(7)) */
     f->gains_capabilities = getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
@@ -59,7 +59,7 @@ static void interpreter(Elf *elf, const GElf_Phdr *header, struct elf_facts *f) 
     f->linker_missing = access(f->linker, F_OK) != 0;
 }
 
-/* Go's linker leaves its build id in a note of its own, also in stripped programs. */
+/* Go's linker writes its build id into a note with Go's name, also in stripped programs. */
 static bool note_of_go(Elf *elf, const GElf_Phdr *header) {
     Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header->p_offset, header->p_filesz,
                                           header->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
@@ -85,7 +85,7 @@ static bool section_of_go(Elf *elf) {
     return false;
 }
 
-/* Where in the file the bytes of an address lie, and how many follow there. */
+/* The file offset of an address, and the number of bytes from there to the segment's end. */
 static bool offset_of(Elf *elf, size_t count, GElf_Addr address, int64_t *offset, size_t *rest) {
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr h;

@@ -35,7 +35,7 @@ const struct obstacle *obstacles_first(const struct obstacles *o) {
     return NULL;
 }
 
-/* ---- programs that start others where our environment does not reach -- */
+/* ---- programs that start others without this environment -------------- */
 
 static const struct {
     const char *name, *reason, *instead;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * What stands against a preload in a program: the facts of its file, judged.
- * `unstall run` refuses by it, `unstall doctor` explains it.
+ * The obstacles to a preload in a program, from the facts about its file.  `unstall run` refuses to start
+ * it, `unstall doctor` explains them.
  */
 #ifndef UNSTALL_CLI_OBSTACLES_H
 #define UNSTALL_CLI_OBSTACLES_H
@@ -10,26 +9,26 @@
 #include "program.h"
 
 enum obstacle_kind {
-    OBSTACLE_ELSEWHERE,  /* a starter whose programs do not inherit LD_PRELOAD */
+    OBSTACLE_ELSEWHERE,  /* a launcher whose programs do not inherit LD_PRELOAD (sudo) */
     OBSTACLE_GO,         /* system calls without libc */
     OBSTACLE_STATIC,     /* no dynamic linker */
     OBSTACLE_PRIVILEGES, /* ld.so's secure mode */
-    OBSTACLE_MACHINE,    /* another class or machine than the library's */
+    OBSTACLE_MACHINE,    /* not the library's class or machine */
     OBSTACLE_LIBC,       /* neither glibc nor musl */
     OBSTACLE_NO_LINKER,  /* the program's dynamic linker is not installed */
     OBSTACLE_NO_ELF,     /* no ELF file and no script */
     OBSTACLE_CLEARED,    /* env -i */
-    OBSTACLE_SANITIZER,  /* demands to be the first library */
-    OBSTACLE_UNREADABLE, /* may be run but not read: nothing is known (a remark) */
+    OBSTACLE_SANITIZER,  /* a sanitizer must be the first library */
+    OBSTACLE_UNREADABLE, /* may be run but not read (a remark) */
     OBSTACLE_URING,      /* writes by io_uring are not seen (a remark) */
     OBSTACLE_KINDS,
 };
 
 struct obstacle {
     enum obstacle_kind kind;
-    bool remark;       /* a preload works nevertheless */
+    bool remark;       /* no obstacle: a preload works */
     char reason[400];  /* "it is statically linked, ..." */
-    char instead[400]; /* what to do: "link it dynamically, ..." */
+    char instead[400]; /* the way out: "link it dynamically, ..." */
 };
 
 struct obstacles {

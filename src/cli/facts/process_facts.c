@@ -126,7 +126,7 @@ static bool differ(const char *theirs, const char *ours) {
            (a.st_ino != b.st_ino || a.st_dev != b.st_dev);
 }
 
-/* A mount namespace of its own says little: most services have one (PrivateTmp=). */
+/* The root is compared, not the mount namespace: most services have their own (PrivateTmp=). */
 static void read_namespaces(struct process_facts *f) {
     char name[NAME];
     snprintf(name, sizeof(name), "/proc/%d/root/", (int)f->pid);

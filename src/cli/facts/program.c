@@ -12,8 +12,8 @@
 #include "errors.h"
 
 enum {
-    HEAD_BYTES = 256, /* of a script are looked at by the kernel (BINPRM_BUF_SIZE) */
-    DEPTH = 5,        /* scripts run by scripts, then ELOOP */
+    HEAD_BYTES = 256, /* the kernel reads so many of a script (BINPRM_BUF_SIZE) */
+    DEPTH = 5,        /* scripts that run scripts; one more is ELOOP */
 };
 
 static int executable(const char *path) {
@@ -25,8 +25,8 @@ static int executable(const char *path) {
     return access(path, X_OK) == 0 ? 0 : -errno;
 }
 
-/* As execvp(3) looks for it; what is there and may not be run is only taken if nothing
- * better follows. */
+/* Searches as execvp(3) does.  A file that may not be run is taken only if no later folder has one that
+ * may. */
 static int find(const char *name, char path[PATH_MAX]) {
     if (strchr(name, '/')) {
         int n = snprintf(path, PATH_MAX, "%s", name);
@@ -54,7 +54,8 @@ static int find(const char *name, char path[PATH_MAX]) {
     return result;
 }
 
-/* The next word of a line of env(1)'s -S; good enough for what #! lines have. */
+/* The next word of a line of env -S.  Quotes are understood, escapes and variables are not: #! lines rarely
+ * have them. */
 static char *word_of(char **line) {
     *line += strspn(*line, " \t");
     if (!**line)
@@ -69,7 +70,7 @@ static char *word_of(char **line) {
     return word;
 }
 
-/* The program that env(1) would run, by the one argument that a #! line gives to it. */
+/* The program that env(1) runs for the one argument of a #! line, or NULL. */
 static const char *behind_env(struct program *p, char *argument) {
     char *line = NULL;
     if (strncmp(argument, "-S", 2) == 0)
@@ -92,7 +93,7 @@ static const char *behind_env(struct program *p, char *argument) {
     return NULL;
 }
 
-/* Splits "#! interpreter argument" as the kernel does.  False: no such line. */
+/* Splits "#! interpreter argument" as the kernel does.  False: the file does not begin so. */
 static bool shebang(char *head, char **interpreter, char **argument) {
     if (head[0] != '#' || head[1] != '!')
         return false;
@@ -111,7 +112,7 @@ static bool shebang(char *head, char **interpreter, char **argument) {
 static ssize_t head_of(const char *path, char head[HEAD_BYTES]) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return -1; /* may be run without being readable: then it is no script */
+        return -1; /* a file that may be run but not read is no script */
     ssize_t n = read(fd, head, HEAD_BYTES - 1);
     close(fd);
     if (n >= 0)
@@ -119,7 +120,7 @@ static ssize_t head_of(const char *path, char head[HEAD_BYTES]) {
     return n;
 }
 
-/* What runs p->file, if something does: sets p->file to that, and the rest. */
+/* If p->file is a script, p->file becomes its interpreter, and *again is true. */
 static int follow(struct program *p, bool *again) {
     char head[HEAD_BYTES], *interpreter, *argument;
     ssize_t n = head_of(p->file, head);
@@ -128,7 +129,7 @@ static int follow(struct program *p, bool *again) {
         return 0;
     bool script = shebang(head, &interpreter, &argument);
     if (!script && (memchr(head, '\0', (size_t)n) || p->script[0]))
-        return 0; /* of a kind that only binfmt_misc knows, or nothing knows */
+        return 0; /* binfmt_misc may know this kind */
     memcpy(p->script, p->file, PATH_MAX);
     *again = true;
     p->by_shell = !script;
@@ -153,7 +154,7 @@ int program_find(struct program *p, const char *name) {
     return error;
 }
 
-/* As env(1) ends. */
+/* The exit codes of env(1). */
 static int exit_code(int error) {
     return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 }
@@ -161,7 +162,7 @@ static int exit_code(int error) {
 int program_complain(const struct program *p, int error) {
     const char *name = p->file[0] ? p->file : p->name;
     char lead[PATH_MAX + 64] = "";
-    if (p->script[0]) /* it is there, but what its first line names is not */
+    if (p->script[0]) /* the script exists; the program of its first line does not */
         snprintf(lead, sizeof(lead), "%s: is a script for ", p->script);
     if (exit_code(error) == EXIT_NOT_FOUND)
         complain("%s%s: no such program; %s", lead, name,

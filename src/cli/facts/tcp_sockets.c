@@ -70,7 +70,7 @@ static int by_fd(const void *a, const void *b) {
     return x->fd < y->fd ? -1 : x->fd > y->fd;
 }
 
-/* "0100007F:1F90": words of the address in the machine's order, each 8 digits.  Beyond it. */
+/* Skips "0100007F:1F90": the address as words of 8 digits in the machine's byte order, then the port. */
 static bool parse_address(const char **at, struct stats_address *a) {
     uint32_t words[4];
     uint64_t number;
@@ -108,7 +108,7 @@ static void fill_in(const struct tcp_socket *found, struct list *l) {
     if (!s)
         return;
     while (s > l->sockets && s[-1].inode == found->inode)
-        s--; /* several descriptors of one socket */
+        s--; /* several descriptors may refer to one socket */
     for (; s < l->sockets + l->count && s->inode == found->inode; s++) {
         s->known = true;
         s->local = found->local;
@@ -148,7 +148,7 @@ static int option(int fd, int which) {
     return getsockopt(fd, IPPROTO_TCP, which, &value, &size) == 0 ? value : -1;
 }
 
-/* By a descriptor of our own for a moment: the process is not stopped and notices nothing. */
+/* Asks through a copy of the descriptor, which is closed at once.  The process is not stopped. */
 static void options(pid_t pid, struct list *l) {
     int process = (int)syscall(SYS_pidfd_open, pid, 0);
     for (size_t i = 0; process >= 0 && i < l->count; i++) {

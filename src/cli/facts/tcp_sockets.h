@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * The TCP sockets of a running process, and whether Nagle's algorithm is in
- * force on them.
+ * The TCP sockets of a running process, and if Nagle's algorithm is in force on them.
  */
 #ifndef UNSTALL_CLI_TCP_SOCKETS_H
 #define UNSTALL_CLI_TCP_SOCKETS_H
@@ -14,17 +12,17 @@
 #include "stats_format.h"
 
 struct tcp_socket {
-    int fd; /* the process's */
+    int fd; /* number in the process */
     uint64_t inode;
-    bool known; /* found in the kernel's table; else of no kind that this is about */
+    bool known; /* found in the kernel's table of TCP sockets; tcp_sockets() returns no others */
     struct stats_address local, peer;
     unsigned state; /* as in TCP_INFO: 1 established, 10 listening */
-    /* of the kernel, now; -1: not to be known (pidfd_getfd(2) wants the rights of ptrace(2)) */
+    /* the kernel's values now; -1: unknown, pidfd_getfd(2) needs the rights of ptrace(2) */
     int nodelay, cork;
 };
 
-/* All of them, by descriptor; free() it.  NULL with *count == 0: none; with errno where
- * the process may not be looked at (*count == SIZE_MAX). */
+/* All of them, sorted by descriptor; the caller frees the list.  NULL and *count == 0: there are none.
+ * NULL and *count == SIZE_MAX: the process may not be inspected, errno says why. */
 struct tcp_socket *tcp_sockets(pid_t pid, size_t *count);
 
 /* "established" */

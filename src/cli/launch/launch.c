@@ -25,7 +25,7 @@ extern char **environ;
 
 static const struct {
     const char *option, *variable;
-    const char *fixed; /* for an option without a value */
+    const char *fixed; /* the value of an option that takes none */
     bool is_path;
 } settings[] = {
     {"--mode", "UNSTALL_MODE", NULL, false},
@@ -51,7 +51,7 @@ void launch_set(const char *name, const char *value) {
         exit(complain("%s: %s", name, strerror(errno)));
 }
 
-/* The program may change its folder before it writes there: from the root, then. */
+/* An absolute path: the program may change its folder before it writes there. */
 static const char *whole_path(const char *value) {
     static char whole[2 * PATH_MAX];
     char here[PATH_MAX];
@@ -61,7 +61,7 @@ static const char *whole_path(const char *value) {
     return whole;
 }
 
-/* The library looks too (stats_file.c), but its warning may go where nobody reads it. */
+/* The library checks the folder too (stats_file.c), but its warning may go to a log. */
 static void check_stats(const char *folder) {
     static const char way[] = "make one by mkdir -m 700 /dev/shm/unstall";
     struct stat st;
@@ -79,7 +79,7 @@ static void check_stats(const char *folder) {
                       folder, way));
 }
 
-/* By the library's own parser, so that what passes here passes there. */
+/* Checks by the library's own parser, so that both accept the same values. */
 static void check(const char *option, const char *variable, const char *value) {
     static struct config scratch;
     const char *expected = NULL;
@@ -122,8 +122,8 @@ static bool is_ours(const char *entry, size_t length) {
            (length == n || entry[length - n - 1] == '/');
 }
 
-/* The user's own libraries stay, before ours: a sanitizer's wants to be the first one,
- * and what one of them does to the calls that we stand before is part of the program. */
+/* Keeps the user's own libraries, before ours: a sanitizer's must be the first, and calls that pass through
+ * another library are part of the program.  Another libunstall.so is removed. */
 static int preload(const char *library) {
     const char *own = getenv("LD_PRELOAD");
     size_t size = (own ? strlen(own) : 0) + strlen(library) + 2, used = 0;
@@ -145,10 +145,10 @@ static int preload(const char *library) {
     return 0;
 }
 
-/* ---- going ----------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------- */
 
-/* Where a preload cannot work, the user learns it now, and not from a program that
- * is as slow as before. */
+/* Refuses a program in which a preload cannot work: started without effect, it would only be as slow as
+ * before. */
 static int preflight(const struct launch *l, const char *library) {
     struct elf_facts program, ours;
     struct obstacles found;

@@ -20,15 +20,14 @@
 #include "program.h"
 
 struct launch {
-    char **argv;            /* the program and its arguments, NULL behind them */
-    const char *library;    /* --library; NULL: found */
-    bool force;             /* --force: go on where a preload seems not to work */
-    struct program program; /* launch_prepare: what was found */
+    char **argv;            /* the program and its arguments, then NULL */
+    const char *library;    /* --library; NULL: the installed one */
+    bool force;             /* --force: start it also if a preload seems not to work */
+    struct program program; /* set by launch_prepare() */
 };
 
-/* Is the present option one of those that all launching verbs share (they are
- * LAUNCH_HELP)?  Then it has been taken.  A bad value is complained about and
- * ends the command with EXIT_OWN. */
+/* Takes the present option if it is one of LAUNCH_HELP, which all launching verbs share; false if it is
+ * not.  A bad value ends the command with EXIT_OWN and a complaint. */
 bool launch_option(struct launch *l, struct args *a);
 
 /* The lines of --help about these options. */
@@ -52,26 +51,24 @@ bool launch_option(struct launch *l, struct args *a);
     "  --library FILE    this libunstall.so instead of the installed one\n"            \
     "  --force           also where a preload seems not to work\n"
 
-/* Set a variable for the program, as an option would: "UNSTALL_STATS". */
+/* Sets a variable for the program, as an option would: "UNSTALL_STATS". */
 void launch_set(const char *name, const char *value);
 
-/* Find the program and the library, look whether a preload can work there, put the
- * library into LD_PRELOAD behind what the user has there.  0, or the exit code,
- * complained. */
+/* Finds the program and the library, checks that a preload can work, and appends the library to LD_PRELOAD.
+ * 0, or the exit code and a complaint. */
 int launch_prepare(struct launch *l);
 
-/* Become the program.  Returns only if that fails: the exit code, complained. */
+/* Becomes the program.  Returns only if that fails: the exit code, after a complaint. */
 int launch_exec(struct launch *l);
 
-/* Start it as a child and stay: its id, or minus the exit code, complained.  While
- * it runs, SIGINT and SIGQUIT of the terminal are its own affair, and SIGTERM and SIGHUP
- * are passed on to it. */
+/* Starts it as a child: its id, or minus the exit code and a complaint.  While the child runs, this process
+ * ignores SIGINT and SIGQUIT, which the terminal sends to both, and passes SIGTERM and SIGHUP on. */
 pid_t launch_spawn(struct launch *l);
 
 /* Ends the child by SIGTERM after so many seconds; 0: never. */
 void launch_limit(long seconds);
 
-/* Wait for it: its exit code, or 128 and the signal that has ended it. */
+/* Waits for the child: its exit code, or 128 plus the signal that has ended it. */
 int launch_wait(pid_t child);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_tmpfs(const char *path) {
     return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
 }
 
-/* Nobody else may have put anything there: not a link either. */
+/* Refuses a symbolic link and a folder that another user made or may write to. */
 static bool is_own(const char *path) {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
@@ -74,5 +74,5 @@ void observe_folder_remove(const char *path) {
     shared_folder(shared);
     size_t length = strlen(shared);
     if (strncmp(path, shared, length) == 0 && path[length] == '/')
-        rmdir(shared); /* the last one out */
+        rmdir(shared); /* fails while another observe uses it */
 }

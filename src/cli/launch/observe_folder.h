@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
- *
- * The folder in memory in which observe keeps the statistics of a program while it
- * runs.
+ * The folder in memory in which `unstall observe` keeps the statistics of a running program.
  */
 #ifndef UNSTALL_CLI_OBSERVE_FOLDER_H
 #define UNSTALL_CLI_OBSERVE_FOLDER_H
 
 #include <stddef.h>
 
-/* A new folder on tmpfs, our own, for nobody else.  0, or EXIT_OWN, complained. */
+/* Makes a new folder on tmpfs with mode 0700.  0, or EXIT_OWN and a complaint. */
 int observe_folder_make(char *path, size_t size);
 
-/* With the segments in it, and nothing else. */
+/* Removes the folder and its segments; any other file stays, and the folder with it. */
 void observe_folder_remove(const char *path);
 
 #endif

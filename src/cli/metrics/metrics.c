@@ -12,8 +12,8 @@
 
 /* ---- the series ------------------------------------------------------- */
 
-/* Rows of one process, or of several that have had the same id one after the other:
- * series must not be there twice, and adding up keeps them growing. */
+/* A row of one process, or the sum over several processes with the same id, one after the other: a series
+ * must be unique, and the sum keeps it growing. */
 struct series {
     uint32_t pid;
     const char *program;
@@ -28,7 +28,7 @@ struct metrics {
     size_t count;
 };
 
-/* `"`, `\` and newline are escaped; safe_text has left nothing but ASCII. */
+/* Escapes `"` and `\`.  There are no newlines: safe_text() leaves printable ASCII only. */
 static void add_label(char *labels, size_t size, const char *name, const char *value) {
     size_t used = strlen(labels);
     used += (size_t)snprintf(labels + used, size - used, "%s%s=\"", used ? "," : "", name);
@@ -105,7 +105,7 @@ static void seconds(FILE *out, uint64_t ns) {
     fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-/* What the histograms have as their sum and count. */
+/* Counters that a histogram repeats as its sum or count. */
 static bool is_in_histogram(unsigned counter) {
     return counter == COUNT_EXCHANGES || counter == COUNT_EXCHANGE_NS || counter == COUNT_ANSWERS ||
            counter == COUNT_ANSWER_NS;
@@ -121,7 +121,7 @@ static void counter(const struct metrics *m, unsigned which) {
     bool time = length > 3 && strcmp(counter_names[which] + length - 3, "_ns") == 0;
     snprintf(name, sizeof(name), "%.*s%s", (int)(time ? length - 3 : length), counter_names[which],
              time ? "_seconds" : "");
-    bool goes_on = strncmp(helps[which], "... ", 4) == 0; /* in the list of stats_format.h */
+    bool goes_on = strncmp(helps[which], "... ", 4) == 0; /* described by stats_format.h */
     snprintf(help, sizeof(help), "%s", helps[which] + (goes_on ? 4 : 0));
     if (time && strlen(help) > 4 && strcmp(help + strlen(help) - 4, ", ns") == 0)
         help[strlen(help) - 4] = '\0';
@@ -139,8 +139,8 @@ static void counter(const struct metrics *m, unsigned which) {
 
 /* ---- histograms -------------------------------------------------------- */
 
-/* Bounds that are the buckets' own, so that nothing is guessed; close together where
- * stalls are: octave and eighths of it. */
+/* Bounds in octaves, and in eighths of an octave around stalls.  Each is a bound of our own buckets, so
+ * that no count is interpolated. */
 static const struct {
     uint8_t octave, eighth;
 } bounds[] = {{14, 0}, {16, 0}, {18, 0}, {20, 0}, {22, 0}, {23, 0}, {24, 0},
@@ -184,7 +184,7 @@ static void histograms(const struct metrics *m) {
 
 /* ---- processes --------------------------------------------------------- */
 
-/* The last one, by start, of those that have had this id. */
+/* True for the newest of the processes with this id. */
 static bool is_last(const struct stats_files *s, size_t which) {
     for (size_t i = which + 1; i < s->count; i++)
         if (s->list[i]->header.pid == s->list[which]->header.pid)

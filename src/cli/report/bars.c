@@ -10,9 +10,9 @@
 
 enum { MOST_LINES = 12, MOST_BINS = HISTOGRAM_OCTAVES * 4 + 2, GAP = 3 };
 
-/* The histogram at fewer steps to the octave. */
+/* The histogram with fewer steps an octave. */
 struct bins {
-    unsigned steps, first, last; /* the first and the last that are not empty */
+    unsigned steps, first, last; /* first and last non-empty bin */
     uint64_t count[MOST_BINS];
     uint64_t highest;
 };
@@ -33,7 +33,7 @@ static struct bins bins_of(const uint64_t *buckets, unsigned steps) {
     return b;
 }
 
-/* How many empty bins begin here? */
+/* The number of empty bins from this one on. */
 static unsigned gap_at(const struct bins *b, unsigned bin) {
     unsigned n = 0;
     while (bin + n < b->last && !b->count[bin + n])

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * A histogram of times, drawn in the terminal.
+ * A histogram of times as bars of text.
  */
 #ifndef UNSTALL_CLI_BARS_H
 #define UNSTALL_CLI_BARS_H
@@ -9,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* `buckets` are HISTOGRAM_BUCKETS; `ascii` draws with '#'.  Nothing if all are empty. */
+/* `buckets` has HISTOGRAM_BUCKETS entries; `ascii` draws with '#'.  Prints no line if all are empty. */
 void bars_print(FILE *out, const uint64_t *buckets, unsigned width, bool ascii);
 
 #endif

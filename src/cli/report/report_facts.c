@@ -11,8 +11,8 @@ uint64_t ran_ns(const struct reader_file *r) {
     return end > r->header.started_monotonic_ns ? end - r->header.started_monotonic_ns : 0;
 }
 
-/* By the connection made first; only where it is a fair share of the time, the rest of which
- * the process waited for answers. */
+/* Adds the start of one process, taken from its first connection.  A start much shorter than the time spent
+ * waiting for answers does not count. */
 static void add_start(struct verdict_start *start, const struct reader_file *r) {
     const struct stats_connection *first = NULL;
     uint64_t waited = 0, loaded = r->header.loaded_monotonic_ns;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * `unstall report --json`: everything that is in a segment.  The form is documented in
- * unstall(1); what is added later is added, nothing is renamed.
+ * `unstall report --json`: everything in a segment.  unstall(1) documents the form.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 #include "stats_names.h"
 #include "sites.h"
 
-/* [[bucket, count], ...] of those that are not empty; `count_of` is a function of the bucket. */
+/* One entry of [[bucket, count], ...], which leaves empty buckets out. */
 static void bucket(struct json *j, unsigned n, uint64_t count) {
     if (!count)
         return;
@@ -145,7 +143,7 @@ static void process(struct json *j, const struct reader_file *r) {
     json_unsigned(j, "started_monotonic_ns", h->started_monotonic_ns);
     json_unsigned(j, "loaded_monotonic_ns", h->loaded_monotonic_ns);
     json_unsigned(j, "taken_monotonic_ns", r->taken_ns);
-    if (r->life == LIFE_KILLED) /* when, nobody knows */
+    if (r->life == LIFE_KILLED) /* the end of a killed process is not known */
         json_null(j, "ran_ns");
     else
         json_unsigned(j, "ran_ns", ran_ns(r));

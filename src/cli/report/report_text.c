@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * The report for people: who, the verdict, a table by endpoint, the picture, the
- * call sites, and what to type next.
+ * The report for people: the processes, the verdict, a table by endpoint, a histogram, the call sites, and
+ * the next command to type.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ static unsigned width_of(FILE *out) {
     return width > WIDTH_MOST ? WIDTH_MOST : width < WIDTH_LEAST ? WIDTH_LEAST : (unsigned)width;
 }
 
-/* ---- who ------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------- */
 
 static void print_process(FILE *out, const struct reader_file *r, bool ascii) {
     char name[64], text[NAME_ROOM], safe[NAME_ROOM];
@@ -100,7 +99,7 @@ static int by_loss(const void *a, const void *b) {
     uint64_t n = x->tally.counter[COUNT_EXCHANGES], m = y->tally.counter[COUNT_EXCHANGES];
     if (n != m)
         return n > m ? -1 : 1;
-    return x < y ? -1 : x > y; /* as they stood */
+    return x < y ? -1 : x > y; /* keep the order */
 }
 
 static void print_heading(FILE *out) {
@@ -152,7 +151,7 @@ static void print_picture(FILE *out, const struct reader_row *row, unsigned widt
     bars_print(out, row->tally.exchange, width, ascii);
 }
 
-/* ---- what next ------------------------------------------------------- */
+/* ---- the next command ------------------------------------------------ */
 
 static void add_word(struct prose *p, const char *word) {
     char safe[512];
@@ -170,7 +169,7 @@ static void add_word(struct prose *p, const char *word) {
     prose_add(p, "'");
 }
 
-/* The words of a running program, from the kernel. */
+/* Adds the command line of a running program. */
 static bool add_running(struct prose *p, const struct reader_file *r) {
     char name[64], words[2048];
     snprintf(name, sizeof(name), "/proc/%u/cmdline", r->header.pid);
@@ -184,7 +183,7 @@ static bool add_running(struct prose *p, const struct reader_file *r) {
     return n > 0;
 }
 
-/* Would its last part alone find it? */
+/* True if $PATH finds the program by the last part of its path. */
 static bool is_in_path(const char *program) {
     const char *slash = strrchr(program, '/'), *list = getenv("PATH");
     size_t length = slash ? (size_t)(slash - program) : 0;
@@ -197,7 +196,8 @@ static bool is_in_path(const char *program) {
     return false;
 }
 
-/* The process whose program is to be started anew: the one that has lost, or done, most. */
+/* The process that lost most time, or, if none lost any, the busiest.  Its program is the one to start
+ * anew. */
 static const struct reader_file *chief(const struct stats_files *s) {
     const struct reader_file *best = NULL;
     uint64_t most = 0;

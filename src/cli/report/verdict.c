@@ -7,8 +7,7 @@
 #include "format.h"
 #include "stats_names.h"
 
-/* From when on a time of the application's own, or of the answer, is worth a word: what
- * people call slow begins where a stall would be. */
+/* The application's own time, or the time of an answer, is mentioned from 40 ms on: the length of a stall. */
 enum { SLOW_NS = 40000000, START_LEAST_NS = 10000000 };
 #define START_MOST_NS UINT64_C(10000000000)
 
@@ -56,7 +55,7 @@ static uint64_t suspected_weight(const struct reader_tally *t) {
     return t->counter[COUNT_STALLS_SUSPECTED];
 }
 
-/* Where most of the bytes came from elsewhere, what was seen says little. */
+/* Not 0 if more bytes were sent than the library saw written: its counts then say little. */
 static uint64_t unseen_weight(const struct reader_tally *t) {
     const uint64_t *c = t->counter;
     if (c[COUNT_UNSEEN_BYTES] ? c[COUNT_UNSEEN_BYTES] <= c[COUNT_BYTES] : c[COUNT_WRITES] > 0)
@@ -88,7 +87,7 @@ static uint64_t sum(const struct reader_row *rows, size_t count, enum stats_coun
 
 /* ---- the sentences --------------------------------------------------- */
 
-/* Of how many writes most of its messages are, in words. */
+/* The usual number of writes in a message, in words. */
 static const char *pieces(const struct reader_tally *t) {
     const uint64_t *c = t->counter;
     uint64_t two = c[COUNT_BURSTS_2], three = c[COUNT_BURSTS_3];
@@ -163,7 +162,7 @@ static void suspected(struct prose *p, const struct reader_row *row) {
               row_text(&row->id, t.endpoint));
 }
 
-/* What the program did elsewhere than in sight, and what that means. */
+/* The verdict on bytes that the library did not see written. */
 static void unseen(struct prose *p, const struct reader_row *row) {
     struct texts t;
     const uint64_t *c = row->tally.counter;
@@ -203,16 +202,16 @@ static uint64_t first_write_weight(const struct reader_tally *t) {
     return each >= SLOW_NS ? t->counter[COUNT_FIRST_WRITE_NS] : 0;
 }
 
-/* What a peer's stall has added to the time until the answer is not the application's,
- * nor what it may have `waited` for others that it asked meanwhile, as a relay does. */
+/* The application's own time until its answers.  The peers' stalls are no part of it, nor the time that it
+ * may have `waited` for answers itself, as a relay does. */
 static uint64_t answer_weight(const struct reader_tally *t, uint64_t waited) {
     uint64_t own = t->counter[COUNT_ANSWER_NS], others = t->counter[COUNT_PEER_STALL_NS] + waited;
     own -= own < others ? own : others;
     return mean(own, t->counter[COUNT_ANSWERS]) >= SLOW_NS ? own : 0;
 }
 
-/* An accepted connection's first write waits for the peer's request: only that of one
- * we made is our own.  With answers it is the other way round. */
+/* The time before the first write is the application's own only on connections that it made: on an accepted
+ * one, it waits for the request.  The time until an answer is its own only on accepted ones. */
 static bool application(struct prose *p, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     const struct reader_row *first = NULL, *answer = NULL;
@@ -249,8 +248,8 @@ static bool application(struct prose *p, const struct reader_row *rows, size_t c
     return first || answer;
 }
 
-/* What passed before the first write, but of no program that idled until its user wanted
- * something. */
+/* The time before the first write.  A longer one than START_MOST_NS is no slow start: the program waited
+ * for its user. */
 static bool slow_start(struct prose *p, const struct verdict_start *start, bool ascii) {
     struct texts t;
     uint64_t written = mean(start->written_ns, start->processes);
@@ -266,7 +265,7 @@ static bool slow_start(struct prose *p, const struct verdict_start *start, bool 
     return true;
 }
 
-/* A slow answer that no stall explains. */
+/* A slow answer without a stall. */
 static bool slow_answer(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
     uint64_t median = reader_quantile(row->tally.exchange, HISTOGRAM_STEPS, 0.5);

@@ -22,8 +22,8 @@ const struct stats_occurrence *site_occurrence(const struct stats_pattern *p);
 void site_name(struct symbols *s, const struct reader_file *r, const struct stats_pattern *p,
                const struct stats_occurrence *o, struct site *site);
 
-/* The innermost frame in which the two traces differ: if both writes come through one wrapper, that frame tells
- * more than the wrapper.  -1: they do not differ, or one of them is empty. */
+/* The innermost frame in which the two traces differ: if both writes come through one wrapper, that frame
+ * tells more than the wrapper.  -1: they do not differ, or one of them is empty. */
 int site_author(const struct site *site);
 
 #endif

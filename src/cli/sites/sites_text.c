@@ -33,7 +33,7 @@ static void add_frame(struct prose *p, const struct frame *f, const char *progra
         prose_add(p, " (the file is not there any more)");
 }
 
-/* The first frame of the program itself, where the author is a library's. */
+/* If the author is in a library: the innermost frame of the program itself. */
 static const struct frame *caller_in_program(const struct trace *t, unsigned author) {
     if (t->frame[author].kind != FRAME_LIBRARY)
         return NULL;
@@ -43,7 +43,7 @@ static const struct frame *caller_in_program(const struct trace *t, unsigned aut
     return NULL;
 }
 
-/* Nameless code is known by its neighbours: what it calls, and what calls it. */
+/* The nearest name inward (a callee) or outward (a caller): it describes code without a name. */
 static const char *name_near(const struct trace *t, unsigned author, bool inward) {
     for (unsigned i = 1; i < t->count; i++) {
         if (inward ? i > author : author + i >= t->count)
@@ -84,7 +84,7 @@ static void add_bytes(struct prose *p, uint64_t bytes) {
         prose_add(p, " (%s bytes)", count_text(bytes, text));
 }
 
-/* The stacks do not differ. */
+/* Both writes come from one call site. */
 static void add_same(struct prose *p, const struct site *site) {
     char text[NAME_ROOM];
     bool script = site->trace[0].frame[0].kind == FRAME_INTERPRETER;
@@ -164,7 +164,7 @@ static uint64_t lost_by(const struct reader_file *r) {
     return ns;
 }
 
-/* The one that has lost most of those that have call sites and were not shown. */
+/* The process with call sites that lost most and was not shown yet, or NULL. */
 static const struct reader_file *worst(const struct stats_files *s,
                                           const struct reader_file *const *shown, size_t count) {
     const struct reader_file *best = NULL;

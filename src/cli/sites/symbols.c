@@ -7,12 +7,12 @@
 
 #include "symbols_parts.h"
 
-/* ---- a thread that is no more: the callbacks of libdwfl --------------- */
+/* ---- the snapshot of a thread, as callbacks of libdwfl ---------------- */
 
 struct machine {
     unsigned stack_pointer, program_counter; /* in the segment's registers */
-    unsigned registers;                      /* that libdwfl is told */
-    bool counter_apart;                      /* the program counter is no register of DWARF's */
+    unsigned registers;                      /* given to libdwfl */
+    bool counter_apart;                      /* DWARF has no number for the program counter */
 };
 
 static struct machine machine_of(const struct symbols *s) {
@@ -41,7 +41,7 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void
     const struct stats_write *w = s->now;
     uint64_t at = address - w->registers[machine_of(s).stack_pointer];
     if (w->stack_bytes < sizeof(*result) || at > w->stack_bytes - sizeof(*result))
-        return false; /* beyond what was kept: the trace ends here */
+        return false; /* the snapshot ends here, and so does the trace */
     memcpy(result, w->stack + at, sizeof(*result));
     return true;
 }
@@ -73,7 +73,7 @@ struct symbols *symbols_begin(const struct reader_file *r) {
         .find_elf = dwfl_build_id_find_elf,
         .find_debuginfo = dwfl_standard_find_debuginfo,
     };
-    /* Without it libdwfl asks no server.  A report must not tell others what runs here. */
+    /* Without it libdwfl asks no server: a report must not tell a server what runs here. */
     unsetenv("DEBUGINFOD_URLS");
     elf_version(EV_CURRENT);
     struct symbols *s = calloc(1, sizeof(*s));
@@ -86,7 +86,7 @@ struct symbols *symbols_begin(const struct reader_file *r) {
         return NULL;
     }
     symbols_modules(s);
-    /* Fails where no module's file is there: then return addresses are all we have. */
+    /* Fails if no module's file was found: then only the return addresses are known. */
     (void)dwfl_attach_state(s->dwfl, NULL, 1, &callbacks, s);
     return s;
 }
@@ -119,9 +119,9 @@ static int add_frame(Dwfl_Frame *state, void *context) {
     bool is_activation = false;
     if (!dwfl_frame_pc(state, &pc, &is_activation))
         return DWARF_CB_ABORT;
-    /* a return address may be that of the next line, or function */
+    /* a return address may belong to the next line or function */
     add(w->symbols, w->trace, is_activation ? pc : pc - 1);
-    /* a damaged stack may go round in circles */
+    /* a damaged stack may have a loop */
     return w->trace->count < FRAMES_MOST && ++w->steps < 4 * FRAMES_MOST ? DWARF_CB_OK
                                                                          : DWARF_CB_ABORT;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * The files that the process had mapped: found again, and believed only if they are
- * the same.
+ * Finds the files that the process had mapped.  A file is used only if its build id is the same.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -12,8 +10,8 @@
 
 #include "symbols_parts.h"
 
-/* A segment may name any path: nothing but a regular file is read, and nothing waited
- * for.  Those of /proc are called regular too, and have no size. */
+/* A segment may name any path: only a regular file is opened, and without waiting.  Files of /proc count as
+ * regular, but have no size. */
 static int open_file(const char *path) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -29,8 +27,8 @@ static bool is_same(int fd, const struct stats_module *m) {
     return pread(fd, head, sizeof(head), 0) > 0 && stats_hash(0, head, sizeof(head)) == m->head;
 }
 
-/* What is to be added to the file's addresses, so that its executable part lies where
- * the process had it.  False: no part of it could be mapped so. */
+/* The offset from addresses in the file to addresses in the process.  False: no executable part of the file
+ * fits the mapping. */
 static bool bias_of(Elf *elf, const struct stats_module *m, uint64_t *bias) {
     size_t count = 0;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -69,11 +67,11 @@ static enum file_state report_file(struct symbols *s, const struct stats_module 
 static enum file_state find_file(struct symbols *s, const struct stats_module *m) {
     char path[STATS_PATH + 64];
     if (m->path[0] != '/')
-        return FILE_MISSING; /* [vdso]; or cut, "...": nobody knows where it was */
+        return FILE_MISSING; /* [vdso], or a path that was cut ("...") */
     enum file_state state = report_file(s, m, m->path);
     if (state == FILE_SAME || s->file->life != LIFE_RUNS)
         return state;
-    /* It may live in another mount namespace. */
+    /* The process may live in another mount namespace. */
     snprintf(path, sizeof(path), "/proc/%u/root%s", s->file->header.pid, m->path);
     return report_file(s, m, path) == FILE_SAME ? FILE_SAME : state;
 }

@@ -13,7 +13,7 @@
 #include "format.h"
 #include "symbols_parts.h"
 
-/* ---- what kind of code ------------------------------------------------ */
+/* ---- kinds of code --------------------------------------------------- */
 
 static bool begins(const char *name, const char *const *with, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -40,7 +40,7 @@ bool is_interpreter(const char *name) {
     return begins(name, names, ARRAY_SIZE(names));
 }
 
-/* What scripts load is written in C and works for a script. */
+/* A script's extension module in C counts as the interpreter. */
 static bool is_extension(const char *path) {
     return strstr(path, "/lib-dynload/") || strstr(path, ".cpython-") ||
            strstr(path, "/perl-base/") || strstr(path, "/perl/") || strstr(path, "/ruby/");
@@ -72,7 +72,7 @@ const char *frame_kind_name(enum frame_kind kind) {
 
 typedef char *demangle_fn(const char *, char *, size_t *, int *);
 
-/* C++ and Rust: by libstdc++, where there is one; it is not worth a dependency. */
+/* Demangles names of C++ and Rust by libstdc++ if it is installed; it is not worth a dependency. */
 static void set_function(struct frame *f, const char *name) {
     static demangle_fn *demangle;
     static bool looked;
@@ -91,8 +91,8 @@ static void set_function(struct frame *f, const char *name) {
     f->function[strcspn(f->function, "(")] = '\0'; /* without its parameters */
 }
 
-/* The compilation unit.  clang writes no .debug_aranges, in which libdwfl would look it
- * up: there all are asked. */
+/* The compilation unit of an address.  libdwfl looks it up in .debug_aranges, which clang does not write:
+ * then all units are searched. */
 static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
     Dwarf_Die *unit = dwfl_module_addrdie(module, pc, bias);
     if (unit)
@@ -103,8 +103,8 @@ static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
     return NULL;
 }
 
-/* The function in whose lines the address lies, also if it was inlined into another:
- * that is where one has to look. */
+/* The innermost function at an address, also if it was inlined: its lines are those that the reader must
+ * look at. */
 static bool name_by_dwarf(Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
     Dwarf_Die *scopes = NULL;
     int count = dwarf_getscopes(unit, address, &scopes);
@@ -129,7 +129,7 @@ static void name_by_table(Dwfl_Module *module, uint64_t pc, struct frame *f) {
     const char *name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
     if (!name)
         return;
-    /* What is far from the last exported name is another function, a static one. */
+    /* An address beyond the symbol's size belongs to another, static function. */
     if (symbol.st_size == 0 || offset < symbol.st_size)
         set_function(f, name);
 }

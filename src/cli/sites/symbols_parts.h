@@ -18,18 +18,18 @@ struct symbols_module {
 struct symbols {
     const struct reader_file *file;
     Dwfl *dwfl;
-    const struct stats_write *now; /* the one that is unwound */
+    const struct stats_write *now; /* the write that is being unwound */
     unsigned module_count;
     struct symbols_module module[STATS_MODULES];
 };
 
-/* Report the modules' files to libdwfl. */
+/* Reports the modules' files to libdwfl. */
 void symbols_modules(struct symbols *s);
 
 /* The module that has this address, or NULL. */
 const struct symbols_module *symbols_module_at(const struct symbols *s, uint64_t pc);
 
-/* Fill in what is known of pc. */
+/* Names the code at pc. */
 void symbols_name(struct symbols *s, uint64_t pc, struct frame *frame);
 
 #endif

@@ -144,7 +144,7 @@ struct reader_row *stats_files_merge(const struct stats_files *s, size_t *count)
     *count = 0;
     for (size_t i = 0; i < s->count; i++)
         most += s->list[i]->row_count;
-    /* as many as there could be; memory is taken only for what is used */
+    /* room for all rows; untouched pages take no memory */
     struct reader_row *rows = calloc(most ? most : 1, sizeof(*rows));
     if (!rows) {
         complain("%s", strerror(ENOMEM));

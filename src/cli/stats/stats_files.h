@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * From what the user typed, PID, FILE or DIR, to the segments that are meant.
+ * From the user's word (PID, FILE or DIR) to the segments.
  */
 #ifndef UNSTALL_CLI_SEGMENTS_H
 #define UNSTALL_CLI_SEGMENTS_H
@@ -9,24 +8,25 @@
 
 #include "reader.h"
 
-enum { STATS_FILES_MOST = 4096 }; /* of one folder */
+enum { STATS_FILES_MOST = 4096 }; /* in one folder */
 
 struct stats_files {
-    struct reader_file **list; /* of a folder: by the time they were made */
+    struct reader_file **list; /* of a folder: sorted by start */
     size_t count;
-    size_t refused; /* files of a folder that could not be read */
+    size_t refused; /* unreadable files of a folder */
     bool folder;
 };
 
-/* 0, or EXIT_OWN, complained.  In a folder, `quiet` tells nothing about files that cannot
- * be read, and takes an empty one for none. */
+/* 0, or EXIT_OWN and a complaint.  `quiet`: no remark about unreadable files of a folder, and an empty
+ * folder is no error. */
 int stats_files_open(struct stats_files *s, const char *word, unsigned want, bool quiet);
 void stats_files_close(struct stats_files *s);
 
-/* Is it a process id? */
+/* True, and *pid, if the word is a process id. */
 bool is_pid(const char *word, int *pid);
 
-/* Rows of equal endpoint, role, arm and mode added up; free() it. */
+/* Adds up rows of equal endpoint, role, arm and mode.  The caller frees the list.  NULL and a complaint: no
+ * memory. */
 struct reader_row *stats_files_merge(const struct stats_files *s, size_t *count);
 
 #endif

@@ -11,7 +11,7 @@
 #include "prose.h"
 #include "stats_names.h"
 
-/* ---- looking ---------------------------------------------------------- */
+/* ---- snapshots -------------------------------------------------------- */
 
 static const struct reader_file *same_process(const struct stats_files *s,
                                                  const struct reader_file *r) {
@@ -174,7 +174,7 @@ static void time_column(FILE *out, const struct top_line *line, uint64_t ns, boo
     print_right(out, any ? time_text(ns, ascii, text) : "-", TIME);
 }
 
-/* Written by the functions of streams, cut to the width. */
+/* A line is written by the functions of streams and then cut to the width. */
 static FILE *open_line(char text[TOP_LINE]) {
     memset(text, 0, TOP_LINE);
     return fmemopen(text, TOP_LINE - 1, "w");
@@ -191,7 +191,7 @@ static void close_line(FILE *out, char text[TOP_LINE], unsigned width) {
         }
 }
 
-/* The port stays: "2001:db8:1~]:65535". */
+/* Shortens an address but keeps its port: "2001:db8:1~]:65535". */
 static void shorten(char *address, size_t columns) {
     size_t length = strlen(address);
     char *colon = strrchr(address, ':');

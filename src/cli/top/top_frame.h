@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * What `unstall top` shows: one line for each endpoint of each process that runs, by
- * the difference between two looks at the folder.  The frame is made here as text;
- * whether a terminal shows it or a pipe takes it is another matter.
+ * A frame of `unstall top` as text: a line for each endpoint of each running process, from the difference
+ * between two snapshots of the folder.  A terminal (top_screen.c) and `top --once` show the same frame.
  */
 #ifndef UNSTALL_CLI_TOP_FRAME_H
 #define UNSTALL_CLI_TOP_FRAME_H
@@ -23,17 +21,17 @@ enum top_order {
 };
 
 struct top_line {
-    const struct reader_file *process; /* of the later look */
+    const struct reader_file *process; /* of the later snapshot */
     struct stats_row id;
-    struct reader_tally since; /* what came between the looks */
+    struct reader_tally since; /* counts between the snapshots */
     uint64_t median, p99;
 };
 
 struct top {
     const char *folder;
     struct stats_files looks[2];
-    unsigned now;   /* which of the looks is the later one */
-    double seconds; /* between them; 0: there is but one */
+    unsigned now;   /* index of the later one */
+    double seconds; /* between them; 0: there is only one */
     size_t count;
     struct top_line *lines;
     enum top_order order;
@@ -41,15 +39,15 @@ struct top {
     unsigned runs, ended; /* processes */
 };
 
-/* Look again.  0, or EXIT_OWN, complained. */
+/* Takes the next snapshot.  0, or EXIT_OWN and a complaint. */
 int top_look(struct top *t);
 
-/* Sort the lines of the last look by t->order. */
+/* Sorts the lines by t->order. */
 void top_sort(struct top *t);
 
 void top_end(struct top *t);
 
-/* The summary above, the heading and line n, without newline, at most `width` columns. */
+/* The summary, the heading and line n, each without newline and at most `width` columns wide. */
 void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_LINE]);
 void top_heading(unsigned width, char text[TOP_LINE]);
 void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char text[TOP_LINE]);

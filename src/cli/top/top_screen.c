@@ -268,7 +268,7 @@ static double now(void) {
 }
 
 static int loop(struct screen *s) {
-    double due = now() + 0.3; /* the first rates soon */
+    double due = now() + 0.3; /* the first rates appear soon */
     int failed = top_look(s->top);
     remember(s);
     while (!failed && !ended) {
@@ -313,7 +313,7 @@ int top_screen(struct top *t, double interval) {
     setlocale(LC_ALL, "");
     setlocale(LC_NUMERIC, "C");
     s = (struct screen){.top = t, .interval = interval, .ascii = !speaks_utf8()};
-    /* Complains by itself on a screen; here, before there is one. */
+    /* stats_files_open() complains on stderr: try it before the screen is set up. */
     struct stats_files probe;
     int failed = stats_files_open(&probe, t->folder, 0, true);
     if (failed)

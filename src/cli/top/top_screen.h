@@ -7,7 +7,7 @@
 #ifndef UNSTALL_CLI_TOP_SCREEN_H
 #define UNSTALL_CLI_TOP_SCREEN_H
 
-/* Until the user quits.  0, or EXIT_OWN, complained; ends t. */
+/* Runs until the user quits, and frees t.  0, or EXIT_OWN and a complaint. */
 int top_screen(struct top *t, double interval);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * unstall ab: hands over to the analysis, which is written in Python
- * (src/analysis), with the places of the command and the library.
+ * unstall ab: runs the analysis, which is written in Python (src/analysis), and tells it the paths of the
+ * command and the library.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,8 +17,8 @@
 /* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
 #define PYTHON "/usr/bin/python3"
 
-/* As seen from the command's folder: where both were installed to, and in the build
- * folder, whose path of the sources is compiled in. */
+/* Folders to search: relative to the installed command, and the sources, whose path is compiled in for the
+ * build folder. */
 static const char *const folders[] = {CLI_ANALYSIS_FROM_BIN, CLI_ANALYSIS_SOURCE};
 
 static bool command_itself(char path[PATH_MAX]) {
@@ -30,7 +29,7 @@ static bool command_itself(char path[PATH_MAX]) {
     return true;
 }
 
-/* The folder of the analysis: installed beside us, or, where we were built, the sources. */
+/* The folder of the analysis; false if there is none. */
 static bool find_analysis(const char *self, char path[PATH_MAX]) {
     int folder = (int)(strrchr(self, '/') - self);
     for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
@@ -45,7 +44,7 @@ static bool find_analysis(const char *self, char path[PATH_MAX]) {
     return false;
 }
 
-/* The words that are for us and not for the program under test. */
+/* True if --help stands before the program under test. */
 static bool asks_for_help(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -71,7 +70,7 @@ static int ab(int argc, char **argv) {
     const char **words = calloc((size_t)argc + OURS, sizeof(*words));
     if (!words)
         return complain("%s", strerror(ENOMEM));
-    /* -E -s -B: of the environment, of the user's folders, no trace in ours */
+    /* without the environment (-E) and the user's packages (-s), and without .pyc files (-B) */
     const char *ours[OURS] = {PYTHON,      "-E", "-s",        "-B",   analysis,
                               "--unstall", self, "--library", library};
     memcpy(words, ours, sizeof(ours));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * unstall doctor: what a preload could do for a program or a process.
+ * unstall doctor: can a preload help a program or a process?
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +19,8 @@ static void judge(struct diagnosis *d) {
     struct elf_facts library;
     d->library = library_installed();
     if (!d->library || elf_facts(d->library, &library) != 0)
-        elf_facts("/proc/self/exe", &library); /* it would be built beside us */
+        elf_facts("/proc/self/exe",
+                  &library); /* it is built for the same machine as this command */
     obstacles_find(&d->obstacles, &d->program, &d->file, &library);
     d->works = !obstacles_first(&d->obstacles);
 }
@@ -35,7 +35,7 @@ static int diagnose_program(struct diagnosis *d, const char *word) {
     return 0;
 }
 
-/* What the segment says about a process, where it has one. */
+/* The mode of a process, from its segment if it has one. */
 static void ask_stats_file(struct diagnosis *d) {
     struct reader_error ignored;
     if (reader_find(d->process.pid, d->stats_file, sizeof(d->stats_file), &ignored) != 0) {
@@ -62,13 +62,13 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     elf_facts(d->program.path, &d->file);
     memcpy(d->program.file, p->program, sizeof(d->program.file));
     d->program.name = p->program;
-    /* it runs: nothing is missing, and what it gained when it started is known better */
+    /* it runs, so its linker exists; the rights that it gained are in process_facts.secure */
     d->file.linker_missing = false;
     d->file.gains_user = d->file.gains_group = d->file.gains_capabilities = false;
     judge(d);
     d->works = !p->secure && (d->works || p->library[0]);
     if (p->library[0]) {
-        d->obstacles.count = 0; /* whatever we thought, it is there */
+        d->obstacles.count = 0; /* the library is loaded: no obstacle applies */
         snprintf(d->mode, sizeof(d->mode), "%s", p->mode[0] ? p->mode : "auto");
         ask_stats_file(d);
     }

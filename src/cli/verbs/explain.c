@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * unstall explain: finds the stalls in what people already have.
+ * unstall explain: finds the stalls in captures and logs of strace that the user already has.
  */
 #include "explain.h"
 
@@ -17,8 +16,8 @@ static void on_interrupt(int signal_number) {
     (void)signal_number;
 }
 
-/* `tcpdump -w - … | unstall explain -`, ended by Ctrl-C, ends tcpdump and with it our input: the report is
- * still to come.  A second Ctrl-C ends us, too. */
+/* In `tcpdump -w - … | unstall explain -`, Ctrl-C ends tcpdump and so the input, and the report must still
+ * be written: the first Ctrl-C is ignored, the second one ends this process. */
 static void outlive_one_interrupt(void) {
     struct sigaction once = {.sa_handler = on_interrupt,
                              .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};

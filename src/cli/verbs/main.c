@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * unstall: finds the verb and hands over.
+ * unstall: finds the verb and runs it.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ static const struct verb *find(const char *name) {
     return NULL;
 }
 
-/* How many letters one must take away, add or change to come from a to b. */
+/* The Levenshtein distance: letters to remove, add or change to get from a to b. */
 static unsigned distance(const char *a, const char *b) {
     unsigned row[32];
     size_t length = strlen(b);
@@ -61,7 +60,7 @@ static unsigned distance(const char *a, const char *b) {
     return row[length];
 }
 
-/* Somebody has mistyped a verb, or forgotten it. */
+/* Complains about a mistyped or missing verb, and suggests one. */
 static int no_such_verb(const char *word) {
     struct program p;
     const struct verb *nearest = NULL;

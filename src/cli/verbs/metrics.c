@@ -21,7 +21,7 @@ static int print(const char *folder) {
     return written ? finish_output() : complain("no memory");
 }
 
-/* The form that the client accepts; a client that does not say gets the older one. */
+/* Writes the form that the client accepts; without an Accept header, the older one. */
 static struct http_answer render(FILE *body, const char *request, const void *folder) {
     bool open = strcasestr(request, "application/openmetrics-text") != NULL;
     struct stats_files s;
@@ -44,7 +44,7 @@ static int serve(const char *folder, const char *where) {
     struct http_page page = {.path = "/metrics", .render = render, .context = folder};
     struct stats_files s;
     int failed =
-        stats_files_open(&s, folder, READ_ROWS, true); /* complains now, not at the first request */
+        stats_files_open(&s, folder, READ_ROWS, true); /* complain now, not at the first request */
     if (failed)
         return failed;
     stats_files_close(&s);

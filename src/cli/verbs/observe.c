@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * observe: run a program, or watch a running one, and tell what stalls.  It changes
- * nothing in the program.
+ * unstall observe: runs a program, or watches a running one, and reports its stalls.  It changes nothing in
+ * the program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +24,7 @@ struct wishes {
     bool json;
 };
 
-/* ---- where the report goes ------------------------------------------- */
+/* ---- the report ------------------------------------------------------ */
 
 static int tell(const struct wishes *w, const struct stats_files *s, char *const *argv) {
     FILE *out = w->report && strcmp(w->report, "stderr") != 0 ? fopen(w->report, "we") : stderr;
@@ -39,7 +38,7 @@ static int tell(const struct wishes *w, const struct stats_files *s, char *const
     return failed;
 }
 
-/* ---- a program of our own -------------------------------------------- */
+/* ---- a program that this command starts ------------------------------ */
 
 static void tell_of_folder(const struct wishes *w, const char *folder, char *const *argv) {
     struct stats_files s;
@@ -66,7 +65,7 @@ static int observe_program(const struct wishes *w, struct launch *l) {
         return failed;
     launch_set("UNSTALL_MODE", "observe");
     launch_set("UNSTALL_STATS", folder);
-    unsetenv("UNSTALL_ARMS"); /* an experiment is no looking on */
+    unsetenv("UNSTALL_ARMS"); /* an experiment would change the program */
     failed = launch_prepare(l);
     if (!failed) {
         pid_t child = launch_spawn(l);
@@ -82,7 +81,7 @@ static int observe_program(const struct wishes *w, struct launch *l) {
     return failed;
 }
 
-/* ---- a process that runs --------------------------------------------- */
+/* ---- a running process ----------------------------------------------- */
 
 static volatile sig_atomic_t stopped;
 
@@ -91,7 +90,7 @@ static void stop(int signal) {
     stopped = 1;
 }
 
-/* Until the time is over, the process is gone or the user has seen enough. */
+/* Waits until the time is over, the process has ended or the user interrupts. */
 static void wait_for_it(const struct reader_file *r, long seconds) {
     enum { TICK_MS = 100 };
     struct sigaction action = {.sa_handler = stop};
@@ -111,7 +110,7 @@ static int observe_process(const struct wishes *w, int pid) {
     struct reader_error error;
     if (reader_find(pid, path, sizeof(path), &error) != 0)
         return complain("%s", error.text);
-    /* The file is kept open: who tidies up its folder does not take it from us. */
+    /* The file stays open, so that it can be read again even if it is deleted. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct reader_file *before = fd >= 0 ? reader_read_fd(fd, path, READ_ALL, &error) : NULL;
     if (!before)
@@ -136,7 +135,7 @@ static int observe_process(const struct wishes *w, int pid) {
 
 /* ---- the command line ------------------------------------------------ */
 
-/* What means something else here than for `run`. */
+/* Options that `run` does not have, or that mean something else here. */
 static bool own_option(struct wishes *w, struct args *a) {
     const char *value = NULL;
     if (args_value(a, "--report", &w->report))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * unstall set: another mode or window for a program that runs.
+ * unstall set: changes the mode or the window of a running program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +19,11 @@ enum { WAIT_MS = 1000, TARGETS = 256 };
 
 struct order {
     struct steer change;
-    struct arms arms; /* what --arms, --assign and --seed ask for */
+    struct arms arms; /* of --arms, --assign and --seed */
     bool seeded;
     int wait_ms;
     struct json *json;
-    unsigned told; /* processes that were told */
+    unsigned told; /* processes to which the change was written */
 };
 
 static const char *const outcomes[] = {"taken", "waits", "ended"};
@@ -97,7 +96,7 @@ static int set_target(const char *word, struct order *o) {
     return failed;
 }
 
-/* The arms of an experiment: --arms, --assign, --seed. */
+/* Takes --arms, --assign and --seed, the options of an experiment. */
 static bool is_arms(struct args *a, struct order *o) {
     static const char *const ways[] = {"connection", "peer", "listener"};
     const char *value;
@@ -200,7 +199,7 @@ static int run(int argc, char **argv) {
     if ((o.seeded || o.arms.assignment) && !o.arms.count)
         return complain("--assign and --seed: need --arms; try --help");
     if (!o.seeded)
-        o.arms.seed = (uint64_t)time(NULL); /* two experiments are not to be the same by default */
+        o.arms.seed = (uint64_t)time(NULL); /* by default, two experiments differ */
     return set_all(targets, count, &o, json);
 }
 

@@ -20,7 +20,7 @@ static void wait_for(double seconds) {
         ;
 }
 
-/* One frame, for pipes and for people without a terminal. */
+/* One frame on stdout, for pipes. */
 static int once(struct top *t, double interval) {
     char text[TOP_LINE];
     bool ascii = !speaks_utf8();
@@ -44,7 +44,7 @@ static int once(struct top *t, double interval) {
     return failed ? failed : finish_output();
 }
 
-/* Where the statistics would lie, if nothing is said. */
+/* The folder if none is given, or NULL. */
 static const char *usual_folder(void) {
     static const char usual[] = "/dev/shm/unstall";
     const char *set = getenv("UNSTALL_STATS");
