@@ -4,7 +4,7 @@
  * library maps and writes it, the command reads it.  This header is the whole format; both sides include
  * it.
  *
- * File:  PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of CLOCK_REALTIME.  Its length is always
+ * File: PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of CLOCK_REALTIME.  Its length is always
  * STATS_BYTES, with holes (zeros) where nothing was needed yet.  Read it by read(2): a look through a
  * mapping fills the holes.  A tool never truncates it and writes to `control` only.  All numbers are in the
  * byte order of the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * The calls of a log of strace that say something of a connection.
+ * The system calls of a log of strace that concern connections, in one table.
  */
 #include "calls.h"
 
@@ -13,14 +12,14 @@
 /* ---- waits and input -------------------------------------------------- */
 
 static void waited(struct thread *t, int64_t begin, int64_t end) {
-    int64_t most = 10000 * MS; /* enough to know, and no sum of them overflows */
+    int64_t most = 10000 * MS; /* longer waits are cut, so that no sum overflows */
     if (end > begin)
         t->waited_ns += end - begin < most ? end - begin : most;
     t->wait_from = begin;
     t->wait_to = end;
 }
 
-/* A read that waited brings its input at its end; one that did not found it there at its beginning. */
+/* Input came at the end of a read that waited, and before the beginning of one that did not. */
 static void input(struct strace_log *g, struct thread *t, uint64_t key, uint64_t line,
                   int64_t begin, int64_t end) {
     struct connection *conn = connections_get(&g->connections, key);
@@ -187,7 +186,7 @@ static void call_close(struct strace_log *g, struct thread *t, const struct call
         connections_close(&g->connections, t, number);
 }
 
-/* Makes a descriptor that is no connection, or shows that one is none. */
+/* The call returns a descriptor that is no connection. */
 static void call_open(struct strace_log *g, struct thread *t, const struct call *c) {
     if (!c->failed)
         connections_add(&g->connections, t, (int)c->value, CONNECTION_OTHER);
@@ -227,8 +226,8 @@ static void keep_program(struct thread *t, const char *args) {
     snprintf(t->program, sizeof(t->program), "%.*s", (int)(end - begin), begin);
 }
 
-/* The words of execve's second argument, as one would type them; nothing where strace has cut one
- * ("..." behind the quote), or where a shell would want more quotes. */
+/* Keeps the command line of execve's second argument as the user would type it.  It stays empty if strace
+ * has cut a word ("..." after the quote), or if a shell would need more quotes. */
 static void call_exec(struct strace_log *g, struct thread *t, const struct call *c) {
     (void)g;
     const char *p = strchr(c->args, '['), *end = p ? strstr(p, "], ") : NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * A capture of libpcap's kinds: packets in, findings out.
+ * Packets in, findings out.
  */
 #include "capture.h"
 
@@ -15,25 +14,25 @@
 /* 8192 connections at a time take 6 MiB, and 15 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
 
-/* What is worth a note. Connections made in advance wait for longer than any start takes. */
-static const int64_t OWN_LEAST_NS = 100 * MS, OWN_MOST_NS = 10000 * MS;
+/* The client delays that are worth a note.  Longer ones are connections made in advance. */
+static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10000 * MS;
 
 struct capture {
     struct findings *out;
     struct flows *flows;
-    struct waits own;               /* from connected to the first data: the client's own time */
-    char own_client[ENDPOINT_TEXT]; /* where it was longest */
+    struct waits client_delays;          /* client delays: from connected to the first data */
+    char client_delay_at[ENDPOINT_TEXT]; /* the client with the longest */
     uint64_t fragments, cut, one_sided, by_chance, evicted;
     uint64_t round_trips;
     int64_t round_trips_ns;
-    char round_trip_writer[ENDPOINT_TEXT]; /* the first, for the note */
+    char round_trip_writer[ENDPOINT_TEXT]; /* the first one, for the note */
     bool backwards;
 };
 
 /* ---- connections into findings --------------------------------------- */
 
-/* Which end offers the service: the one that did not ask for the connection, or, where that was not
- * captured, the one with the smaller port. */
+/* The end that offers the service: it did not send the SYN.  Without a captured SYN, the end with the
+ * smaller port. */
 static int service_of(const struct flow *f) {
     if (f->client >= 0)
         return !f->client;
@@ -85,18 +84,18 @@ static void add_sender(struct capture *c, const struct flow *f, int from) {
 }
 
 /* A slow start is often taken for a stall: initialising TLS takes some clients most of a second. */
-static void note_own_time(struct capture *c, const struct flow *f) {
-    if (f->client_delay_ns < OWN_LEAST_NS || f->client_delay_ns > OWN_MOST_NS)
+static void note_client_delay(struct capture *c, const struct flow *f) {
+    if (f->client_delay_ns < CLIENT_DELAY_LEAST_NS || f->client_delay_ns > CLIENT_DELAY_MOST_NS)
         return;
-    if (f->client_delay_ns > c->own.max_ns)
-        packet_endpoint_text(&f->end[f->client], true, c->own_client);
-    waits_add(&c->own, f->client_delay_ns);
+    if (f->client_delay_ns > c->client_delays.max_ns)
+        packet_endpoint_text(&f->end[f->client], true, c->client_delay_at);
+    waits_add(&c->client_delays, f->client_delay_ns);
 }
 
 static void finished(void *context, struct flow *f) {
     struct capture *c = context;
     c->out->connections++;
-    note_own_time(c, f);
+    note_client_delay(c, f);
     add_sender(c, f, 0);
     add_sender(c, f, 1);
 }
@@ -108,17 +107,17 @@ static void take(struct capture *c, const struct tcp_segment *s, int64_t now) {
     out->understood++;
     int from;
     if (memcmp(&s->source, &s->destination, sizeof(s->source)) == 0)
-        return; /* connected to itself: no telling who sends */
+        return; /* connected to itself: the directions look the same */
     struct flow *f = flows_find(c->flows, s, &from);
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(c->flows, f);
     stall_feed(f, from, s, out->entries, now);
 }
 
-/* Damaged stamps stay between 1970 and 2096, so that no difference of two overflows. */
+/* Time stamps outside of 1970 to 2096 are damaged and become 0, so that no difference overflows. */
 static int64_t time_of(const struct pcap_pkthdr *header) {
     int64_t seconds = (int64_t)header->ts.tv_sec,
-            ns = (int64_t)header->ts.tv_usec; /* as asked for */
+            ns = (int64_t)header->ts.tv_usec; /* nanoseconds, by the requested precision */
     if (seconds < 0 || seconds > 4000000000 || ns < 0 || ns >= 1000000000)
         return 0;
     return seconds * 1000000000 + ns;
@@ -143,18 +142,19 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
     }
 }
 
-/* ---- what else there is to say --------------------------------------- */
+/* ---- notes ----------------------------------------------------------- */
 
 static void notes(struct capture *c) {
     struct findings *out = c->out;
     char text[24];
-    if (c->own.count)
+    if (c->client_delays.count)
         findings_note(
             out,
             "Not the network: %lu time%s the client was connected and silent for %s%s before its "
             "first data (%s): its own time, such as for initialising TLS.",
-            (unsigned long)c->own.count, c->own.count == 1 ? "" : "s",
-            c->own.count == 1 ? "" : "up to ", duration_text(c->own.max_ns, text), c->own_client);
+            (unsigned long)c->client_delays.count, c->client_delays.count == 1 ? "" : "s",
+            c->client_delays.count == 1 ? "" : "up to ",
+            duration_text(c->client_delays.max_ns, text), c->client_delay_at);
     if (c->round_trips >= 3)
         findings_note(
             out,
@@ -203,7 +203,7 @@ static int read_packets(pcap_t *pcap, struct capture *c) {
         progress_step(c->out->entries);
     }
     if (result == PCAP_ERROR) {
-        /* libpcap reads one kind of link in a file; Wireshark's may have several. */
+        /* libpcap reads files with one link type; Wireshark writes files with several. */
         bool several = strstr(pcap_geterr(pcap), "different from the type of the first") != NULL;
         snprintf(c->out->stopped, NOTE_TEXT, "%s after packet %lu: %s%s",
                  several ? "not understood" : "damaged", (unsigned long)c->out->entries,

@@ -61,7 +61,7 @@ struct connection *connections_get(struct connections *l, uint64_t key) {
     return key ? table_find(&l->connections, key) : NULL;
 }
 
-/* ---- what -y and -yy tell --------------------------------------------- */
+/* ---- the decorations of -y and -yy ------------------------------------ */
 
 struct decoded {
     enum connection_kind kind;
@@ -97,8 +97,7 @@ static void decode(const char *p, const char *end, struct decoded *out) {
         out->kind = CONNECTION_SOCKET;
 }
 
-/* Is the connection that we know another one than what the log says now?  Its number was closed
- * where we did not see it. */
+/* True if the decoration contradicts the known connection: its descriptor was closed outside of the log. */
 static bool is_stale(const struct connection *conn, const struct decoded *decoded) {
     if (decoded->kind == CONNECTION_OTHER)
         return conn->kind != CONNECTION_OTHER && conn->kind != CONNECTION_UNKNOWN;
@@ -117,8 +116,8 @@ static void learn(struct connection *conn, const struct decoded *decoded) {
     }
 }
 
-/* Another thread's descriptor may lead to the same connection, where the log began too late to tell that
- * they are one process. */
+/* The connection with the same two ends, or NULL.  Another thread may have used it: if the log began after
+ * that thread, the log does not show that both are one process. */
 static struct connection *same_connection(struct connections *l, const struct decoded *decoded) {
     if (!decoded->peer[0])
         return NULL;
@@ -148,7 +147,7 @@ void connections_alias(struct connections *l, const struct thread *t, int number
     connections_close(l, t, number);
     struct connection *conn = connections_get(l, key);
     if (!conn)
-        return; /* it was its only descriptor */
+        return; /* that was its only descriptor, so it is gone */
     conn->references++;
     struct descriptor *d = table_add(&l->descriptors, descriptor_key(t, number));
     d->connection = key;
@@ -173,7 +172,7 @@ static struct connection *met(struct connections *l, const struct thread *t, int
         connections_alias(l, t, number, other);
         return other;
     }
-    /* 0 to 2 are a terminal, a file or a pipe, where nothing says otherwise. */
+    /* 0 to 2 are taken for a terminal, a file or a pipe unless the log says otherwise. */
     return connections_add(l, t, number,
                            number <= 2 && !decoded ? CONNECTION_OTHER : CONNECTION_UNKNOWN);
 }
@@ -201,7 +200,7 @@ struct connection *connections_of_args(struct connections *l, const struct threa
 /* ---- children -------------------------------------------------------- */
 
 static void copy_descriptors(struct connections *l, int from, const struct thread *child) {
-    /* Collected first: adding moves what is oldest.  More than these no program of interest has. */
+    /* Collected first: adding evicts the oldest entries.  The room is that of the whole table. */
     static struct {
         int number;
         uint64_t connection;
@@ -224,7 +223,7 @@ static void copy_descriptors(struct connections *l, int from, const struct threa
 void connections_child(struct connections *l, const struct thread *parent, int pid, bool shares) {
     struct thread from = *parent;
     int process = from.process;
-    struct thread *child = connections_thread(l, pid); /* may give `parent` up */
+    struct thread *child = connections_thread(l, pid); /* may evict `parent` */
     if (!child->program[0]) {
         memcpy(child->command, from.command, sizeof(from.command));
         memcpy(child->program, from.program, sizeof(from.program));

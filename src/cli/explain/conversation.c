@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bounds of each timer's waits, in ms: its nominal time, ticks of both sides, and what strace and a
+/* Bounds of each timer's waits in ms: its nominal time, ticks of both sides, and the time that strace and a
  * quick peer add. */
 static const struct { int least, most; } timers[TIMERS] = {{36, 60}, {95, 115}, {190, 220}};
 
@@ -29,7 +29,8 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
     waits_add(&c->timed[timer], wait_ns);
 }
 
-/* How many of these lie from half of the timer's least to twice its most, but not within. */
+/* The number of waits from half the timer's lower bound to twice its upper bound that are not within the
+ * bounds. */
 static double around(const struct waits *w, int timer) {
     double n = 0;
     for (int i = 0; i < WAITS_BUCKETS; i++) {
@@ -41,17 +42,17 @@ static double around(const struct waits *w, int timer) {
     return n;
 }
 
-/* The share of messages of a kind that waited as long as the timer; 0 where there are none. */
+/* The share of messages of a kind that waited as long as the timer; 0 if there are none. */
 static double share(const struct conversation *c, enum message_kind kind, int timer) {
     return c->all[kind].count ? (double)c->within[kind][timer] / c->all[kind].count : 0;
 }
 
 static bool likely(const struct conversation *c, int timer) {
     double n = c->timed[timer].count, all = c->all[MESSAGE_PIECES].count;
-    /* A peer that takes any time sometimes takes this one. */
+    /* A peer with random delays has some within the bounds. */
     if (n == 0 || n < 0.05 * all || n < 2 * around(&c->all[MESSAGE_PIECES], timer))
         return false;
-    /* One that takes this time for whole messages as well is slow by itself. */
+    /* A peer that delays whole messages as well is slow itself. */
     double pieces = n / all;
     return share(c, MESSAGE_WHOLE, timer) < pieces / 2 &&
            share(c, MESSAGE_FIRST, timer) < pieces / 2;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * What kind of file it is, by its content.
+ * The kind of a file, by its first bytes.
  */
 #include "explain.h"
 
@@ -41,7 +40,7 @@ static enum kind kind_of_magic(const unsigned char m[4]) {
     return KIND_TEXT;
 }
 
-/* Looks at the first bytes and gives them back: stdin may be a pipe. */
+/* Reads the first bytes and puts them back: stdin may be a pipe. */
 static enum kind kind_of(FILE *in) {
     unsigned char magic[4] = {0};
     size_t n = fread(magic, 1, sizeof(magic), in);
@@ -49,7 +48,7 @@ static enum kind kind_of(FILE *in) {
         return ferror(in) ? KIND_UNREADABLE : KIND_EMPTY;
     enum kind kind = kind_of_magic(magic);
     while (n > 0)
-        ungetc(magic[--n], in); /* four at once: glibc and musl both have room for them */
+        ungetc(magic[--n], in); /* four in a row: glibc and musl both have room for them */
     return kind;
 }
 

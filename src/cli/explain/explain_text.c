@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
- *
- * The report for people: a verdict in one sentence, a table, an example to look up, and
- * what to type.  80 columns.
+ * The report for people: a verdict in one sentence, a table, an example to look up, and the commands to
+ * type.  It is 80 columns wide.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +49,7 @@ static void head(FILE *out, const char *name, const struct findings *f) {
     fprintf(out, ", %s\n\n", duration_text(f->until_ns - f->from_ns, text));
 }
 
-/* Names that are too long for their columns have a line to themselves. */
+/* A name that is too long for its column has a line of its own. */
 static void table_row(FILE *out, const struct finding *r) {
     char median[24], total[24];
     const char *to = r->verdict == STALL_ONE_WAY ? "(nobody answers)"

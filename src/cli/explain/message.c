@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The usual path; a longer one is not in the log. */
+/* The MSS of Ethernet and of loopback: a log does not show the real one. */
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
 
-/* What is longer is decoded by nobody's timer. */
+/* No timer of a delayed acknowledgement is longer; longer waits are cut. */
 static const int64_t LONG_NS = 10000 * MS;
 
 static uint32_t mss_of(const struct connection *conn) {
@@ -52,7 +52,7 @@ void message_nodelay(struct connection *conn, bool on) {
     conn->nodelay = on;
     if (!on)
         return;
-    conn->open_unit = false; /* whatever was kept back leaves now */
+    conn->open_unit = false; /* setting TCP_NODELAY pushes held data */
     conn->pushed |= conn->units > 0;
 }
 
@@ -72,7 +72,7 @@ static enum message_kind kind_of(const struct connection *conn) {
     return conn->creation_seen && !conn->had_message ? MESSAGE_FIRST : MESSAGE_PIECES;
 }
 
-/* Was the thread waiting all that time?  Else it is the application's own. */
+/* True if the thread waited for most of that time.  Otherwise the time is the application's own. */
 static bool was_waiting(const struct thread *t, const struct piece *from, int64_t until_ns) {
     int64_t wait = until_ns - from->at_ns, waited;
     if (from->pid == (int)t->node.key) {
@@ -89,7 +89,7 @@ static int port_of(const char *endpoint) {
     return colon ? (int)strtol(colon + 1, NULL, 10) : 0;
 }
 
-/* -yy tells both ends of a connection that was there before; the smaller port is the service's. */
+/* For a connection made before the log began, -yy shows both ends: the service has the smaller port. */
 static bool is_server(const struct connection *conn) {
     if (conn->accepted || conn->creation_seen)
         return conn->accepted;
@@ -127,7 +127,7 @@ static struct conversation *conversation_of(struct connections *l, const struct 
         conn->conversation ? table_find(&l->conversations, conn->conversation) : NULL;
     if (item)
         return &item->conversation;
-    static struct conversation like; /* of 5 KiB */
+    static struct conversation like; /* static: it has 5 KiB */
     memset(&like, 0, sizeof(like));
     name_conversation(&like, t, conn);
     uint64_t key =

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is left to read.  `wire` is what the packet still has beyond the captured bytes too. */
+/* The rest of a packet: `left` captured bytes at `at`, and `wire` bytes on the wire. */
 struct view {
     const uint8_t *at;
     uint32_t left, wire;
@@ -52,7 +52,7 @@ static void options(const uint8_t *p, uint32_t left, struct tcp_segment *out) {
         uint8_t size = 1;
         if (p[0] != OPTION_PAD) {
             if (left < 2 || p[1] < 2 || p[1] > left)
-                return; /* cut, or damaged: what came before is true */
+                return; /* cut or damaged: the options before it are valid */
             size = p[1];
             one_option(p, size, out);
         }
@@ -62,13 +62,13 @@ static void options(const uint8_t *p, uint32_t left, struct tcp_segment *out) {
 }
 
 static enum packet_kind tcp(struct view v, struct tcp_segment *out) {
-    /* Up to the window; a shorter snap length leaves nothing to judge. */
+    /* The first 16 bytes end with the window; without them there is nothing to judge. */
     if (v.left < 16)
         return PACKET_CUT;
     const uint8_t *p = v.at;
     uint32_t header = (uint32_t)(p[12] >> 4) * 4;
     if (header < 20 || header > v.wire)
-        return PACKET_OTHER; /* no TCP header can be like that */
+        return PACKET_OTHER; /* an impossible TCP header */
     out->source.port = be16(p);
     out->destination.port = be16(p + 2);
     out->seq = be32(p + 4);
@@ -93,8 +93,8 @@ enum {
     NEXT_OPTIONS = 60
 };
 
-/* The length that the header tells, where it tells one: captures made before the card
- * has cut a large segment have 0 there (Linux, BIG TCP), and Ethernet pads short ones. */
+/* Takes the length in the IP header, which is shorter than the frame if Ethernet has padded it.  0 is no
+ * length: Linux writes it for segments that the card has yet to cut (BIG TCP). */
 static void trust_length(struct view *v, uint32_t told) {
     if (told != 0 && told < v->wire)
         v->wire = told;
@@ -134,7 +134,7 @@ static enum packet_kind ip6(struct view v, struct tcp_segment *out) {
     memcpy(out->destination.address, p + 24, 16);
     uint8_t next = p[6];
     skip(&v, 40);
-    /* RFC 8200, 4.1: each of these once, two of the options at most. */
+    /* RFC 8200, 4.1: at most one of each, and two of the options. */
     for (int headers = 0; headers < 8 && next != NEXT_TCP; headers++) {
         if (next == NEXT_FRAGMENT)
             return PACKET_FRAGMENT;
@@ -157,9 +157,9 @@ static enum packet_kind ip(struct view v, struct tcp_segment *out) {
     return v.at[0] >> 4 == 6 ? ip6(v, out) : ip4(v, out);
 }
 
-/* ---- links ----------------------------------------------------------- */
+/* ---- link types ------------------------------------------------------ */
 
-/* What follows an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE. */
+/* The packet after an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE. */
 static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *out) {
     for (int tags = 0; tags < 8; tags++) {
         switch (type) {
@@ -192,7 +192,7 @@ static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *
     return PACKET_OTHER;
 }
 
-/* A header of `size` bytes whose Ethernet type stands at `type_at`. */
+/* The packet after a header of `size` bytes with an Ethernet type at `type_at`. */
 static enum packet_kind framed(struct view v, uint32_t size, uint32_t type_at,
                                struct tcp_segment *out) {
     if (v.left < size)
@@ -202,8 +202,8 @@ static enum packet_kind framed(struct view v, uint32_t size, uint32_t type_at,
     return typed(v, type, out);
 }
 
-/* BSD's loopback: the address family as a word, in the byte order of whoever captured. The
- * first half byte of what follows tells as much, in any order. */
+/* BSD's loopback: a word with the address family in the byte order of the capturing machine.  It is
+ * skipped: the first half byte of the IP header tells the family. */
 static enum packet_kind loopback(struct view v, struct tcp_segment *out) {
     return skip(&v, 4) ? ip(v, out) : PACKET_CUT;
 }
@@ -226,7 +226,7 @@ enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captur
                              struct tcp_segment *out) {
     memset(out, 0, sizeof(*out));
     if (length < captured)
-        length = captured; /* damaged: what is there is there */
+        length = captured; /* damaged: at least the captured bytes were on the wire */
     struct view v = {.at = data, .left = captured, .wire = length};
     switch (link_type) {
     case DLT_EN10MB: return framed(v, 14, 12, out);

@@ -4,23 +4,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Least segment size of IPv6 (1280 - 60): what is smaller is small on any path. */
+/* The smallest MSS of IPv6 (1280 - 60): a smaller segment is small on every path. */
 enum { MSS_LEAST = 1220, MSS_ETHERNET = 1460, STAMP_BYTES = 12u };
 
-/* Copies of one packet lie microseconds apart; nothing is sent again that soon. */
+/* Copies of one packet are microseconds apart; no retransmission comes that soon. */
 enum { COPY_NS = 5 * MS };
 
 /* Up to PROMPT_NS an acknowledgement was not delayed.  One late acknowledgement among PROMPT_MOST prompt ones
  * comes from a busy machine. */
 enum { PROMPT_NS = 5 * MS, PROMPT_MOST = 50, USUAL_LEAST_US = 36000 };
 
-/* No path is that long. */
+/* No path has a longer round trip. */
 static const int64_t WAY_MOST_NS = 10000 * MS;
 
-/* Data that comes this much later than the effect of an acknowledgement can be is "near". */
+/* Data that comes up to so much later than an acknowledgement can cause it is "near". */
 enum { NEAR_NS = 10 * MS };
 
-/* Sequence numbers wrap: how far `a` is behind `b`. */
+/* a - b of sequence numbers, which wrap. */
 static int32_t beyond(uint32_t a, uint32_t b) {
     return (int32_t)(a - b);
 }
@@ -37,14 +37,14 @@ static uint32_t full_size(const struct flow *f, const struct sender *a) {
     return a->largest > MSS_LEAST ? a->largest : MSS_LEAST;
 }
 
-/* Segments above the full size were cut later (TSO) or put together (GRO): how the last
- * of them ends is not known for sure, so they are not called small. */
+/* Segments above the full size were cut later (TSO) or put together (GRO).  The size of their last part is
+ * not known, so they do not count as small. */
 static bool is_small(const struct flow *f, const struct sender *a, uint32_t bytes) {
     return bytes < full_size(f, a);
 }
 
-/* Nagle's algorithm keeps small data back while small data is on its way: if this came all the same,
- * the algorithm is off.  But equal sizes in a row are a path narrower than the peer's announcement. */
+/* True for small data sent while small data is not acknowledged: Nagle's algorithm would hold it, so it is
+ * off.  But equal sizes in a row show a path narrower than the peer's MSS. */
 static bool overlaps(struct sender *a, const struct tcp_segment *s) {
     if (!a->small_out)
         return false;
@@ -58,14 +58,15 @@ static bool overlaps(struct sender *a, const struct tcp_segment *s) {
 
 /* ---- times ----------------------------------------------------------- */
 
-/* How long after an acknowledgement its effect can come: the way to the sender and back, with some
- * air.  Not known, the capture is taken to be at the sender or near it. */
+/* The longest time after an acknowledgement at which its effect can come: a round trip to the sender, half
+ * of it as a margin, and 1 ms.  If the round trip is not known, the capture is taken to be near the sender.
+ */
 static int64_t at_once(const struct sender *a) {
     return a->end_rtt_known ? a->end_rtt_ns + a->end_rtt_ns / 2 + 1 * MS : 2 * MS;
 }
 
-/* ns: from a packet to what this end answered.  Without a handshake to go by, only what cannot be a
- * delayed acknowledgement itself is believed. */
+/* ns: from a packet to this end's answer.  Outside of a handshake, the first answer counts only if it is
+ * too quick for a delayed acknowledgement. */
 static void note_end_rtt(struct sender *a, int64_t ns, bool handshake) {
     if (ns < 0 || ns > WAY_MOST_NS || (!handshake && !a->end_rtt_known && ns >= LATE_LEAST_NS))
         return;
@@ -113,7 +114,7 @@ static void record(struct flow *f, int from, const struct tcp_segment *s, uint64
     waits_add(&e->waits, now - a->data_at);
 }
 
-/* Had the peer's window no room for this before the late acknowledgement opened it? */
+/* True if the peer's window had no room for this before the late acknowledgement opened it. */
 static bool window_was_full(const struct flow *f, int from, uint32_t bytes) {
     const struct sender *a = &f->sender[from];
     if (a->room < 0)
@@ -143,7 +144,7 @@ static void resume(struct flow *f, int from, const struct tcp_segment *s, uint64
         a->evidence = calloc(1, sizeof(*a->evidence));
     if (!a->evidence)
         return;
-    /* Seen from the far end, the effect takes a whole way there and back: what comes sooner is chance. */
+    /* Seen from the far end, the effect takes a whole round trip: data that comes sooner is chance. */
     bool too_soon = a->end_rtt_known && a->end_rtt_ns > 4 * MS && gap < a->end_rtt_ns / 10 * 8;
     if (gap > limit || too_soon)
         waits_add(&a->evidence->near, now - a->data_at);
@@ -164,7 +165,7 @@ static void late_or_not(struct flow *f, int from, uint64_t number, int64_t now) 
         return;
     a->round_trip = wait - way < LATE_LEAST_NS;
     if (a->round_trip && way < 2 * MS)
-        return; /* neither: a peer that acknowledges when it feels like it */
+        return; /* neither delayed nor a round trip */
     a->state = LATE_ACK;
     a->ack_at = now;
     a->ack_number = number;
@@ -177,8 +178,8 @@ static void announce(struct sender *a, int8_t scale, const struct tcp_segment *s
     a->room_end = s->ack + (s->window << (s->flags & TCP_SYN || scale < 0 ? 0 : scale));
 }
 
-/* What the peer's window left, before this acknowledgement; without a seen handshake its scale
- * is not known, and only a window near its end says something. */
+/* The room in the peer's window before this acknowledgement; -1: not known.  Without a captured handshake
+ * its scale is not known, and only a nearly closed window can be told. */
 static int64_t room_left(const struct sender *a, int8_t scale) {
     if (!a->acked_known)
         return -1;
@@ -222,7 +223,7 @@ static bool is_copy(const struct flow *f, const struct sender *a, const struct t
                           s->stamp == a->data_stamp && s->seq + s->payload == a->next);
 }
 
-/* Seen before, or not in turn: lost by the capture, overtaken on the way, or sent again. */
+/* Data out of sequence: a copy, a packet lost by the capture, reordering, or a retransmission. */
 static void out_of_turn(struct flow *f, struct sender *a, const struct tcp_segment *s, uint32_t end,
                         int64_t now) {
     if (beyond(s->seq, a->next) < 0 && is_copy(f, a, s, now) && beyond(end, a->next) <= 0) {
@@ -246,7 +247,7 @@ static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint
         a->largest = s->payload;
     bool small = is_small(f, a, s->payload) && !(s->flags & TCP_FIN);
     bool overlapping = small && overlaps(a, s);
-    small = small && is_small(f, a, s->payload); /* the path's size may have been learnt just now */
+    small = small && is_small(f, a, s->payload); /* overlaps() may have learnt path_mss */
     if (a->state == LATE_ACK)
         resume(f, from, s, number, now);
     a->state = small && !overlapping && !a->recovering ? SMALL_SENT : NOTHING_SMALL;
@@ -265,7 +266,7 @@ static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint
     if (f->last_speaker != from)
         a->messages++;
     f->last_speaker = from;
-    b->state = NOTHING_SMALL; /* the peer is not silent any more */
+    b->state = NOTHING_SMALL; /* this end's data ends the peer's silence */
     b->ack_due = true;
     b->ack_due_since = now;
     b->ack_due_end = a->next;
@@ -305,7 +306,7 @@ static void syn(struct flow *f, int from, const struct tcp_segment *s, int64_t n
         if (now - a->syn_at < COPY_NS)
             f->doubled = true;
         else
-            a->syn_at = now; /* sent again: the answer is to this one, mostly */
+            a->syn_at = now; /* a retransmission: the answer is mostly to this one */
         return;
     }
     a->syn_seen = true;
@@ -313,7 +314,8 @@ static void syn(struct flow *f, int from, const struct tcp_segment *s, int64_t n
     a->isn = s->seq;
     a->next_known = true;
     a->next = s->seq + 1;
-    a->scale = (int8_t)(s->scale < 0 ? 0 : s->scale); /* RFC 7323, 2.2: both scale or none does */
+    a->scale =
+        (int8_t)(s->scale < 0 ? 0 : s->scale); /* RFC 7323, 2.2: both ends scale, or neither */
     f->sender[!from].mss = s->mss;
 }
 
@@ -332,12 +334,12 @@ void stall_feed(struct flow *f, int from, const struct tcp_segment *s, uint64_t 
         data(f, from, s, number, now);
 }
 
-/* ---- the whole ------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------- */
 
-/* An effect keeps to its cause: the time from acknowledgement to rest varies little, and not with the time
- * that the peer's timer took.  An application with a clock of its own has a gap that is the
- * smaller the later the acknowledgement came. */
-static bool keeps_to_the_acknowledgement(const struct evidence *e) {
+/* True if the rest follows the acknowledgement as an effect follows its cause: the gap between them varies
+ * little, and does not depend on how late the acknowledgement came.  An application with a clock of its own
+ * has smaller gaps after later acknowledgements. */
+static bool follows_the_acknowledgement(const struct evidence *e) {
     const struct pairs *p = &e->late_gap;
     double n = e->waits.count;
     if (n < 4)
@@ -346,12 +348,11 @@ static bool keeps_to_the_acknowledgement(const struct evidence *e) {
     double late_var = p->xx / n - late * late, gap_var = p->yy / n - gap * gap;
     double covariance = p->xy / n - late * gap;
     if (gap_var > 1e6 && gap_var > 0.3 * 0.3 * gap * gap)
-        return false; /* anywhere within what was allowed */
+        return false; /* spread over the whole allowed time */
     if (n < 8 || gap_var < 100 || late_var < 100)
-        return true; /* 10 us: too little to tell anything */
+        return true; /* below 10 us: too small to correlate */
     double correlation = covariance / sqrt(late_var * gap_var);
-    return correlation >
-           -0.25 - 1.4 / sqrt(n); /* a chance of one in a hundred to lose a true one */
+    return correlation > -0.25 - 1.4 / sqrt(n); /* rejects one true sender in a hundred */
 }
 
 void stall_waits(const struct flow *f, int sender, struct waits *into) {
@@ -367,9 +368,9 @@ enum stall_verdict stall_judge(const struct flow *f, int sender) {
     const struct evidence *e = a->evidence;
     if (!e)
         return STALL_NONE;
-    if (e->waits.count <= e->near.count + a->overlaps || !keeps_to_the_acknowledgement(e))
+    if (e->waits.count <= e->near.count + a->overlaps || !follows_the_acknowledgement(e))
         return STALL_CHANCE;
-    /* So is one or two that are late by less than the timers in wide use. */
+    /* One or two that are late by less than the timers in wide use are chance, too. */
     bool few = e->waits.count < 3 && e->late_gap.x / e->waits.count < USUAL_LEAST_US;
     if (few || a->prompt > PROMPT_MOST * (uint64_t)e->waits.count)
         return STALL_CHANCE;

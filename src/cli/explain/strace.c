@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT
- *
- * A log of strace: lines in, findings out.
+ * Lines in, findings out.
  */
 #include "strace.h"
 
@@ -12,8 +11,7 @@
 #include "calls.h"
 #include "progress.h"
 
-/* Of a longer line its head and its tail are kept: a call's descriptor is in the one, its result in the
- * other. */
+/* Of a longer line, the head (with the descriptor) and the tail (with the result) are kept. */
 enum { HEAD = 6144, TAIL = 2048 };
 
 struct text {
@@ -26,7 +24,7 @@ struct text {
 
 static void take_byte(struct text *x, char c) {
     if (c < ' ' || c > '~')
-        c = '?'; /* strace writes none; in the report, a terminal might obey it */
+        c = '?'; /* strace writes no other characters; a terminal might obey them in the report */
     if (x->length < HEAD)
         x->line[x->length] = c;
     else
@@ -45,7 +43,7 @@ static void end_line(struct text *x) {
 
 /* ---- times ----------------------------------------------------------- */
 
-/* Beyond 2096, or of another form than the first one: damaged. */
+/* A time after 2096, or of another form than the first one, is damaged. */
 static const int64_t MOST_NS = 4000000000 * 1000 * MS;
 
 static bool is_usable(const struct strace_log *g, const struct line *in) {
@@ -87,7 +85,7 @@ static void begin_call(struct strace_log *g, struct thread *t, const struct line
 static void end_call(struct strace_log *g, struct thread *t, const struct line *in) {
     char args[ARGS_KEPT + 1024];
     if (!t->unfinished || strcmp(t->name, in->name) != 0)
-        return; /* it began before the log did */
+        return; /* its beginning is not in the log */
     t->unfinished = false;
     snprintf(args, sizeof(args), "%s%.*s", t->args, (int)(in->args_end - in->args), in->args);
     struct call c = {.name = in->name,
@@ -144,7 +142,7 @@ static void take_line(struct strace_log *g, const char *text) {
 
 /* ---- the file -------------------------------------------------------- */
 
-/* A file that is none of ours would be read to its end otherwise. */
+/* A file without any line of strace is not read to its end. */
 enum { LINES_OF_DOUBT = 20000, BYTES_OF_DOUBT = 64 << 20 };
 
 static bool is_hopeless(const struct strace_log *g, uint64_t bytes) {
@@ -191,7 +189,7 @@ static int verdict_on_the_file(struct strace_log *g) {
                  g->time == TIME_COARSE ? "with whole seconds only" : "without times");
     else
         return 0;
-    out->entries = 0; /* nothing to report */
+    out->entries = 0; /* no report */
     return -EINVAL;
 }
 

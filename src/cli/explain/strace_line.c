@@ -14,7 +14,7 @@ static const char *blanks(const char *p) {
     return p + strspn(p, " ");
 }
 
-/* Decimal digits; at most what fits. */
+/* Reads decimal digits; a number that does not fit loses digits. */
 static const char *number(const char *p, int64_t *out) {
     int64_t n = 0;
     while (digit(*p)) {
@@ -41,7 +41,7 @@ static int64_t seconds_ns(int64_t seconds) {
 
 /* ---- the front ------------------------------------------------------- */
 
-/* HH:MM:SS and perhaps a fraction. */
+/* HH:MM:SS, with or without a fraction. */
 static const char *clock_time(const char *p, struct line *out) {
     int64_t h, m, s, ns = 0;
     p = number(p, &h);
@@ -58,7 +58,7 @@ static const char *clock_time(const char *p, struct line *out) {
     return p;
 }
 
-/* Seconds since 1970, or since the line before (strace pads those with blanks). */
+/* Seconds since 1970, or since the previous line (padded with blanks). */
 static const char *plain_time(const char *p, struct line *out) {
     int64_t s, ns;
     p = number(p, &s);
@@ -82,7 +82,7 @@ static const char *front_time(const char *p, struct line *out) {
         return p;
     }
     p = blanks(end);
-    if (strncmp(p, "(+", 2) == 0) { /* -r beside -tt */
+    if (strncmp(p, "(+", 2) == 0) { /* -r together with -tt */
         const char *close = strchr(p, ')');
         p = close ? blanks(close + 1) : p;
     }
@@ -106,7 +106,7 @@ static const char *front_pid(const char *p, struct line *out) {
     if (bracket && *end == ']')
         end++;
     if ((!bracket && *end != ' ') || pid > INT_MAX)
-        return start; /* a time */
+        return start; /* it is a time */
     out->pid = (int)pid;
     return blanks(end);
 }

@@ -180,7 +180,7 @@ int launch_prepare(struct launch *l) {
     return refused ? refused : preload(library);
 }
 
-static int become(struct launch *l) {
+static int exec_program(struct launch *l) {
     if (!l->program.by_shell) {
         execve(l->program.path, l->argv, environ);
         return errno;
@@ -199,7 +199,7 @@ static int become(struct launch *l) {
 }
 
 int launch_exec(struct launch *l) {
-    return program_complain(&l->program, become(l));
+    return program_complain(&l->program, exec_program(l));
 }
 
 static volatile sig_atomic_t child_now;
@@ -218,7 +218,7 @@ pid_t launch_spawn(struct launch *l) {
     if (child < 0)
         return -complain("fork: %s", strerror(errno));
     if (child == 0) {
-        int error = become(l);
+        int error = exec_program(l);
         (void)!write(ends[1], &error, sizeof(error));
         _exit(EXIT_OWN);
     }

@@ -198,7 +198,7 @@ static bool is_in_path(const char *program) {
 
 /* The process that lost most time, or, if none lost any, the busiest.  Its program is the one to start
  * anew. */
-static const struct reader_file *chief(const struct stats_files *s) {
+static const struct reader_file *heaviest_process(const struct stats_files *s) {
     const struct reader_file *best = NULL;
     uint64_t most = 0;
     for (size_t i = 0; i < s->count; i++) {
@@ -218,7 +218,7 @@ static const struct reader_file *chief(const struct stats_files *s) {
 
 static void add_program(struct prose *p, const struct report *r) {
     char name[64];
-    const struct reader_file *process = chief(r->files);
+    const struct reader_file *process = heaviest_process(r->files);
     prose_add(p, " --");
     if (r->argv) {
         for (size_t i = 0; r->argv[i]; i++)

@@ -18,7 +18,7 @@ static void on_interrupt(int signal_number) {
 
 /* In `tcpdump -w - … | unstall explain -`, Ctrl-C ends tcpdump and so the input, and the report must still
  * be written: the first Ctrl-C is ignored, the second one ends this process. */
-static void outlive_one_interrupt(void) {
+static void ignore_first_interrupt(void) {
     struct sigaction once = {.sa_handler = on_interrupt,
                              .sa_flags = (int)(SA_RESTART | SA_RESETHAND)};
     sigaction(SIGINT, &once, NULL);
@@ -34,7 +34,7 @@ static int explain_one(const char *name, struct json *json) {
     if (standard && isatty(STDIN_FILENO))
         return complain("-: standard input is a terminal; give a file, or pipe one in");
     if (standard)
-        outlive_one_interrupt();
+        ignore_first_interrupt();
     struct findings f;
     if (!findings_make(&f, SOURCE_CAPTURE))
         return complain("%s: %s", name, strerror(ENOMEM));

@@ -18,7 +18,7 @@
 #include "stats_files.h"
 #include "verbs.h"
 
-struct wishes {
+struct options {
     const char *report; /* a file, or NULL: stderr */
     long seconds;       /* 0: until it ends */
     bool json;
@@ -26,13 +26,13 @@ struct wishes {
 
 /* ---- the report ------------------------------------------------------ */
 
-static int tell(const struct wishes *w, const struct stats_files *s, char *const *argv) {
-    FILE *out = w->report && strcmp(w->report, "stderr") != 0 ? fopen(w->report, "we") : stderr;
+static int write_report(const struct options *o, const struct stats_files *s, char *const *argv) {
+    FILE *out = o->report && strcmp(o->report, "stderr") != 0 ? fopen(o->report, "we") : stderr;
     if (!out)
-        return complain("--report %s: %s", w->report, strerror(errno));
-    int failed = report_on(out, s, argv, w->json);
+        return complain("--report %s: %s", o->report, strerror(errno));
+    int failed = report_on(out, s, argv, o->json);
     if (fflush(out) != 0 || ferror(out))
-        failed = complain("%s: %s", w->report ? w->report : "stderr", strerror(errno));
+        failed = complain("%s: %s", o->report ? o->report : "stderr", strerror(errno));
     if (out != stderr)
         fclose(out);
     return failed;
@@ -40,7 +40,7 @@ static int tell(const struct wishes *w, const struct stats_files *s, char *const
 
 /* ---- a program that this command starts ------------------------------ */
 
-static void tell_of_folder(const struct wishes *w, const char *folder, char *const *argv) {
+static void report_folder(const struct options *o, const char *folder, char *const *argv) {
     struct stats_files s;
     if (stats_files_open(&s, folder, READ_ALL, true) != 0)
         return;
@@ -48,7 +48,7 @@ static void tell_of_folder(const struct wishes *w, const char *folder, char *con
     for (size_t i = 0; i < s.count; i++)
         left += s.list[i]->life == LIFE_RUNS;
     if (s.count)
-        tell(w, &s, argv);
+        write_report(o, &s, argv);
     if (left)
         remark(
             "%zu process%s of it still run%s, unseen from now on; start a daemon in the foreground",
@@ -58,7 +58,7 @@ static void tell_of_folder(const struct wishes *w, const char *folder, char *con
     stats_files_close(&s);
 }
 
-static int observe_program(const struct wishes *w, struct launch *l) {
+static int observe_program(const struct options *o, struct launch *l) {
     char folder[PATH_MAX];
     int failed = observe_folder_make(folder, sizeof(folder));
     if (failed)
@@ -70,9 +70,9 @@ static int observe_program(const struct wishes *w, struct launch *l) {
     if (!failed) {
         pid_t child = launch_spawn(l);
         if (child > 0) {
-            launch_limit(w->seconds);
+            launch_limit(o->seconds);
             failed = launch_wait(child);
-            tell_of_folder(w, folder, l->argv);
+            report_folder(o, folder, l->argv);
         } else {
             failed = (int)-child;
         }
@@ -105,7 +105,7 @@ static void wait_for_it(const struct reader_file *r, long seconds) {
     }
 }
 
-static int observe_process(const struct wishes *w, int pid) {
+static int observe_process(const struct options *o, int pid) {
     char path[PATH_MAX];
     struct reader_error error;
     if (reader_find(pid, path, sizeof(path), &error) != 0)
@@ -115,15 +115,15 @@ static int observe_process(const struct wishes *w, int pid) {
     struct reader_file *before = fd >= 0 ? reader_read_fd(fd, path, READ_ALL, &error) : NULL;
     if (!before)
         return complain("%s", fd >= 0 ? error.text : path);
-    if (!w->seconds)
+    if (!o->seconds)
         remark("watching process %d; Ctrl-C ends it and tells", pid);
-    wait_for_it(before, w->seconds);
+    wait_for_it(before, o->seconds);
     struct reader_file *after = reader_read_fd(fd, path, READ_ALL, &error);
     int failed = 0;
     if (after) {
         struct stats_files s = {.list = &after, .count = 1};
         reader_since(after, before);
-        failed = tell(w, &s, NULL);
+        failed = write_report(o, &s, NULL);
     } else {
         failed = complain("%s", error.text);
     }
@@ -136,14 +136,14 @@ static int observe_process(const struct wishes *w, int pid) {
 /* ---- the command line ------------------------------------------------ */
 
 /* Options that `run` does not have, or that mean something else here. */
-static bool own_option(struct wishes *w, struct args *a) {
+static bool own_option(struct options *o, struct args *a) {
     const char *value = NULL;
-    if (args_value(a, "--report", &w->report))
+    if (args_value(a, "--report", &o->report))
         return true;
     if (args_flag(a, "--json"))
-        return w->json = true;
+        return o->json = true;
     if (args_value(a, "--time", &value)) {
-        if (!number_of("--time", value, 1, 1000000, &w->seconds))
+        if (!number_of("--time", value, 1, 1000000, &o->seconds))
             exit(EXIT_OWN);
         return true;
     }
@@ -159,25 +159,25 @@ static bool own_option(struct wishes *w, struct args *a) {
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_observe, argc, argv);
     struct launch l = {0};
-    struct wishes w = {0};
+    struct options o = {0};
     enum args_kind kind;
     int pid = 0;
     while ((kind = args_next(&a)) == ARGS_OPTION)
-        if (!own_option(&w, &a) && !launch_option(&l, &a))
+        if (!own_option(&o, &a) && !launch_option(&l, &a))
             return args_unknown(&a);
     if (kind != ARGS_WORD)
         return complain("no program or PID given; try --help");
     if (a.only_words || !is_pid(a.word, &pid)) {
         l.argv = args_rest(&a);
-        return observe_program(&w, &l);
+        return observe_program(&o, &l);
     }
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD)
             return complain("%s: one PID at a time; a program goes behind --", a.word);
-        if (!own_option(&w, &a))
+        if (!own_option(&o, &a))
             return args_unknown(&a);
     }
-    return observe_process(&w, pid);
+    return observe_process(&o, pid);
 }
 
 const struct verb verb_observe = {

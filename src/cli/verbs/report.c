@@ -8,7 +8,7 @@
 #include "errors.h"
 #include "verbs.h"
 
-static int tell(const char *word, bool json) {
+static int report(const char *word, bool json) {
     struct stats_files s;
     int failed = stats_files_open(&s, word, READ_ALL, false);
     if (failed)
@@ -21,7 +21,7 @@ static int tell(const char *word, bool json) {
 static int run(int argc, char **argv) {
     bool json = false;
     const char *word = args_word_and_json(&verb_report, argc, argv, "PID, FILE or DIR", &json);
-    return word ? tell(word, json) : EXIT_OWN;
+    return word ? report(word, json) : EXIT_OWN;
 }
 
 const struct verb verb_report = {

@@ -17,19 +17,20 @@
 
 enum { WAIT_MS = 1000, TARGETS = 256 };
 
-struct order {
+struct request {
     struct steer change;
     struct arms arms; /* of --arms, --assign and --seed */
     bool seeded;
     int wait_ms;
     struct json *json;
-    unsigned told; /* processes to which the change was written */
+    unsigned changed; /* processes to which the change was written */
 };
 
 static const char *const outcomes[] = {"taken", "waits", "ended"};
 
-static void tell_json(struct json *j, const struct reader_file *s, const char *program,
-                      const struct stats_header *now, enum steer_outcome outcome, unsigned arms) {
+static void print_json(struct json *j, const struct reader_file *s, const char *program,
+                       const struct stats_header *now, enum steer_outcome outcome,
+                       unsigned arms) {
     json_object(j, NULL);
     json_unsigned(j, "pid", s->header.pid);
     json_string(j, "program", program);
@@ -42,13 +43,14 @@ static void tell_json(struct json *j, const struct reader_file *s, const char *p
     json_object_end(j);
 }
 
-static void tell(const struct reader_file *s, const char *program,
-                 const struct stats_header *now, enum steer_outcome outcome, unsigned arms) {
+static void print_text(const struct reader_file *s, const char *program,
+                       const struct stats_header *now, enum steer_outcome outcome,
+                       unsigned arms) {
     printf("%u (%s): ", s->header.pid, program);
     if (outcome == STEER_ENDED)
         printf("has ended meanwhile\n");
     else if (outcome == STEER_WAITS)
-        printf("told; it takes it up with its next message (none since)\n");
+        printf("written; it takes effect with the next message (none since)\n");
     else if (now->mode != s->header.mode)
         printf("mode %s -> %s, window %u us\n", mode_name(s->header.mode), mode_name(now->mode),
                now->window_us);
@@ -59,36 +61,36 @@ static void tell(const struct reader_file *s, const char *program,
                arms);
 }
 
-static int set_one(const struct reader_file *s, struct order *o) {
+static int set_one(const struct reader_file *s, struct request *r) {
     struct reader_error error;
     struct stats_header now;
     char program[NAME_ROOM];
     unsigned arms = 0;
-    int64_t sequence = steer(s, &o->change, &arms, &error);
+    int64_t sequence = steer(s, &r->change, &arms, &error);
     if (sequence < 0)
         return complain("%s", error.text);
-    o->told++;
-    enum steer_outcome outcome = steer_wait(s, sequence, o->wait_ms, &now);
+    r->changed++;
+    enum steer_outcome outcome = steer_wait(s, sequence, r->wait_ms, &now);
     base_text(s->header.program, program, sizeof(program));
-    if (o->json)
-        tell_json(o->json, s, program, &now, outcome, arms);
+    if (r->json)
+        print_json(r->json, s, program, &now, outcome, arms);
     else
-        tell(s, program, &now, outcome, arms);
+        print_text(s, program, &now, outcome, arms);
     return 0;
 }
 
-static int set_target(const char *word, struct order *o) {
+static int set_target(const char *word, struct request *r) {
     struct stats_files s;
     int failed = stats_files_open(&s, word, 0, false);
-    unsigned before = o->told;
+    unsigned before = r->changed;
     if (failed)
         return failed;
     for (size_t i = 0; i < s.count; i++) {
         bool over = s.list[i]->life == LIFE_ENDED || s.list[i]->life == LIFE_KILLED;
-        if (!over && set_one(s.list[i], o) != 0)
+        if (!over && set_one(s.list[i], r) != 0)
             failed = EXIT_OWN;
     }
-    if (!failed && o->told == before)
+    if (!failed && r->changed == before)
         failed = complain("%s: %s", word,
                           s.folder ? "no process of these runs any more"
                                    : "its process has ended; there is nothing to set");
@@ -97,13 +99,13 @@ static int set_target(const char *word, struct order *o) {
 }
 
 /* Takes --arms, --assign and --seed, the options of an experiment. */
-static bool is_arms(struct args *a, struct order *o) {
+static bool is_arms(struct args *a, struct request *r) {
     static const char *const ways[] = {"connection", "peer", "listener"};
     const char *value;
     long n = 0;
     if (args_value(a, "--arms", &value)) {
-        o->change.arms = &o->arms;
-        if (strcmp(value, "none") != 0 && !arms_parse(&o->arms, value))
+        r->change.arms = &r->arms;
+        if (strcmp(value, "none") != 0 && !arms_parse(&r->arms, value))
             exit(complain("--arms %s: expected modes with weights, as in off:50,auto:50, or none",
                           value));
         return true;
@@ -113,35 +115,35 @@ static bool is_arms(struct args *a, struct order *o) {
             n++;
         if (n == 3)
             exit(complain("--assign %s: expected connection, peer or listener", value));
-        o->arms.assignment = (uint32_t)n;
+        r->arms.assignment = (uint32_t)n;
         return true;
     }
     if (!args_value(a, "--seed", &value))
         return false;
     if (!number_of("--seed", value, 0, 999999999, &n))
         exit(EXIT_OWN);
-    o->arms.seed = (uint64_t)n;
-    return o->seeded = true;
+    r->arms.seed = (uint64_t)n;
+    return r->seeded = true;
 }
 
-static bool is_option(struct args *a, struct order *o, bool *json) {
+static bool is_option(struct args *a, struct request *r, bool *json) {
     const char *value;
     long n = 0;
-    if (is_arms(a, o))
+    if (is_arms(a, r))
         return true;
     if (args_value(a, "--window", &value)) {
         if (strcmp(value, "started") != 0 &&
             !number_of("--window", value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US, &n))
             exit(EXIT_OWN);
-        o->change.window_us = (int)n;
+        r->change.window_us = (int)n;
     } else if (args_value(a, "--wait", &value)) {
         if (!number_of("--wait", value, 0, 600000, &n))
             exit(EXIT_OWN);
-        o->wait_ms = (int)n;
+        r->wait_ms = (int)n;
     } else if (args_flag(a, "--kill")) {
-        o->change.killed = 1;
+        r->change.killed = 1;
     } else if (args_flag(a, "--unkill")) {
-        o->change.killed = 0;
+        r->change.killed = 0;
     } else if (args_flag(a, "--json")) {
         *json = true;
     } else {
@@ -150,15 +152,15 @@ static bool is_option(struct args *a, struct order *o, bool *json) {
     return true;
 }
 
-static int set_all(char *const *targets, unsigned count, struct order *o, bool as_json) {
+static int set_all(char *const *targets, unsigned count, struct request *r, bool as_json) {
     struct json j = json_begin(stdout);
     int failed = 0;
     if (as_json) {
-        o->json = &j;
+        r->json = &j;
         json_array(&j, NULL);
     }
     for (unsigned i = 0; i < count; i++)
-        if (set_target(targets[i], o) != 0)
+        if (set_target(targets[i], r) != 0)
             failed = EXIT_OWN;
     if (as_json) {
         json_array_end(&j);
@@ -170,19 +172,20 @@ static int set_all(char *const *targets, unsigned count, struct order *o, bool a
 
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_set, argc, argv);
-    struct order o = {.change = {STEER_AS_IS, STEER_AS_IS, STEER_AS_IS, NULL}, .wait_ms = WAIT_MS};
+    struct request r = {.change = {STEER_AS_IS, STEER_AS_IS, STEER_AS_IS, NULL},
+                        .wait_ms = WAIT_MS};
     char *targets[TARGETS];
     unsigned count = 0;
     bool json = false;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_OPTION) {
-            if (!is_option(&a, &o, &json))
+            if (!is_option(&a, &r, &json))
                 return args_unknown(&a);
         } else if (steer_mode(a.word) != STEER_AS_IS) {
-            if (o.change.mode != STEER_AS_IS)
+            if (r.change.mode != STEER_AS_IS)
                 return complain("%s: one mode at a time; try --help", a.word);
-            o.change.mode = steer_mode(a.word);
+            r.change.mode = steer_mode(a.word);
         } else if (count == TARGETS) {
             return complain("%s: at most %d at a time; give their folder", a.word, TARGETS);
         } else {
@@ -191,16 +194,16 @@ static int run(int argc, char **argv) {
     }
     if (count == 0)
         return args_no_word("PID, FILE or DIR");
-    if (o.change.mode == STEER_AS_IS && o.change.window_us == STEER_AS_IS &&
-        o.change.killed == STEER_AS_IS && !o.change.arms)
+    if (r.change.mode == STEER_AS_IS && r.change.window_us == STEER_AS_IS &&
+        r.change.killed == STEER_AS_IS && !r.change.arms)
         return complain("%s: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, "
                         "started), --window, --arms or --kill",
                         targets[0]);
-    if ((o.seeded || o.arms.assignment) && !o.arms.count)
+    if ((r.seeded || r.arms.assignment) && !r.arms.count)
         return complain("--assign and --seed: need --arms; try --help");
-    if (!o.seeded)
-        o.arms.seed = (uint64_t)time(NULL); /* by default, two experiments differ */
-    return set_all(targets, count, &o, json);
+    if (!r.seeded)
+        r.arms.seed = (uint64_t)time(NULL); /* by default, two experiments differ */
+    return set_all(targets, count, &r, json);
 }
 
 const struct verb verb_set = {
