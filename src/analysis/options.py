@@ -185,7 +185,7 @@ def _complete(made, rest):
     elif made.live:
         _complete_live(made, rest)
     elif not made.command:
-        raise Refused("no program given; try --help")
+        raise Refused("no PROGRAM given; try --help")
     _check_combinations(made)
     if made.score and not made.metric:
         made.metric = "score"

@@ -50,9 +50,11 @@ static bool is_stats_file(const struct stats_header *h, const struct stat *st, c
                        struct reader_error *error) {
     static const char nothing[sizeof(h->magic)];
     if (memcmp(h->magic, nothing, sizeof(nothing)) == 0)
-        reader_fail(error, "%s: has no beginning yet, or its process died at it; " EXPECTED, path);
+        reader_fail(error,
+                    "%s: has no header yet, or its process died before it wrote one; " EXPECTED,
+                    path);
     else if (memcmp(h->magic, STATS_MAGIC, sizeof(h->magic)) != 0)
-        reader_fail(error, "%s: is something else; " EXPECTED, path);
+        reader_fail(error, "%s: is a file of another kind; " EXPECTED, path);
     else if (h->version == 0)
         reader_fail(error, "%s: is damaged (format 0); " EXPECTED, path);
     else if (h->version > STATS_VERSION && bswap_32(h->version) <= 0xffff)
@@ -66,8 +68,7 @@ static bool is_stats_file(const struct stats_header *h, const struct stat *st, c
                     path, h->version, STATS_VERSION);
     else if (h->header_bytes != sizeof(*h) || h->bytes != STATS_BYTES)
         reader_fail(error,
-                    "%s: is laid out otherwise (%" PRIu64
-                    " bytes, expected %zu): it is damaged, or "
+                    "%s: has another layout (%" PRIu64 " bytes, expected %zu): it is damaged, or "
                     "from another build; use the command that came with the library",
                     path, h->bytes, (size_t)STATS_BYTES);
     else if (st->st_size < (off_t)STATS_BYTES)

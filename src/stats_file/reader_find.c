@@ -112,13 +112,13 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
     if (!failed && !s.has_memory) /* a zombie, or a kernel thread */
         failed = -ESRCH;
     if (failed == -ESRCH)
-        reader_fail(error,
-                    "%d: no such process; of one that has ended, give its segment or the folder "
-                    "that UNSTALL_STATS named",
-                    (int)pid);
+        reader_fail(
+            error,
+            "%d: no such process; if it has ended, give its segment or the folder of UNSTALL_STATS",
+            (int)pid);
     else if (failed)
-        reader_fail(error, "%d: its memory map cannot be read: %s; be its user, or root", (int)pid,
-                    strerror(-failed));
+        reader_fail(error, "%d: its memory map cannot be read: %s; run this as its user or as root",
+                    (int)pid, strerror(-failed));
     if (failed)
         return failed;
     if (s.has_segment) {

@@ -20,16 +20,16 @@ def refused(path):
 
 
 @pytest.mark.parametrize("table, message", [
-    ("bytes 0 00", "is something else; expected a statistics file"),
-    ("bytes 0 0000000000000000", "has no beginning yet"),
-    ("bytes 0 7f454c46", "is something else; expected a statistics file"),
+    ("bytes 0 00", "is a file of another kind; expected a statistics file"),
+    ("bytes 0 0000000000000000", "has no header yet"),
+    ("bytes 0 7f454c46", "is a file of another kind; expected a statistics file"),
     ("header version 0", "is damaged (format 0)"),
     ("header version 2", "is of format 2, and this command reads up to 1; use the command that came"),
     ("header version 4294967295", "is of format 4294967295"),
     ("header version 16777216", "was written by a machine of the other byte order"),
-    ("header bytes 3462721", "is laid out otherwise (3462721 bytes"),
-    ("header bytes 18446744073709551615", "is laid out otherwise"),
-    ("header header_bytes 8", "is laid out otherwise"),
+    ("header bytes 3462721", "has another layout (3462721 bytes"),
+    ("header bytes 18446744073709551615", "has another layout"),
+    ("header header_bytes 8", "has another layout"),
 ])
 def test_damaged_headers(tmp_path, table, message):
     assert message in refused(make_stats_file(tmp_path / "x.unstall", table))
@@ -37,7 +37,7 @@ def test_damaged_headers(tmp_path, table, message):
 
 @pytest.mark.parametrize("size, message", [
     (0, "is empty"),
-    (5, "is something else"),
+    (5, "is a file of another kind"),
     (9, "is truncated: 9 bytes of"),
     (4096, "is truncated: 4096 bytes of"),
     (-1, "is truncated"),
@@ -74,7 +74,7 @@ def test_a_name_cannot_break_the_line(tmp_path):
 
 
 @pytest.mark.parametrize("word, message", [
-    ("999999999", "999999999: no such process; of one that has ended, give its segment or the folder"),
+    ("999999999", "999999999: no such process; if it has ended, give its segment or the folder"),
     (str(os.getpid()), "runs without the library, and it cannot be added to a running process"),
 ])
 def test_process_ids_without_a_segment(word, message):
@@ -89,7 +89,7 @@ def test_one_bad_file_does_not_spoil_a_folder(tmp_path):
     (tmp_path / "notes.txt").write_text("not looked at")
     done = unstall("report", "--json", tmp_path, check=True)
     assert done.stderr.count("\n") == 1
-    assert "2.unstall: is something else" in done.stderr
+    assert "2.unstall: is a file of another kind" in done.stderr
     assert '"pid": 4711' in done.stdout
 
 

@@ -22,7 +22,7 @@ from talkers import started_talker, stats_folder
 from harness import COMMAND, LIB, bare_env, compile_c, run, skip, unstall
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
-             "where neither can be touched: ")
+             "if neither can be changed: ")
 
 
 def told(word, code=0, **popen):
@@ -98,14 +98,14 @@ def test_what_may_not_be_read_is_a_remark(tmp_path):
                    group=65534, extra_groups=[])
         said = json.loads(done.stdout)
         assert said["works"] is True
-        assert said["remarks"] == ["it may be run but not read, so that nothing is known about it: "
+        assert said["remarks"] == ["it may be run but not read, so nothing is known about it: "
                                    "ask as a user who may read it"]
     finally:
         shutil.rmtree(room)
 
 
 @pytest.mark.parametrize("words, code, message", [
-    (["no-such-program"], 127, "no-such-program: no such program; give its path, or look at $PATH"),
+    (["no-such-program"], 127, "no-such-program: no such program; give its path, or check $PATH"),
     (["/etc/passwd"], 126, "/etc/passwd: cannot be run: Permission denied"),
     (["999999999"], 125, "999999999: no such process; give the id of a running one, or a program"),
     ([], 125, "no PROGRAM or PID given; try --help"),
@@ -154,7 +154,7 @@ def test_a_process_without_the_library_and_its_sockets():
     with started_talker(bare=True) as talker:
         talker.talk()
         said = told(talker.pid)
-        assert said["verdict"] == "runs without the library; a preload works if it is started anew"
+        assert said["verdict"] == "runs without the library; a preload works if it is restarted"
         assert said["process"]["library"] is None and said["process"]["mode"] is None
         connection, = said["process"]["sockets"]
         assert connection["state"] == "established"
@@ -224,8 +224,8 @@ def test_a_library_that_was_asked_for_and_is_not_loaded():
     with waiting(*CAT, env=bare_env(LD_PRELOAD="/nonexistent/libunstall.so"), stderr=subprocess.DEVNULL) as (pid, _):
         said = told(pid)
         assert said["process"]["library"] is None
-        assert said["remarks"] == ["LD_PRELOAD named libunstall.so when it was started, but it is not loaded: "
-                                   "ld.so says why on its stderr"]
+        assert said["remarks"] == ["LD_PRELOAD named libunstall.so at its start, but the library is not loaded: "
+                                   "ld.so wrote the reason to its stderr"]
 
 
 def test_a_library_that_was_replaced_since(tmp_path):
@@ -234,7 +234,7 @@ def test_a_library_that_was_replaced_since(tmp_path):
         (tmp_path / "libunstall.so").unlink()
         said = told(pid)
         assert said["process"]["library_replaced"] is True
-        assert "has been replaced since it was started" in said["remarks"][0]
+        assert "has been replaced since its start" in said["remarks"][0]
 
 
 def test_a_process_of_rights_gained(tmp_path):
@@ -269,7 +269,7 @@ def test_a_container_is_told(tmp_path):
         said = told(pid, code=1)  # it is static
         assert (said["process"]["own_files"], said["process"]["own_network"]) == (True, True)
         assert said["process"]["program"].endswith("/waits")
-        assert said["remarks"] == [f"it does not see {LIB} (a container): the library must lie where it does"]
+        assert said["remarks"] == [f"it cannot see {LIB} (a container): put the library into a folder that it sees"]
 
 
 def test_a_container_that_a_preload_works_in(tmp_path):
@@ -315,8 +315,8 @@ def test_a_process_of_somebody_else():
         copy = shutil.copy(COMMAND, room)
         done = run([copy, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534, extra_groups=[])
         assert done.returncode == 125
-        assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be looked at: Permission denied; "
-                               "be its user, or root\n")
+        assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be inspected: Permission denied; "
+                               "run this as its user or as root\n")
     finally:
         shutil.rmtree(room)
 
@@ -329,7 +329,7 @@ def test_a_process_that_has_ended_and_was_not_waited_for():
     done = unstall("doctor", child)
     os.waitpid(child, 0)
     assert (done.returncode, done.stdout) == (125, "")
-    assert done.stderr == f"unstall doctor: {child}: runs no program; it is a thread of the kernel, or has ended\n"
+    assert done.stderr == f"unstall doctor: {child}: runs no program: it is a kernel thread, or has ended\n"
 
 
 def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
@@ -337,7 +337,7 @@ def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
     try:
         mine = [entry for entry in told(os.getpid())["process"]["sockets"]]
         assert len(mine) >= 30
-        assert f"  ... and {len(mine) - 20} more (--json has all)" in unstall("doctor", os.getpid()).stdout
+        assert f"  ... and {len(mine) - 20} more (--json lists all)" in unstall("doctor", os.getpid()).stdout
     finally:
         for sock in sockets:
             sock.close()

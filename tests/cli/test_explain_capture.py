@@ -480,7 +480,7 @@ def test_one_direction_alone_proves_nothing(tmp_path):
     capture.packets = [p for p in capture.packets if p[1][26:30] == bytes([192, 0, 2, 1])]
     found = judged(tmp_path, capture)
     assert found["stalls"] == 0
-    assert any("only one direction" in note for note in found["notes"])
+    assert any("in one direction only" in note for note in found["notes"])
 
 
 def test_packets_missing_from_the_capture_make_no_stall(tmp_path):

@@ -177,7 +177,7 @@ def test_each_form_of_a_log_shows_the_stalls(tmp_path, form):
 def test_messages_in_one_piece_are_what_a_log_is_compared_with(tmp_path):
     times, found, _ = run_straced(tmp_path, "mixed", "fast", 30)
     log_agrees(found, stalled(times))
-    assert "those in one piece" in found["writers"][0]["evidence"]
+    assert "messages in one write" in found["writers"][0]["evidence"]
 
 
 @pytest.mark.parametrize("behaviour, server", [

@@ -82,7 +82,7 @@ def test_time_before_the_first_write_is_told(runtime):
 def test_the_exit_code_is_the_programs(runtime, code):
     done = unstall("observe", "sh", "-c", f"exit {code}", env=bare_env(XDG_RUNTIME_DIR=runtime))
     assert done.returncode == code
-    assert done.stderr == "unstall observe: sh made no TCP connection, nor did a program that it started\n"
+    assert done.stderr == "unstall observe: sh and the programs that it started made no TCP connection\n"
     assert list(runtime.iterdir()) == []
 
 
@@ -128,7 +128,7 @@ except OSError:
 """
         done = unstall("observe", "/usr/bin/python3", "-c", script, env=bare_env(XDG_RUNTIME_DIR=runtime))
     assert done.returncode == 4
-    assert "1 process of it still runs, unseen from now on; start a daemon in the foreground" in done.stderr
+    assert "1 of its processes still runs and is no longer observed; start a daemon in the foreground" in done.stderr
     assert list(runtime.iterdir()) == []
 
 
@@ -187,7 +187,7 @@ def test_watching_ends_with_the_user_or_the_process():
             for end in ("user", "process"):
                 watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
                                            stderr=subprocess.PIPE)
-                assert watcher.stderr.readline().endswith("Ctrl-C ends it and tells\n")
+                assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
                 time_for_some_exchanges()
                 if end == "user":
                     watcher.send_signal(signal.SIGINT)
@@ -211,8 +211,8 @@ def time_for_some_exchanges():
 @pytest.mark.parametrize("words, message", [
     (["--mode", "auto", "true"], "--mode auto: observe changes nothing; see unstall run --mode\n"),
     (["--stats", "/x", "true"], "--stats /x: observe keeps its own statistics while it runs"),
-    (["--time", "0", "true"], "--time: '0' is no whole number from 1"),
-    ([], "no program or PID given; try --help\n"),
+    (["--time", "0", "true"], "--time 0: expected a whole number from 1"),
+    ([], "no PROGRAM or PID given; try --help\n"),
     (["1", "2"], "2: one PID at a time; a program goes behind --\n"),
     ([str(os.getpid())], "runs without the library, and it cannot be added to a running process; start the program "
                          "with unstall observe -- PROGRAM\n"),

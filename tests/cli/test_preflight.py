@@ -12,8 +12,8 @@ from specimens import script
 
 from harness import COMMAND, LIB, bare_env, run, skip, unstall
 
-STATIC = "it is statically linked, so that nothing can be preloaded; link it dynamically, or cure the peer"
-GO = ("it is written in Go, whose network calls do not pass by libc; Go sets TCP_NODELAY by default: "
+STATIC = "it is statically linked, so nothing can be preloaded; link it dynamically, or cure the peer"
+GO = ("it is written in Go, which makes network calls without libc; Go sets TCP_NODELAY by default: "
       "look for SetNoDelay(false) in it, or cure the peer")
 
 # specimen -> the words behind the program's name
@@ -30,10 +30,10 @@ REFUSED = {
                       "start it as nobody already",
     specimens.setgid: "it is setgid to nogroup, and ld.so ignores LD_PRELOAD in programs that gain rights; "
                       "start it as nogroup already",
-    specimens.sanitized: "its AddressSanitizer ends it where another library comes first; "
+    specimens.sanitized: "its AddressSanitizer ends it if another library is loaded first; "
                          "set ASAN_OPTIONS=verify_asan_link_order=0",
 }
-FORCE = " (--force goes on nevertheless)\n"
+FORCE = " (--force starts it anyway)\n"
 
 
 @pytest.mark.parametrize("specimen", REFUSED, ids=lambda specimen: specimen.__name__)
@@ -137,14 +137,14 @@ def test_what_may_not_be_read_is_run(open_folder):
 # ---- missing and not executable --------------------------------------------
 
 MISSING = {
-    "by name": (["no-such-program"], 127, "no-such-program: no such program; give its path, or look at $PATH"),
-    "by path": (["/nonexistent/program"], 127, "/nonexistent/program: no such program; look at the path"),
+    "by name": (["no-such-program"], 127, "no-such-program: no such program; give its path, or check $PATH"),
+    "by path": (["/nonexistent/program"], 127, "/nonexistent/program: no such program; check the path"),
     "below a file": (["/etc/passwd/x"], 126, "/etc/passwd/x: cannot be run: Not a directory"),
-    "empty": ([""], 127, ": no such program; give its path, or look at $PATH"),
+    "empty": ([""], 127, ": no such program; give its path, or check $PATH"),
     "a folder": (["/usr"], 126, "/usr: cannot be run: Is a directory"),
     "not executable": (["/etc/passwd"], 126, "/etc/passwd: cannot be run: Permission denied"),
-    "none": ([], 125, "no program given; try --help"),
-    "none behind --": (["--"], 125, "no program given; try --help"),
+    "none": ([], 125, "no PROGRAM given; try --help"),
+    "none behind --": (["--"], 125, "no PROGRAM given; try --help"),
 }
 
 
@@ -239,7 +239,7 @@ def test_a_script_for_a_script_for_a_static_program_is_refused(tmp_path):
 
 def test_env_i_throws_the_library_away(tmp_path):
     path = script(tmp_path, "tool", "#!/usr/bin/env -S -i sh\n")
-    assert f"{path}: its first line says env -i, which throws LD_PRELOAD away" in unstall("run", path).stderr
+    assert f"{path}: its first line has env -i, which removes LD_PRELOAD" in unstall("run", path).stderr
 
 
 @pytest.mark.parametrize("line, name", [("#!/nonexistent/sh", "/nonexistent/sh"),
@@ -249,7 +249,7 @@ def test_a_script_whose_interpreter_is_missing(line, name, tmp_path):
     done = unstall("run", path)
     assert done.returncode == 127
     assert done.stderr == (f"unstall run: {path}: is a script for {name}: no such program; "
-                           "install it, or mend the first line\n")
+                           "install it, or correct the first line\n")
 
 
 def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
@@ -257,7 +257,7 @@ def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
     path = script(tmp_path, "tool", "#!/bin/sh\r\n")
     assert "is a script for /bin/sh?: no such program" in unstall("run", path).stderr
     done = unstall("run", "\x1b[31m\n")
-    assert done.stderr == "unstall run: ?[31m?: no such program; give its path, or look at $PATH\n"
+    assert done.stderr == "unstall run: ?[31m?: no such program; give its path, or check $PATH\n"
 
 
 def test_scripts_that_run_each_other_for_ever(tmp_path):

@@ -136,10 +136,10 @@ VERDICTS = [
     (SLOW_PEER, "The answers of 127.0.0.1:5432 take"),
     (OFF, "Not looked for: in mode off stalls are not proved; see unstall observe."),
     (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing or MPTCP may be the cause."),
-    (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and nothing that was answered."),
-    (STDIO, "Writes pass unseen: with 127.0.0.1:8080, 1035 bytes more left than were seen written (by stdio, io_uring "
-     "or raw system calls), so that stalls cannot be proved here: a capture shows them, by unstall explain."),
-    (KILLED_STDIO, "Writes pass unseen on 2 connections at 127.0.0.1:8080 (by stdio,"),
+    (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and no exchange."),
+    (STDIO, "Writes bypass the library: with 127.0.0.1:8080, 1035 bytes more were sent than it saw written (by stdio, io_uring "
+     "or raw system calls), so stalls cannot be proved here; a capture can show them (unstall explain)."),
+    (KILLED_STDIO, "Writes bypass the library on 2 connections at 127.0.0.1:8080 (by stdio,"),
     (PARTLY_UNSEEN, "No stall: 1000 exchanges with 127.0.0.1:5432"),
     (RELAY, "python3 (pid 4711) loses 44.0 ms in 50 of 50 exchanges with 127.0.0.1:8080: it sends each message in two "
      "small writes and Nagle holds the second. 2.20 s lost. endpoint"),
@@ -229,7 +229,7 @@ def test_only_ascii_where_the_locale_has_no_more(tmp_path):
 def test_a_bound_is_said_to_be_one(tmp_path):
     text = told(make_stats_file(tmp_path / "x.unstall", SERVER))
     assert "≤2.16 s" in text
-    assert "≤ a bound: of 49 stalls the next request was seen, not the release" in text
+    assert "≤ an upper bound: for 49 stalls only the next request was seen" in text
     assert "bound" not in told(make_stats_file(tmp_path / "y.unstall", STALLING))
 
 
@@ -301,5 +301,5 @@ def test_what_was_done_is_noted(tmp_path, counter, note):
 def test_losses_of_the_segment_are_told(tmp_path):
     text = told(make_stats_file(tmp_path / "x.unstall",
                              STALLING + "header lost_rows 7\nheader lost_connections 9\n"))
-    assert "7 endpoints more than there is room for: counted as other" in text
-    assert "9 connections have no record of their own" in text
+    assert "7 endpoints found no free row and are counted as other" in text
+    assert "9 connections have no record: too many at once" in text

@@ -163,8 +163,8 @@ def test_a_library_that_is_named_is_taken(tmp_path):
 
 @pytest.mark.parametrize("name, message", [
     ("none.so", "--library none.so: No such file or directory; give the path of libunstall.so"),
-    ("text.so", "{folder}/text.so: no shared library; build and install it again"),
-    ("with space.so", "{folder}/with space.so: a space or colon in its path cannot be said in LD_PRELOAD; "
+    ("text.so", "{folder}/text.so: is not a shared library; build and install it again"),
+    ("with space.so", "{folder}/with space.so: its path has a space or colon, which LD_PRELOAD cannot express; "
                       "name another copy: --library FILE"),
 ])
 def test_a_library_that_cannot_be_preloaded_is_refused(name, message, tmp_path):
@@ -264,8 +264,8 @@ BAD = {
     ("--report", ""): "--report : expected stderr or the name of a file, as in /tmp/unstall.%p.json",
     ("--verbose", "3"): "--verbose 3: expected 0, 1 or 2",
     ("--quickack", "no"): "--quickack no: expected off, auto or always",
-    ("--mode",): "--mode: wants a value; try --help",
-    ("--mode", "--"): "--mode: wants a value; try --help",
+    ("--mode",): "--mode: needs a value; try --help",
+    ("--mode", "--"): "--mode: needs a value; try --help",
     ("--override=1",): "--override=1: takes no value; try --help",
     ("-m", "auto"): "-m: no such option; try --help",
     ("--mod", "auto"): "--mod: no such option; try --help",
@@ -293,10 +293,10 @@ def test_a_folder_for_statistics_that_the_library_would_not_take_is_refused():
         (folder / "link").symlink_to(folder)
         (folder / "file").touch()
         assert refused(folder / "none") == f"unstall run: --stats {folder}/none: No such file or directory"
-        assert refused(folder / "link") == f"unstall run: --stats {folder}/link: is no directory"
-        assert refused(folder / "file") == f"unstall run: --stats {folder}/file: is no directory"
+        assert refused(folder / "link") == f"unstall run: --stats {folder}/link: is not a directory"
+        assert refused(folder / "file") == f"unstall run: --stats {folder}/file: is not a directory"
         folder.chmod(0o770)
-        assert "must be your own and nobody else may write to it" in refused(folder)
+        assert "must belong to you, and no other user may write to it" in refused(folder)
     assert "is not on tmpfs" in refused(COMMAND.parent)
 
 

@@ -50,7 +50,7 @@ def refused(*words, **popen):
 
 def test_an_idle_program_takes_it_up_with_its_next_message(talker):
     told = done(talker.pid, "off", "--wait", "50")
-    assert told == f"{name_of(talker)}: told; it takes it up with its next message (none since)\n"
+    assert told == f"{name_of(talker)}: written; it takes effect with the next message (none since)\n"
     assert talker.talk() > 20
     assert done(talker.pid, "nodelay", "--wait", "0").endswith("(none since)\n")
     assert talker.talk() < 20
@@ -114,7 +114,7 @@ def test_a_mode_ends_an_experiment(folder):
     env = bare_env(UNSTALL_ARMS="off:1,observe:1")
     with started_talker("--stats", folder, env=env) as talker:
         assert talker.talk() > 20
-        assert "its experiment with 2 arms has ended by that\n" in done(talker.pid, "auto", "--wait", "0")
+        assert "its experiment with 2 arms has ended\n" in done(talker.pid, "auto", "--wait", "0")
         assert talker.talk() < 20
 
 
@@ -126,7 +126,7 @@ def test_a_folder_stands_for_all_that_run(folder):
         over.end()
         told = done(folder, "off", "--wait", "0")
         assert sorted(told.splitlines()) == sorted(
-            f"{name_of(talker)}: told; it takes it up with its next message (none since)" for talker in (first, second))
+            f"{name_of(talker)}: written; it takes effect with the next message (none since)" for talker in (first, second))
         assert first.talk() > 20 and second.talk() > 20
 
 
@@ -172,7 +172,7 @@ def test_what_has_ended_cannot_be_set(folder):
         assert refused(talker.pid, "off").startswith(f"{talker.pid}: no such process")
     segment, = folder.glob("*.unstall")
     assert refused(segment, "off") == f"{segment}: its process has ended; there is nothing to set\n"
-    assert refused(folder, "off") == f"{folder}: no process of these runs any more\n"
+    assert refused(folder, "off") == f"{folder}: none of these processes is running\n"
 
 
 def test_a_killed_ones_segment_cannot_be_set(folder):
@@ -192,7 +192,7 @@ def test_somebody_elses_cannot_be_set(talker, folder):
         nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
         answer = run([copy, "set", talker.pid, "off"], bare_env(), check=False, **nobody)
         assert answer.returncode == 125
-        assert "be its user, or root" in answer.stderr
+        assert "run this as its user or as root" in answer.stderr
         folder.chmod(0o755)
         segment, = folder.glob("*.unstall")
         answer = run([copy, "set", segment, "off"], bare_env(), check=False, **nobody)
@@ -221,23 +221,23 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
     segment, = folder.glob("*.unstall")
     with open(segment, "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert refused(talker.pid, "off") == (f"{segment}: another tool keeps its control block locked; "
+        assert refused(talker.pid, "off") == (f"{segment}: another tool has locked its control block; "
                                               "try again\n")
 
 
 @pytest.mark.parametrize("words, message", [
     ([], "no PID, FILE or DIR given; try --help\n"),
     (["off"], "no PID, FILE or DIR given; try --help\n"),
-    (["1"], "1: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window, --arms or --kill\n"),
+    (["1"], "1: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window, --arms or --kill\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
-    (["1", "--window", "10"], "--window: '10' is no whole number from 500 to 100000\n"),
-    (["1", "--window", "1ms"], "--window: '1ms' is no whole number from 500 to 100000\n"),
-    (["1", "--wait", "-1", "off"], "--wait: '-1' is no whole number from 0 to 600000\n"),
+    (["1", "--window", "10"], "--window 10: expected a whole number from 500 to 100000\n"),
+    (["1", "--window", "1ms"], "--window 1ms: expected a whole number from 500 to 100000\n"),
+    (["1", "--wait", "-1", "off"], "--wait -1: expected a whole number from 0 to 600000\n"),
     (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
     (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),
     (["1", "--seed", "7", "off"], "--assign and --seed: need --arms; try --help\n"),
-    (["999999999", "off"], "999999999: no such process; of one that has ended, give its segment or the folder "
-                           "that UNSTALL_STATS named\n"),
+    (["999999999", "off"], "999999999: no such process; if it has ended, give its segment or the folder "
+                           "of UNSTALL_STATS\n"),
 ])
 def test_a_bad_order_is_refused(words, message):
     assert refused(*words) == message

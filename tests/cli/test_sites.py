@@ -78,7 +78,7 @@ def test_a_program_that_was_rebuilt_since_is_not_believed(folder, tmp_path):
     assert re.search(r"code at talker\+0x[0-9a-f]+ \(the file has changed since\)", text)
     assert "send_header" not in text
     os.unlink(binary)
-    assert re.search(r"code at talker\+0x[0-9a-f]+ \(the file is not there any more\)", told(folder))
+    assert re.search(r"code at talker\+0x[0-9a-f]+ \(the file no longer exists\)", told(folder))
 
 
 def test_after_an_upgrade_of_the_library_no_frames_are_made_up(folder, tmp_path):
@@ -175,7 +175,7 @@ def test_code_in_no_module_is_said_to_be_a_jits(tmp_path):
 @pytest.mark.parametrize("path", ["/dev/zero", "/proc/kmsg", "/no/such/file", "[vdso]", "...cut/lib.so"])
 def test_a_module_may_have_any_path(tmp_path, path):
     table = STALLING + f"module 1000 9000 0 aabb {path}\npattern 1 2000 3000 96 96 4200000000\n"
-    assert "the file is not there any more" in told(make_stats_file(tmp_path / "x.unstall", table))
+    assert "the file no longer exists" in told(make_stats_file(tmp_path / "x.unstall", table))
 
 
 def test_no_server_is_asked(folder, tmp_path):

@@ -164,7 +164,7 @@ def test_it_follows_the_size_of_the_terminal():
 def test_processes_come_and_go():
     with AnsweringPeer() as peer, stats_folder() as folder, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
-        terminal.wait_for("^Nobody here: start a program")
+        terminal.wait_for("^No process here: start one")
         with talker(folder, peer) as process:
             terminal.wait_for(rf"^ *{process.pid} python")
         terminal.wait_for("^0 running, 1 ended")
@@ -182,7 +182,7 @@ def test_colours_only_where_they_are_wanted():
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_terminal_in_order(number):
     with stats_folder() as folder, Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
-        terminal.wait_for("^Nobody here")
+        terminal.wait_for("^No process here")
         os.kill(int((folder / "pid").read_text(encoding="utf-8")), number)
         screen = terminal.wait_for("^ended with 0")
         assert "Nobody" not in screen
@@ -190,8 +190,8 @@ def test_a_signal_leaves_the_terminal_in_order(number):
 
 @pytest.mark.parametrize("words, message", [
     (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
-    (["--interval", "0", "/"], "--interval: '0' is no number of seconds from 0.1 to 3600\n"),
-    (["--interval", "x", "/"], "--interval: 'x' is no number"),
+    (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600\n"),
+    (["--interval", "x", "/"], "--interval x: expected seconds"),
     (["a", "b"], "b: one DIR at a time; try --help\n"),
     (["/tmp"], "stdin and stdout must be a terminal; --once needs none\n"),
 ])
@@ -203,5 +203,5 @@ def test_what_cannot_be_is_refused(words, message):
 
 def test_an_unknown_terminal_is_said():
     with stats_folder() as folder, Terminal(COMMAND, "top", folder, env="TERM=nonsense") as terminal:
-        terminal.wait_for("TERM=nonsense: no such kind of terminal; --once needs none")
+        terminal.wait_for("TERM=nonsense: unknown kind of terminal; --once needs none")
         terminal.wait_for("^ended with 125")

@@ -188,7 +188,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
 # ---- the command line ----
 
 @pytest.mark.parametrize("words, complaint", [
-    ([], "no program given; try --help"),
+    ([], "no PROGRAM given; try --help"),
     (["--arms", "off", "true"], "--arms off: expected two or more"),
     (["--arms", "off,fast", "true"],
      "--arms off,fast: expected bare, off, observe, nodelay, cork, coalesce or auto"),

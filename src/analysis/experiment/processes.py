@@ -146,7 +146,7 @@ class Program:
                     self.argv, env=self.env, stdin=null, stdout=out,
                     stderr=None if self.show else self._errors, preexec_fn=in_child)
             except FileNotFoundError as error:
-                raise CannotRun(f"{self.argv[0]}: no such program; give its path, or look at $PATH",
+                raise CannotRun(f"{self.argv[0]}: no such program; give its path, or check $PATH",
                                 127) from error
             except OSError as error:
                 raise CannotRun(f"{self.argv[0]}: cannot be run: {error.strerror}", 126) from error

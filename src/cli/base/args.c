@@ -65,7 +65,7 @@ bool args_value(struct args *a, const char *name, const char **value) {
     if (strcmp(a->option, name) != 0)
         return false;
     if (!a->attached && (a->at >= a->argc || strcmp(a->argv[a->at], "--") == 0))
-        exit(complain("%s: wants a value; try --help", a->option));
+        exit(complain("%s: needs a value; try --help", a->option));
     *value = a->attached ? a->attached : a->argv[a->at++];
     return true;
 }
@@ -113,7 +113,7 @@ bool number_of(const char *what, const char *text, long least, long most, long *
     errno = 0;
     long n = strtol(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno || n < least || n > most) {
-        complain("%s: '%s' is no whole number from %ld to %ld", what, text, least, most);
+        complain("%s %s: expected a whole number from %ld to %ld", what, text, least, most);
         return false;
     }
     *out = n;

@@ -30,13 +30,13 @@ static int open_again(const struct reader_file *s, int flags, struct reader_erro
     int fd = open(s->path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         WRONG(error, "%.400s: %s%s", s->path, strerror(errno),
-              errno == EACCES || errno == EPERM ? "; be the user of the process, or root" : "");
+              errno == EACCES || errno == EPERM ? "; run this as its user or as root" : "");
         return -1;
     }
     if (fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)
         return fd;
     close(fd);
-    WRONG(error, "%.400s: is another file now; try again", s->path);
+    WRONG(error, "%.400s: has been replaced by another file; try again", s->path);
     return -1;
 }
 
@@ -77,7 +77,7 @@ int64_t steer(const struct reader_file *s, const struct steer *change, unsigned 
     int64_t sequence = stats_control_write(fd, &c);
     close(fd);
     if (sequence == -EWOULDBLOCK)
-        WRONG(error, "%.400s: another tool keeps its control block locked; try again", s->path);
+        WRONG(error, "%.400s: another tool has locked its control block; try again", s->path);
     else if (sequence < 0)
         WRONG(error, "%.400s: the control block cannot be written: %s", s->path,
               strerror((int)-sequence));

@@ -21,7 +21,7 @@ const char *diagnosis_verdict(const struct diagnosis *d) {
     if (d->live && d->process.library[0])
         return d->works ? "the library is loaded" : "the library is loaded, and does nothing";
     if (d->live)
-        return d->works ? "runs without the library; a preload works if it is started anew"
+        return d->works ? "runs without the library; a preload works if it is restarted"
                         : "a preload cannot work here";
     return d->works ? "a preload works here" : "a preload cannot work here";
 }
@@ -31,29 +31,29 @@ const char *diagnosis_verdict(const struct diagnosis *d) {
 static void remarks_of_process(struct diagnosis *d) {
     const struct process_facts *p = &d->process;
     if (p->secure)
-        REMARK("it was started with more rights than its caller, or into another profile "
-               "(AT_SECURE): ld.so ignores LD_PRELOAD then, and the library its variables");
+        REMARK("it was started with more rights than its caller, or with another security profile "
+               "(AT_SECURE): ld.so then ignores LD_PRELOAD, and the library ignores its variables");
     if (p->preload_asked && !p->library[0] && !p->secure)
-        REMARK("LD_PRELOAD named libunstall.so when it was started, but it is not loaded: ld.so "
-               "says why on its stderr%s",
-               p->other_files ? "; the file must be there inside its container" : "");
+        REMARK("LD_PRELOAD named libunstall.so at its start, but the library is not loaded: ld.so "
+               "wrote the reason to its stderr%s",
+               p->other_files ? "; the file must exist inside its container" : "");
     if (d->library && !p->library[0] && !process_sees(p->pid, d->library))
-        REMARK("it does not see %s (%s): the library must lie where it does", d->library,
-               p->other_files ? "a container" : "ProtectHome= or its like");
+        REMARK("it cannot see %s (%s): put the library into a folder that it sees", d->library,
+               p->other_files ? "a container" : "ProtectHome= or similar");
     if (p->profile[0])
         REMARK("it is confined by the profile %s, which must allow it to read and map the library",
                p->profile);
     if (p->library_replaced)
-        REMARK("its libunstall.so has been replaced since it was started; it keeps the old one "
-               "until it is started anew");
+        REMARK("its libunstall.so has been replaced since its start; it uses the old one until it "
+               "is restarted");
     if (p->seccomp == 2)
-        REMARK("a seccomp filter is in force: no matter if it was there from the start (a "
-               "container's, a service's); after one that the program installs itself the library "
-               "makes no call of its own any more");
+        REMARK("a seccomp filter is in force: one from the start (of a container, of a service) "
+               "does not matter; after one that the program installs itself, the library makes no "
+               "calls of its own");
     if (p->seccomp == 1)
         REMARK("seccomp's strict mode is in force: it can only read, write and end");
     if (d->socket_count == SIZE_MAX)
-        REMARK("its descriptors cannot be looked at");
+        REMARK("its descriptors cannot be inspected");
 }
 
 /* ---- advice ---------------------------------------------------------- */
@@ -101,11 +101,11 @@ static void advise_otherwise(struct diagnosis *d) {
     if (d->process.secure)
         ADVISE("start it as that user already: a service's User= and AmbientCapabilities=, "
                "setpriv");
-    ADVISE("cure from the other side: unstall run --quickack auto -- PEER, where the peer can be "
-           "started anew; it then acknowledges at once");
+    ADVISE("cure from the other side: unstall run --quickack auto -- PEER, if the peer can be "
+           "restarted; it then acknowledges at once");
     ADVISE("on the receiving host, for all programs: ip route change ROUTE quickack 1 (as root; "
            "ip route get ADDRESS shows the route); no sysctl does it");
-    ADVISE("where neither can be touched: a BPF program (sock_ops) on its cgroup that sets "
+    ADVISE("if neither can be changed: a BPF program (sock_ops) on its cgroup that sets "
            "TCP_NODELAY, or a seccomp supervisor that answers socket(2) with such a socket");
 }
 

@@ -49,8 +49,7 @@ static void process(FILE *out, const struct diagnosis *d) {
         folded(out, "service", p->unit);
     snprintf(text, sizeof(text), "user %u%s%s%s%s", (unsigned)p->user,
              p->no_new_privs ? ", no_new_privs" : "", p->seccomp ? ", seccomp" : "",
-             p->other_files ? ", files of its own" : "",
-             p->other_network ? ", network of its own" : "");
+             p->other_files ? ", own root directory" : "", p->other_network ? ", own network" : "");
     folded(out, "rights", text);
 }
 
@@ -73,7 +72,7 @@ static void sockets(FILE *out, const struct diagnosis *d) {
                 nagle(s));
     }
     if (d->socket_count > SOCKETS_SHOWN)
-        fprintf(out, "  ... and %zu more (--json has all)\n", d->socket_count - SOCKETS_SHOWN);
+        fprintf(out, "  ... and %zu more (--json lists all)\n", d->socket_count - SOCKETS_SHOWN);
 }
 
 void diagnosis_text(FILE *out, const struct diagnosis *d) {

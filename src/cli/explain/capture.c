@@ -164,17 +164,15 @@ static void notes(struct capture *c) {
             (unsigned long)c->round_trips, c->round_trip_writer,
             duration_text(c->round_trips_ns / (int64_t)c->round_trips, text));
     if (c->by_chance)
-        findings_note(
-            out,
-            "%lu times data followed a late acknowledgement closely, but by the application's "
-            "own rhythm, which does not keep to the acknowledgements: not counted.",
-            (unsigned long)c->by_chance);
+        findings_note(out,
+                      "%lu times data followed a late acknowledgement closely, but in a rhythm of "
+                      "the application that does not depend on the acknowledgements: not counted.",
+                      (unsigned long)c->by_chance);
     if (c->one_sided)
-        findings_note(
-            out,
-            "Of %lu connections only one direction was captured: nothing can be said about "
-            "them. Capture both (tcpdump without 'src' and 'dst', on one interface).",
-            (unsigned long)c->one_sided);
+        findings_note(out,
+                      "%lu connections were captured in one direction only and cannot be judged. "
+                      "Capture both (tcpdump without 'src' and 'dst', on one interface).",
+                      (unsigned long)c->one_sided);
     if (c->fragments)
         findings_note(out, "%lu fragments of IP packets were left out.",
                       (unsigned long)c->fragments);
@@ -185,11 +183,10 @@ static void notes(struct capture *c) {
             "snap length (tcpdump -s 128).",
             (unsigned long)c->cut);
     if (c->evicted)
-        findings_note(
-            out,
-            "More than %d connections at a time: %lu that were silent for longest were judged "
-            "by what had come until then.",
-            CONNECTIONS, (unsigned long)c->evicted);
+        findings_note(out,
+                      "More than %d connections at a time: the %lu that were silent longest were "
+                      "judged by their packets until then.",
+                      CONNECTIONS, (unsigned long)c->evicted);
     if (c->backwards)
         findings_note(out, "Time stamps go backwards in places: stalls there may be missed.");
 }
@@ -215,11 +212,10 @@ static int read_packets(pcap_t *pcap, struct capture *c) {
 
 static int refuse_link(struct findings *out, int link) {
     const char *name = pcap_datalink_val_to_name(link);
-    snprintf(
-        out->stopped, NOTE_TEXT,
-        "link type %s (%d): not known here; capture on an Ethernet, cooked (-i any), loopback or "
-        "raw IP interface",
-        name ? name : "without a name", link);
+    snprintf(out->stopped, NOTE_TEXT,
+             "link type %s (%d): not supported; capture on an Ethernet, cooked (-i any), loopback "
+             "or raw IP interface",
+             name ? name : "without a name", link);
     return -ENOTSUP;
 }
 
@@ -227,7 +223,7 @@ int explain_capture(FILE *in, struct findings *out) {
     char error[PCAP_ERRBUF_SIZE] = "";
     pcap_t *pcap = pcap_fopen_offline_with_tstamp_precision(in, PCAP_TSTAMP_PRECISION_NANO, error);
     if (!pcap) {
-        snprintf(out->stopped, NOTE_TEXT, "no capture that libpcap can read: %s", error);
+        snprintf(out->stopped, NOTE_TEXT, "libpcap cannot read this capture: %s", error);
         return -EBADMSG;
     }
     int result = 0;

@@ -73,11 +73,13 @@ static void explain_why(const struct conversation *c, int timer, char *text, siz
     snprintf(text, size, "of %u messages in two or more small writes %u waited %d to %d ms",
              c->all[MESSAGE_PIECES].count, c->timed[timer].count, timers[timer].least,
              timers[timer].most);
-    compare(&c->all[MESSAGE_WHOLE], "those in one piece", text, size);
+    compare(&c->all[MESSAGE_WHOLE], "messages in one write", text, size);
     compare(&c->all[MESSAGE_FIRST], "the first of a connection, acknowledged at once,", text, size);
     size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s",
-             compared ? "" : "; there is nothing to compare with, and a slow peer looks alike",
+             compared
+                 ? ""
+                 : "; there are no other messages to compare with, and a slow peer looks the same",
              c->exact ? "." : "; times up to the next call (strace -T tells more).");
 }
 
@@ -86,11 +88,10 @@ static void undecided(const struct conversation *c, struct findings *out) {
     char median[24];
     if (w->count == 0 || waits_quantile(w, 0.5) < timers[0].least * MS)
         return;
-    findings_note(
-        out,
-        "%s writes to %s in pieces and waits (%u times, median %s), but as a peer that is "
-        "slow by itself would make it wait. A capture can tell.",
-        c->program, c->service, w->count, duration_text(waits_quantile(w, 0.5), median));
+    findings_note(out,
+                  "%s writes to %s in pieces and waits (%u times, median %s), but a slow peer "
+                  "looks the same. A capture can tell.",
+                  c->program, c->service, w->count, duration_text(waits_quantile(w, 0.5), median));
 }
 
 void conversation_judge(const struct conversation *c, struct findings *out) {

@@ -52,7 +52,7 @@ static void head(FILE *out, const char *name, const struct findings *f) {
 /* A name that is too long for its column has a line of its own. */
 static void table_row(FILE *out, const struct finding *r) {
     char median[24], total[24];
-    const char *to = r->verdict == STALL_ONE_WAY ? "(nobody answers)"
+    const char *to = r->verdict == STALL_ONE_WAY ? "(never answered)"
                      : r->by_server              ? "its clients"
                                                  : r->service;
     if (strlen(r->writer) > 22 || strlen(to) > 22)
@@ -72,7 +72,7 @@ static void table(FILE *out, const struct findings *f) {
     for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++)
         table_row(out, &f->rows[i]);
     if (f->row_count > ROWS_SHOWN)
-        fprintf(out, "and %u more (--json has them all)\n", f->row_count - ROWS_SHOWN);
+        fprintf(out, "and %u more (--json lists all)\n", f->row_count - ROWS_SHOWN);
     fputc('\n', out);
 }
 
@@ -81,7 +81,7 @@ static void capture_example(FILE *out, const struct finding_example *e) {
     fprintf(out, "For example, %s -> %s, packets %lu, %lu and %lu:\n", e->from, e->to,
             lu(e->number[0]), lu(e->number[1]), lu(e->number[2]));
     clock_text(e->at_ns[0], false, at);
-    fprintf(out, "  %s  %u byte%s, a small segment; what follows is held back\n", at, e->bytes[0],
+    fprintf(out, "  %s  %u byte%s, a small segment; the rest is held back\n", at, e->bytes[0],
             plural(e->bytes[0]));
     clock_text(e->at_ns[1], false, at);
     fprintf(out, "  %s  %s later: the peer's bare acknowledgement, delayed\n", at,
@@ -116,12 +116,12 @@ static void cure(FILE *out, const struct finding *r) {
         fprintf(out, "To cure: run it under unstall:\n");
     fprintf(out, "    unstall run -- %s\n", program);
     if (r->by_server) {
-        fprintf(out, "Where only the clients are in your hands, there one of\n"
+        fprintf(out, "If you can change only the clients, use one of these there:\n"
                      "    unstall run --quickack auto -- CLIENT\n"
                      "    ip route change ROUTE quickack 1    # ROUTE as `ip route show` has it\n");
         return;
     }
-    fprintf(out, "Where only %s is in your hands, there one of\n",
+    fprintf(out, "If you can change only %s, use one of these there:\n",
             r->service[0] ? r->service : "the server");
     fprintf(out, "    unstall run --quickack auto -- SERVER\n"
                  "    ip route change ROUTE quickack 1    # ROUTE as `ip route show` has it\n");

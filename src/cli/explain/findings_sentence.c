@@ -22,7 +22,7 @@ static void stalls_sentence(const struct findings *f, char *text, size_t size) {
         snprintf(text + used, size - (size_t)used, ": %s writes its %s %s %s in pieces%s.",
                  worst->writer, worst->by_server ? "answers" : "requests",
                  worst->by_server ? "on" : "to", worst->service,
-                 f->row_count > 1 ? ", and others do alike" : "");
+                 f->row_count > 1 ? ", and others do the same" : "");
 }
 
 static void nothing_sentence(const struct findings *f, char *text, size_t size) {
@@ -33,7 +33,7 @@ static void nothing_sentence(const struct findings *f, char *text, size_t size) 
     else
         snprintf(text, size, "No stall: %s.",
                  capture
-                     ? "nothing here waits for a delayed acknowledgement between two small segments"
+                     ? "no small segment waited for a delayed acknowledgement"
                      : "no wait of a delayed acknowledgement's length after small writes in a row");
 }
 
@@ -45,10 +45,10 @@ void findings_sentence(const struct findings *f, char *text, size_t size) {
         stalls_sentence(f, text, size);
     } else if (one_way > 0) {
         findings_count(f, STALL_ONE_WAY, &total);
-        snprintf(
-            text, size,
-            "No stall of a request or an answer; %lu waits (%s) in streams that nobody answers.",
-            lu(one_way), duration_text(total, sum));
+        snprintf(text, size,
+                 "No stall of a request or an answer; %lu waits (%s) in streams that are never "
+                 "answered.",
+                 lu(one_way), duration_text(total, sum));
     } else {
         nothing_sentence(f, text, size);
     }

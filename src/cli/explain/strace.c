@@ -181,7 +181,7 @@ static int verdict_on_the_file(struct strace_log *g) {
     struct findings *out = g->out;
     if (out->understood == 0 && g->tcpdump)
         snprintf(out->stopped, NOTE_TEXT,
-                 "what tcpdump prints is not enough; give the file of tcpdump -w FILE");
+                 "the text output of tcpdump is not enough; record a file: tcpdump -w FILE");
     else if (out->understood == 0)
         snprintf(out->stopped, NOTE_TEXT, "neither a capture (pcap, pcapng) nor a log of strace");
     else if (g->lines_timed == 0)

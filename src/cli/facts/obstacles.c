@@ -40,9 +40,9 @@ const struct obstacle *obstacles_first(const struct obstacles *o) {
 static const struct {
     const char *name, *reason, *instead;
 } starters[] = {
-    {"sudo", "sudo drops LD_PRELOAD", "put it in front: sudo unstall run -- PROGRAM"},
-    {"doas", "doas drops LD_PRELOAD", "put it in front: doas unstall run -- PROGRAM"},
-    {"pkexec", "pkexec drops LD_PRELOAD", "put it in front: pkexec unstall run -- PROGRAM"},
+    {"sudo", "sudo drops LD_PRELOAD", "use sudo unstall run -- PROGRAM"},
+    {"doas", "doas drops LD_PRELOAD", "use doas unstall run -- PROGRAM"},
+    {"pkexec", "pkexec drops LD_PRELOAD", "use pkexec unstall run -- PROGRAM"},
     {"docker", "a container does not inherit LD_PRELOAD",
      "mount libunstall.so into it and set the variable there: docker run -v FILE:FILE:ro -e "
      "LD_PRELOAD=FILE"},
@@ -50,7 +50,7 @@ static const struct {
      "mount libunstall.so into it and set the variable there: podman run -v FILE:FILE:ro -e "
      "LD_PRELOAD=FILE"},
     {"kubectl", "a pod does not inherit LD_PRELOAD",
-     "have libunstall.so in the image or a volume, and LD_PRELOAD in the pod's env"},
+     "put libunstall.so into the image or a volume, and LD_PRELOAD into the pod's env"},
     {"systemctl", "a service does not inherit LD_PRELOAD",
      "systemctl edit SERVICE, with [Service] and Environment=LD_PRELOAD=FILE"},
     {"flatpak", "a sandbox does not inherit LD_PRELOAD",
@@ -74,13 +74,13 @@ static void starts_elsewhere(struct obstacles *o, const struct program *p) {
 static void no_libc(struct obstacles *o, const struct elf_facts *f) {
     if (f->go) {
         struct obstacle *new = add(o, OBSTACLE_GO);
-        REASON(new, "it is written in Go, whose network calls do not pass by libc");
+        REASON(new, "it is written in Go, which makes network calls without libc");
         INSTEAD(new, "Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it, or cure "
                      "the peer");
     }
     if (f->elf && !f->linker[0] && !f->is_linker && !f->go) {
         struct obstacle *new = add(o, OBSTACLE_STATIC);
-        REASON(new, "it is statically linked%s, so that nothing can be preloaded",
+        REASON(new, "it is statically linked%s, so nothing can be preloaded",
                f->position_independent ? " (static-pie)" : "");
         INSTEAD(new, "link it dynamically, or cure the peer");
     }
@@ -128,8 +128,7 @@ static void linker(struct obstacles *o, const struct elf_facts *f) {
         return;
     if (f->linker_missing) {
         struct obstacle *new = add(o, OBSTACLE_NO_LINKER);
-        REASON(new, "its dynamic linker %s is not installed, so that it cannot be run at all",
-               f->linker);
+        REASON(new, "its dynamic linker %s is not installed, so it cannot run at all", f->linker);
         INSTEAD(new, "install the libc that it was made for");
     } else if (f->libc == LIBC_OTHER) {
         struct obstacle *new = add(o, OBSTACLE_LIBC);
@@ -144,7 +143,7 @@ static void sanitizer(struct obstacles *o, const struct elf_facts *f) {
         (own && strstr(own, "asan")))
         return;
     struct obstacle *new = add(o, OBSTACLE_SANITIZER);
-    REASON(new, "its AddressSanitizer ends it where another library comes first");
+    REASON(new, "its AddressSanitizer ends it if another library is loaded first");
     INSTEAD(new, "set ASAN_OPTIONS=verify_asan_link_order=0");
 }
 
@@ -152,13 +151,13 @@ static void remarks(struct obstacles *o, const struct elf_facts *f) {
     if (!f->readable) {
         struct obstacle *new = add(o, OBSTACLE_UNREADABLE);
         new->remark = true;
-        REASON(new, "it may be run but not read, so that nothing is known about it");
+        REASON(new, "it may be run but not read, so nothing is known about it");
         INSTEAD(new, "ask as a user who may read it");
     }
     if (f->uring) {
         struct obstacle *new = add(o, OBSTACLE_URING);
         new->remark = true;
-        REASON(new, "it uses liburing, and writes by io_uring are not seen");
+        REASON(new, "it uses liburing, and the library does not see writes by io_uring");
         INSTEAD(new, "set UNSTALL_NODELAY=always if its connections stall");
     }
 }
@@ -173,13 +172,13 @@ void obstacles_find(struct obstacles *o, const struct program *p, const struct e
     linker(o, f);
     if (f->readable && !f->elf) {
         struct obstacle *new = add(o, OBSTACLE_NO_ELF);
-        REASON(new, "it is neither an ELF program nor a script, so that only binfmt_misc knows "
-                    "what runs it");
+        REASON(new, "it is neither an ELF program nor a script, so only binfmt_misc knows which "
+                    "program runs it");
         INSTEAD(new, "name the program that runs it (java -jar, wine, qemu)");
     }
     if (p->env_cleared) {
         struct obstacle *new = add(o, OBSTACLE_CLEARED);
-        REASON(new, "its first line says env -i, which throws LD_PRELOAD away");
+        REASON(new, "its first line has env -i, which removes LD_PRELOAD");
         INSTEAD(new, "start its interpreter yourself: unstall run -- INTERPRETER SCRIPT");
     }
     sanitizer(o, f);

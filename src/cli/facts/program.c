@@ -166,9 +166,9 @@ int program_complain(const struct program *p, int error) {
         snprintf(lead, sizeof(lead), "%s: is a script for ", p->script);
     if (exit_code(error) == EXIT_NOT_FOUND)
         complain("%s%s: no such program; %s", lead, name,
-                 p->script[0]        ? "install it, or mend the first line"
-                 : strchr(name, '/') ? "look at the path"
-                                     : "give its path, or look at $PATH");
+                 p->script[0]        ? "install it, or correct the first line"
+                 : strchr(name, '/') ? "check the path"
+                                     : "give its path, or check $PATH");
     else
         complain("%s%s: cannot be run: %s", lead, name, strerror(error));
     return exit_code(error);

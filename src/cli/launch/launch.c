@@ -69,10 +69,10 @@ static void check_stats(const char *folder) {
     if (lstat(folder, &st) != 0)
         exit(complain("--stats %s: %s; %s", folder, strerror(errno), way));
     if (!S_ISDIR(st.st_mode))
-        exit(complain("--stats %s: is no directory; %s", folder, way));
+        exit(complain("--stats %s: is not a directory; %s", folder, way));
     if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        exit(complain("--stats %s: must be your own and nobody else may write to it; %s", folder,
-                      way));
+        exit(complain("--stats %s: must belong to you, and no other user may write to it; %s",
+                      folder, way));
     if (statfs(folder, &fs) != 0 || fs.f_type != TMPFS_MAGIC)
         exit(complain("--stats %s: is not on tmpfs, and writing pages back to a disk could block "
                       "the program; %s",
@@ -87,7 +87,7 @@ static void check(const char *option, const char *variable, const char *value) {
     if (result == CONFIG_BAD)
         exit(complain("%s %s: expected %s", option, value, expected));
     if (result == CONFIG_UNKNOWN)
-        exit(complain("%s: this version has no %s", option, variable));
+        exit(complain("%s: this build does not know %s", option, variable));
 }
 
 bool launch_option(struct launch *l, struct args *a) {
@@ -153,7 +153,7 @@ static int preflight(const struct launch *l, const char *library) {
     struct elf_facts program, ours;
     struct obstacles found;
     if (elf_facts(library, &ours) != 0 || !ours.elf)
-        return complain("%s: no shared library; build and install it again", library);
+        return complain("%s: is not a shared library; build and install it again", library);
     if (l->force || elf_facts(l->program.file, &program) != 0)
         return 0;
     obstacles_find(&found, &l->program, &program, &ours);
@@ -161,15 +161,14 @@ static int preflight(const struct launch *l, const char *library) {
     if (!first)
         return 0;
     bool through = l->program.script[0] && first->kind != OBSTACLE_CLEARED;
-    complain("%s%s%s: %s; %s (--force goes on nevertheless)", l->argv[0],
-             through ? ", run by " : "", through ? l->program.file : "", first->reason,
-             first->instead);
+    complain("%s%s%s: %s; %s (--force starts it anyway)", l->argv[0], through ? ", run by " : "",
+             through ? l->program.file : "", first->reason, first->instead);
     return first->kind == OBSTACLE_NO_LINKER ? EXIT_NOT_FOUND : EXIT_OWN;
 }
 
 int launch_prepare(struct launch *l) {
     if (!l->argv || !l->argv[0])
-        return complain("no program given; try --help");
+        return complain("no PROGRAM given; try --help");
     int error = program_find(&l->program, l->argv[0]);
     if (error)
         return program_complain(&l->program, -error);

@@ -60,14 +60,14 @@ const char *library_find(const char *named) {
         complain("%s: %s", path, strerror(errno));
         path = NULL;
     } else if (without_exec(path)) {
-        complain("%s: lies on a mount without exec, from where ld.so loads nothing; name another "
-                 "copy: --library FILE",
+        complain("%s: is on a noexec mount, from which ld.so loads nothing; name another copy: "
+                 "--library FILE",
                  path);
         path = NULL;
     } else if (strpbrk(path, " :")) {
         /* ld.so(8): both separate the libraries of LD_PRELOAD, and there is no quoting */
-        complain("%s: a space or colon in its path cannot be said in LD_PRELOAD; "
-                 "name another copy: --library FILE",
+        complain("%s: its path has a space or colon, which LD_PRELOAD cannot express; name another "
+                 "copy: --library FILE",
                  path);
         path = NULL;
     }

@@ -47,12 +47,12 @@ int observe_folder_make(char *path, size_t size) {
         return 0;
     shared_folder(shared);
     if (mkdir(shared, 0700) != 0 && errno != EEXIST)
-        return complain("%s: %s; the statistics of the program must lie in memory: give a "
-                        "XDG_RUNTIME_DIR on tmpfs",
+        return complain("%s: %s; observe keeps its statistics in memory; set XDG_RUNTIME_DIR to a "
+                        "folder on tmpfs",
                         shared, strerror(errno));
     if (!is_own(shared) || !is_tmpfs(shared))
-        return complain("%s: is not your own folder on tmpfs; remove it, or give a "
-                        "XDG_RUNTIME_DIR on tmpfs",
+        return complain("%s: is not your own folder on tmpfs; remove it, or set XDG_RUNTIME_DIR to "
+                        "a folder on tmpfs",
                         shared);
     if (!make_in(shared, path, size))
         return complain("%s: %s", shared, strerror(errno));

@@ -133,9 +133,9 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)
         print_row(out, rows[i], ascii);
     if (count > ROWS_SHOWN)
-        fprintf(out, "... and %zu more; unstall report --json has all\n", count - ROWS_SHOWN);
+        fprintf(out, "... and %zu more; unstall report --json lists all\n", count - ROWS_SHOWN);
     if (bounds)
-        fprintf(out, "%s a bound: of %s stalls the next request was seen, not the release\n",
+        fprintf(out, "%s an upper bound: for %s stalls only the next request was seen\n",
                 ascii ? "<=" : "≤", count_text(bounds, text));
     free(rows);
 }
@@ -146,7 +146,7 @@ static void print_picture(FILE *out, const struct reader_row *row, unsigned widt
         return;
     fprintf(out, "\n%sExchanges %s %s%s%s\n", colour(out, BOLD),
             row->id.role == ROLE_LISTENER ? "at" : "with", row_text(&row->id, text),
-            row->id.role == ROLE_LISTENER ? ", the peer's time to speak again included" : "",
+            row->id.role == ROLE_LISTENER ? ", with the peer's time until it sends again" : "",
             colour(out, PLAIN));
     bars_print(out, row->tally.exchange, width, ascii);
 }
@@ -279,13 +279,13 @@ static void print_losses(FILE *out, const struct stats_files *s) {
         oddities += s->list[i]->oddities;
     }
     if (rows)
-        fprintf(out, "\n%llu endpoints more than there is room for: counted as other\n",
+        fprintf(out, "\n%llu endpoints found no free row and are counted as other\n",
                 (unsigned long long)rows);
     if (connections)
-        fprintf(out, "\n%llu connections have no record of their own: too many at once\n",
+        fprintf(out, "\n%llu connections have no record: too many at once\n",
                 (unsigned long long)connections);
     if (oddities)
-        fprintf(out, "\n%llu entries make no sense and were left out: the file is damaged\n",
+        fprintf(out, "\n%llu entries are invalid and were left out: the file is damaged\n",
                 (unsigned long long)oddities);
 }
 

@@ -167,14 +167,15 @@ static void unseen(struct prose *p, const struct reader_row *row) {
     struct texts t;
     const uint64_t *c = row->tally.counter;
     if (c[COUNT_UNSEEN_BYTES])
-        prose_add(p, "Writes pass unseen: %s %s, %s bytes more left than were seen written",
-                  with(&row->id), row_text(&row->id, t.endpoint),
-                  count_text(c[COUNT_UNSEEN_BYTES], t.a));
+        prose_add(
+            p, "Writes bypass the library: %s %s, %s bytes more were sent than it saw written",
+            with(&row->id), row_text(&row->id, t.endpoint), count_text(c[COUNT_UNSEEN_BYTES], t.a));
     else
-        prose_add(p, "Writes pass unseen on %s connection%s %s %s", count_text(c[COUNT_UNTRACKED], t.a),
-                  c[COUNT_UNTRACKED] == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint));
-    prose_add(p, " (by stdio, io_uring or raw system calls), so that stalls cannot be proved here: "
-                 "a capture shows them, by unstall explain.");
+        prose_add(p, "Writes bypass the library on %s connection%s %s %s",
+                  count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s", with(&row->id),
+                  row_text(&row->id, t.endpoint));
+    prose_add(p, " (by stdio, io_uring or raw system calls), so stalls cannot be proved here; a "
+                 "capture can show them (unstall explain).");
 }
 
 static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) {
@@ -184,12 +185,12 @@ static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) 
     uint64_t exchanges = y->counter[COUNT_EXCHANGES];
     prose_add(p, "No stall: ");
     if (exchanges)
-        prose_add(p, "%s exchange%s %s %s, median %s, longest hundredth from %s on.",
-                  count_text(exchanges, t.a), exchanges == 1 ? "" : "s", with(&row->id),
-                  row_text(&row->id, t.endpoint), time_text(median, ascii, t.b),
+        prose_add(p, "%s exchange%s %s %s, median %s, p99 %s.", count_text(exchanges, t.a),
+                  exchanges == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint),
+                  time_text(median, ascii, t.b),
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.99), ascii, t.c));
     else
-        prose_add(p, "%s writes and %s reads %s %s, and nothing that was answered.",
+        prose_add(p, "%s writes and %s reads %s %s, and no exchange.",
                   count_text(y->counter[COUNT_WRITES], t.a),
                   count_text(y->counter[COUNT_READS], t.b), with(&row->id),
                   row_text(&row->id, t.endpoint));
@@ -271,10 +272,10 @@ static bool slow_answer(struct prose *p, const struct reader_row *row, bool asci
     uint64_t median = reader_quantile(row->tally.exchange, HISTOGRAM_STEPS, 0.5);
     if (row->id.role != ROLE_DESTINATION || median < SLOW_NS)
         return false;
-    prose_add(p,
-              "The answers of %s take %s (median) by themselves: look at the peer, or at the way "
-              "to it.",
-              row_text(&row->id, t.endpoint), time_text(median, ascii, t.a));
+    prose_add(
+        p,
+        "The answers of %s take %s (median) by themselves: look at the peer or at the path to it.",
+        row_text(&row->id, t.endpoint), time_text(median, ascii, t.a));
     return true;
 }
 

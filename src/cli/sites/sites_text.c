@@ -30,7 +30,7 @@ static void add_frame(struct prose *p, const struct frame *f, const char *progra
     if (f->file == FILE_CHANGED)
         prose_add(p, " (the file has changed since)");
     else if (f->file == FILE_MISSING)
-        prose_add(p, " (the file is not there any more)");
+        prose_add(p, " (the file no longer exists)");
 }
 
 /* If the author is in a library: the innermost frame of the program itself. */
@@ -58,7 +58,7 @@ static const char *name_near(const struct trace *t, unsigned author, bool inward
 static void add_author(struct prose *p, const struct site *site, unsigned which, unsigned author) {
     const struct trace *t = &site->trace[which];
     if (author >= t->count) {
-        prose_add(p, "code that cannot be named");
+        prose_add(p, "code without a name");
         return;
     }
     const struct frame *f = &t->frame[author];

@@ -101,7 +101,7 @@ static int add_folder(struct stats_files *s, const char *folder, unsigned want, 
     if (s->count || quiet)
         return 0;
     if (s->refused)
-        return complain("%s: no segment in it could be read", folder);
+        return complain("%s: none of its segments could be read", folder);
     return complain("%s: no segments; start a program with unstall run --stats %s -- PROGRAM",
                     folder, folder);
 }

@@ -104,7 +104,7 @@ static void draw_lines(struct screen *s) {
         attrset(A_NORMAL);
     }
     if (!s->top->count)
-        put(FIRST_LINE, "Nobody here: start a program with unstall run --stats DIR -- PROGRAM");
+        put(FIRST_LINE, "No process here: start one by unstall run --stats DIR -- PROGRAM");
 }
 
 static void draw_help(void) {
@@ -321,7 +321,7 @@ int top_screen(struct top *t, double interval) {
     stats_files_close(&probe);
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
-        return complain("TERM=%s: no such kind of terminal; --once needs none",
+        return complain("TERM=%s: unknown kind of terminal; --once needs none",
                         getenv("TERM") ? getenv("TERM") : "");
     set_up(&s);
     failed = loop(&s);

@@ -54,9 +54,10 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     if (error == -ESRCH)
         return complain("%d: no such process; give the id of a running one, or a program", pid);
     if (error == -ENOEXEC)
-        return complain("%d: runs no program; it is a thread of the kernel, or has ended", pid);
+        return complain("%d: runs no program: it is a kernel thread, or has ended", pid);
     if (error)
-        return complain("%d: cannot be looked at: %s; be its user, or root", pid, strerror(-error));
+        return complain("%d: cannot be inspected: %s; run this as its user or as root", pid,
+                        strerror(-error));
     d->live = true;
     snprintf(d->program.path, sizeof(d->program.path), "/proc/%d/exe", (int)pid);
     elf_facts(d->program.path, &d->file);

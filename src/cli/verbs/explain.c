@@ -87,15 +87,17 @@ const struct verb verb_explain = {
     .name = "explain",
     .summary = "Find the stalls in a packet capture or a log of strace",
     .usage = "[--json] FILE...",
-    .help = "Reads what you already have (\"-\": standard input); the content tells its kind:\n"
+    .help = "Reads files of two kinds, told apart by their content (\"-\": standard input):\n"
             "  a packet capture (pcap, pcapng), as of\n"
             "      tcpdump -i any -s 128 -w FILE tcp port 80\n"
             "  a log of strace with times, as of\n"
             "      strace -f -tt -T -yy -o FILE -p PID      (-ttt and -r do as well)\n"
             "Says which side writes in pieces, what the waits cost, where to look them up,\n"
-            "and what cures them. In a capture a stall is proved, in a log it is likely.\n\n"
+            "and what cures them. In a capture a stall is proved, in a log it is likely.\n"
+            "\n"
             "  --json     an array with an object for each file\n"
-            "  --help     this text\n\n"
+            "  --help     this text\n"
+            "\n"
             "Ends with 0 if every file was read to its end, else with 125.\n",
     .run = explain,
 };

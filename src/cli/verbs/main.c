@@ -20,8 +20,9 @@ enum { VERBS = ARRAY_SIZE(verbs) };
 
 static void print_overview(FILE *out) {
     fputs("Usage: unstall VERB [OPTION]... [ARGUMENT]...\n"
-          "Takes the 40 ms of Nagle's algorithm against delayed acknowledgements away\n"
-          "from programs, shows what it found, and proves what that is worth.\n\n",
+          "Removes the 40 ms stalls of Nagle's algorithm with delayed acknowledgements\n"
+          "from programs, reports them, and measures the gain.\n"
+          "\n",
           out);
     for (int i = 0; i < VERBS; i++)
         fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);

@@ -50,11 +50,11 @@ static void report_folder(const struct options *o, const char *folder, char *con
     if (s.count)
         write_report(o, &s, argv);
     if (left)
-        remark(
-            "%zu process%s of it still run%s, unseen from now on; start a daemon in the foreground",
-            left, left == 1 ? "" : "es", left == 1 ? "s" : "");
+        remark("%zu of its processes still run%s and %s no longer observed; start a daemon in the "
+               "foreground",
+               left, left == 1 ? "s" : "", left == 1 ? "is" : "are");
     if (!s.count)
-        remark("%s made no TCP connection, nor did a program that it started", argv[0]);
+        remark("%s and the programs that it started made no TCP connection", argv[0]);
     stats_files_close(&s);
 }
 
@@ -116,7 +116,7 @@ static int observe_process(const struct options *o, int pid) {
     if (!before)
         return complain("%s", fd >= 0 ? error.text : path);
     if (!o->seconds)
-        remark("watching process %d; Ctrl-C ends it and tells", pid);
+        remark("watching process %d; Ctrl-C ends this and prints the report", pid);
     wait_for_it(before, o->seconds);
     struct reader_file *after = reader_read_fd(fd, path, READ_ALL, &error);
     int failed = 0;
@@ -166,7 +166,7 @@ static int run(int argc, char **argv) {
         if (!own_option(&o, &a) && !launch_option(&l, &a))
             return args_unknown(&a);
     if (kind != ARGS_WORD)
-        return complain("no program or PID given; try --help");
+        return complain("no PROGRAM or PID given; try --help");
     if (a.only_words || !is_pid(a.word, &pid)) {
         l.argv = args_rest(&a);
         return observe_program(&o, &l);
@@ -188,8 +188,8 @@ const struct verb verb_observe = {
             "  --report FILE     the report goes there and not to stderr\n"
             "  --json            the report for programs, as of unstall report --json\n"
             "\n"
-            "The program is changed in nothing, and the exit code is its own. What is kept\n"
-            "while it runs lies in memory (/dev/shm or $XDG_RUNTIME_DIR), and is removed.\n"
+            "Nothing is changed in the program, and the exit code is its own. The statistics\n"
+            "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"
             "A PID must have been started with --stats; Ctrl-C ends the watching.\n"
             "The options of unstall run work too, but for --mode and --stats.\n",
     .run = run,

@@ -57,8 +57,7 @@ static void print_text(const struct reader_file *s, const char *program,
     else
         printf("mode %s, window %u us\n", mode_name(now->mode), now->window_us);
     if (arms)
-        printf("%u (%s): its experiment with %u arms has ended by that\n", s->header.pid, program,
-               arms);
+        printf("%u (%s): its experiment with %u arms has ended\n", s->header.pid, program, arms);
 }
 
 static int set_one(const struct reader_file *s, struct request *r) {
@@ -92,7 +91,7 @@ static int set_target(const char *word, struct request *r) {
     }
     if (!failed && r->changed == before)
         failed = complain("%s: %s", word,
-                          s.folder ? "no process of these runs any more"
+                          s.folder ? "none of these processes is running"
                                    : "its process has ended; there is nothing to set");
     stats_files_close(&s);
     return failed;
@@ -196,8 +195,8 @@ static int run(int argc, char **argv) {
         return args_no_word("PID, FILE or DIR");
     if (r.change.mode == STEER_AS_IS && r.change.window_us == STEER_AS_IS &&
         r.change.killed == STEER_AS_IS && !r.change.arms)
-        return complain("%s: set what? Give a mode (off, observe, nodelay, cork, coalesce, auto, "
-                        "started), --window, --arms or --kill",
+        return complain("%s: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, "
+                        "auto, started), --window, --arms or --kill",
                         targets[0]);
     if ((r.seeded || r.arms.assignment) && !r.arms.count)
         return complain("--assign and --seed: need --arms; try --help");

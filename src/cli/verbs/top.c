@@ -58,7 +58,7 @@ static bool interval_of(const char *text, double *interval) {
     char *end = NULL;
     double value = strtod(text, &end);
     if (end == text || *end || !(value >= 0.1 && value <= 3600)) {
-        complain("--interval: '%s' is no number of seconds from 0.1 to 3600", text);
+        complain("--interval %s: expected seconds from 0.1 to 3600", text);
         return false;
     }
     *interval = value;
@@ -85,8 +85,8 @@ static int run(int argc, char **argv) {
         }
     }
     if (!t.folder && !(t.folder = usual_folder()))
-        return complain("no DIR given, UNSTALL_STATS not set and no /dev/shm/unstall there; try "
-                        "--help");
+        return complain("no DIR given, UNSTALL_STATS is not set and /dev/shm/unstall does not "
+                        "exist; try --help");
     return one ? once(&t, interval) : top_screen(&t, interval);
 }
 

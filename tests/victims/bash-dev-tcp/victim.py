@@ -32,6 +32,6 @@ VICTIM = Victim(
     sick="client",
     needs=("bash",),
     measure=measure,
-    verdict="Writes pass unseen: with",
+    verdict="Writes bypass the library: with",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -31,6 +31,6 @@ VICTIM = Victim(
     sick="server",
     needs=("tcpserver", "bash"),
     measure=measure,
-    verdict="Writes pass unseen on 1 connection with",
+    verdict="Writes bypass the library on 1 connection with",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -20,6 +20,6 @@ VICTIM = Victim(
     sick="client",
     needs=("gcc",),
     measure=measure,
-    verdict="Writes pass unseen: with 127.0.0.1:",
+    verdict="Writes bypass the library: with 127.0.0.1:",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -15,7 +15,7 @@ from harness import unstall
 CLAIMS = ("stalls_proved", "stalls_suspected", "stalls_bound", "peer_stalls")
 # The role of the endpoint at which a sick side's stalls must be told.
 ROLES = {"client": "destination", "server": "listener", "relay": "destination"}
-UNSEEN = "Writes pass unseen"
+UNSEEN = "Writes bypass the library"
 
 
 @dataclass(frozen=True)
