@@ -244,10 +244,10 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
 
 
 @pytest.mark.parametrize("words, message", [
-    (["--time", "0"], "--time: '0' is no number of seconds from 0.1 to 86400"),
-    (["--time", "soon"], "--time: 'soon' is no number of seconds from 0.1 to 86400"),
+    (["--time", "0"], "--time 0: expected seconds from 0.1 to 86400"),
+    (["--time", "soon"], "--time soon: expected seconds from 0.1 to 86400"),
     (["--port", "70000"], "--port 70000: expected a whole number from 1 to 65535"),
-    (["--source", "guessed"], "--source: 'guessed' is neither exact nor sampled"),
+    (["--source", "guessed"], "--source guessed: expected exact or sampled"),
     (["--pid", "4194304"], "4194304: no such process; give the id of a running one"),
     (["--container", "no-such-container"],
      "no-such-container: no such container runs; give its name or the beginning of its id"),

@@ -119,3 +119,14 @@ bool number_of(const char *what, const char *text, long least, long most, long *
     *out = n;
     return true;
 }
+
+bool seconds_of(const char *what, const char *text, double most, double *out) {
+    char *end = NULL;
+    double seconds = strtod(text, &end);
+    if (end == text || *end || !(seconds >= 0.1 && seconds <= most)) {
+        complain("%s %s: expected seconds from 0.1 to %g", what, text, most);
+        return false;
+    }
+    *out = seconds;
+    return true;
+}

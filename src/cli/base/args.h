@@ -58,4 +58,7 @@ const char *args_word_and_json(const struct verb *verb, int argc, char **argv, c
  * "port") and returns false. */
 bool number_of(const char *what, const char *text, long least, long most, long *out);
 
+/* The same for a number of seconds from 0.1 to `most`, fractions allowed. */
+bool seconds_of(const char *what, const char *text, double most, double *out);
+
 #endif

@@ -120,17 +120,6 @@ static int begin(struct scan *s) {
     return s->state ? 0 : complain("%s", error);
 }
 
-static bool seconds_of(const char *text, double *seconds) {
-    char *end = NULL;
-    double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0.1 && value <= 86400)) {
-        complain("--time: '%s' is no number of seconds from 0.1 to 86400", text);
-        return false;
-    }
-    *seconds = value;
-    return true;
-}
-
 static int take_process(struct scan *s, pid_t pid) {
     struct scan_process p;
     scan_process_of(pid, &p);
@@ -160,7 +149,7 @@ static int take_option(struct scan *s, struct args *a) {
         s->json = true;
     } else if (args_value(a, "--time", &value)) {
         s->timed = true;
-        return seconds_of(value, &s->seconds) ? 0 : EXIT_OWN;
+        return seconds_of("--time", value, 86400, &s->seconds) ? 0 : EXIT_OWN;
     } else if (args_flag(a, "--watch")) {
         s->watch = true;
     } else if (args_value(a, "--pid", &value)) {
@@ -183,7 +172,7 @@ static int take_option(struct scan *s, struct args *a) {
         s->options.verbose = (int)number;
     } else if (args_value(a, "--source", &value)) {
         if (strcmp(value, "exact") != 0 && strcmp(value, "sampled") != 0)
-            return complain("--source: '%s' is neither exact nor sampled", value);
+            return complain("--source %s: expected exact or sampled", value);
         s->source_wanted = value;
     } else {
         return args_unknown(a);

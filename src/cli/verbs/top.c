@@ -54,17 +54,6 @@ static const char *usual_folder(void) {
     return stat(usual, &st) == 0 && S_ISDIR(st.st_mode) ? usual : NULL;
 }
 
-static bool interval_of(const char *text, double *interval) {
-    char *end = NULL;
-    double value = strtod(text, &end);
-    if (end == text || *end || !(value >= 0.1 && value <= 3600)) {
-        complain("--interval %s: expected seconds from 0.1 to 3600", text);
-        return false;
-    }
-    *interval = value;
-    return true;
-}
-
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_top, argc, argv);
     struct top t = {.folder = NULL};
@@ -80,7 +69,7 @@ static int run(int argc, char **argv) {
             one = true;
         } else if (!args_value(&a, "--interval", &value)) {
             return args_unknown(&a);
-        } else if (!interval_of(value, &interval)) {
+        } else if (!seconds_of("--interval", value, 3600, &interval)) {
             return EXIT_OWN;
         }
     }
