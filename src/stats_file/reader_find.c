@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Finds the segment of a process by its memory map.
  */
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Sums, differences and quantiles.
  */
 #include <string.h>

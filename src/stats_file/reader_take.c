@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The snapshot: valid entries are copied, and the copies are corrected.
  */
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * JSON on a stream.  The writer sets commas, escapes strings and writes valid UTF-8, also for strings that
  * are not.
  *

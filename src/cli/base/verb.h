@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * A verb of the command: a file in verbs/ that defines `const struct verb verb_NAME`.
  *
  * verbs/main.c has all verbs in one table.  `unstall --help` and `unstall VERB --help` come from it, in one

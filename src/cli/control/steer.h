@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Changes the configuration of a live process through the control block of its segment: `unstall set`, and
  * the keys of `unstall top`.
  */

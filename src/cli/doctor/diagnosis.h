@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The diagnosis of `unstall doctor`: the facts about a program or a process, and the advice.
  */
 #ifndef UNSTALL_CLI_DIAGNOSIS_H

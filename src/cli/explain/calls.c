@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The system calls of a log of strace that concern connections, in one table.
  */
 #include "calls.h"

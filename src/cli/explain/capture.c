@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Packets in, findings out.
  */
 #include "capture.h"

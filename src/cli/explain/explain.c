@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The kind of a file, by its first bytes.
  */
 #include "explain.h"

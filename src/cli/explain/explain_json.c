@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The report for programs.  unstall(1) describes the members.
  */
 #include "explain.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The report for people: a verdict in one sentence, a table, an example to look up, and the commands to
  * type.  It is 80 columns wide.
  */

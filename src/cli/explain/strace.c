@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Lines in, findings out.
  */
 #include "strace.h"

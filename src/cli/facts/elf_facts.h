@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Facts from a program's file that decide if a preload works in it.
  */
 #ifndef UNSTALL_CLI_ELF_FACTS_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The obstacles to a preload in a program, from the facts about its file.  `unstall run` refuses to start
  * it, `unstall doctor` explains them.
  */

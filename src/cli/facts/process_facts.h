@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Facts from /proc about a running process that concern a preload.
  */
 #ifndef UNSTALL_CLI_PROCESS_FACTS_H

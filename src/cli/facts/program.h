@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * From the name that the user types to the file that the kernel runs: $PATH and the #! lines of scripts,
  * also through env(1).
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The TCP sockets of a running process, and if Nagle's algorithm is in force on them.
  */
 #ifndef UNSTALL_CLI_TCP_SOCKETS_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The folder in memory in which `unstall observe` keeps the statistics of a running program.
  */
 #ifndef UNSTALL_CLI_OBSERVE_FOLDER_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * A histogram of times as bars of text.
  */
 #ifndef UNSTALL_CLI_BARS_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * `unstall report --json`: everything in a segment.  unstall(1) documents the form.
  */
 #include <inttypes.h>

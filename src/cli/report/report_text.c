@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The report for people: the processes, the verdict, a table by endpoint, a histogram, the call sites, and
  * the next command to type.
  */

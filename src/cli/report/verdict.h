@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * The meaning of the counters in one sentence, and notes.  Pure: rows in, words out.
  */
 #ifndef UNSTALL_CLI_VERDICT_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * Finds the files that the process had mapped.  A file is used only if its build id is the same.
  */
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * From the user's word (PID, FILE or DIR) to the segments.
  */
 #ifndef UNSTALL_CLI_SEGMENTS_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * A frame of `unstall top` as text: a line for each endpoint of each running process, from the difference
  * between two snapshots of the folder.  A terminal (top_screen.c) and `top --once` show the same frame.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * unstall ab: runs the analysis, which is written in Python (src/analysis), and tells it the paths of the
  * command and the library.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * unstall doctor: can a preload help a program or a process?
  */
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * unstall explain: finds the stalls in captures and logs of strace that the user already has.
  */
 #include "explain.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * unstall: finds the verb and runs it.
  */
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * unstall observe: runs a program, or watches a running one, and reports its stalls.  It changes nothing in
  * the program.
  */

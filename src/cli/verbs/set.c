@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT
+ *
  * unstall set: changes the mode or the window of a running program.
  */
 #include <stdlib.h>
