@@ -2,7 +2,7 @@
 #include "budget.h"
 
 /* Of 2 % of a core.  The rest is for the start and the search of /proc for the processes. */
-static const double SHARE = 0.015, DUMPS = 0.006, WATCHES = 0.008;
+static const double SHARE = 0.012, DUMPS = 0.005, WATCHES = 0.006;
 
 static const uint64_t MS = 1000 * 1000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
                       WATCH_EVERY = 12 * MS,

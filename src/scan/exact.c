@@ -144,7 +144,7 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
 }
 
 static struct stats_address address_of(const struct scan_total *t, const __u8 bytes[16],
-                                         uint16_t port) {
+                                       uint16_t port) {
     static const __u8 mapped[12] = {[10] = 0xff, [11] = 0xff};
     struct stats_address a = {.port = port};
     bool is_mapped = t->family == AF_INET6 && memcmp(bytes, mapped, sizeof(mapped)) == 0;

@@ -26,11 +26,13 @@ struct scan_process {
 struct scan_owner {
     uint64_t inode;
     struct scan_process process; /* as it was when it was found; pid 0: not found */
+    bool sought;                 /* in a walk through /proc */
 };
 
-/* Fill in the process of each that has none; `owners` gets sorted by inode.  One walk through /proc. */
-void scan_owners_find(struct scan_owner *owners, size_t count);
-
+/* Fill in the process of each that has none; `owners` gets sorted by inode.  One walk through
+ * /proc, which looks at no more descriptors than *left, and counts them off.  False: it came to
+ * that end before all were found. */
+bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left);
 void scan_owners_sort(struct scan_owner *owners, size_t count);
 
 /* The process that has it; NULL: not known. */

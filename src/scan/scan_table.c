@@ -37,24 +37,33 @@ static int learn_process(struct scan_table *t, const struct scan_connection *c) 
     return failed;
 }
 
-int scan_table_learn(struct scan_table *t, const struct scan_result *r) {
-    size_t sought = 0;
+/* A walk that comes to its end too early is made again when twice as much may be looked at. */
+static void seek(struct scan_table *t, size_t most) {
+    size_t may = most > t->looked ? most - t->looked : 0, left = may;
+    if (may < t->enough || may == 0)
+        return;
+    t->seeks = !scan_owners_find(t->owners, t->owner_count, &left);
+    t->looked += may - left;
+    if (t->seeks)
+        t->enough = 2 * may;
+}
+
+int scan_table_learn(struct scan_table *t, const struct scan_result *r, size_t most) {
     for (size_t i = 0; i < r->count; i++) {
         const struct scan_connection *c = &r->connections[i];
         size_t before = t->owner_count;
         int failed = c->pid ? learn_process(t, c) : want(t, c->inode);
-        sought += !c->pid && t->owner_count > before;
+        t->seeks |= !c->pid && t->owner_count > before;
         before = t->owner_count;
         if (!failed)
             failed = want(t, c->peer_inode);
         if (failed)
             return failed;
-        sought += t->owner_count > before;
+        t->seeks |= t->owner_count > before;
     }
-    if (sought)
-        scan_owners_find(t->owners, t->owner_count);
-    else if (t->owner_count)
-        scan_owners_sort(t->owners, t->owner_count);
+    if (t->seeks)
+        seek(t, most);
+    scan_owners_sort(t->owners, t->owner_count);
     return 0;
 }
 

@@ -27,6 +27,9 @@ struct scan_row {
 struct scan_table {
     struct scan_owner *owners; /* sorted by inode */
     size_t owner_count;
+    size_t looked; /* at descriptors of processes, so far */
+    size_t enough; /* descriptors for a walk through all of them, as far as is known */
+    bool seeks;    /* some processes are still to be looked for */
     struct scan_row *rows;
     size_t count;             /* of rows */
     size_t one_way;           /* of them: streams that are not answered; they come last */
@@ -38,8 +41,9 @@ struct scan_filter {
     const char *cgroup; /* of one of them (scan_cgroup_matches()); NULL: any */
 };
 
-/* Find the processes of sockets not looked for yet.  0 or -ENOMEM. */
-int scan_table_learn(struct scan_table *t, const struct scan_result *r);
+/* Find the processes of sockets not looked for yet, with no more than `most` descriptors looked
+ * at in all calls together.  0 or -ENOMEM. */
+int scan_table_learn(struct scan_table *t, const struct scan_result *r, size_t most);
 
 /* Make the rows anew.  0 or -ENOMEM. */
 int scan_table_make(struct scan_table *t, const struct scan_result *r, const struct scan_filter *f);

@@ -16,11 +16,11 @@ static const uint64_t MS = 1000000;
 Test(scan_budget, dumps_that_take_longer_are_made_less_often) {
     struct scan_budget b = scan_budget_begin(0);
     scan_budget_dump(&b, MS);
-    cr_assert_eq(scan_budget_dump_every(&b) / MS, 166);
+    cr_assert_eq(scan_budget_dump_every(&b) / MS, 200);
     for (int i = 0; i < 100; i++)
         scan_budget_dump(&b, 20 * MS);
-    cr_assert_gt(scan_budget_dump_every(&b), 3200 * MS);
-    cr_assert_lt(scan_budget_dump_every(&b), 3400 * MS);
+    cr_assert_gt(scan_budget_dump_every(&b), 3900 * MS);
+    cr_assert_lt(scan_budget_dump_every(&b), 4100 * MS);
 }
 
 Test(scan_budget, dumps_that_take_nothing_are_not_made_all_the_time) {
@@ -50,7 +50,7 @@ Test(scan_budget, as_many_are_watched_as_the_share_pays_for) {
             scan_budget_watch(&b, 45000 + 3000 * watched), spent += 45000 + 3000 * watched;
         now += 500 * MS;
     }
-    cr_assert_gt(watched, 8);
+    cr_assert_gt(watched, 3);
     cr_assert_lt((double)b.spent_ns / (double)now, 0.012);
     cr_assert_eq(scan_budget_turn(&b, now, 3), 3);
 }
