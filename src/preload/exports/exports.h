@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * For the exports_*.c alone: each exported name forwards to unstall_<name>, and
- * libc's other names for the same function are aliases of the exported one.
+ * For the exports_*.c alone.  What several exported names share, or what syscall(2) does too, is
+ * unstall_<name>; libc's other names for the same function are aliases of the exported one.
  */
 #ifndef UNSTALL_EXPORTS_H
 #define UNSTALL_EXPORTS_H
@@ -12,11 +12,6 @@
 #include "readable.h"
 #include "real.h"
 #include "shim.h"
-
-/* unstall_<name> of a call that writes is a part of the exported one, so that
- * CALLER is the place in the program that called. */
-#define WRITES static inline __attribute__((always_inline))
-#define CALLER ((uintptr_t)__builtin_return_address(0))
 
 /* A time that says that the call will not wait.  One that cannot be read is none. */
 static inline bool is_zero(const struct timespec *t) {
@@ -35,13 +30,13 @@ static inline bool is_zero(const struct timespec *t) {
         result;                                         \
     })
 
-/* The same calls by syscall(2), which is no cancellation point: forwarded there. */
-long by_syscall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
-                         uintptr_t caller);
-long by_syscall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
-long by_syscall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
-                       unsigned flags, uintptr_t caller);
-long by_syscall_recvmsg(int fd, struct msghdr *message, int flags);
+/* `raw`: by syscall(2), which is no cancellation point, and forwarded so. */
+int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
+                     uintptr_t caller);
+ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
+ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+                       unsigned flags, bool raw, uintptr_t caller);
+ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 
 /* Before lio_listio(3), of whichever version. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count);

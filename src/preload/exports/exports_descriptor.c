@@ -16,10 +16,11 @@
 #include "rights.h"
 #include "syscalls.h"
 
-static int unstall_close(int fd) {
+EXPORT int close(int fd) {
     shim_closing(fd);
     return REAL(close)(fd);
 }
+ALSO(__close, close)
 
 /* Flags that the kernel does not know it refuses.  CLOSE_RANGE_UNSHARE is an
  * unshare(CLONE_FILES) before it. */
@@ -32,52 +33,11 @@ static uint32_t closing_range(unsigned first, unsigned last, int flags) {
     return barred;
 }
 
-static int unstall_close_range(unsigned first, unsigned last, int flags) {
+EXPORT int close_range(unsigned first, unsigned last, int flags) {
     uint32_t barred = closing_range(first, last, flags);
     int result = REAL(close_range)(first, last, flags);
     rights_changed(barred);
     return result;
-}
-
-static int unstall_dup(int fd) {
-    int copy = REAL(dup)(fd);
-    shim_duplicated(fd, copy);
-    return copy;
-}
-
-static int unstall_dup2(int fd, int to) {
-    shim_replacing(fd, to);
-    int copy = REAL(dup2)(fd, to);
-    shim_duplicated(fd, copy);
-    return copy;
-}
-
-static int unstall_dup3(int fd, int to, int flags) {
-    if (!(flags & ~O_CLOEXEC))
-        shim_replacing(fd, to);
-    int copy = REAL(dup3)(fd, to, flags);
-    shim_duplicated(fd, copy);
-    return copy;
-}
-
-static int unstall_fcntl(int fd, int command, void *argument) {
-    if (command == F_SETLKW || command == F_OFD_SETLKW)
-        hold_end_turn(PUSH_WAIT);
-    int result = REAL(fcntl)(fd, command, argument);
-    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-        shim_duplicated(fd, result);
-    return result;
-}
-
-/* ---- the exported names ---------------------------------------------- */
-
-EXPORT int close(int fd) {
-    return unstall_close(fd);
-}
-ALSO(__close, close)
-
-EXPORT int close_range(unsigned first, unsigned last, int flags) {
-    return unstall_close_range(first, last, flags);
 }
 
 EXPORT void closefrom(int first) {
@@ -85,17 +45,25 @@ EXPORT void closefrom(int first) {
     REAL(closefrom)(first);
 }
 
+static int copied(int fd, int copy) {
+    shim_duplicated(fd, copy);
+    return copy;
+}
+
 EXPORT int dup(int fd) {
-    return unstall_dup(fd);
+    return copied(fd, REAL(dup)(fd));
 }
 
 EXPORT int dup2(int fd, int to) {
-    return unstall_dup2(fd, to);
+    shim_replacing(fd, to);
+    return copied(fd, REAL(dup2)(fd, to));
 }
 ALSO(__dup2, dup2)
 
 EXPORT int dup3(int fd, int to, int flags) {
-    return unstall_dup3(fd, to, flags);
+    if (!(flags & ~O_CLOEXEC))
+        shim_replacing(fd, to);
+    return copied(fd, REAL(dup3)(fd, to, flags));
 }
 
 EXPORT int fcntl(int fd, int command, ...) {
@@ -103,55 +71,39 @@ EXPORT int fcntl(int fd, int command, ...) {
     va_start(arguments, command);
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
-    return unstall_fcntl(fd, command, argument);
+    if (command == F_SETLKW || command == F_OFD_SETLKW)
+        hold_end_turn(PUSH_WAIT);
+    int result = REAL(fcntl)(fd, command, argument);
+    bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+    return copies ? copied(fd, result) : result;
 }
 ALSO(fcntl64, fcntl)
 ALSO(__fcntl, fcntl)
 
 /* ---- syscall(2) ------------------------------------------------------ */
 
+#define OURS(name)   [SYS_##name] = 1
+#define BEGINS(name) [SYS_##name] = SYSCALL_BEGINS
+#define WAITS(name)  [SYS_##name] = SYSCALL_WAITS
+
 const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
-    [SYS_write] = 1,      [SYS_writev] = 1,         [SYS_pwritev2] = 1,
-    [SYS_sendto] = 1,     [SYS_sendmsg] = 1,        [SYS_sendmmsg] = 1,
-    [SYS_sendfile] = 1,   [SYS_splice] = 1,         [SYS_read] = 1,
-    [SYS_readv] = 1,      [SYS_recvfrom] = 1,       [SYS_recvmsg] = 1,
-    [SYS_setsockopt] = 1, [SYS_getsockopt] = 1,
-    [SYS_close] = 1,      [SYS_close_range] = 1,    [SYS_execve] = 1,
-    [SYS_execveat] = 1,   [SYS_exit_group] = 1,     [SYS_seccomp] = 1,
-    [SYS_exit] = 1,
-    [SYS_io_uring_setup] = 1,
-    [SYS_clone] = SYSCALL_BEGINS,
-    [SYS_clone3] = SYSCALL_BEGINS,
-#if defined(__x86_64__)
-    [SYS_fork] = SYSCALL_BEGINS,
-    [SYS_vfork] = SYSCALL_BEGINS,
-#endif
-#define RIGHT(name, what) [SYS_##name] = 1,
+    OURS(write), OURS(writev), OURS(pwritev2), OURS(sendto), OURS(sendmsg), OURS(sendmmsg),
+    OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
+    OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
+    OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
+#define RIGHT(name, what) OURS(name),
 #include "rights.def"
 #undef RIGHT
-    /* waits */
-    [SYS_futex] = SYSCALL_WAITS,
+    BEGINS(clone), BEGINS(clone3),
+#if defined(__x86_64__) /* the older ones are its alone */
+    BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(select), WAITS(epoll_wait), WAITS(pause),
+#endif
 #ifdef SYS_futex_waitv
-    [SYS_futex_waitv] = SYSCALL_WAITS,
+    WAITS(futex_waitv),
 #endif
-#ifdef SYS_poll /* the older ones are x86-64's alone */
-    [SYS_poll] = SYSCALL_WAITS,
-    [SYS_select] = SYSCALL_WAITS,
-    [SYS_epoll_wait] = SYSCALL_WAITS,
-    [SYS_pause] = SYSCALL_WAITS,
-#endif
-    [SYS_ppoll] = SYSCALL_WAITS,
-    [SYS_pselect6] = SYSCALL_WAITS,
-    [SYS_epoll_pwait] = SYSCALL_WAITS,
-    [SYS_epoll_pwait2] = SYSCALL_WAITS,
-    [SYS_nanosleep] = SYSCALL_WAITS,
-    [SYS_clock_nanosleep] = SYSCALL_WAITS,
-    [SYS_accept] = SYSCALL_WAITS,
-    [SYS_accept4] = SYSCALL_WAITS,
-    [SYS_wait4] = SYSCALL_WAITS,
-    [SYS_waitid] = SYSCALL_WAITS,
-    [SYS_rt_sigtimedwait] = SYSCALL_WAITS,
-    [SYS_io_uring_enter] = SYSCALL_WAITS,
+    WAITS(futex), WAITS(ppoll), WAITS(pselect6), WAITS(epoll_pwait), WAITS(epoll_pwait2),
+    WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept), WAITS(accept4), WAITS(wait4),
+    WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter),
 };
 
 /* Who asks by it without waiting ends no turn, where that is seen without following a pointer. */
@@ -195,122 +147,92 @@ void unstall_syscall_begins(long n, long a) {
     errno = saved;
 }
 
-/* syscall(2) is no cancellation point: what may block goes on to it, not to libc's name. */
-static long written(struct write_request *o) {
-    o->raw = true;
-    return shim_write(o);
-}
-
-/* One case a number. */
+/* syscall(2) is no cancellation point: what may block goes on to it, not to libc's name.
+ * One case a number. */
 // NOLINTNEXTLINE(readability-function-size)
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
-    struct write_request o = {.fd = (int)a, .caller = (uintptr_t)__builtin_return_address(0)};
-    struct call call;
+#define NEXT() REAL(syscall)(n, a, b, c, d, e, f)
+#define OUT(...) &(struct write_request){.fd = (int)a, .raw = true, .caller = caller, __VA_ARGS__}
+    const uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    const void *buffer = (const void *)b;
+    uint32_t barred = 0;
+    long result;
     switch (n) {
-    case SYS_write:
-        o.form = FORM_WRITE;
-        o.buffer = (const void *)b;
-        o.bytes = (size_t)c;
-        return written(&o);
-    case SYS_writev:
-        o.form = FORM_WRITEV;
-        o.iov = (const struct iovec *)b;
-        o.iov_count = (int)c;
-        return written(&o);
+    case SYS_write: return shim_write(OUT(.form = FORM_WRITE, .buffer = buffer, .bytes = (size_t)c));
+    case SYS_writev: return shim_write(OUT(.form = FORM_WRITEV, .iov = buffer, .iov_count = (int)c));
     case SYS_pwritev2: /* the kernel's own form has the offset in two halves */
         if (d != -1 || f)
             break;
-        o.form = FORM_PWRITEV2;
-        o.iov = (const struct iovec *)b;
-        o.iov_count = (int)c;
-        return written(&o);
+        return shim_write(OUT(.form = FORM_PWRITEV2, .iov = buffer, .iov_count = (int)c));
     case SYS_sendto:
-        o.form = FORM_SENDTO;
-        o.buffer = (const void *)b;
-        o.bytes = (size_t)c;
-        o.flags = (int)d;
-        o.address = (const struct sockaddr *)e;
-        o.address_length = (socklen_t)f;
-        return written(&o);
+        return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = (size_t)c, .flags = (int)d,
+                              .address = (const struct sockaddr *)e, .address_length = (socklen_t)f));
     case SYS_sendmsg:
-        o.form = FORM_SENDMSG;
-        o.message = (const struct msghdr *)b;
-        o.flags = (int)c;
-        o.raw = true;
-        return shim_write_message(&o);
+        return shim_write_message(OUT(.form = FORM_SENDMSG, .message = buffer, .flags = (int)c));
+    case SYS_sendmmsg:
+        return unstall_sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d, true, caller);
+    case SYS_sendfile: return unstall_sendfile((int)a, (int)b, (off_t *)c, (size_t)d, caller);
+    case SYS_splice:
+        return unstall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f, true,
+                              caller);
     case SYS_read:
     case SYS_readv:
-    case SYS_recvfrom:
-        call = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
-        return shim_read_ends(call, REAL(syscall)(n, a, b, c, d, e, f), 0);
-    case SYS_close: shim_closing((int)a); break;
-    case SYS_close_range: {
-        uint32_t barred = closing_range((unsigned)a, (unsigned)b, (int)c);
-        long result = REAL(syscall)(n, a, b, c, d, e, f);
-        rights_changed(barred);
-        return result;
+    case SYS_recvfrom: {
+        struct call call = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
+        return shim_read_ends(call, NEXT(), 0);
     }
-    case SYS_sendmmsg:
-        return by_syscall_sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d, o.caller);
-    case SYS_sendfile: return by_syscall_sendfile((int)a, (int)b, (off_t *)c, (size_t)d, o.caller);
-    case SYS_splice:
-        return by_syscall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f,
-                                 o.caller);
-    case SYS_recvmsg: return by_syscall_recvmsg((int)a, (struct msghdr *)b, (int)c);
-    case SYS_setsockopt: {
+    case SYS_recvmsg: return unstall_recvmsg((int)a, (struct msghdr *)b, (int)c, true);
+    case SYS_setsockopt:
         shim_option_setting((int)a, (int)b, (int)c);
-        long result = REAL(syscall)(n, a, b, c, d, e, f);
+        result = NEXT();
         if (result == 0)
             shim_option_set((int)a, (int)b, (int)c, (const void *)d, (socklen_t)e);
         return result;
-    }
-    case SYS_getsockopt: {
-        long result = REAL(syscall)(n, a, b, c, d, e, f);
+    case SYS_getsockopt:
+        result = NEXT();
         if (result == 0)
             shim_option_got((int)a, (int)b, (int)c, (void *)d, *(const socklen_t *)e);
         return result;
-    }
-    case SYS_exit_group: process_ends(); break;
-    case SYS_exit: process_task_exits(); break;
-    case SYS_execve:
-    case SYS_execveat:
-        if (n == SYS_execve)
-            process_is_replaced((const char *)a);
-        else
-            process_is_replaced_at((int)a, e & AT_EMPTY_PATH ? NULL : (const char *)b);
-        return process_stays((int)REAL(syscall)(n, a, b, c, d, e, f));
+    case SYS_close: shim_closing((int)a); break;
+    case SYS_close_range:
+        barred = closing_range((unsigned)a, (unsigned)b, (int)c);
+        result = NEXT();
+        rights_changed(barred);
+        return result;
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"
 #undef RIGHT
-        {
-            if (n == SYS_prctl && a == PR_SET_SECCOMP)
-                return prctl((int)a, b, c, d, e);
-            uint32_t barred = rights_change(n, (unsigned long)a);
-            long result = REAL(syscall)(n, a, b, c, d, e, f);
-            rights_changed(barred);
-            return result;
-        }
-    case SYS_io_uring_setup: {
-        long ring = REAL(syscall)(n, a, b, c, d, e, f);
-        if (ring >= 0)
-            shim_uring();
-        return ring;
-    }
-    case SYS_seccomp: {
-        bool filter = a == SECCOMP_SET_MODE_FILTER || a == SECCOMP_SET_MODE_STRICT;
-        if (filter)
-            process_filters(a == SECCOMP_SET_MODE_STRICT);
-        long result = REAL(syscall)(n, a, b, c, d, e, f);
-        if (filter)
-            process_filtered(result >= 0);
+        if (n == SYS_prctl && a == PR_SET_SECCOMP)
+            return prctl((int)a, b, c, d, e);
+        barred = rights_change(n, (unsigned long)a);
+        result = NEXT();
+        rights_changed(barred);
         return result;
-    }
+    case SYS_seccomp:
+        if (a != SECCOMP_SET_MODE_FILTER && a != SECCOMP_SET_MODE_STRICT)
+            break;
+        process_filters(a == SECCOMP_SET_MODE_STRICT);
+        result = NEXT();
+        process_filtered(result >= 0);
+        return result;
+    case SYS_exit_group: process_ends(); break;
+    case SYS_exit: process_task_exits(); break;
+    case SYS_execve: process_is_replaced((const char *)a); return process_stays((int)NEXT());
+    case SYS_execveat:
+        process_is_replaced_at((int)a, e & AT_EMPTY_PATH ? NULL : (const char *)b);
+        return process_stays((int)NEXT());
+    case SYS_io_uring_setup:
+        result = NEXT();
+        if (result >= 0)
+            shim_uring();
+        return result;
     default:
         if (may_wait(n, b, c, d))
             hold_end_turn(PUSH_WAIT);
-        break;
     }
-    return REAL(syscall)(n, a, b, c, d, e, f);
+    return NEXT();
+#undef NEXT
+#undef OUT
 }
 
 void *unstall_syscall_next(void) {

@@ -75,40 +75,23 @@ EXPORT int pclose(FILE *stream) {
 
 /* ---- new programs ---------------------------------------------------- */
 
-static int unstall_execve(const char *path, char *const argv[], char *const environment[]) {
-    process_is_replaced(path);
-    return process_stays(REAL(execve)(path, argv, environment));
-}
+#define RUNS(before, name, parameters, arguments)   \
+    EXPORT int name parameters {                    \
+        before;                                     \
+        return process_stays(REAL(name) arguments); \
+    }
 
-EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
-    return unstall_execve(path, argv, environment);
-}
-
-EXPORT int execv(const char *path, char *const argv[]) {
-    process_is_replaced(path);
-    return process_stays(REAL(execv)(path, argv));
-}
-
-EXPORT int execvp(const char *file, char *const argv[]) {
-    process_is_replaced_by(file);
-    return process_stays(REAL(execvp)(file, argv));
-}
-
-EXPORT int execvpe(const char *file, char *const argv[], char *const environment[]) {
-    process_is_replaced_by(file);
-    return process_stays(REAL(execvpe)(file, argv, environment));
-}
-
-EXPORT int fexecve(int fd, char *const argv[], char *const environment[]) {
-    process_is_replaced_at(fd, NULL);
-    return process_stays(REAL(fexecve)(fd, argv, environment));
-}
-
-EXPORT int execveat(int directory, const char *path, char *const argv[], char *const environment[],
-                    int flags) {
-    process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path);
-    return process_stays(REAL(execveat)(directory, path, argv, environment, flags));
-}
+RUNS(process_is_replaced(path), execve,
+     (const char *path, char *const argv[], char *const environment[]), (path, argv, environment))
+RUNS(process_is_replaced(path), execv, (const char *path, char *const argv[]), (path, argv))
+RUNS(process_is_replaced_by(file), execvp, (const char *file, char *const argv[]), (file, argv))
+RUNS(process_is_replaced_by(file), execvpe,
+     (const char *file, char *const argv[], char *const environment[]), (file, argv, environment))
+RUNS(process_is_replaced_at(fd, NULL), fexecve,
+     (int fd, char *const argv[], char *const environment[]), (fd, argv, environment))
+RUNS(process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path), execveat,
+     (int directory, const char *path, char *const argv[], char *const environment[], int flags),
+     (directory, path, argv, environment, flags))
 
 /* The list of arguments of execl and its endpoint as an array on the caller's stack
  * (no malloc: these are async-signal-safe, signal-safety(7)). */
@@ -148,35 +131,28 @@ EXPORT int execle(const char *path, const char *first, ...) {
 
 /* ---- the end --------------------------------------------------------- */
 
-EXPORT void exit(int status) {
-    hold_end_turn(PUSH_PROCESS);
-    REAL(exit)(status);
-    __builtin_unreachable();
-}
+#define ENDS(before, name, parameters, arguments) \
+    EXPORT void name parameters {                 \
+        before;                                   \
+        REAL(name) arguments;                     \
+        __builtin_unreachable();                  \
+    }
 
-EXPORT void _exit(int status) {
-    process_ends();
-    REAL(_exit)(status);
-    __builtin_unreachable();
-}
+ENDS(hold_end_turn(PUSH_PROCESS), exit, (int status), (status))
+ENDS(process_ends(), _exit, (int status), (status))
+ENDS(process_ends(), _Exit, (int status), (status))
+ENDS(process_ends(), quick_exit, (int status), (status))
+ENDS(process_ends(), abort, (void), ())
+ENDS(process_thread_ends(), pthread_exit, (void *result), (result))
+ENDS(process_thread_ends(), thrd_exit, (int result), (result))
 
-EXPORT void _Exit(int status) {
-    process_ends();
-    REAL(_Exit)(status);
-    __builtin_unreachable();
-}
+/* out of a signal handler */
+ENDS(reentry_abandon(), longjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
+ENDS(reentry_abandon(), _longjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
+ENDS(reentry_abandon(), siglongjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
+ENDS(reentry_abandon(), __longjmp_chk, (struct __jmp_buf_tag environment[1], int value), (environment, value))
 
-EXPORT void quick_exit(int status) {
-    process_ends();
-    REAL(quick_exit)(status);
-    __builtin_unreachable();
-}
-
-EXPORT void abort(void) {
-    process_ends();
-    REAL(abort)();
-    __builtin_unreachable();
-}
+/* ---- threads ---------------------------------------------------------- */
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument) {
@@ -211,29 +187,3 @@ EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...
     return child;
 }
 ALSO(__clone, clone)
-
-EXPORT void pthread_exit(void *result) {
-    process_thread_ends();
-    REAL(pthread_exit)(result);
-    __builtin_unreachable();
-}
-
-EXPORT void thrd_exit(int result) {
-    process_thread_ends();
-    REAL(thrd_exit)(result);
-    __builtin_unreachable();
-}
-
-/* ---- out of a signal handler ------------------------------------------ */
-
-#define JUMP(name)                                                     \
-    EXPORT void name(struct __jmp_buf_tag environment[1], int value) { \
-        reentry_abandon();                                              \
-        REAL(name)(environment, value);                                \
-        __builtin_unreachable();                                       \
-    }
-
-JUMP(longjmp)
-JUMP(_longjmp)
-JUMP(siglongjmp)
-JUMP(__longjmp_chk)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that read.  Forward only: the path is shim_read.c.  The fortified forms
- * check the buffer's size and go to their own next function.
+ * The calls that read.  Forward only: the path is shim_read.c.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -19,83 +18,52 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
     return bytes;
 }
 
-EXPORT ssize_t read(int fd, void *buffer, size_t bytes) {
-    if (shim_ignores_read(fd))
-        return REAL(read)(fd, buffer, bytes);
-    struct call call = shim_read_begins(fd, false);
-    return shim_read_ends(call, REAL(read)(fd, buffer, bytes), bytes);
-}
+/* EXPORT ssize_t name(parameters), which reads up to `most` bytes and waits unless `dont`.  The
+ * fortified forms check the buffer's size and go to their own next function. */
+#define READ(name, parameters, arguments, dont, most)  \
+    EXPORT ssize_t name parameters {                   \
+        if (shim_ignores_read(fd))                     \
+            return REAL(name) arguments;               \
+        struct call call = shim_read_begins(fd, dont); \
+        ssize_t got = REAL(name) arguments;            \
+        return shim_read_ends(call, got, most);        \
+    }
+
+/* The kernel has followed the vector: it may be. */
+#define ASKED(iov, count) (got > 0 && call.conn ? iov_bytes(iov, (size_t)(count)) : 0)
+
+READ(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes), false, bytes)
 ALSO(__read, read)
-
-EXPORT ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t size) {
-    if (shim_ignores_read(fd))
-        return REAL(__read_chk)(fd, buffer, bytes, size);
-    struct call call = shim_read_begins(fd, false);
-    return shim_read_ends(call, REAL(__read_chk)(fd, buffer, bytes, size), bytes);
-}
-
-EXPORT ssize_t readv(int fd, const struct iovec *iov, int count) {
-    if (shim_ignores_read(fd))
-        return REAL(readv)(fd, iov, count);
-    struct call call = shim_read_begins(fd, false);
-    ssize_t got = REAL(readv)(fd, iov, count);
-    return shim_read_ends(call, got, got > 0 && call.conn ? iov_bytes(iov, (size_t)count) : 0);
-}
-
-EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
-    struct call call = shim_read_begins(fd, (flags & RWF_NOWAIT) != 0);
-    ssize_t got = REAL(preadv2)(fd, iov, count, offset, flags);
-    return shim_read_ends(call, got, got > 0 && call.conn ? iov_bytes(iov, (size_t)count) : 0);
-}
+READ(__read_chk, (int fd, void *buffer, size_t bytes, size_t size), (fd, buffer, bytes, size), false, bytes)
+READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false,
+     ASKED(iov, count))
+READ(preadv2, (int fd, const struct iovec *iov, int count, off_t offset, int flags),
+     (fd, iov, count, offset, flags), (flags & RWF_NOWAIT) != 0, ASKED(iov, count))
 ALSO(preadv64v2, preadv2)
-
-EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
-    if (shim_ignores_read(fd))
-        return REAL(recv)(fd, buffer, bytes, flags);
-    struct call call = shim_read_begins(fd, dont_wait(flags));
-    return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), bytes);
-}
+READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags),
+     dont_wait(flags), bytes)
 ALSO(__recv, recv)
+READ(__recv_chk, (int fd, void *buffer, size_t bytes, size_t size, int flags),
+     (fd, buffer, bytes, size, flags), dont_wait(flags), bytes)
+READ(recvfrom,
+     (int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address, socklen_t *length),
+     (fd, buffer, bytes, flags, address, length), dont_wait(flags), bytes)
+READ(__recvfrom_chk,
+     (int fd, void *buffer, size_t bytes, size_t size, int flags, struct sockaddr *address,
+      socklen_t *length),
+     (fd, buffer, bytes, size, flags, address, length), dont_wait(flags), bytes)
 
-EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags) {
-    if (shim_ignores_read(fd))
-        return REAL(__recv_chk)(fd, buffer, bytes, size, flags);
+ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw) {
     struct call call = shim_read_begins(fd, dont_wait(flags));
-    return shim_read_ends(call, REAL(__recv_chk)(fd, buffer, bytes, size, flags), bytes);
-}
-
-EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
-                        socklen_t *length) {
-    if (shim_ignores_read(fd))
-        return REAL(recvfrom)(fd, buffer, bytes, flags, address, length);
-    struct call call = shim_read_begins(fd, dont_wait(flags));
-    return shim_read_ends(call, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), bytes);
-}
-
-EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
-                              struct sockaddr *address, socklen_t *length) {
-    if (shim_ignores_read(fd))
-        return REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length);
-    struct call call = shim_read_begins(fd, dont_wait(flags));
-    ssize_t got = REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length);
-    return shim_read_ends(call, got, bytes);
-}
-
-long by_syscall_recvmsg(int fd, struct msghdr *message, int flags) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
-    long got = REAL(syscall)(SYS_recvmsg, fd, message, flags);
+    ssize_t got = raw ? REAL(syscall)(SYS_recvmsg, fd, message, flags)
+                      : REAL(recvmsg)(fd, message, flags);
     if (got >= 0)
         shim_descriptors_arrive(message);
-    return shim_read_ends(call, got, 0);
+    return shim_read_ends(call, got, raw ? 0 : ASKED(message->msg_iov, message->msg_iovlen));
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
-    ssize_t got = REAL(recvmsg)(fd, message, flags);
-    if (got >= 0)
-        shim_descriptors_arrive(message);
-    return shim_read_ends(call, got,
-                          got > 0 && call.conn ? iov_bytes(message->msg_iov, message->msg_iovlen) : 0);
+    return unstall_recvmsg(fd, message, flags, false);
 }
 
 EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,

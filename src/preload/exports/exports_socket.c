@@ -7,46 +7,6 @@
 #include "exports.h"
 #include "hold.h"
 
-static int unstall_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
-    hold_end_turn(PUSH_WAIT);
-    int made = REAL(accept4)(fd, address, length, flags);
-    shim_accepted(fd, made);
-    return made;
-}
-
-static int unstall_accept(int fd, struct sockaddr *address, socklen_t *length) {
-    hold_end_turn(PUSH_WAIT);
-    int made = REAL(accept)(fd, address, length);
-    shim_accepted(fd, made);
-    return made;
-}
-
-static int unstall_connect(int fd, const struct sockaddr *address, socklen_t length) {
-    struct conn *c = shim_connect_begins(fd);
-    int result = REAL(connect)(fd, address, length);
-    int error = errno;
-    shim_connect_ended(c, fd, result, error, address, length);
-    errno = error;
-    return result;
-}
-
-static int unstall_setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
-    shim_option_setting(fd, level, name);
-    int result = REAL(setsockopt)(fd, level, name, value, length);
-    if (result == 0)
-        shim_option_set(fd, level, name, value, length);
-    return result;
-}
-
-static int unstall_getsockopt(int fd, int level, int name, void *value, socklen_t *length) {
-    int result = REAL(getsockopt)(fd, level, name, value, length);
-    if (result == 0)
-        shim_option_got(fd, level, name, value, *length);
-    return result;
-}
-
-/* ---- the exported names ---------------------------------------------- */
-
 EXPORT int socket(int domain, int type, int protocol) {
     int fd = REAL(socket)(domain, type, protocol);
     shim_socket_made(fd, domain, type, protocol);
@@ -54,16 +14,27 @@ EXPORT int socket(int domain, int type, int protocol) {
 }
 
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length) {
-    return unstall_connect(fd, address, length);
+    struct conn *c = shim_connect_begins(fd);
+    int result = REAL(connect)(fd, address, length);
+    int error = errno;
+    shim_connect_ended(c, fd, result, error, address, length);
+    errno = error;
+    return result;
 }
 ALSO(__connect, connect)
 
 EXPORT int accept(int fd, struct sockaddr *address, socklen_t *length) {
-    return unstall_accept(fd, address, length);
+    hold_end_turn(PUSH_WAIT);
+    int made = REAL(accept)(fd, address, length);
+    shim_accepted(fd, made);
+    return made;
 }
 
 EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
-    return unstall_accept4(fd, address, length, flags);
+    hold_end_turn(PUSH_WAIT);
+    int made = REAL(accept4)(fd, address, length, flags);
+    shim_accepted(fd, made);
+    return made;
 }
 
 EXPORT int listen(int fd, int backlog) {
@@ -75,11 +46,18 @@ EXPORT int listen(int fd, int backlog) {
 }
 
 EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
-    return unstall_setsockopt(fd, level, name, value, length);
+    shim_option_setting(fd, level, name);
+    int result = REAL(setsockopt)(fd, level, name, value, length);
+    if (result == 0)
+        shim_option_set(fd, level, name, value, length);
+    return result;
 }
 
 EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *length) {
-    return unstall_getsockopt(fd, level, name, value, length);
+    int result = REAL(getsockopt)(fd, level, name, value, length);
+    if (result == 0)
+        shim_option_got(fd, level, name, value, *length);
+    return result;
 }
 
 EXPORT int shutdown(int fd, int how) {

@@ -73,6 +73,30 @@ static int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec
     return REAL(ppoll)(fds, count, timeout, mask);
 }
 
+EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
+    return unstall_poll(fds, count, timeout);
+}
+ALSO(__poll, poll)
+
+/* The fortified forms check the array's size: the next one in line does it. */
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size) {
+    if (size / sizeof(*fds) < count)
+        return REAL(__poll_chk)(fds, count, timeout, size);
+    return unstall_poll(fds, count, timeout);
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                 const sigset_t *mask) {
+    return unstall_ppoll(fds, count, timeout, mask);
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+                       const sigset_t *mask, size_t size) {
+    if (size / sizeof(*fds) < count)
+        return REAL(__ppoll_chk)(fds, count, timeout, mask, size);
+    return unstall_ppoll(fds, count, timeout, mask);
+}
+
 /* select(2) overwrites its sets: ask with copies. */
 struct sets {
     size_t bytes;
@@ -129,100 +153,53 @@ __attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set
     return false;
 }
 
+/* True: `*result` stands; else the real wait follows. */
+static bool select_asks(const void *timeout, size_t bytes, int count, fd_set *in, fd_set *out,
+                        fd_set *except, const sigset_t *mask, int *result) {
+    if (can_ask(timeout, bytes))
+        return select_first(count, in, out, except, mask, result);
+    hold_end_turn(PUSH_WAIT);
+    return false;
+}
+
 static bool is_zero_here(const struct timeval *t) {
     return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_usec == 0;
 }
 
-static int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except,
-                          struct timeval *timeout) {
-    int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero_here(timeout)) {
-        if (!can_ask(timeout, sizeof(*timeout)))
-            hold_end_turn(PUSH_WAIT);
-        else if (select_first(count, in, out, except, NULL, &result))
-            return result;
-    }
-    return REAL(select)(count, in, out, except, timeout);
-}
-
-static int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
-                           const struct timespec *timeout, const sigset_t *mask) {
-    int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout)) {
-        if (!can_ask(timeout, sizeof(*timeout)))
-            hold_end_turn(PUSH_WAIT);
-        else if (select_first(count, in, out, except, mask, &result))
-            return result;
-    }
-    return REAL(pselect)(count, in, out, except, timeout, mask);
-}
-
-static int unstall_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
-                               const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK_FIRST(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
-    return REAL(epoll_pwait)(fd, events, most, timeout, mask);
-}
-
-static int unstall_epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
-    if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK_FIRST(false, REAL(epoll_wait)(fd, events, most, 0));
-    return REAL(epoll_wait)(fd, events, most, timeout);
-}
-
-static int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
-                                const struct timespec *timeout, const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
-        ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
-    return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
-}
-
-/* ---- the exported names ---------------------------------------------- */
-
-EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
-    return unstall_poll(fds, count, timeout);
-}
-ALSO(__poll, poll)
-
-/* The fortified forms check the array's size: the next one in line does it. */
-EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size) {
-    if (size / sizeof(*fds) < count)
-        return REAL(__poll_chk)(fds, count, timeout, size);
-    return unstall_poll(fds, count, timeout);
-}
-
-EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-                 const sigset_t *mask) {
-    return unstall_ppoll(fds, count, timeout, mask);
-}
-
-EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-                       const sigset_t *mask, size_t size) {
-    if (size / sizeof(*fds) < count)
-        return REAL(__ppoll_chk)(fds, count, timeout, mask, size);
-    return unstall_ppoll(fds, count, timeout, mask);
-}
-
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
-    return unstall_select(count, in, out, except, timeout);
+    int result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero_here(timeout) &&
+        select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
+        return result;
+    return REAL(select)(count, in, out, except, timeout);
 }
 ALSO(__select, select)
 
 EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
                    const struct timespec *timeout, const sigset_t *mask) {
-    return unstall_pselect(count, in, out, except, timeout, mask);
-}
-
-EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
-    return unstall_epoll_wait(fd, events, most, timeout);
+    int result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout) &&
+        select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
+        return result;
+    return REAL(pselect)(count, in, out, except, timeout, mask);
 }
 
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
                        const sigset_t *mask) {
-    return unstall_epoll_pwait(fd, events, most, timeout, mask);
+    if (UNLIKELY(self.turn != NULL) && timeout != 0)
+        ASK_FIRST(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
+    return REAL(epoll_pwait)(fd, events, most, timeout, mask);
+}
+
+EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
+    if (UNLIKELY(self.turn != NULL) && timeout != 0)
+        ASK_FIRST(false, REAL(epoll_wait)(fd, events, most, 0));
+    return REAL(epoll_wait)(fd, events, most, timeout);
 }
 
 EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
                         const struct timespec *timeout, const sigset_t *mask) {
-    return unstall_epoll_pwait2(fd, events, most, timeout, mask);
+    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
+        ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
+    return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
 }

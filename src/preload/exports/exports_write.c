@@ -10,49 +10,58 @@
 #include "hold.h"
 #include "shim_reentry.h"
 
-WRITES ssize_t unstall_write(int fd, const void *buffer, size_t bytes) {
+#define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
+#define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
+
+EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
+ALSO(__write, write)
 
-WRITES ssize_t unstall_writev(int fd, const struct iovec *iov, int count) {
+EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
     if (shim_passes(fd))
         return REAL(writev)(fd, iov, count);
-    struct write_request o = {.fd = fd, .caller = CALLER, .form = FORM_WRITEV, .iov = iov, .iov_count = count};
-    return shim_write(&o);
+    return shim_write(OUT(.form = FORM_WRITEV, .iov = iov, .iov_count = count));
 }
 
-WRITES ssize_t unstall_send(int fd, const void *buffer, size_t bytes, int flags) {
+EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
     if (shim_passes(fd))
         return REAL(send)(fd, buffer, bytes, flags);
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
+ALSO(__send, send)
 
-WRITES ssize_t unstall_sendto(int fd, const void *buffer, size_t bytes, int flags,
-                              const struct sockaddr *address, socklen_t length) {
+EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
+                      const struct sockaddr *address, socklen_t length) {
     if (LIKELY(!address && !length))
         return shim_write_fast(fd, buffer, bytes, flags, FORM_SENDTO, CALLER);
-    struct write_request o = {.fd = fd,
-                    .caller = CALLER,
-                    .form = FORM_SENDTO,
-                    .buffer = buffer,
-                    .bytes = bytes,
-                    .flags = flags,
-                    .address = address,
-                    .address_length = length};
-    return shim_write(&o);
+    return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = bytes, .flags = flags,
+                          .address = address, .address_length = length));
 }
 
-WRITES ssize_t unstall_sendmsg(int fd, const struct msghdr *message, int flags) {
-    struct write_request o = {
-        .fd = fd, .caller = CALLER, .form = FORM_SENDMSG, .message = message, .flags = flags};
-    return shim_write_message(&o);
+EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    return shim_write_message(OUT(.form = FORM_SENDMSG, .message = message, .flags = flags));
 }
 
-/* `raw`: made by syscall(2), which is no cancellation point, and forwarded so. */
-WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
-                            uintptr_t caller) {
+EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
+    if (offset == -1 && !flags)
+        return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));
+    shim_other_write(fd);
+    return REAL(pwritev2)(fd, iov, count, offset, flags);
+}
+ALSO(pwritev64v2, pwritev2)
+
+EXPORT int eventfd_write(int fd, eventfd_t value) {
+    shim_other_write(fd);
+    return REAL(eventfd_write)(fd, value);
+}
+
+/* ---- calls that can be neither held nor buffered ------------------------ */
+
+int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
+                     uintptr_t caller) {
     struct call call;
     if (reentry_stands_behind(fd))
         return reentry_messages(fd, messages, count, flags);
@@ -74,8 +83,13 @@ WRITES int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     return sent;
 }
 
+EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    return unstall_sendmmsg(fd, messages, count, flags, false, CALLER);
+}
+ALSO(__sendmmsg, sendmmsg)
+
 /* libc's is no cancellation point either. */
-WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
+ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
     struct call call;
     if (reentry_stands_behind(fd))
         return reentry_move(fd, from, offset, bytes);
@@ -86,8 +100,13 @@ WRITES ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, u
     return moved;
 }
 
-WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
-                              unsigned flags, bool raw, uintptr_t caller) {
+EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
+    return unstall_sendfile(fd, from, offset, bytes, CALLER);
+}
+ALSO(sendfile64, sendfile)
+
+ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
+                       unsigned flags, bool raw, uintptr_t caller) {
     struct call call;
     if (reentry_stands_behind(fd) && !from_offset && !offset)
         return reentry_move(fd, from, NULL, bytes);
@@ -103,81 +122,7 @@ WRITES ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *o
     return shim_read_ends(source, moved, bytes);
 }
 
-WRITES ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, off_t offset,
-                                int flags) {
-    if (offset != -1 || flags) {
-        shim_other_write(fd);
-        return REAL(pwritev2)(fd, iov, count, offset, flags);
-    }
-    struct write_request o = {
-        .fd = fd, .caller = CALLER, .form = FORM_PWRITEV2, .iov = iov, .iov_count = count};
-    return shim_write(&o);
-}
-
-static int unstall_eventfd_write(int fd, eventfd_t value) {
-    shim_other_write(fd);
-    return REAL(eventfd_write)(fd, value);
-}
-
-long by_syscall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
-                         uintptr_t caller) {
-    return unstall_sendmmsg(fd, messages, count, flags, true, caller);
-}
-
-long by_syscall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
-    return unstall_sendfile(fd, from, offset, bytes, caller);
-}
-
-long by_syscall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
-                       unsigned flags, uintptr_t caller) {
-    return unstall_splice(from, from_offset, fd, offset, bytes, flags, true, caller);
-}
-
-/* ---- the exported names ---------------------------------------------- */
-
-EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
-    return unstall_write(fd, buffer, bytes);
-}
-ALSO(__write, write)
-
-EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
-    return unstall_writev(fd, iov, count);
-}
-
-EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
-    return unstall_send(fd, buffer, bytes, flags);
-}
-ALSO(__send, send)
-
-EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
-                      const struct sockaddr *address, socklen_t length) {
-    return unstall_sendto(fd, buffer, bytes, flags, address, length);
-}
-
-EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
-    return unstall_sendmsg(fd, message, flags);
-}
-
-EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
-    return unstall_sendmmsg(fd, messages, count, flags, false, CALLER);
-}
-ALSO(__sendmmsg, sendmmsg)
-
-EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
-    return unstall_sendfile(fd, from, offset, bytes, CALLER);
-}
-ALSO(sendfile64, sendfile)
-
 EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                       unsigned flags) {
     return unstall_splice(from, from_offset, fd, offset, bytes, flags, false, CALLER);
-}
-
-EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
-    return unstall_pwritev2(fd, iov, count, offset, flags);
-}
-ALSO(pwritev64v2, pwritev2)
-
-EXPORT int eventfd_write(int fd, eventfd_t value) {
-    return unstall_eventfd_write(fd, value);
 }
