@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What process.c provides in the library: here the gate is always opened.
+ * What higher layers provide in the library: here the gate is always opened.
  */
 #include <string.h>
 

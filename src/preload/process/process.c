@@ -3,292 +3,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "clock.h"
+#include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
-#include "coalesce_buffer.h"
 #include "hold.h"
 #include "kernel.h"
-#include "log.h"
-#include "reentry.h"
 #include "raw.h"
-#include "readable.h"
 #include "real.h"
-#include "rings.h"
-#include "shim.h"
-#include "stacks.h"
+#include "reentry.h"
 #include "stats.h"
 #include "stats_rows.h"
 #include "sweep.h"
 #include "text.h"
 #include "ticker_thread.h"
-#include "verbose.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18 /* Linux 4.14 */
-#endif
+enum { LAST_TRIES = 1000 /* milliseconds, see process_ends() */ };
 
-enum { GATE_PAGE = 4096, LAST_TRIES = 1000 /* milliseconds, see process_ends() */ };
-
-/* ---- the gate -------------------------------------------------------- */
-
-static volatile uint8_t *open_gate; /* the wiped page, once initialised */
-
-enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
-static int init_state;
-static int gate_owner;    /* where fork wipes no page: the process that the gate is open for */
-static bool set_aside;    /* for good: see process_steps_aside() */
-static uint32_t reported; /* the last report has been written */
-
-/* Where the page is not wiped, the gate stays shut and gate_slow() asks each time. */
-static void open_the_gate(void) {
-    if (gate_owner)
-        gate_owner = (int)raw0(SYS_getpid);
-    else
-        *open_gate = GATE_OPEN;
-}
-
-static bool is_forked(void) {
-    if (gate_owner)
-        return !config()->no_syscalls && raw0(SYS_getpid) != gate_owner;
-    return *open_gate != GATE_OPEN;
-}
-
-static void fork_happened(void) {
-    RAW_CHILD_BEGINS();
-    fork_generation = (fork_generation + 1) & 0x3fff;
-    self.turn = NULL;
-    self.draining = NULL;
-    ticker_forked();
-    stats_forked();
-    stats_file_forked();
-    stacks_forked();
-    nodelay_epoch++;
-    reported = 0;
-    hold_refused = false;
-    open_the_gate();
-    RAW_CHILD_ENDS();
-}
-
-/* Names the library among the list of LD_PRELOAD, whatever its directory. */
-static bool is_us(const char *item, size_t length) {
-    static const char us[] = "libunstall.so";
-    return length >= sizeof(us) - 1 &&
-           memcmp(item + length - (sizeof(us) - 1), us, sizeof(us) - 1) == 0;
-}
-
-/* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter
- * string always fits). */
-static void leave_preload(char **environment) {
-    for (char **e = environment; e && *e; e++) {
-        if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
-            continue;
-        char *to = *e + 11;
-        for (const char *from = to; *from;) {
-            size_t length = strcspn(from, ": ");
-            bool more = from[length] != '\0';
-            if (!is_us(from, length)) {
-                memmove(to, from, length + more);
-                to += length + more;
-            }
-            from += length + more;
-        }
-        *to = '\0';
-    }
-}
-
-/* A TCP socket inherited as 0, 1 or 2: a shell's or a script's own stdio writes
- * never pass by us, so it is met, and cured, here. */
-static void look_at_standard_streams(void) {
-    for (int fd = 0; fd <= 2; fd++) {
-        struct conn *c = shim_find(fd);
-        if (c)
-            conn_unlock(c);
-    }
-}
-
-static volatile uint8_t *make_gate(void) {
-    volatile uint8_t *page = raw_map(GATE_PAGE);
-    if (page && raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK) != 0) /* a sandbox, an old kernel */
-        gate_owner = (int)raw0(SYS_getpid);
-    return page;
-}
-
-static bool initialise(void) {
-    open_gate = make_gate();
-    if (!open_gate || !real_resolve())
-        return false;
-    /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
-     * directories may still come in, and then does nothing (ld.so(8)) */
-    bool secure = getauxval(AT_SECURE) != 0;
-    clock_start();
-    readable_start();
-    config_load(secure ? NULL : environ, program_invocation_short_name);
-    if (secure)
-        config_switch(MODE_OFF, true);
-    verbose_start();
-    rings_start();
-    if (!config()->children)
-        leave_preload(environ);
-    open_the_gate();
-    STORE_RELEASE(&gate, (const volatile uint8_t *)open_gate);
-    look_at_standard_streams();
-    return true;
-}
-
-bool gate_slow(void) {
-    int seen = __atomic_load_n(&init_state, __ATOMIC_ACQUIRE);
-    if (seen == INIT_DONE) {
-        if (LOAD(&set_aside))
-            return false;
-        if (is_forked())
-            fork_happened();
-        return true;
-    }
-    /* a call before our constructor: from another library's, or from a thread of its */
-    if (seen != INIT_NONE || !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false,
-                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return false;
-    int saved = errno;
-    bool good = initialise();
-    __atomic_store_n(&init_state, good ? INIT_DONE : INIT_FAILED, __ATOMIC_RELEASE);
-    errno = saved;
-    return good;
-}
-
-__attribute__((constructor)) static void constructor(void) {
-    clock_start();
-    stats_file_program_begins();
-    if (*LOAD(&gate) != GATE_OPEN)
-        gate_slow();
-}
-
-/* ---- forks ----------------------------------------------------------- */
-
-void process_gets_threads(void) {
-    if (ticker_windowless(ticker_state()))
-        hold_end_turn(PUSH_PROCESS);
-    ticker_threads_seen();
-}
-
-pid_t process_forked(pid_t result) {
-    if (result == 0)
-        ours(); /* repair now, while it is known how the child was made */
-    return result;
-}
-
-static void leave_nothing(struct conn *c, void *unused) {
-    (void)unused;
-    if (buffer_length(c))
-        hold_push_all(c, PUSH_PROCESS);
-}
-
-void process_forks(void) {
-    if (!ours())
-        return;
-    hold_end_turn(PUSH_PROCESS);
-    if (config()->buffers) /* other threads', and what found no room before */
-        fds_each(leave_nothing, NULL);
-    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
-}
-
-static void still_buffered(struct conn *c, void *left) {
-    *(bool *)left |= buffer_length(c) > 0;
-}
-
-static void still_open(struct conn *c, void *left) {
-    *(bool *)left |= buffer_length(c) > 0 || c->lingering;
-}
-
-static void watch_again(struct conn *c, void *unused) {
-    (void)unused;
-    if (buffer_length(c) == 0 && !c->lingering)
-        return;
-    if (ticker_state() == TICKER_RUNS)
-        ticker_watch(c);
-    else
-        hold_push_all(c, PUSH_PROCESS);
-}
-
-void process_goes_on(void) {
-    bool left = false;
-    if (!ours() || !config()->buffers)
-        return;
-    fds_each(still_open, &left);
-    if (!left)
-        return;
-    ticker_decide(true);
-    fds_each(watch_again, NULL);
-}
-
-bool process_makes_room(void) {
-    if (!ours() || !LOAD(&ticker_process))
-        return false;
-    hold_end_turn(PUSH_PROCESS);
-    sweep(PUSH_PROCESS);
-    ticker_stop();
-    return true;
-}
-
-/* ---- tasks that share more or less than a thread --------------------- */
-
-/* One table of descriptors and one set of thread-locals for each thread is what all of
- * this rests on.  Where a task shares memory without them, or the table without memory,
- * every call passes through, for good, here and in children of fork: what a number leads
- * to is not known any more.  Options go back, and nothing is held. */
-static void process_steps_aside(void) {
-    bool left = false;
-    if (!ours())
-        return;
-    hold_end_turn(PUSH_PROCESS);
-    if (!config()->no_syscalls) {
-        config_kill(); /* first: other threads begin no hold behind the sweep */
-        if (config()->buffers)
-            fds_each(leave_nothing, NULL);
-        sweep(PUSH_PROCESS);
-        ticker_stop();
-        fds_each(still_open, &left);
-    }
-    if (left) { /* no room for a second: bytes that would be lost */
-        process_goes_on();
-        return;
-    }
-    STORE(&set_aside, true);
-    *open_gate = GATE_SHUT_FOR_GOOD;
-}
-
-/* `off`, and no experiment or live control: not one system call of ours. */
-static bool only_passes(void) {
-    const struct config *now = config();
-    return now->no_syscalls || (now->mode == MODE_OFF && now->arms.count == 0 && !stats_file_wanted());
-}
-
-/* The window's thread has ended. */
-void process_unshares_table(void) {
-    if (ours() && (only_passes() || ticker_tasks() != 1))
-        process_steps_aside();
-}
-
-void process_clones(unsigned long flags) {
-    bool memory = flags & CLONE_VM, table = flags & CLONE_FILES;
-    bool thread = (flags & CLONE_THREAD) && table && (flags & CLONE_SETTLS);
-    if (thread)
-        process_gets_threads();
-    else if (memory || table)
-        process_steps_aside();
-    else
-        process_forks();
-}
+static uint32_t reported = UINT32_MAX; /* the fork generation that has written its last report */
 
 /* ---- programs -------------------------------------------------------- */
 
@@ -401,6 +137,10 @@ int process_stays(int result) {
     return result;
 }
 
+static void still_buffered(struct conn *c, void *left) {
+    *(bool *)left |= buffer_length(c) > 0;
+}
+
 /* An inherited connection goes back to whoever has it besides, as it came; where a child of ours
  * may write on, its cure is worth more. */
 static void give_back(struct conn *c, void *unused) {
@@ -429,7 +169,7 @@ void process_ends(void) {
         raw2(SYS_nanosleep, &moment, NULL);
     }
     fds_each(give_back, NULL);
-    if (__atomic_exchange_n(&reported, 1, __ATOMIC_RELAXED) == 0)
+    if (__atomic_exchange_n(&reported, fork_generation, __ATOMIC_RELAXED) != fork_generation)
         process_reports(false);
 }
 
@@ -461,8 +201,7 @@ void process_filters(bool strict) {
     if (!ours() || config()->no_syscalls)
         return;
     hold_end_turn(PUSH_PROCESS);
-    if (config()->buffers)
-        fds_each(leave_nothing, NULL);
+    process_leaves_nothing();
     mode_before_filter = config()->mode;
     if (strict)
         STORE(&clock_stopped, clock_now());

@@ -32,6 +32,9 @@ void process_is_replaced(const char *path);
 void process_is_replaced_by(const char *file); /* searched for, as execvp(3) does */
 void process_is_replaced_at(int fd, const char *path); /* NULL: by what fd is */
 int process_stays(int result);
+/* What is buffered leaves, also what other threads wrote and what found no room before; waits
+ * for room (hold_push_all). */
+void process_leaves_nothing(void);
 /* Before the process ends without (or with) exit handlers. */
 void process_ends(void);
 /* Around the installing of a seccomp filter, or of the strict mode, where not even a

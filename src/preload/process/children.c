@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Forks, and tasks that share more or less than a thread.
+ */
+#include <sched.h>
+
+#include "coalesce_buffer.h"
+#include "config.h"
+#include "fds.h"
+#include "gate.h"
+#include "hold.h"
+#include "process.h"
+#include "stats_rows.h"
+#include "sweep.h"
+#include "ticker_thread.h"
+
+static void leave_nothing(struct conn *c, void *unused) {
+    (void)unused;
+    if (buffer_length(c))
+        hold_push_all(c, PUSH_PROCESS);
+}
+
+void process_leaves_nothing(void) {
+    if (config()->buffers)
+        fds_each(leave_nothing, NULL);
+}
+
+/* ---- forks ----------------------------------------------------------- */
+
+void process_gets_threads(void) {
+    if (ticker_windowless(ticker_state()))
+        hold_end_turn(PUSH_PROCESS);
+    ticker_threads_seen();
+}
+
+pid_t process_forked(pid_t result) {
+    if (result == 0)
+        ours(); /* repair now, while it is known how the child was made */
+    return result;
+}
+
+void process_forks(void) {
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    process_leaves_nothing(); /* other threads', and what found no room before */
+    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
+}
+
+static void still_open(struct conn *c, void *left) {
+    *(bool *)left |= buffer_length(c) > 0 || c->lingering;
+}
+
+static void watch_again(struct conn *c, void *unused) {
+    (void)unused;
+    if (buffer_length(c) == 0 && !c->lingering)
+        return;
+    if (ticker_state() == TICKER_RUNS)
+        ticker_watch(c);
+    else
+        hold_push_all(c, PUSH_PROCESS);
+}
+
+void process_goes_on(void) {
+    bool left = false;
+    if (!ours() || !config()->buffers)
+        return;
+    fds_each(still_open, &left);
+    if (!left)
+        return;
+    ticker_decide(true);
+    fds_each(watch_again, NULL);
+}
+
+bool process_makes_room(void) {
+    if (!ours() || !LOAD(&ticker_process))
+        return false;
+    hold_end_turn(PUSH_PROCESS);
+    sweep(PUSH_PROCESS);
+    ticker_stop();
+    return true;
+}
+
+/* ---- tasks that share more or less than a thread --------------------- */
+
+/* One table of descriptors and one set of thread-locals for each thread is what all of
+ * this rests on.  Where a task shares memory without them, or the table without memory,
+ * every call passes through, for good, here and in children of fork: what a number leads
+ * to is not known any more.  Options go back, and nothing is held. */
+static void process_steps_aside(void) {
+    bool left = false;
+    if (!ours())
+        return;
+    hold_end_turn(PUSH_PROCESS);
+    if (!config()->no_syscalls) {
+        config_kill(); /* first: other threads begin no hold behind the sweep */
+        process_leaves_nothing();
+        sweep(PUSH_PROCESS);
+        ticker_stop();
+        fds_each(still_open, &left);
+    }
+    if (left) { /* no room for a second: bytes that would be lost */
+        process_goes_on();
+        return;
+    }
+    gate_shuts_for_good();
+}
+
+/* `off`, and no experiment or live control: not one system call of ours. */
+static bool only_passes(void) {
+    const struct config *now = config();
+    return now->no_syscalls || (now->mode == MODE_OFF && now->arms.count == 0 && !stats_file_wanted());
+}
+
+/* The window's thread has ended. */
+void process_unshares_table(void) {
+    if (ours() && (only_passes() || ticker_tasks() != 1))
+        process_steps_aside();
+}
+
+void process_clones(unsigned long flags) {
+    bool memory = flags & CLONE_VM, table = flags & CLONE_FILES;
+    bool thread = (flags & CLONE_THREAD) && table && (flags & CLONE_SETTLS);
+    if (thread)
+        process_gets_threads();
+    else if (memory || table)
+        process_steps_aside();
+    else
+        process_forks();
+}

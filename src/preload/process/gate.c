@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "gate.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "capture.h"
+#include "clock.h"
+#include "config.h"
+#include "hold.h"
+#include "process.h"
+#include "raw.h"
+#include "readable.h"
+#include "real.h"
+#include "rings.h"
+#include "shim.h"
+#include "stacks.h"
+#include "stats.h"
+#include "stats_rows.h"
+#include "ticker_thread.h"
+#include "upcalls.h"
+#include "verbose.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
+
+enum { GATE_PAGE = 4096 };
+
+static volatile uint8_t *open_gate; /* the wiped page, once initialised */
+
+enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
+static int init_state;
+static int gate_owner; /* where fork wipes no page: the process that the gate is open for */
+static bool set_aside; /* for good: see process_steps_aside() */
+
+/* Where the page is not wiped, the gate stays shut and gate_slow() asks each time. */
+static void open_the_gate(void) {
+    if (gate_owner)
+        gate_owner = (int)raw0(SYS_getpid);
+    else
+        *open_gate = GATE_OPEN;
+}
+
+static bool is_forked(void) {
+    if (gate_owner)
+        return !config()->no_syscalls && raw0(SYS_getpid) != gate_owner;
+    return *open_gate != GATE_OPEN;
+}
+
+static void fork_happened(void) {
+    RAW_CHILD_BEGINS();
+    fork_generation = (fork_generation + 1) & 0x3fff;
+    self.turn = NULL;
+    self.draining = NULL;
+    ticker_forked();
+    stats_forked();
+    stats_file_forked();
+    stacks_forked();
+    nodelay_epoch++;
+    hold_refused = false;
+    open_the_gate();
+    RAW_CHILD_ENDS();
+}
+
+/* Names the library among the list of LD_PRELOAD, whatever its directory. */
+static bool is_us(const char *item, size_t length) {
+    static const char us[] = "libunstall.so";
+    return length >= sizeof(us) - 1 &&
+           memcmp(item + length - (sizeof(us) - 1), us, sizeof(us) - 1) == 0;
+}
+
+/* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter
+ * string always fits). */
+static void leave_preload(char **environment) {
+    for (char **e = environment; e && *e; e++) {
+        if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
+            continue;
+        char *to = *e + 11;
+        for (const char *from = to; *from;) {
+            size_t length = strcspn(from, ": ");
+            bool more = from[length] != '\0';
+            if (!is_us(from, length)) {
+                memmove(to, from, length + more);
+                to += length + more;
+            }
+            from += length + more;
+        }
+        *to = '\0';
+    }
+}
+
+/* A TCP socket inherited as 0, 1 or 2: a shell's or a script's own stdio writes
+ * never pass by us, so it is met, and cured, here. */
+static void look_at_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        struct conn *c = shim_find(fd);
+        if (c)
+            conn_unlock(c);
+    }
+}
+
+static volatile uint8_t *make_gate(void) {
+    volatile uint8_t *page = raw_map(GATE_PAGE);
+    if (page && raw3(SYS_madvise, page, GATE_PAGE, MADV_WIPEONFORK) != 0) /* a sandbox, an old kernel */
+        gate_owner = (int)raw0(SYS_getpid);
+    return page;
+}
+
+static bool initialise(void) {
+    open_gate = make_gate();
+    if (!open_gate || !real_resolve())
+        return false;
+    /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
+     * directories may still come in, and then does nothing (ld.so(8)) */
+    bool secure = getauxval(AT_SECURE) != 0;
+    clock_start();
+    readable_start();
+    config_load(secure ? NULL : environ, program_invocation_short_name);
+    if (secure)
+        config_switch(MODE_OFF, true);
+    verbose_start();
+    rings_start();
+    if (!config()->children)
+        leave_preload(environ);
+    open_the_gate();
+    STORE_RELEASE(&gate, (const volatile uint8_t *)open_gate);
+    look_at_standard_streams();
+    return true;
+}
+
+bool gate_slow(void) {
+    int seen = __atomic_load_n(&init_state, __ATOMIC_ACQUIRE);
+    if (seen == INIT_DONE) {
+        if (LOAD(&set_aside))
+            return false;
+        if (is_forked())
+            fork_happened();
+        return true;
+    }
+    /* a call before our constructor: from another library's, or from a thread of its */
+    if (seen != INIT_NONE || !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false,
+                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return false;
+    int saved = errno;
+    bool good = initialise();
+    __atomic_store_n(&init_state, good ? INIT_DONE : INIT_FAILED, __ATOMIC_RELEASE);
+    errno = saved;
+    return good;
+}
+
+__attribute__((constructor)) static void constructor(void) {
+    clock_start();
+    stats_file_program_begins();
+    if (*LOAD(&gate) != GATE_OPEN)
+        gate_slow();
+}
+
+void gate_shuts_for_good(void) {
+    STORE(&set_aside, true);
+    *open_gate = GATE_SHUT_FOR_GOOD;
+}
