@@ -21,7 +21,7 @@ def text_of(path):
 
 MANUAL = text_of("docs/libunstall.7.scd")
 README = text_of("README.md")
-CONFIG = text_of("src/preload/config/config.c")
+CONFIG = text_of("src/preload/config/config.c") + text_of("src/preload/config/config_values.c")
 SURFACE = surface_list.rows(text_of("src/preload/sys/surface.def"))
 
 

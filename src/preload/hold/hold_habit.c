@@ -5,7 +5,7 @@
 #include "endpoint_cache.h"
 
 enum {
-    LATE_NS = 5000000, /* a hold without a window that lasted longer was no habit's */
+    LATE_NS = 5000000,          /* a hold without a window that lasted longer was no habit's */
     KERNEL_ENDS_NS = 200000000, /* the least after which the kernel lets go by itself */
 };
 

@@ -27,8 +27,8 @@ enum {
     CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
     BUSY_AFTER = 16,     /* times that something waited and had ended at the next look */
     ENOUGH_STOPS = 16,   /* by changes of rights, before none is started any more */
-    LINGER_TICKS = 10, /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
-    PARKED_MS = 100,   /* without a hold, before the thread ends: another start costs 30 µs */
+    LINGER_TICKS = 10,   /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
+    PARKED_MS = 100,     /* without a hold, before the thread ends: another start costs 30 µs */
 };
 
 #define BARRED (UINT32_C(1) << 31)
@@ -39,9 +39,9 @@ static struct raw_thread thread;
 static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
 static bool threads_seen;        /* the program has made a thread of its own */
 static bool tasks_exit;          /* one of them has left by SYS_exit */
-static uint32_t stopping; /* futex: 1 once the thread is to end */
-static uint32_t bars;  /* calls under way during which no thread is to start */
-static uint32_t stops; /* how often the thread was ended */
+static uint32_t stopping;        /* futex: 1 once the thread is to end */
+static uint32_t bars;            /* calls under way during which no thread is to start */
+static uint32_t stops;           /* how often the thread was ended */
 
 static uint32_t tick_us(void) {
     uint32_t window = config()->window_us;
