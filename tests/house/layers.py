@@ -1,22 +1,45 @@
 # SPDX-License-Identifier: MIT
-"""The layers of src/preload, by what their objects define and need (nm).
+"""The layers of src/preload and of src/cli, by what their objects define and need (nm).
 
-A layer is a folder, and libunstall-FOLDER.a in the build folder.  A module is one object.
+A layer is a folder, and an archive in the build folder.  A module is one object.
 """
 
+import dataclasses
 import re
 import subprocess
 
-FIRST = "segment"  # src/stats_file, beneath all folders
 LARGEST_CIRCLE = 2  # modules that may need each other
 PURE = re.compile(r"(mem|str)\w+|_GLOBAL_OFFSET_TABLE_")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
-def order(meson):
-    """The folders, lowest first, as src/preload/meson.build names them."""
-    listed = re.search(r"^layers = \[([^]]*)\]", meson, re.MULTILINE)[1]
-    return [FIRST, *re.findall(r"'(\w+)'", listed)]
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """A folder of layers, whose meson.build lists them, lowest first."""
+
+    folder: str
+    archive: str    # of a layer, in the build folder
+    listed: str     # pattern of the list in meson.build
+    layer: str      # pattern of a name in that list
+    elsewhere: dict  # layer -> folder, of layers that are not in `folder`; the first of them is beneath all
+    upcalls: str = ""  # header that declares the allowed needs of something higher
+    unbuilt: frozenset = frozenset()  # modules of another target or another configuration
+
+    def layers(self, source):
+        """The names of the layers, lowest first."""
+        meson = (source / self.folder / "meson.build").read_text(encoding="utf-8")
+        listed = re.search(self.listed, meson, re.MULTILINE | re.DOTALL)[1]
+        return [next(iter(self.elsewhere)), *re.findall(self.layer, listed, re.MULTILINE)]
+
+    def place(self, layer):
+        """The folder of a layer."""
+        return self.elsewhere.get(layer, f"{self.folder}/{layer}")
+
+
+PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'", {"segment": "src/stats_file"},
+               "conn/upcalls.h", frozenset({"exports/hook"}))
+CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
+           {"stats_file": "src/stats_file", "scan": "src/scan"}, "", frozenset({"scan/exact", "scan/exact_none"}))
 
 
 def upcalls(header):
@@ -69,12 +92,12 @@ class Modules:
                       if self.layer.get(self.of.get(symbol)) != layer and not PURE.fullmatch(symbol))
 
 
-def built(folder, layers):
-    """The modules in a build folder's src/preload."""
-    modules = Modules(layers)
-    for layer in layers:
-        for name, (defined, needed) in symbols(folder / f"libunstall-{layer}.a").items():
-            modules.add(layer, f"{layer}/{name.removeprefix(layer + '_')}", defined, needed)
+def built(tree, source, build):
+    """The modules of a tree in a build folder."""
+    modules = Modules(tree.layers(source))
+    for layer in modules.layers:
+        for name, (defined, needed) in symbols(build / tree.folder / tree.archive.format(layer)).items():
+            modules.add(layer, f"{layer}/{re.sub(rf'^(.._)?{layer}_', '', name)}", defined, needed)
     return modules
 
 
@@ -97,10 +120,10 @@ def components(edges):
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
-def included(folder):
-    """path -> the names that it includes, of all sources of a folder's folders."""
+def included(*folders):
+    """path -> the names that it includes, of all sources of some folders."""
     return {path: INCLUDE.findall(path.read_text(encoding="utf-8"))
-            for path in sorted(folder.glob("*/*.[chS]"))}
+            for folder in folders for path in sorted(folder.glob("*.[chS]"))}
 
 
 def include_circles(files):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Includes and symbols of src/preload go downward only, and what checks that finds what goes upward.
+"""Includes and symbols of src/preload and of src/cli go downward only, and what checks that finds what goes upward.
 
 Meson gives each folder the headers of its own and of lower folders.  The objects show the rest.
 """
@@ -12,23 +12,32 @@ import subprocess
 import layers
 import pytest
 
-from harness import BUILD_ROOT, SOURCE_ROOT
+from harness import BUILD_ROOT, SOURCE_ROOT, skip
 
 pytestmark = pytest.mark.no_library
 
-PRELOAD = SOURCE_ROOT / "src/preload"
-ORDER = layers.order((PRELOAD / "meson.build").read_text(encoding="utf-8"))
-UPCALLS = layers.upcalls((PRELOAD / "conn/upcalls.h").read_text(encoding="utf-8"))
+TREES = [layers.PRELOAD, layers.CLI]
+UPCALLS = layers.upcalls((SOURCE_ROOT / layers.PRELOAD.folder / layers.PRELOAD.upcalls).read_text(encoding="utf-8"))
+BUILT = {}
 
 
-@pytest.fixture(name="built", scope="module")
-def _built():
-    return layers.built(BUILD_ROOT / "src/preload", ORDER)
+def built(tree):
+    """The modules of a tree; they are read once."""
+    if tree.folder not in BUILT:
+        if not (BUILD_ROOT / tree.folder / tree.archive.format(tree.layers(SOURCE_ROOT)[0])).exists():
+            skip(f"{tree.folder} was not built")
+        BUILT[tree.folder] = layers.built(tree, SOURCE_ROOT, BUILD_ROOT)
+    return copy.deepcopy(BUILT[tree.folder])
+
+
+@pytest.fixture(name="tree", params=TREES, ids=lambda tree: tree.folder)
+def _tree(request):
+    return request.param
 
 
 @pytest.fixture(name="modules")
-def _modules(built):
-    return copy.deepcopy(built)
+def _modules():
+    return built(layers.PRELOAD)
 
 
 @pytest.fixture(name="plant")
@@ -46,45 +55,48 @@ def unlisted(modules):
     return [rise for rise in modules.rises() if rise[1] not in UPCALLS]
 
 
-# ---- the tree ----------------------------------------------------------------
+# ---- the trees ---------------------------------------------------------------
 
-def test_symbols_go_downward(modules):
-    assert unlisted(modules) == []
+def test_symbols_go_downward(tree):
+    assert unlisted(built(tree)) == []
 
 
 def test_each_upcall_is_needed(modules):
     assert {symbol for _, symbol, _ in modules.rises()} == UPCALLS
 
 
-def test_no_circle_of_modules(modules):
-    assert modules.circles(UPCALLS) == []
+def test_no_circle_of_modules(tree):
+    assert built(tree).circles(UPCALLS) == []
 
 
 def test_policy_is_pure(modules):
     assert modules.impure("policy") == []
 
 
-def test_every_source_is_in_a_layer(modules):
-    sources = {f"{path.parent.name}/{path.stem}" for path in PRELOAD.glob("*/*.[cS]")} - {"exports/hook"}
-    assert {name for name, layer in modules.layer.items() if layer != layers.FIRST} == sources
-    assert not list(PRELOAD.glob("*.[chS]"))
+def test_every_source_is_in_a_layer(tree):
+    modules = built(tree)
+    folders = {layer: SOURCE_ROOT / tree.place(layer) for layer in modules.layers[1:]}
+    sources = {f"{layer}/{path.stem}" for layer, folder in folders.items() for path in folder.glob("*.[cS]")}
+    found = {name for name, layer in modules.layer.items() if layer in folders}
+    assert found <= sources and sources - found <= tree.unbuilt
+    assert {path.parent for path in (SOURCE_ROOT / tree.folder).rglob("*.[chS]")} <= set(folders.values())
 
 
-def test_includes_name_one_file_each_and_go_round_nowhere():
-    files = layers.included(PRELOAD)
-    names = [path.name for path in (*files, *(SOURCE_ROOT / "src/stats_file").glob("*.[ch]"))]
+def test_includes_name_one_file_each_and_go_round_nowhere(tree):
+    files = layers.included(*(SOURCE_ROOT / tree.place(layer) for layer in tree.layers(SOURCE_ROOT)))
+    names = [path.name for path in files if path.suffix == ".h"]
     assert sorted(names) == sorted(set(names)), "a name stands in two folders"
-    assert not [(path.name, name) for path, all_of in files.items() for name in all_of if "/" in name]
+    assert not [(path.name, name) for path, all_of in files.items() for name in all_of if ".." in name]
     assert layers.include_circles(files) == []
 
 
 # ---- planted violations ------------------------------------------------------
 
-def compiles(layer, header, tmp_path):
+def compiles(tree, layer, header, tmp_path):
     """Does a source of this layer that includes this header compile, as Meson compiles the layer?"""
     commands = json.loads((BUILD_ROOT / "compile_commands.json").read_text(encoding="utf-8"))
     words = next(shlex.split(each["command"]) for each in commands
-                 if f"/libunstall-{layer}.a.p/" in f"/{each['output']}")
+                 if f"/{tree.archive.format(layer)}.p/" in f"/{each['output']}")
     options = [word for word in words[1:] if word.startswith(("-I", "-D", "-U", "-std"))]
     source = tmp_path / "planted.c"
     source.write_text(f'#include "{header.name}"\n')
@@ -94,17 +106,28 @@ def compiles(layer, header, tmp_path):
     return done.returncode == 0
 
 
-@pytest.mark.parametrize("layer, higher", zip(ORDER[1:], ORDER[2:]))
-def test_an_upward_include_does_not_compile(layer, higher, tmp_path):
-    for header in sorted((PRELOAD / layer).glob("*.h"))[:2]:
-        assert compiles(layer, header, tmp_path)
-    for header in (PRELOAD / higher).glob("*.h"):
-        assert not compiles(layer, header, tmp_path)
+STEPS = [(tree, layer, higher) for tree in TREES for order in [tree.layers(SOURCE_ROOT)]
+         for layer, higher in zip(order[1:], order[2:])]
+
+
+@pytest.mark.parametrize("tree, layer, higher", STEPS, ids=lambda each: getattr(each, "folder", each))
+def test_an_upward_include_does_not_compile(tree, layer, higher, tmp_path):
+    built(tree)
+    for header in sorted((SOURCE_ROOT / tree.place(layer)).glob("*.h"))[:2]:
+        assert compiles(tree, layer, header, tmp_path)
+    for header in (SOURCE_ROOT / tree.place(higher)).glob("*.h"):
+        assert not compiles(tree, layer, header, tmp_path)
 
 
 def test_a_need_of_something_higher_is_found(modules, plant):
     planted = plant("sys", "planted", "void hold_end_turn_slow(int); void f(void) { hold_end_turn_slow(0); }")
     assert unlisted(modules) == [(planted, "hold_end_turn_slow", "hold/hold")]
+
+
+def test_a_part_that_needs_a_verb_is_found():
+    modules = built(layers.CLI)
+    modules.add("base", "base/planted", set(), {"verb_run", "complain"})
+    assert unlisted(modules) == [("base/planted", "verb_run", "verbs/run")]
 
 
 def test_an_upcall_of_another_name_is_found(modules, plant):
@@ -152,7 +175,8 @@ def test_an_include_circle_is_found(tmp_path):
     (tmp_path / "sys/a.h").write_text('#include "b.h"\n')
     (tmp_path / "conn/b.h").write_text('#include "c.h"\n')
     (tmp_path / "conn/c.h").write_text('#include <stdio.h>\n')
-    assert layers.include_circles(layers.included(tmp_path)) == []
+    folders = [tmp_path / "sys", tmp_path / "conn"]
+    assert layers.include_circles(layers.included(*folders)) == []
     (tmp_path / "conn/c.h").write_text('#include "a.h"\n')
-    (circle,) = layers.include_circles(layers.included(tmp_path))
+    (circle,) = layers.include_circles(layers.included(*folders))
     assert {path.name for path in circle} == {"a.h", "b.h", "c.h"}
