@@ -95,8 +95,7 @@ static const struct {
 Test(policy_alone, left_alone) {
     EACH_ROW(row, wishes) {
         struct policy p = {.app_nodelay = row->nodelay, .app_cork = row->cork};
-        struct policy_limits limits = {.small = 4096, .override = row->override};
-        EXPECT_INT(row->name, policy_left_alone(&p, &limits), row->wanted);
+        EXPECT_INT(row->name, policy_left_alone(&p, row->override), row->wanted);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "config.h"
 #include "coalesce_buffer.h"
+#include "decide.h"
 #include "hold.h"
 #include "process.h"
 #include "ticker.h"

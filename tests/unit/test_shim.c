@@ -402,6 +402,21 @@ Test(shim, the_end_of_its_cork_is_pushed) {
     EXPECT_INT("late pushes", c->counts.late_pushes, 1);
 }
 
+/* A stream that nobody answers, corked by the application, kept TCP_NODELAY from its second piece on. */
+Test(shim, a_corked_stream_without_answers_keeps_nagle) {
+    whole_start_in(MODE_AUTO);
+    struct conn *c = whole_connected(5);
+    for (int i = 0; i < 8; i++) {
+        sets(5, IPPROTO_TCP, TCP_CORK, 1);
+        whole_write(5, "piece");
+        sets(5, IPPROTO_TCP, TCP_CORK, 0);
+    }
+    EXPECT(c->policy.one_way);
+    EXPECT(!c->policy.nodelay);
+    const char *log = fake_log();
+    cr_expect(strstr(log, "nodelay(5,1)") && strstr(log, "nodelay(5,0)"), "%s", log);
+}
+
 /* Its own holds begin where ours end, and what was buffered counts on the room that there was. */
 static const struct {
     const char *name;

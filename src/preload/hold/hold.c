@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "config.h"
 #include "coalesce_buffer.h"
+#include "decide.h"
 #include "kernel.h"
 #include "endpoint_cache.h"
 #include "ticker.h"
@@ -19,7 +20,6 @@ enum {
     AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
 };
 
-bool hold_refused;
 bool hold_acted;
 
 /* ---- the push -------------------------------------------------------- */
@@ -151,21 +151,6 @@ static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause 
         probe_untracked(c, pushes);
 }
 
-/* What is buffered is a unit that ends now: does Nagle stand in its way? */
-static __attribute__((noinline)) void release(struct conn *c, size_t waiting) {
-    const struct config *now = config();
-    struct policy_limits limits = {now->small, now->override, true, false};
-    struct policy_action action = policy_release(&c->policy, &limits, waiting);
-    if (action.need_facts) {
-        hold_ask_facts(c);
-        action = policy_release(&c->policy, &limits, waiting);
-    }
-    if (action.late_push) {
-        hold_set_nodelay(c, c->fd);
-        c->counts.late_pushes++;
-    }
-}
-
 void hold_push(struct conn *c, enum push_cause cause) {
     if (c->held)
         push_held(c, cause);
@@ -177,7 +162,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
         return;
     }
     if (!policy_release_first(&c->policy, waiting))
-        release(c, waiting);
+        decide_release(c, waiting);
     c->counts.pushes[cause]++;
     if (UNLIKELY(!buffer_flush(c, 0))) {
         c->flush_blocked = true;
@@ -282,8 +267,7 @@ bool hold_could_go_on(void) {
     conn_lock(c);
     const struct policy *p = &c->policy;
     bool could = c->held || c->buffer ||
-                 (p->mode == MODE_AUTO && p->nodelay &&
-                  !policy_left_alone(p, &(struct policy_limits){.override = config()->override}));
+                 (p->mode == MODE_AUTO && p->nodelay && !policy_left_alone(p, config()->override));
     conn_unlock(c);
     return could;
 }

@@ -141,10 +141,6 @@ void hold_ask_facts(struct conn *c);
 /* Another process may have set our options back: doubt what we know. */
 void hold_nodelay_uncertain(struct conn *c);
 
-/* Set while the process ends or is replaced: nothing is held any more, so that
- * what another thread writes meanwhile is not left behind. */
-extern bool hold_refused;
-
 /* Anything was ever held, or any option set, in this process. */
 extern bool hold_acted;
 

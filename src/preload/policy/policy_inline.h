@@ -92,7 +92,7 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
         action->unanswered = true;
         p->unanswered++;
     }
-    if (!small || p->smalls < 2 || policy_left_alone(p, limits))
+    if (!small || p->smalls < 2 || policy_left_alone(p, limits->override))
         return;
     if (!mode_cures((enum mode)p->mode)) {
         action->suspected = nagle_in_force(p);

@@ -8,6 +8,7 @@
 #include "capture.h"
 #include "clock.h"
 #include "config.h"
+#include "decide.h"
 #include "hold.h"
 #include "process.h"
 #include "raw.h"

@@ -11,6 +11,7 @@
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
+#include "decide.h"
 #include "hold.h"
 #include "kernel.h"
 #include "raw.h"

@@ -68,14 +68,14 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     }
     policy_established(&c->policy);
     STORE(&c->held, c->held && more); /* what follows MSG_MORE waits, and ours with it */
-    struct policy_limits limits = shim_limits();
+    struct policy_limits limits = decide_limits();
     struct policy_write w = {(size_t)moved / pieces, more, true};
     struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};
     for (unsigned i = 0; i < pieces; i++) {
-        struct policy_action action = shim_decide(c, &limits, &w);
+        struct policy_action action = decide_write(c, &limits, &w);
         shim_account(c, &action, i ? 0 : (size_t)moved);
         evidence_wrote(c, &action, &made);
-        shim_prepare(c, &action, fd);
+        decide_apply(c, &action, fd);
     }
     conn_unlock(c);
     errno = saved;

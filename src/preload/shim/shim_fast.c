@@ -108,13 +108,6 @@ INLINE bool buffers_first(struct conn *c, const struct plain *w) {
     return true;
 }
 
-INLINE void account(struct conn *c, const struct policy_action *action, size_t bytes) {
-    c->counts.writes++;
-    c->counts.bytes += bytes;
-    c->counts.messages += action->new_message;
-    c->counts.bursts += action->burst;
-}
-
 /* Lock held; released. */
 INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
     bool was_held = c->held;
@@ -133,7 +126,7 @@ INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_ac
 
 /* TCP_NODELAY is set first, or set back.  Lock held; released. */
 COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
-    shim_prepare(c, action, w.fd);
+    decide_apply(c, action, w.fd);
     bool first = c->counts.late_pushes == 1;
     ssize_t sent = send_plain(c, w, action);
     if (action->late_push)
@@ -201,7 +194,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         shim_refresh(c);
         return long_way_from(c, w, false);
     }
-    const struct policy_limits limits = shim_limits_now(now, ticker);
+    const struct policy_limits limits = decide_limits_now(now, ticker);
     if (c->buffer) {
         if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
             return long_way_from(c, w, false);
@@ -215,7 +208,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
     if (UNLIKELY(action.need_facts))
         return long_way_from(c, w, true);
-    account(c, &action, bytes);
+    shim_count(c, &action, bytes);
     if (UNLIKELY(c->evidence != NULL))
         tally_accounts(c, w, &action);
     if (action.how == WRITE_MORE)

@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "clock.h"
+#include "decide.h"
 #include "evidence.h"
 #include "hold.h"
 #include "kernel.h"
@@ -106,16 +107,7 @@ static void cork_set(struct conn *c, bool on) {
         p->had_option |= on;
         return;
     }
-    struct policy_limits limits = shim_limits();
-    struct policy_action action = policy_uncork(p, &limits);
-    if (action.need_facts) {
-        hold_ask_facts(c);
-        action = policy_uncork(p, &limits);
-    }
-    if (action.late_push) { /* TCP_CORK=0 alone leaves the end to Nagle (tcp(7)) */
-        hold_set_nodelay(c, c->fd);
-        c->counts.late_pushes++;
-    }
+    decide_uncork(c); /* TCP_CORK=0 alone leaves the end to Nagle (tcp(7)) */
 }
 
 void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {

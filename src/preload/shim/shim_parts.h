@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the write path (shim_write.c, shim_fast.c, shim_forms.c, shim_decide.c,
+ * What the files of the write path (shim_write.c, shim_fast.c, shim_forms.c, shim_tally.c,
  * shim_after.c, shim_buffered.c, shim_bulk.c)
  * share with each other and with nobody else.  All with the connection's lock
  * held, unless said otherwise.
@@ -8,11 +8,9 @@
 #ifndef UNSTALL_SHIM_PARTS_H
 #define UNSTALL_SHIM_PARTS_H
 
-#include "config.h"
+#include "decide.h"
 #include "hold.h"
-#include "policy.h"
 #include "shim.h"
-#include "ticker.h"
 
 /* ---- the forms (shim_forms.c) ---------------------------------------- */
 
@@ -25,23 +23,18 @@ bool shim_special(const struct write_request *o);
 /* The call with MSG_MORE. */
 ssize_t shim_forward_more(const struct write_request *o, const struct parts *p);
 
-/* ---- deciding (shim_decide.c) ---------------------------------------- */
+/* ---- counting (shim_tally.c) ------------------------------------------ */
 
-static inline struct policy_limits shim_limits_now(const struct config *now,
-                                                   enum ticker_state ticker) {
-    return (struct policy_limits){
-        now->small, now->override,
-        ticker_may_hold(ticker) && !now->no_syscalls && !LOAD(&hold_refused), ticker_windowless(ticker)};
+/* A write of `bytes` in a mode that cures, of which policy said `action`. */
+static inline void shim_count(struct conn *c, const struct policy_action *action, size_t bytes) {
+    c->counts.writes++;
+    c->counts.bytes += bytes;
+    c->counts.messages += action->new_message;
+    c->counts.bursts += action->burst;
 }
-static inline struct policy_limits shim_limits(void) {
-    return shim_limits_now(config(), ticker_state());
-}
-/* Ask policy; facts that it misses are asked of the kernel. */
-struct policy_action shim_decide(struct conn *c, const struct policy_limits *limits,
-                                 const struct policy_write *w);
+/* The same in any mode, also in the statistics. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
-/* What the action asks for before the write: TCP_NODELAY on, or back. */
-void shim_prepare(struct conn *c, const struct policy_action *action, int fd);
+
 /* ---- the write (shim_write.c) ---------------------------------------- */
 
 /* The long way of a write whose connection has been found.  `joined`: it has joined its

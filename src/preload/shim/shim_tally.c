@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim_tally.h"
 
-#include "shim.h"
+#include "shim_parts.h"
 #include "stats_control.h"
 #include "stats_rows.h"
 #include "sweep.h"
@@ -22,4 +22,11 @@ struct conn *shim_tally(struct conn *c, int fd) {
     if (c && c->evidence)
         tally_write_begins(c);
     return c;
+}
+
+void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
+    shim_count(c, action, bytes);
+    c->counts.suspected += action->suspected;
+    if (UNLIKELY(c->evidence != NULL))
+        tally_written(c, action);
 }

@@ -65,7 +65,7 @@ static struct conn *with_ticker(struct conn *c, const struct write_request *o, c
         return c;
     if (c->policy.unsure)
         hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
-    struct policy_limits limits = shim_limits();
+    struct policy_limits limits = decide_limits();
     limits.windowless = false;
     if (!policy_holds(&c->policy, &limits, w))
         return c;
@@ -109,7 +109,7 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
     struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
     if (!joined)
         hold_join_turn(c);
-    struct policy_limits limits = shim_limits();
+    struct policy_limits limits = decide_limits();
     if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.sndbuf_maybe_full || !c->policy.buffer_limit) &&
         !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
         look_for_room(c, o->fd);
@@ -118,8 +118,8 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->buffer))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
-    limits = shim_limits();
-    struct policy_action action = shim_decide(c, &limits, &w);
+    limits = decide_limits();
+    struct policy_action action = decide_write(c, &limits, &w);
     if (action.how == WRITE_COALESCE && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
         return shim_write(o);
     bool was_held = c->held;
@@ -132,11 +132,11 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
         }
         if (buffer_length(c)) {
             struct policy_action release = policy_release(&c->policy, &limits, buffer_length(c));
-            shim_prepare(c, &release, o->fd);
+            decide_apply(c, &release, o->fd);
         }
         action.how = WRITE_PLAIN;
     }
-    shim_prepare(c, &action, o->fd);
+    decide_apply(c, &action, o->fd);
     if (buffer_length(c))
         return shim_send_after_buffered(c, o, &p);
     STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
@@ -179,7 +179,7 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     }
     conn_lock(c);
     bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
-    struct policy_limits limits = shim_limits();
+    struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a message that is over */
         shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
                      (size_t)sent);
@@ -188,10 +188,10 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     }
     hold_join_turn(c);
     struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
-    struct policy_action action = shim_decide(c, &limits, &w);
+    struct policy_action action = decide_write(c, &limits, &w);
     shim_account(c, &action, (size_t)sent);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, (uint64_t)sent, o->caller});
-    shim_prepare(c, &action, o->fd); /* another thread has written meanwhile */
+    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
     policy_established(&c->policy);
     if (answered)
         policy_input(&c->policy, 1, 0);

@@ -78,7 +78,7 @@ static void settle(struct conn *c, int fd) {
 static bool cures(const struct conn *c, const struct policy_action *action) {
     const struct policy *p = &c->policy;
     if (!mode_cures((enum mode)p->mode) || !action->burst || p->one_way ||
-        policy_left_alone(p, &(struct policy_limits){.override = config()->override}))
+        policy_left_alone(p, config()->override))
         return false;
     bool by_us = action->how != WRITE_PLAIN || action->late_push || c->held || c->buffer ||
                  (action->small_unit && p->smalls >= 2 && p->nodelay);
