@@ -141,7 +141,7 @@ static void each_patch(const uint8_t *data, size_t size, bool undo) {
 }
 
 static void tell(struct reader_file *r) {
-    struct segments s = {.list = &r, .count = 1};
+    struct stats_files s = {.list = &r, .count = 1};
     report_on(nowhere, &s, NULL, false);
     report_on(nowhere, &s, NULL, true);
     metrics_write(nowhere, &s, METRICS_OPEN);
