@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Completion of unstall(1) for bash.  What there is to complete, the command itself says: --help has one form for
-# all verbs, "  --option VALUE  what it is, or the words that it may be".
+# Completion of unstall(1) for bash, from the command's --help, which has one form for all verbs:
+# "  --option VALUE  a description, or the possible words".
 # shellcheck shell=bash
 
 # The lines of options of a verb's --help.
@@ -65,10 +65,12 @@ _unstall_program_at() {
 }
 
 _unstall() {
-    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-} options usage at line
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]-}
+    local options usage at line
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" --help | sed -nE 's/^  (-?-?[a-z]+) .*/\1/p')" -- "$cur")
+        mapfile -t COMPREPLY < <(
+            compgen -W "$("${COMP_WORDS[0]}" --help | sed -nE 's/^  (-?-?[a-z]+) .*/\1/p')" -- "$cur")
         return
     fi
     if [[ $verb == help || $verb == --* ]]; then
@@ -98,10 +100,12 @@ _unstall() {
     elif [[ $prev == = ]]; then
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
-    if [[ $prev == --* && $prev != -- ]] && line=$(grep -F -- "$prev " <<<"$options" | grep -m 1 -E '^--[a-z-]+ [^ ]'); then
+    if [[ $prev == --* && $prev != -- ]] &&
+        line=$(grep -F -- "$prev " <<<"$options" | grep -m 1 -E '^--[a-z-]+ [^ ]'); then
         _unstall_values "$line" "$cur"
     elif [[ $cur == -* && -z $at ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--help $(sed -nE 's/^(--[a-z-]+).*/\1/p' <<<"$options")" -- "$cur")
+        mapfile -t COMPREPLY < <(
+            compgen -W "--help $(sed -nE 's/^(--[a-z-]+).*/\1/p' <<<"$options")" -- "$cur")
     elif [[ $cur == -* ]]; then
         COMPREPLY=()
     else

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Completion of unstall(1) for fish.  What there is to complete, the command itself says: --help has one form for
-# all verbs, "  --option VALUE  what it is, or the words that it may be".
+# Completion of unstall(1) for fish, from the command's --help, which has one form for all verbs:
+# "  --option VALUE  a description, or the possible words".
 
 function __unstall_verbs
     unstall --help 2>/dev/null | string replace -rf '^  ([a-z]+)  +(.*)$' '$1\t$2'

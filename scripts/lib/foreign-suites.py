@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs other people's test suites, unmodified, bare and under the library, and compares.
 
-    foreign-suites.py --library libunstall.so [--quick] [--cold] [--junit-xml=FILE] [--markdown FILE] [SUITE...]
+    foreign-suites.py --library libunstall.so [--quick] [--cold] [--junit-xml=FILE] [--markdown FILE]
+                      [SUITE...]
     foreign-suites.py --library libunstall.so --ltp FOLDER [...]
 
 A SUITE is a module of Python's tests, stress-ng or poe; without one all run.  Every test must end in

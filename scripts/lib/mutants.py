@@ -25,7 +25,8 @@ class Mutant:
         return source[:self.start] + self.new + source[self.end:]
 
 
-NO_CODE = re.compile(r'''/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|^[ \t]*\#(?:\\\n|[^\n])*''',
+NO_CODE = re.compile(r'''/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|'''
+                     r'''^[ \t]*\#(?:\\\n|[^\n])*''',
                      re.DOTALL | re.MULTILINE)
 
 
@@ -133,6 +134,7 @@ def mutants_of(name, source):
             after = source[head:start] + new + source[end:tail]
             if one_line(before) != one_line(after):
                 line = source.count("\n", 0, start) + 1
-                found.setdefault((start, end, new), Mutant(name, line, kind, start, end, new, one_line(before),
+                found.setdefault((start, end, new),
+                                 Mutant(name, line, kind, start, end, new, one_line(before),
                                                            one_line(after)))
     return [found[key] for key in sorted(found)]

@@ -39,7 +39,7 @@ def say(*words):
 
 
 class Programs:
-    """Runs programs and leaves none of them behind: what they leave becomes our child, and ends by its number."""
+    """Runs programs and leaves none behind: their orphans become our children, and are killed by their id."""
 
     def __init__(self):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -128,7 +128,7 @@ class Copy:
         return self.programs.run(words, self.folder, 2 * limit)[0] if outcome == HUNG else outcome
 
     def order(self, mutant):
-        """First what has found mutants of this file, then what is named as the file is, then what is quick."""
+        """First tests that found mutants of this file, then tests with the file's name, then quick ones."""
         stem = mutant.file.split(".")[0].split("_")[0]
         return sorted(self.tests, key=lambda test: (-self.has_found[mutant.file][test], stem not in test,
                                                     self.took[test]))
@@ -173,7 +173,7 @@ class Copy:
 # ---- what is known to be no change ------------------------------------------
 
 class Equivalents:
-    """The file of those that were looked at and accepted: `file | before | after | reason`, `after` may be *."""
+    """The file of accepted mutants: `file | before | after | reason`; `after` may be *."""
 
     def __init__(self, path):
         lines = path.read_text(encoding="utf-8").splitlines() if path else []
@@ -192,7 +192,9 @@ class Equivalents:
 
 def shown(text):
     """Without comments, and with one blank for all white space."""
-    return mutants.one_line(mutants.NO_CODE.sub(lambda found: " " if found[0].startswith("/") else found[0], text))
+    def without(found):
+        return " " if found[0].startswith("/") else found[0]
+    return mutants.one_line(mutants.NO_CODE.sub(without, text))
 
 
 # ---- the run ------------------------------------------------------------------
@@ -207,7 +209,8 @@ def all_mutants(tree, sources, files):
 
 
 def told(mutant, verdict=""):
-    return f"{verdict}{mutant.file}:{mutant.line} ({mutant.kind})\n    - {mutant.before}\n    + {mutant.after}"
+    place = f"{verdict}{mutant.file}:{mutant.line} ({mutant.kind})"
+    return f"{place}\n    - {mutant.before}\n    + {mutant.after}"
 
 
 def try_all(copy, paths, chosen, equivalents, judged):

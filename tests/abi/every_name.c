@@ -361,7 +361,8 @@ static void early(int argc, char **argv, char **environment)
     make_all();
 }
 
-__attribute__((section(".preinit_array"), used)) static void (*const before_all)(int, char **, char **) = early;
+__attribute__((section(".preinit_array"), used))
+static void (*const before_all)(int, char **, char **) = early;
 
 static void nothing(void)
 {

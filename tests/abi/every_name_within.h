@@ -4,7 +4,7 @@
  */
 static int next_name;
 
-/* Each name at several places.  Without jumps: one that stays within the handler gives the lock up (libunstall(7)). */
+/* Each name at several places, without jumps: a jump within the handler releases the lock (libunstall(7)). */
 enum { TIMES = 4 };
 
 static void make_next(void)
@@ -66,8 +66,9 @@ static void step(bool on)
         __asm__ volatile("subq $128, %%rsp; pushfq; orq %0, (%%rsp); popfq; addq $128, %%rsp" ::"i"(TRAP_FLAG)
                          : "memory", "cc");
     else
-        __asm__ volatile("subq $128, %%rsp; pushfq; andq %0, (%%rsp); popfq; addq $128, %%rsp" ::"i"(~TRAP_FLAG)
-                         : "memory", "cc");
+        __asm__ volatile(
+            "subq $128, %%rsp; pushfq; andq %0, (%%rsp); popfq; addq $128, %%rsp" ::"i"(~TRAP_FLAG)
+            : "memory", "cc");
 }
 
 static void set_breakpoint(uintptr_t place)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Each interposed name, called from everywhere: what it gives is what it gives in a bare run.
 
-One row a name in every_name.h; every situation goes through all rows.  The versions of a name are test_versions.py's.
+One row a name in every_name.h; every situation goes through all rows.  test_versions.py has the versions.
 """
 
 import functools
@@ -11,12 +11,14 @@ from platform import machine
 
 import pytest
 
-from harness import (CURING_MODES, LIB, MODES, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, pattern, preload_env,
-                     program, run, run_client)
+from harness import (CURING_MODES, LIB, MODES, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, pattern,
+                     preload_env, program, run, run_client)
 
-SITUATIONS = [(name, state) for name in ("main", "errno", "signal", "inside", "forked", "vforked", "thread", "cloned")
+SITUATIONS = [(name, state)
+              for name in ("main", "errno", "signal", "inside", "forked", "vforked", "thread", "cloned")
               for state in ("cold", "warm", "holding")]
-SITUATIONS += [("early", "cold"), ("within", "warm"), ("pointers", "cold"), ("pointers", "warm"), ("pointers", "holding")]
+SITUATIONS += [("early", "cold"), ("within", "warm"), ("pointers", "cold"), ("pointers", "warm"),
+               ("pointers", "holding")]
 
 # Bare, too, a thread cannot be unwound before the loader has run the constructors.
 NOT_EARLY = ("pthread_exit", "thrd_exit")
@@ -50,7 +52,8 @@ def differences(situation, state, env):
     bare = bare_results(situation, state)
     done = run([binary(), situation, state], env, timeout=60)
     now = by_name(done.stdout)
-    return {name: (lines, now.get(name)) for name, lines in bare.items() if now.get(name) != lines}, done.stderr
+    return {name: (lines, now.get(name)) for name, lines in bare.items()
+            if now.get(name) != lines}, done.stderr
 
 
 def surface():

@@ -51,7 +51,8 @@ def written(suffix, text):
 
 
 def listed(rows):
-    lines = [f'V({number}, {name}, "{at}", "{version}")' for number, (name, at, version, _) in enumerate(rows)]
+    lines = [f'V({number}, {name}, "{at}", "{version}")'
+             for number, (name, at, version, _) in enumerate(rows)]
     return written(".h", "#define VERSIONS " + " \\\n".join(lines) + "\n")
 
 
@@ -61,7 +62,8 @@ def caller():
 
 
 def stand_in(rows, *flags):
-    return compile_c(FOLDER / "versions_stand_in.c", "-fno-builtin", "-include", listed(rows), "-shared", "-fPIC", *flags)
+    return compile_c(FOLDER / "versions_stand_in.c", "-fno-builtin", "-include", listed(rows), "-shared",
+                     "-fPIC", *flags)
 
 
 @pytest.fixture(scope="module")

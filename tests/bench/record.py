@@ -99,7 +99,8 @@ def perl_http_tiny():
 
 def python_httplib():
     client = ("import http.client,sys; c=http.client.HTTPConnection('127.0.0.1',int(sys.argv[1]))\n"
-              f"for i in range({EXCHANGES}):\n c.request('POST','/',body=b'{BODY}'); c.getresponse().read()\n")
+              f"for i in range({EXCHANGES}):\n"
+              f" c.request('POST','/',body=b'{BODY}'); c.getresponse().read()\n")
     return with_peer(lambda port: ["/usr/bin/python3", "-c", client, str(port)])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Completes words in bash, zsh and fish as they are installed: what the shell offers for a line that is being typed."""
+"""Completes words in the installed bash, zsh and fish: the offers of the shell for a line being typed."""
 
 import os
 import pty
@@ -80,14 +80,16 @@ def _typed(shell, options, setup, line):
 
 def bash_typed(line):
     return _typed("bash", ["--norc", "--noprofile", "-i"],
-                  "PS1='PR''OMPT> '; set +o history; bind 'set enable-bracketed-paste off'; bind 'set page-completions off'; "
-                  "bind 'set completion-query-items 0'; "
-                  f"source {FOLDER}/unstall.bash; bind -x '\"\\C-x\\C-d\": echo \"LINE{{$READLINE_LINE}}END\"'", line)
+                  "PS1='PR''OMPT> '; set +o history; bind 'set enable-bracketed-paste off'; "
+                  "bind 'set page-completions off'; bind 'set completion-query-items 0'; "
+                  f"source {FOLDER}/unstall.bash; "
+                  "bind -x '\"\\C-x\\C-d\": echo \"LINE{$READLINE_LINE}END\"'", line)
 
 
 def zsh_typed(line):
     return _typed("zsh", ["-f", "-i"],
-                  f"PS1='PR''OMPT> '; fpath=({FOLDER} $fpath); autoload -Uz compinit; compinit -u -D; LISTMAX=0; "
+                  f"PS1='PR''OMPT> '; fpath=({FOLDER} $fpath); autoload -Uz compinit; compinit -u -D; "
+                  "LISTMAX=0; "
                   "unset zle_bracketed_paste; "
                   "show() {{ print -r -- \"LINE{{$BUFFER}}END\" }}; zle -N show; bindkey '^X^D' show"
                   .replace("{{", "{").replace("}}", "}"), line)
@@ -108,7 +110,7 @@ def fish(line):
 
 def _said(argv):
     with tempfile.TemporaryDirectory() as home:
-        done = subprocess.run(argv, env=_environment(home), cwd=SOURCE_ROOT, check=True, capture_output=True, text=True,
-                              timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, env=_environment(home), cwd=SOURCE_ROOT, check=True, capture_output=True,
+                              text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     assert "rror" not in done.stderr
     return [line for line in done.stdout.splitlines() if line]

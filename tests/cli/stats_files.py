@@ -34,8 +34,8 @@ def make_stats_file(path, table=""):
     # compile_c() remembers by what it is given: these are more of its sources.
     sources = [PROGRAMS / "table.c", SOURCE_ROOT / "src/stats_file/stats_format.h"]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    maker = compile_c(PROGRAMS / "make_stats_file.c", PROGRAMS / "table.c", "-I", SOURCE_ROOT / "src/stats_file",
-                      f"-DSOURCES_{digest[:12]}")
+    maker = compile_c(PROGRAMS / "make_stats_file.c", PROGRAMS / "table.c", "-I",
+                      SOURCE_ROOT / "src/stats_file", f"-DSOURCES_{digest[:12]}")
     subprocess.run([maker, path], input=table, text=True, check=True, timeout=20)
     return path
 

@@ -55,8 +55,8 @@ def started_talker(*options, bare=False, **popen):
     popen.setdefault("env", bare_env())
     with AnsweringPeer() as peer:
         words = [*start, "/usr/bin/python3", "-S", TALKER, *peer.target]
-        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True, bufsize=1, **popen)
+        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, bufsize=1, **popen)
         try:
             yield Talker(process)
         finally:

@@ -61,7 +61,8 @@ def test_an_unknown_option_is_refused(verb):
     (["x" * 1000], "unstall: " + "x" * 1000 + ": no such verb; try --help\n"),
     ([""], "unstall: : no such verb; try --help\n"),
     (["env"], "unstall: env: no such verb; to run a program: unstall run -- env\n"),
-    (["/usr/bin/env", "x"], "unstall: /usr/bin/env: no such verb; to run a program: unstall run -- /usr/bin/env\n"),
+    (["/usr/bin/env", "x"],
+     "unstall: /usr/bin/env: no such verb; to run a program: unstall run -- /usr/bin/env\n"),
     (["--", "env"], "unstall: a verb is missing; to run a program: unstall run -- PROGRAM\n"),
 ])
 def test_what_is_unknown_is_named(words, message):

@@ -72,7 +72,8 @@ OFFERED = {
 def test_offered(complete, line):
     if "hostnamect" in line and not os.path.exists("/usr/bin/hostnamectl"):
         line = line.replace("hostnamect", "run-part")
-        expected = {word.replace("hostnamectl", "run-parts") for word in OFFERED[line.replace("run-part", "hostnamect")]}
+        expected = {word.replace("hostnamectl", "run-parts")
+                    for word in OFFERED[line.replace("run-part", "hostnamect")]}
     else:
         expected = OFFERED[line]
     # a folder's closing slash is readline's affair

@@ -94,8 +94,8 @@ def test_what_may_not_be_read_is_a_remark(tmp_path):
     try:
         for file in (COMMAND, LIB, binary):
             shutil.copy2(file, room)
-        done = run([room / COMMAND.name, "doctor", "--json", room / "secret"], bare_env(), check=False, user=65534,
-                   group=65534, extra_groups=[])
+        done = run([room / COMMAND.name, "doctor", "--json", room / "secret"], bare_env(), check=False,
+                   user=65534, group=65534, extra_groups=[])
         said = json.loads(done.stdout)
         assert said["works"] is True
         assert said["remarks"] == ["it may be run but not read, so nothing is known about it: "
@@ -147,7 +147,8 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         said = told(talker.pid)
         segment, = folder.glob("*.unstall")
         assert (said["process"]["mode"], said["process"]["stats_file"]) == ("nodelay", str(segment))
-        assert f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started" in said["advice"]
+        assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started"
+                in said["advice"])
 
 
 def test_a_process_without_the_library_and_its_sockets():
@@ -180,8 +181,8 @@ sys.stdin.read()
 def waiting(*words, **popen):
     """A process that says one line and waits for the end of its input."""
     popen.setdefault("env", bare_env())
-    child = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                             **popen)
+    child = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             text=True, **popen)
     try:
         yield child.pid, child.stdout.readline().split()
     finally:
@@ -203,7 +204,8 @@ def test_sockets_of_each_kind():
         assert (sockets[client]["cork"], sockets[server]["cork"]) == (False, True)
         text = unstall("doctor", pid, check=True).stdout
         for number, word in ((listener, "-"), (client, "off"), (server, "corked")):
-            line, = [line for line in text.splitlines() if line.startswith("  ") and line.split()[0] == str(number)]
+            line, = [line for line in text.splitlines()
+                     if line.startswith("  ") and line.split()[0] == str(number)]
             assert line.split()[-1] == word
 
 
@@ -221,10 +223,12 @@ CAT = ("/bin/sh", "-c", "echo there; cat")
 
 
 def test_a_library_that_was_asked_for_and_is_not_loaded():
-    with waiting(*CAT, env=bare_env(LD_PRELOAD="/nonexistent/libunstall.so"), stderr=subprocess.DEVNULL) as (pid, _):
+    with waiting(*CAT, env=bare_env(LD_PRELOAD="/nonexistent/libunstall.so"),
+                 stderr=subprocess.DEVNULL) as (pid, _):
         said = told(pid)
         assert said["process"]["library"] is None
-        assert said["remarks"] == ["LD_PRELOAD named libunstall.so at its start, but the library is not loaded: "
+        assert said["remarks"] == ["LD_PRELOAD named libunstall.so at its start, but the library is not "
+                                   "loaded: "
                                    "ld.so wrote the reason to its stderr"]
 
 
@@ -269,13 +273,15 @@ def test_a_container_is_told(tmp_path):
         said = told(pid, code=1)  # it is static
         assert (said["process"]["own_files"], said["process"]["own_network"]) == (True, True)
         assert said["process"]["program"].endswith("/waits")
-        assert said["remarks"] == [f"it cannot see {LIB} (a container): put the library into a folder that it sees"]
+        assert said["remarks"] == [f"it cannot see {LIB} (a container): "
+                                   "put the library into a folder that it sees"]
 
 
 def test_a_container_that_a_preload_works_in(tmp_path):
     if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
         skip("no namespaces can be made here")
-    linker = [word for word in run(["ldd", compile_c(WAITS)], bare_env()).stdout.split() if word.startswith("/")]
+    linker = [word for word in run(["ldd", compile_c(WAITS)], bare_env()).stdout.split()
+              if word.startswith("/")]
     for file in linker:
         (tmp_path / file[1:]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, tmp_path / file[1:])
@@ -301,7 +307,8 @@ def test_a_mount_namespace_alone_is_no_container():
 def test_sockets_in_another_network_are_found():
     if run(["unshare", "--net", "true"], bare_env(), check=False).returncode != 0:
         skip("no network namespace can be made here")
-    listen = "import socket, sys; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()"
+    listen = ("import socket, sys; s = socket.create_server(('', 0)); "
+              "print(s.getsockname()[1], flush=True); sys.stdin.read()")
     with waiting("unshare", "--net", "/usr/bin/python3", "-S", "-c", listen) as (pid, line):
         entry, = told(pid)["process"]["sockets"]
         assert entry["local"] == f"0.0.0.0:{line[0]}"
@@ -313,7 +320,8 @@ def test_a_process_of_somebody_else():
     room.chmod(0o755)
     try:
         copy = shutil.copy(COMMAND, room)
-        done = run([copy, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534, extra_groups=[])
+        done = run([copy, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534,
+                   extra_groups=[])
         assert done.returncode == 125
         assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be inspected: Permission denied; "
                                "run this as its user or as root\n")
@@ -361,7 +369,8 @@ def in_terminal(env, columns, *words):
 
 
 @pytest.mark.parametrize("variables, coloured", [
-    ({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": ""}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+    ({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": ""}, True),
+    ({"TERM": "xterm", "NO_COLOR": "1"}, False),
     ({"TERM": "dumb"}, False)])
 def test_colours_only_on_a_terminal_that_wants_them(variables, coloured):
     env = {name: value for name, value in bare_env().items() if name != "NO_COLOR"} | variables
@@ -373,7 +382,8 @@ def test_the_text_is_as_wide_as_the_terminal(tmp_path):
     env = bare_env(TERM="dumb")
     binary = specimens.static(tmp_path)
     for columns in (50, 80, 120):
-        widths = [len(line) for line in in_terminal(env, columns, "doctor", binary).splitlines()[1:] if "/" not in line]
+        widths = [len(line) for line in in_terminal(env, columns, "doctor", binary).splitlines()[1:]
+                  if "/" not in line]
         assert columns - 20 < max(widths) <= columns
 
 
@@ -381,7 +391,8 @@ def test_names_of_any_kind_make_valid_json(tmp_path):
     for name in (b"quo\"te\\", b"tab\there", b"\xff\xfe", "Grüße €".encode(), b"\x1b[31m\n"):
         path = os.path.join(os.fsencode(tmp_path), name)
         shutil.copy("/bin/true", path)
-        done = subprocess.run([COMMAND, "doctor", "--json", path], env=bare_env(), capture_output=True, check=True)
+        done = subprocess.run([COMMAND, "doctor", "--json", path], env=bare_env(), capture_output=True,
+                              check=True)
         said = json.loads(done.stdout.decode("utf-8"))
         assert said["target"] == path.decode("utf-8", errors="replace")
 
@@ -400,9 +411,10 @@ def test_the_terminal_obeys_no_name(tmp_path):
 
 def test_a_full_disk_is_told():
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run([COMMAND, "doctor", "/bin/true"], env=bare_env(), stdout=full, stderr=subprocess.PIPE,
-                              text=True, check=False)
-    assert (done.returncode, done.stderr) == (125, "unstall doctor: standard output: No space left on device\n")
+        done = subprocess.run([COMMAND, "doctor", "/bin/true"], env=bare_env(), stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 125
+    assert done.stderr == "unstall doctor: standard output: No space left on device\n"
 
 
 def test_the_text_fits_eighty_columns(tmp_path):

@@ -324,7 +324,8 @@ def test_one_late_acknowledgement_among_many_is_a_busy_machine(tmp_path):
 
 
 def test_one_of_30_ms_alone_is_a_busy_machine(tmp_path):
-    assert judged(tmp_path, exchanges(lambda dialog, time, _: dialog.stall(time, late=30 * MS), 2))["stalls"] == 0
+    assert judged(tmp_path,
+                  exchanges(lambda dialog, time, _: dialog.stall(time, late=30 * MS), 2))["stalls"] == 0
 
 
 def test_a_busy_machine_is_late_now_and_then(tmp_path):
@@ -416,7 +417,7 @@ def test_the_handshake_tells_who_serves(tmp_path):
 
 
 def test_a_path_narrower_than_announced_hides_nothing(tmp_path):
-    """Segments of 1400 where 1460 were announced are full ones: bulk is bulk, and the stall after it is seen."""
+    """Segments of 1400 where 1460 were announced count as full; the stall after them is seen."""
     def build(dialog, time, _):
         for _ in range(10):
             dialog.data(time, "c", 1400)

@@ -266,8 +266,8 @@ def test_a_large_log_in_constant_memory():
             pid = i + 2
             lines = [f"1 12:00:{i % 60:02}.000000 clone(child_stack=NULL, flags=SIGCHLD) = {pid} <0.000010>"]
             for fd in range(3, 40):
-                lines.append(f"{pid} 12:00:{i % 60:02}.000100 socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = {fd} "
-                             f"<0.000010>")
+                lines.append(f"{pid} 12:00:{i % 60:02}.000100 "
+                             f"socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = {fd} <0.000010>")
             lines.append(f'{pid} 12:00:{i % 60:02}.000200 write(3, "{"x" * 100000}", 100000) = 100000')
             data = ("\n".join(lines) + "\n").encode()
             file.write(data)

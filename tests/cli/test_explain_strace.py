@@ -298,7 +298,8 @@ def test_what_cannot_be_told_is_said(tmp_path):
     log = Log()
     slow_from_the_first(log)
     found = explained(tmp_path, log.text())
-    assert any("a slow peer looks the same" in note and "capture can tell" in note for note in found["notes"]) or \
+    assert any("a slow peer looks the same" in note and "capture can tell" in note
+               for note in found["notes"]) or \
         found["notes"] == []
 
 
@@ -401,7 +402,8 @@ def test_a_log_without_usable_times_says_how_to_record_one(tmp_path, strip, reas
 
 
 def test_no_terminal_obeys_what_a_log_brings(tmp_path):
-    command = '100 12:00:00.000000 execve("/bin/e\x1b[2Jvil", ["\x1b]0;title\x07", "\x9b31m"], 0x7f) = 0 <0.000010>'
+    command = ('100 12:00:00.000000 execve("/bin/e\x1b[2Jvil", ["\x1b]0;title\x07", "\x9b31m"], 0x7f) '
+               '= 0 <0.000010>')
     (tmp_path / "log").write_bytes(f"{command}\n{stalling().text()}".encode("latin-1"))
     shown = unstall("explain", tmp_path / "log", check=True).stdout
     assert "Likely 20 stalls" in shown

@@ -59,8 +59,8 @@ def test_the_command_needs_nothing_that_it_was_not_built_with(root):
     command, = root.rglob("bin/unstall")
     listed = subprocess.run(["objdump", "-p", command], check=True, capture_output=True, text=True).stdout
     needed = {line.split()[1].split(".so")[0] for line in listed.splitlines() if "NEEDED" in line}
-    assert needed <= {"libc", "libm", "libelf", "libdw", "libpcap", "libncursesw", "libtinfo", "ld-linux-x86-64",
-                      "ld-linux-aarch64"}
+    assert needed <= {"libc", "libm", "libelf", "libdw", "libpcap", "libncursesw", "libtinfo",
+                      "ld-linux-x86-64", "ld-linux-aarch64"}
     assert "RUNPATH" not in listed and "RPATH" not in listed
 
 
@@ -74,4 +74,5 @@ def test_the_manual_is_installed(root):
                                    "fish/vendor_completions.d/unstall.fish"])
 def test_completions_are_installed_where_the_shells_look(root, place):
     path, = root.rglob(place)
-    assert path.read_bytes() == (shells.FOLDER / {"unstall": "unstall.bash"}.get(path.name, path.name)).read_bytes()
+    source = {"unstall": "unstall.bash"}.get(path.name, path.name)
+    assert path.read_bytes() == (shells.FOLDER / source).read_bytes()

@@ -51,6 +51,7 @@ def test_the_manual_gives_the_usage(verb):
 
 
 def test_the_manual_becomes_a_page_without_complaint():
-    page = subprocess.run(["scdoc"], input=filled_manual("unstall.1"), check=True, capture_output=True, text=True)
+    page = subprocess.run(["scdoc"], input=filled_manual("unstall.1"), check=True, capture_output=True,
+                          text=True)
     assert page.stderr == ""
     assert not re.search(r"@[A-Z]+@", page.stdout)

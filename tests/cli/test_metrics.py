@@ -53,7 +53,8 @@ def test_the_form_is_openmetrics(tmp_path):
     make_stats_file(tmp_path / "1.unstall", STALLING)
     text = unstall("metrics", tmp_path, check=True).stdout
     assert text.endswith("\n# EOF\n") and text.count("# EOF") == 1
-    assert "# TYPE unstall_stall_seconds counter\n# UNIT unstall_stall_seconds seconds\n# HELP unstall_stall" in text
+    assert ("# TYPE unstall_stall_seconds counter\n# UNIT unstall_stall_seconds seconds\n"
+            "# HELP unstall_stall") in text
     found = samples(text)
     assert found[f"unstall_stalls_proved_total{{{LABELS}}}"] == 96
     assert found[f"unstall_stall_seconds_total{{{LABELS}}}"] == 4.2
@@ -64,7 +65,8 @@ def test_the_form_is_openmetrics(tmp_path):
 
 
 def test_families_are_whole_and_named_once(tmp_path):
-    make_stats_file(tmp_path / "1.unstall", STALLING + "row 2 1 2 5 6 ::1 80\nexchange 2 100 1\ncount 2 writes 1\n")
+    make_stats_file(tmp_path / "1.unstall",
+                 STALLING + "row 2 1 2 5 6 ::1 80\nexchange 2 100 1\ncount 2 writes 1\n")
     order, types = [], {}
     for line in unstall("metrics", tmp_path, check=True).stdout.splitlines():
         if line.startswith("# TYPE"):
@@ -145,7 +147,8 @@ def test_promtool_finds_nothing_to_say(tmp_path):
     with served(tmp_path) as (_, url):
         headers, text = get(url)
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False)
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True,
+                          check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
@@ -157,10 +160,12 @@ def prometheus(tmp_path, url):
     target = urllib.parse.urlsplit(url).netloc
     (tmp_path / "prometheus.yml").write_text(
         "global: {scrape_interval: 1s}\n"
-        f"scrape_configs: [{{job_name: unstall, static_configs: [{{targets: ['{target}']}}]}}]\n", encoding="utf-8")
+        f"scrape_configs: [{{job_name: unstall, static_configs: [{{targets: ['{target}']}}]}}]\n",
+        encoding="utf-8")
     with open(tmp_path / "log", "w", encoding="utf-8") as log:
         process = subprocess.Popen(["prometheus", f"--config.file={tmp_path}/prometheus.yml",
-                                    f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address={address}"],
+                                    f"--storage.tsdb.path={tmp_path}/data",
+                                    f"--web.listen-address={address}"],
                                    stdout=log, stderr=log)
         try:
             yield f"http://{address}"
@@ -206,7 +211,8 @@ def test_what_is_asked_for_decides_the_form(tmp_path):
 
 @pytest.mark.parametrize("request_line, status", [
     ("GET / HTTP/1.1", "200"), ("HEAD /metrics HTTP/1.0", "200"), ("GET /metrics?x=1 HTTP/1.1", "200"),
-    ("GET /etc/passwd HTTP/1.1", "404"), ("GET /metricsandmore HTTP/1.1", "404"), ("POST /metrics HTTP/1.1", "405"),
+    ("GET /etc/passwd HTTP/1.1", "404"), ("GET /metricsandmore HTTP/1.1", "404"),
+    ("POST /metrics HTTP/1.1", "405"),
     ("nonsense", "405"), ("GET /" + "x" * 9000, "431"),
 ])
 def test_requests(tmp_path, request_line, status):
@@ -265,7 +271,8 @@ def test_it_listens_on_loopback_unless_told(tmp_path):
         assert "unstall_unreadable_segments 0" in get(url)[1]
 
 
-@pytest.mark.parametrize("where", ["x", "70000", "localhost:80", "1.2.3.4.5:80", "::1:80", "127.0.0.1:", ":80", "[::1]"])
+@pytest.mark.parametrize("where", ["x", "70000", "localhost:80", "1.2.3.4.5:80", "::1:80", "127.0.0.1:",
+                                   ":80", "[::1]"])
 def test_a_bad_address_is_refused(tmp_path, where):
     done = unstall("metrics", "--listen", where, tmp_path)
     assert done.returncode == 125

@@ -128,14 +128,16 @@ except OSError:
 """
         done = unstall("observe", "/usr/bin/python3", "-c", script, env=bare_env(XDG_RUNTIME_DIR=runtime))
     assert done.returncode == 4
-    assert "1 of its processes still runs and is no longer observed; start a daemon in the foreground" in done.stderr
+    assert ("1 of its processes still runs and is no longer observed; "
+            "start a daemon in the foreground") in done.stderr
     assert list(runtime.iterdir()) == []
 
 
 def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, AnsweringPeer() as peer:
         before = left_behind()
-        done = unstall("observe", authors, *peer.target, "5", env=bare_env(XDG_RUNTIME_DIR=folder), check=True)
+        done = unstall("observe", authors, *peer.target, "5", env=bare_env(XDG_RUNTIME_DIR=folder),
+                       check=True)
         assert "loses" in done.stderr
         assert os.listdir(folder) == []
         assert left_behind() == before
@@ -214,7 +216,8 @@ def time_for_some_exchanges():
     (["--time", "0", "true"], "--time 0: expected a whole number from 1"),
     ([], "no PROGRAM or PID given; try --help\n"),
     (["1", "2"], "2: one PID at a time; a program goes behind --\n"),
-    ([str(os.getpid())], "runs without the library, and it cannot be added to a running process; start the program "
+    ([str(os.getpid())],
+     "runs without the library, and it cannot be added to a running process; start the program "
                          "with unstall observe -- PROGRAM\n"),
 ])
 def test_what_cannot_be_is_refused(words, message):

@@ -25,7 +25,8 @@ REFUSED = {
     specimens.go_by_section: GO,
     specimens.other_machine: "it is made for ELF machine 43, the library for ",
     specimens.of_32_bits: "it is made for 32-bit x86, the library for ",
-    specimens.of_another_libc: "its dynamic linker /usr/bin/true is neither glibc's nor musl's; try it with --force",
+    specimens.of_another_libc: "its dynamic linker /usr/bin/true is neither glibc's nor musl's; "
+                               "try it with --force",
     specimens.setuid: "it is setuid to nobody, and ld.so ignores LD_PRELOAD in programs that gain rights; "
                       "start it as nobody already",
     specimens.setgid: "it is setgid to nogroup, and ld.so ignores LD_PRELOAD in programs that gain rights; "
@@ -108,7 +109,8 @@ def test_setuid_is_no_obstacle_for_the_user_that_it_is_setuid_to(open_folder):
 
 def test_setuid_is_no_obstacle_where_the_kernel_ignores_it(tmp_path):
     binary = specimens.setuid(tmp_path)
-    done = run(["setpriv", "--no-new-privs", COMMAND, "run", "/bin/sh", "-c", 'echo "$LD_PRELOAD"'], bare_env())
+    done = run(["setpriv", "--no-new-privs", COMMAND, "run", "/bin/sh", "-c", 'echo "$LD_PRELOAD"'],
+               bare_env())
     assert str(LIB) in done.stdout
     done = run(["setpriv", "--no-new-privs", COMMAND, "run", binary], bare_env())
     assert (done.stdout, done.stderr) == ("hello\n", "")
@@ -118,8 +120,10 @@ def test_setuid_is_no_obstacle_on_a_mount_that_ignores_it(tmp_path):
     binary = specimens.setuid(tmp_path)
     place = tmp_path / "place"
     place.mkdir()
-    words = f"mount -t tmpfs -o nosuid none {place} && cp -p {binary} {place} && exec {COMMAND} run {place}/setuid"
-    if run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", place], bare_env(), check=False).returncode != 0:
+    words = (f"mount -t tmpfs -o nosuid none {place} && cp -p {binary} {place} && "
+             f"exec {COMMAND} run {place}/setuid")
+    if run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", place], bare_env(),
+           check=False).returncode != 0:
         skip("no file system can be mounted here")
     done = run(["unshare", "--mount", "sh", "-c", words], bare_env())
     assert (done.stdout, done.stderr) == ("hello\n", "")
@@ -164,7 +168,8 @@ def test_not_executable_in_path_is_found_and_told(tmp_path):
     (tmp_path / "tool").write_text("#!/bin/sh\n")
     env = bare_env(PATH=tmp_path)
     done = unstall("run", "tool", env=env)
-    assert (done.returncode, done.stderr) == (126, f"unstall run: {tmp_path}/tool: cannot be run: Permission denied\n")
+    assert done.returncode == 126
+    assert done.stderr == f"unstall run: {tmp_path}/tool: cannot be run: Permission denied\n"
 
 
 def test_a_later_folder_of_path_has_an_executable_one(tmp_path):
@@ -227,7 +232,8 @@ def test_a_script_for_what_a_preload_cannot_reach_is_refused(line, tmp_path):
     interpreter = linked(tmp_path, specimens.static, "static")
     path = script(tmp_path, "tool", line.format(interpreter) + "\n")
     done = unstall("run", path)
-    assert (done.returncode, done.stderr) == (125, f"unstall run: {path}, run by {interpreter}: {STATIC}{FORCE}")
+    assert done.returncode == 125
+    assert done.stderr == f"unstall run: {path}, run by {interpreter}: {STATIC}{FORCE}"
 
 
 def test_a_script_for_a_script_for_a_static_program_is_refused(tmp_path):
@@ -276,7 +282,8 @@ def test_what_is_neither_is_refused(tmp_path):
 
 # ---- programs that start others elsewhere ----------------------------------
 
-@pytest.mark.parametrize("name, way", [("sudo", "sudo unstall run -- PROGRAM"), ("docker", "-e LD_PRELOAD=FILE"),
+@pytest.mark.parametrize("name, way",
+                         [("sudo", "sudo unstall run -- PROGRAM"), ("docker", "-e LD_PRELOAD=FILE"),
                                        ("systemctl", "Environment=LD_PRELOAD=FILE")])
 def test_what_starts_programs_elsewhere_is_refused(name, way, tmp_path):
     path = script(tmp_path, name, "#!/bin/sh\n")

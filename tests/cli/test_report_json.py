@@ -72,7 +72,8 @@ def test_the_manual_explains_every_counter_and_key(tmp_path):
 
 def test_the_processes_of_a_folder_add_up(tmp_path):
     make_stats_file(tmp_path / "1.unstall", STALLING)
-    make_stats_file(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225600000000000\n")
+    make_stats_file(tmp_path / "2.unstall",
+                    STALLING + "header pid 4712\nheader started 1767225600000000000\n")
     told = report(tmp_path)
     assert [process["pid"] for process in told["processes"]] == [4712, 4711]
     row = row_of(told, "destination")

@@ -123,12 +123,15 @@ count 1 writes 500
 VERDICTS = [
     (STALLING, "python3 (pid 4711) loses 43.8 ms in 96 of 100 exchanges with 127.0.0.1:8080: it sends each "
                "message in two small writes and Nagle holds the second. 4.20 s lost."),
-    (SERVER, "python3 (pid 4711) loses up to 44.0 ms in 49 of 50 exchanges at [::1]:8080: it sends each answer "
+    (SERVER,
+     "python3 (pid 4711) loses up to 44.0 ms in 49 of 50 exchanges at [::1]:8080: it sends each answer "
              "in three small writes and Nagle holds all but the first. At most 2.16 s lost."),
     (PEER, "The peer stalls: from 10.0.0.1:25 the rest of 19 messages came a delayed acknowledgement late, "
            "44.0 ms each, 836 ms lost: cure it there, or here by UNSTALL_QUICKACK=auto."),
-    (PEER.replace("row 1 2", "row 1 1"), "The peer stalls: from the clients of 10.0.0.1:25 the rest of 19 messages"),
-    (CURED, "Cured: 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median exchange "
+    (PEER.replace("row 1 2", "row 1 1"),
+     "The peer stalls: from the clients of 10.0.0.1:25 the rest of 19 messages"),
+    (CURED,
+     "Cured: 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median exchange "
             "takes"),
     (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),
     (SLOW_SERVER, "Not the network: 120 ms in the application from a request at 0.0.0.0:80 to its answer."),
@@ -137,19 +140,24 @@ VERDICTS = [
     (OFF, "Not looked for: in mode off stalls are not proved; see unstall observe."),
     (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing or MPTCP may be the cause."),
     (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and no exchange."),
-    (STDIO, "Writes bypass the library: with 127.0.0.1:8080, 1035 bytes more were sent than it saw written (by stdio, io_uring "
+    (STDIO,
+     "Writes bypass the library: with 127.0.0.1:8080, 1035 bytes more were sent than it saw written "
+     "(by stdio, io_uring "
      "or raw system calls), so stalls cannot be proved here; a capture can show them (unstall explain)."),
     (KILLED_STDIO, "Writes bypass the library on 2 connections at 127.0.0.1:8080 (by stdio,"),
     (PARTLY_UNSEEN, "No stall: 1000 exchanges with 127.0.0.1:5432"),
-    (RELAY, "python3 (pid 4711) loses 44.0 ms in 50 of 50 exchanges with 127.0.0.1:8080: it sends each message in two "
+    (RELAY,
+     "python3 (pid 4711) loses 44.0 ms in 50 of 50 exchanges with 127.0.0.1:8080: "
+     "it sends each message in two "
      "small writes and Nagle holds the second. 2.20 s lost. endpoint"),
     ("", "Nothing seen: no TCP connection of python3 (pid 4711) has carried bytes."),
 ]
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
-NAMES = ["stalls", "bound", "peer", "peers", "cured", "tls", "slow-server", "well", "slow-peer", "off", "suspected",
-         "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
-KINDS = ["stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "application", "application", "no-stall", "no-stall", "not-looked",
+NAMES = ["stalls", "bound", "peer", "peers", "cured", "tls", "slow-server", "well", "slow-peer", "off",
+         "suspected", "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
+KINDS = ["stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "application", "application", "no-stall",
+         "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]
 
 
@@ -181,8 +189,10 @@ def test_programs_are_told_the_same(tmp_path, table, kind):
     (0, 0.3, "no-stall", None),  # an older library
 ])
 def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
-    table = STARTING.replace("loaded 1000", f"loaded {loaded_ms}").replace(" 300000", f" {answer_ms * 1e6:.0f}")
-    told_json = json.loads(unstall("report", "--json", make_stats_file(tmp_path / "x.unstall", table), check=True).stdout)
+    table = STARTING.replace("loaded 1000", f"loaded {loaded_ms}")
+    table = table.replace(" 300000", f" {answer_ms * 1e6:.0f}")
+    told_json = json.loads(unstall("report", "--json", make_stats_file(tmp_path / "x.unstall", table),
+                                   check=True).stdout)
     verdict = told_json["verdict"]
     assert verdict["kind"] == kind
     said = [text for text in (verdict["sentence"], *verdict["notes"]) if text.startswith("Not the network")]
@@ -192,7 +202,8 @@ def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
 
 
 @pytest.mark.parametrize("table", [PEER, CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF, ONE_WAY, ""],
-                         ids=["peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "one-way", "empty"])
+                         ids=["peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "one-way",
+                              "empty"])
 def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
     text = told(make_stats_file(tmp_path / "x.unstall", table))
     assert not any(word in text for word in STALL_WORDS)
@@ -213,7 +224,8 @@ def test_it_ends_with_what_to_type_next(tmp_path, table, line):
 @pytest.mark.parametrize("table", TABLES, ids=NAMES)
 def test_no_line_is_longer_than_80_columns(tmp_path, table, env):
     long_names = table + "row 9 2 3 1 6 2001:0db8:1111:2222:3333:4444:5555:6666 65535\n" \
-        "exchange 9 100000000000 999999999\ncount 9 stalls_bound 99999999\ncount 9 stall_bound_ns 999999999999999\n" \
+        "exchange 9 100000000000 999999999\ncount 9 stalls_bound 99999999\n" \
+        "count 9 stall_bound_ns 999999999999999\n" \
         "count 9 writes 1\nlibrary 9.9.9\n"
     text = told(make_stats_file(tmp_path / "x.unstall", long_names), env)
     assert max(map(len, text.splitlines())) <= 80, text
@@ -238,7 +250,8 @@ def test_colours_are_for_terminals_only(tmp_path):
     assert "\033" not in told(path, bare_env(TERM="xterm", LC_ALL="C.UTF-8"))
 
 
-@pytest.mark.parametrize("no_color, coloured", [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
+@pytest.mark.parametrize("no_color, coloured",
+                         [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)])
 def test_no_color_is_heeded_on_a_terminal(tmp_path, no_color, coloured):
     path = make_stats_file(tmp_path / "x.unstall", STALLING)
     env = bare_env(TERM="xterm", LC_ALL="C.UTF-8", **no_color)
@@ -277,7 +290,8 @@ def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
 
 def test_several_processes_are_added_up_and_listed(tmp_path):
     make_stats_file(tmp_path / "1.unstall", STALLING)
-    make_stats_file(tmp_path / "2.unstall", STALLING + "header pid 4712\nheader started 1767225601000000000\n")
+    make_stats_file(tmp_path / "2.unstall",
+                    STALLING + "header pid 4712\nheader started 1767225601000000000\n")
     text = " ".join(told(tmp_path).split())
     assert "python3 (pid 4711), mode observe, ended" in text
     assert "python3 (pid 4712), mode observe, ended" in text

@@ -15,8 +15,8 @@ import pytest
 from specimens import script
 from talkers import stats_folder, typical
 
-from harness import (COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded, pattern, program,
-                     request_all, run, run_strace, unstall)
+from harness import (COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded, pattern,
+                     program, request_all, run, run_strace, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -97,7 +97,8 @@ def test_a_script_in_perl_that_nobody_changed(mode, stalls, tmp_path):
 
 def test_a_server_is_cured():
     words = [str(word) for word in (COMMAND, "run", program("server_accept"))]
-    server = subprocess.Popen(words, env=bare_env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(words, env=bare_env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              text=True)
     try:
         port, loaded = server.stdout.readline().split()
         assert loaded == "loaded"
@@ -145,7 +146,8 @@ PRELOADS = {
 def test_the_callers_own_preload_is_kept(before):
     # as an argument of env(1): the command itself must not complain about what is not there
     names = {"own": OWN, "lib": LIB}
-    done = run(["/usr/bin/env", f"LD_PRELOAD={before.format(**names)}", COMMAND, "run", *PRINT_PRELOAD], bare_env())
+    done = run(["/usr/bin/env", f"LD_PRELOAD={before.format(**names)}", COMMAND, "run", *PRINT_PRELOAD],
+               bare_env())
     assert done.stdout == PRELOADS[before].format(**names) + "\n"
 
 
@@ -164,7 +166,8 @@ def test_a_library_that_is_named_is_taken(tmp_path):
 @pytest.mark.parametrize("name, message", [
     ("none.so", "--library none.so: No such file or directory; give the path of libunstall.so"),
     ("text.so", "{folder}/text.so: is not a shared library; build and install it again"),
-    ("with space.so", "{folder}/with space.so: its path has a space or colon, which LD_PRELOAD cannot express; "
+    ("with space.so",
+     "{folder}/with space.so: its path has a space or colon, which LD_PRELOAD cannot express; "
                       "name another copy: --library FILE"),
 ])
 def test_a_library_that_cannot_be_preloaded_is_refused(name, message, tmp_path):
@@ -261,7 +264,8 @@ BAD = {
     ("--ports", "80-"): "--ports 80-: expected up to 32 ports or ranges, as in 80,8000-8999,!8443",
     ("--peers", "10.0.0.0/33"): "--peers 10.0.0.0/33: expected up to 32 addresses or prefixes, "
                                 "as in 10.0.0.0/8,!10.1.0.0/16,::1",
-    ("--programs", "/bin/sh"): "--programs /bin/sh: expected names of programs without a path, as in python3,!java",
+    ("--programs",
+     "/bin/sh"): "--programs /bin/sh: expected names of programs without a path, as in python3,!java",
     ("--report", ""): "--report : expected stderr or the name of a file, as in /tmp/unstall.%p.json",
     ("--verbose", "3"): "--verbose 3: expected 0, 1 or 2",
     ("--quickack", "no"): "--quickack no: expected off, auto or always",
@@ -339,7 +343,8 @@ def test_what_the_caller_ignores_and_blocks_the_program_ignores_and_blocks():
            "signal.getsignal(signal.SIGPIPE) == signal.SIG_DFL, signal.pthread_sigmask(0, []))"
     words = ["/usr/bin/python3", "-S", "-c", text]
     bare = run(["env", "--ignore-signal=INT", "--block-signal=USR1", *words], bare_env()).stdout
-    ours = run(["env", "--ignore-signal=INT", "--block-signal=USR1", COMMAND, "run", *words], bare_env()).stdout
+    ours = run(["env", "--ignore-signal=INT", "--block-signal=USR1", COMMAND, "run", *words],
+               bare_env()).stdout
     assert ours == bare
 
 
@@ -353,7 +358,9 @@ def test_descriptors_go_through():
 
 def test_nothing_is_written_to_disk(tmp_path):
     trace = run_strace([COMMAND, "run", "/bin/true"], bare_env(), cwd=tmp_path)
-    opened = [call for call in trace.calls if call.name in ("open", "openat", "creat", "mkdir", "unlink", "rename")]
+    opened = [call for call in trace.calls
+              if call.name in ("open", "openat", "creat", "mkdir", "unlink", "rename")]
     assert opened
-    assert not [call for call in opened if re.search(r"O_(WRONLY|RDWR|CREAT)", call.args) or call.name != "openat"]
+    assert not [call for call in opened if re.search(r"O_(WRONLY|RDWR|CREAT)", call.args)
+                or call.name != "openat"]
     assert list(tmp_path.iterdir()) == []

@@ -240,7 +240,8 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
                           capture_output=True, text=True, check=False, env=bare_env())
     assert done.returncode == 125 and done.stdout == ""
     assert re.fullmatch(r"unstall scan: --source exact: "
-                        r"(it needs CAP_BPF and CAP_PERFMON, for instance as root|this build is without it .*); --source sampled needs nothing\n", done.stderr)
+                        r"(it needs CAP_BPF and CAP_PERFMON, for instance as root|"
+                        r"this build is without it .*); --source sampled needs nothing\n", done.stderr)
 
 
 @pytest.mark.parametrize("words, message", [

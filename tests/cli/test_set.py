@@ -126,7 +126,8 @@ def test_a_folder_stands_for_all_that_run(folder):
         over.end()
         told = done(folder, "off", "--wait", "0")
         assert sorted(told.splitlines()) == sorted(
-            f"{name_of(talker)}: written; it takes effect with the next message (none since)" for talker in (first, second))
+            f"{name_of(talker)}: written; it takes effect with the next message (none since)"
+            for talker in (first, second))
         assert first.talk() > 20 and second.talk() > 20
 
 
@@ -156,7 +157,8 @@ def test_json_says_what_was_done(talker, folder):
 def test_without_a_segment_it_says_how_to_get_one():
     with started_talker() as talker:
         talker.talk(5)
-        assert refused(talker.pid, "off").startswith(f"{talker.pid}: has the library, but keeps no statistics; start")
+        complaint = refused(talker.pid, "off")
+        assert complaint.startswith(f"{talker.pid}: has the library, but keeps no statistics; start")
 
 
 def test_without_the_library_it_says_so():
@@ -228,7 +230,9 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
 @pytest.mark.parametrize("words, message", [
     ([], "no PID, FILE or DIR given; try --help\n"),
     (["off"], "no PID, FILE or DIR given; try --help\n"),
-    (["1"], "1: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, auto, started), --window, --arms or --kill\n"),
+    (["1"],
+     "1: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, auto, started), "
+     "--window, --arms or --kill\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
     (["1", "--window", "10"], "--window 10: expected a whole number from 500 to 100000\n"),
     (["1", "--window", "1ms"], "--window 1ms: expected a whole number from 500 to 100000\n"),

@@ -34,7 +34,8 @@ def made_folder():
 
 def run_authors(binary, folder, *words, **variables):
     with AnsweringPeer() as peer:
-        subprocess.run([binary, *peer.target, "10", *words], check=True, timeout=30, stdout=subprocess.DEVNULL,
+        subprocess.run([binary, *peer.target, "10", *words], check=True, timeout=30,
+                       stdout=subprocess.DEVNULL,
                        env=preload_env("observe", UNSTALL_STATS=folder, **variables))
 
 
@@ -42,8 +43,9 @@ def test_the_report_names_the_two_functions_and_lines(folder):
     run_authors(compile_c(SOURCE), folder)
     name = compile_c(SOURCE).name
     text = told(folder)
-    assert (f"the first piece (200 bytes) is written by send_header (two_authors.c:{line_of('header')}) in {name}; "
-            f"the second (100 bytes) by send_body (two_authors.c:{line_of('body')}) in {name}: join them.") in text
+    assert ("the first piece (200 bytes) is written by send_header "
+            f"(two_authors.c:{line_of('header')}) in {name}; the second (100 bytes) by send_body "
+            f"(two_authors.c:{line_of('body')}) in {name}: join them.") in text
     assert re.search(r"- 10 messages, \d+ stalls, \d+ ms lost: ", text)
 
 
@@ -86,7 +88,8 @@ def test_after_an_upgrade_of_the_library_no_frames_are_made_up(folder, tmp_path)
     library = tmp_path / "libunstall.so"
     shutil.copy(LIB, library)
     with AnsweringPeer() as peer:
-        subprocess.run([compile_c(SOURCE), *peer.target, "10"], check=True, timeout=30, stdout=subprocess.DEVNULL,
+        subprocess.run([compile_c(SOURCE), *peer.target, "10"], check=True, timeout=30,
+                       stdout=subprocess.DEVNULL,
                        env=preload_env("observe", library=library, UNSTALL_STATS=folder))
     shutil.copy(HOOK_LIB, library)
     (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
@@ -108,13 +111,15 @@ def test_stripped_code_is_named_by_its_place(folder, tmp_path):
     binary = tmp_path / "talker"
     subprocess.run(["strip", "-o", binary, compile_c(SOURCE)], check=True)
     run_authors(binary, folder)
-    assert re.search(r"written by code at talker\+0x[0-9a-f]+; the second \(100 bytes\) by code at talker\+0x", told(folder))
+    assert re.search(r"written by code at talker\+0x[0-9a-f]+; "
+                     r"the second \(100 bytes\) by code at talker\+0x", told(folder))
 
 
 @pytest.mark.parametrize("flags, cc", [
     (["-no-pie"], "gcc"), (["-O2", "-fomit-frame-pointer"], "gcc"), (["-O0"], "gcc"),
     (["-O2", "-fno-asynchronous-unwind-tables", "-fno-omit-frame-pointer"], "gcc"), (["-gdwarf-4"], "clang"),
-    (["-Wl,-z,separate-code,-z,max-page-size=65536"], "gcc"), (["-gz"], "gcc"), (["-Wl,--build-id=none"], "gcc"),
+    (["-Wl,-z,separate-code,-z,max-page-size=65536"], "gcc"), (["-gz"], "gcc"),
+    (["-Wl,--build-id=none"], "gcc"),
 ], ids=["no-pie", "O2", "O0", "frame-pointer", "clang", "big-pages", "compressed", "no-build-id"])
 def test_however_it_was_built(folder, flags, cc):
     run_authors(compile_c(SOURCE, *flags, cc=cc), folder)
@@ -131,14 +136,18 @@ def test_names_of_cplusplus_are_readable(folder):
 
 def test_a_library_is_named_with_its_caller(folder, tmp_path):
     library = tmp_path / "libtalk.so"
-    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-g", "-shared", "-fPIC", "-Dmain=talk", "-o", library, SOURCE],
+    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-g", "-shared", "-fPIC", "-Dmain=talk", "-o", library,
+                    SOURCE],
                    check=True)
     main = tmp_path / "main.c"
-    main.write_text("int talk(int, char **);\nint main(int argc, char **argv) { return talk(argc, argv) + 0 * argc; }\n")
-    subprocess.run(["gcc", "-O0", "-g", main, "-o", tmp_path / "app", library, f"-Wl,-rpath,{tmp_path}"], check=True)
+    main.write_text("int talk(int, char **);\n"
+                    "int main(int argc, char **argv) { return talk(argc, argv) + 0 * argc; }\n")
+    subprocess.run(["gcc", "-O0", "-g", main, "-o", tmp_path / "app", library, f"-Wl,-rpath,{tmp_path}"],
+                   check=True)
     run_authors(tmp_path / "app", folder)
     text = told(folder)
-    assert f"send_header (two_authors.c:{line_of('header')}) in libtalk.so, called from main (main.c:2) in app" in text
+    assert (f"send_header (two_authors.c:{line_of('header')}) in libtalk.so, "
+            "called from main (main.c:2) in app") in text
 
 
 def test_stacks_can_be_forbidden(folder):
@@ -168,7 +177,8 @@ for _ in range(5):
 
 
 def test_code_in_no_module_is_said_to_be_a_jits(tmp_path):
-    path = make_stats_file(tmp_path / "x.unstall", STALLING + "pattern 1 7f0000001000 7f0000002000 96 96 4200000000\n")
+    path = make_stats_file(tmp_path / "x.unstall",
+                        STALLING + "pattern 1 7f0000001000 7f0000002000 96 96 4200000000\n")
     assert "JIT or interpreter code (at 0x7f0000000fff)" in told(path)
 
 

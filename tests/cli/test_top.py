@@ -51,8 +51,8 @@ class Terminal:
                    f"env {env} {command}; echo \"ended with $?\"; exec sleep 60")
 
     def _tmux(self, *words):
-        return subprocess.run(["tmux", "-L", self.name, *words], env=bare_env(LC_ALL="C.UTF-8"), check=True, text=True,
-                              capture_output=True, timeout=20).stdout
+        return subprocess.run(["tmux", "-L", self.name, *words], env=bare_env(LC_ALL="C.UTF-8"), check=True,
+                              text=True, capture_output=True, timeout=20).stdout
 
     def type(self, keys):
         self._tmux("send-keys", keys)
@@ -83,9 +83,12 @@ def test_one_line_for_each_endpoint_of_each_process():
         text = unstall("top", "--once", folder, check=True).stdout
         assert max(map(len, text.splitlines())) <= 80
         summary, heading, line = text.splitlines()
-        assert re.match(r"1 running, 0 ended; \d+ exchanges/s, [\d.]+ stalls/s, [\d.]+ m?s lost in 1\.\d s$", summary)
-        assert heading.split() == ["PID", "PROGRAM", "ENDPOINT", "MODE", "EXCH/S", "MEDIAN", "P99", "STALL/S", "CURED"]
-        assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe +\d+ +\d+(\.\d+)? ms ", line)
+        assert re.match(r"1 running, 0 ended; \d+ exchanges/s, [\d.]+ stalls/s, [\d.]+ m?s lost in 1\.\d s$",
+                        summary)
+        assert heading.split() == ["PID", "PROGRAM", "ENDPOINT", "MODE", "EXCH/S", "MEDIAN", "P99", "STALL/S",
+                                   "CURED"]
+        assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe "
+                        r"+\d+ +\d+(\.\d+)? ms ", line)
 
 
 def test_ended_processes_are_counted_and_not_shown(tmp_path):
@@ -119,7 +122,8 @@ def test_the_mode_is_switched_from_the_screen():
 
 
 def test_sorting_selecting_and_help():
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, talker(folder, peer) as one, \
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
+         talker(folder, peer) as one, \
             talker(folder, other, "auto") as two, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         def order():
@@ -181,7 +185,8 @@ def test_colours_only_where_they_are_wanted():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_terminal_in_order(number):
-    with stats_folder() as folder, Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
+    with stats_folder() as folder, \
+         Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
         terminal.wait_for("^No process here")
         os.kill(int((folder / "pid").read_text(encoding="utf-8")), number)
         screen = terminal.wait_for("^ended with 0")

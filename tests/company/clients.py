@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What these tests share: programs of this folder and of preload/, and a cure that is judged by time and bytes."""
+"""Shared by these tests: programs of this folder and of preload/, and the judgement of a cure."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +24,7 @@ def binary(name, *flags, **options):
 
 @contextmanager
 def checking_peer(messages=EXCHANGES, **where):
-    """An AnsweringPeer that, at the end, must have got exactly so many messages, in order, on its only connection."""
+    """An AnsweringPeer that must have received exactly so many messages, in order, on its only connection."""
     with AnsweringPeer(**where) as peer:
         yield peer
     (connection,) = peer.connections

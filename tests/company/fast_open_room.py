@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a client of TCP Fast Open and its server in a network namespace that allows it; run under `unshare --net`.
+"""Runs a client of TCP Fast Open and its server in a network namespace that allows it (`unshare --net`).
 
     fast_open_room.py PROGRAM HOW MODE          prints {"received": bytes, "facts": what the client said}
 """

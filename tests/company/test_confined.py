@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that confine themselves while bytes are held: what they hold leaves before, and they live on as bare."""
+"""Programs that confine themselves while bytes are held: held bytes leave before; they live on as bare."""
 
 import json
 import os
@@ -19,7 +19,8 @@ ALL = ("bare", *MODES)
 def confined(name, how, mode, *more, cwd=None, **variables):
     """Run a program of confined.h; its facts."""
     with checking_peer() as peer:
-        done = run([binary(name), *peer.target, EXCHANGES, how, *more], mode_env(mode, **variables), timeout=20, cwd=cwd)
+        done = run([binary(name), *peer.target, EXCHANGES, how, *more], mode_env(mode, **variables),
+                   timeout=20, cwd=cwd)
     assert done.stderr == ""
     facts = json.loads(done.stdout)
     assert facts["loaded"] is (mode != "bare")
@@ -39,7 +40,7 @@ FILTERS = ("prctl", "syscall", "all-threads", "syscall-prctl")
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", FILTERS)
 def test_a_filter_that_kills_sees_no_call_of_ours(how, mode):
-    """Neither the push before it nor anything afterwards, the process's end included; a long window hides nothing."""
+    """Neither the push before it nor a later call, the process's end included; the window is long."""
     facts = confined("filtered", how, mode, UNSTALL_WINDOW_US=100000)
     assert is_fast(facts["before_us"]) or mode not in CURING_MODES
 
@@ -85,15 +86,16 @@ def test_a_namespace_is_entered_as_bare(how, mode):
 
 # ---- rights ----------------------------------------------------------------
 
-BOTH_FORMS = ("capset", "personality", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups",
-              "setfsuid", "setfsgid", "unshare", "setns", "no_new_privs", "capbset_drop", "cap_ambient", "securebits",
-              "keepcaps")
+BOTH_FORMS = ("capset", "personality", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
+              "setgroups", "setfsuid", "setfsgid", "unshare", "setns", "no_new_privs", "capbset_drop",
+              "cap_ambient", "securebits", "keepcaps")
 LIBC_ALONE = ("seteuid", "setegid", "initgroups")
 SYSCALL_ALONE = ("keyctl", "landlock")
 
 
 @pytest.mark.parametrize("mode", ["auto", "coalesce"])
-@pytest.mark.parametrize("how", [*BOTH_FORMS, *LIBC_ALONE, *(f"syscall-{name}" for name in (*BOTH_FORMS, *SYSCALL_ALONE))])
+@pytest.mark.parametrize("how", [*BOTH_FORMS, *LIBC_ALONE,
+                                 *(f"syscall-{name}" for name in (*BOTH_FORMS, *SYSCALL_ALONE))])
 def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode):
     """Ours kept capabilities, users and groups, and ran without the sandbox."""
     if os.geteuid() != 0:
@@ -107,14 +109,15 @@ def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode):
 
 # ---- no page that fork wipes -------------------------------------------------
 
-FORKS = ("held at fork", "held at _Fork", "held at a fork that nobody sees", "a child of fork holds", "a child of _Fork holds",
+FORKS = ("held at fork", "held at _Fork", "held at a fork that nobody sees", "a child of fork holds",
+         "a child of _Fork holds",
          "a child of a fork that nobody sees holds", "held by another thread at fork")
 
 
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("case", FORKS)
 def test_a_child_is_known_where_no_page_is_wiped_for_it(case, mode):
-    """MADV_WIPEONFORK is refused by kernels before 4.14 and by sandboxes: the child believed that it had our thread."""
+    """Kernels before 4.14 and sandboxes refuse MADV_WIPEONFORK: the child believed that it had our thread."""
     wrong = run_directed(mode, case, before=[binary("without_wipe")])
     assert wrong is None, wrong
 
@@ -127,14 +130,15 @@ def test_a_child_is_known_where_no_page_is_wiped_for_it(case, mode):
     ("files", "first"), ("files", "later"), ("descriptors", "later"),
 ])
 def test_nothing_more_to_be_had(what, when, mode, tmp_path):
-    """Without a thread, or memory for one, the late push remains, and cures; without memory for the table, nothing."""
+    """Without a thread, or memory for one, the late push cures; without memory for the table nothing does."""
     facts = confined("limited", what, mode, *(["first"] if when == "first" else []), cwd=tmp_path)
     if mode in CURING_MODES and (what, when) != ("memory", "first"):
         assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
 
 
 @pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
-@pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "posix_spawn", "posix_spawnp", "popen", "system", "pthread_create"])
+@pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "posix_spawn", "posix_spawnp", "popen", "system",
+                                 "pthread_create"])
 def test_our_thread_takes_no_room_from_the_program(how, mode):
     """With RLIMIT_NPROC reached, the program's own task failed with EAGAIN where bare it was made."""
     if os.geteuid() != 0:

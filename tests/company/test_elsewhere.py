@@ -32,7 +32,7 @@ def test_a_static_program_does_not_notice(flags, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_loaded_late_and_let_go(mode):
-    """Held by its names, with the window's thread started by them: dlclose takes nothing away from under it."""
+    """Its names held bytes and started the window's thread: dlclose unmaps nothing that the thread needs."""
     with checking_peer() as peer:
         run([binary("late"), *peer.target, EXCHANGES, 0, LIB], bare_env(UNSTALL_MODE=mode), timeout=20)
 
@@ -58,7 +58,8 @@ def test_in_a_root_of_its_own(mode, tmp_path):
         target = tmp_path / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    room = ["/usr/sbin/chroot", tmp_path] if ROOT else ["unshare", "--map-root-user", "--root", tmp_path, "--"]
+    room = (["/usr/sbin/chroot", tmp_path] if ROOT else
+            ["unshare", "--map-root-user", "--root", tmp_path, "--"])
     env = [f"{name}={value}" for name, value in mode_env(mode, UNSTALL_REPORT="stderr").items()
            if name.startswith(("UNSTALL_", "LD_PRELOAD"))]
     # env is not in there: it sets the variables for chroot itself, which is left at once
@@ -105,16 +106,18 @@ def test_set_user_id_by_a_path(set_user_id, mode, tmp_path):
 def in_the_standard_folder(folder):
     """A command that runs the next one where the library lies, set-user-ID, in the linker's own folder."""
     lower = "/usr/lib"
-    script = (f'mount -t overlay overlay -o "lowerdir={lower},upperdir={folder}/upper,workdir={folder}/work" {lower} && '
+    options = f"lowerdir={lower},upperdir={folder}/upper,workdir={folder}/work"
+    script = (f'mount -t overlay overlay -o "{options}" {lower} && '
               'exec "$@"')
     return ["unshare", "--mount", "--", "/bin/sh", "-c", script, "sh"]
 
 
 @pytest.mark.parametrize("variables", [
-    {"UNSTALL_MODE": "cork"}, {"UNSTALL_MODE": "nonsense"}, {"UNSTALL_NODELAY": "always", "UNSTALL_VERBOSE": "2"},
+    {"UNSTALL_MODE": "cork"}, {"UNSTALL_MODE": "nonsense"},
+    {"UNSTALL_NODELAY": "always", "UNSTALL_VERBOSE": "2"},
 ], ids=str)
 def test_set_user_id_with_the_library_loaded(set_user_id, variables, tmp_path):
-    """There it is loaded, ignores every variable, and passes everything through: no report, no warning, no cure."""
+    """There it is loaded, ignores every variable and passes all through: no report, no warning, no cure."""
     if not ROOT:
         skip("an overlay over the linker's own folder needs root")
     (tmp_path / "upper").mkdir()
@@ -122,10 +125,12 @@ def test_set_user_id_with_the_library_loaded(set_user_id, variables, tmp_path):
     tmp_path.chmod(0o777)
     shutil.copy(LIB, tmp_path / "upper/libunstall.so")
     (tmp_path / "upper/libunstall.so").chmod(0o4755)
-    env = [f"{name}={value}" for name, value in {"LD_PRELOAD": "libunstall.so", "UNSTALL_LOG": f"{tmp_path}/log",
+    env = [f"{name}={value}"
+           for name, value in {"LD_PRELOAD": "libunstall.so", "UNSTALL_LOG": f"{tmp_path}/log",
                                                  "UNSTALL_REPORT": f"{tmp_path}/report", **variables}.items()]
     with checking_peer() as peer:
-        done = run([*in_the_standard_folder(tmp_path), *as_nobody(), "env", *env, set_user_id, *peer.target, EXCHANGES],
+        done = run([*in_the_standard_folder(tmp_path), *as_nobody(), "env", *env, set_user_id, *peer.target,
+                    EXCHANGES],
                    bare_env())
     assert '"loaded": true' in done.stdout
     assert done.stderr == ""

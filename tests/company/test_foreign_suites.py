@@ -19,9 +19,12 @@ pytestmark = pytest.mark.no_library
 REPORT = """<testsuites><testsuite>
 <testcase name="test.test_x.A.test_well" status="run" result="completed"/>
 <testcase name="test.test_x.A.test_left" status="run" result="completed"><skipped>no</skipped></testcase>
-<testcase name="test.test_x.A.test_wrong" status="run" result="completed"><failure type="AssertionError">x</failure></testcase>
-<testcase name="test.test_x.A.test_broken" status="run" result="completed"><error type="OSError">x</error></testcase>
-<testcase name="test.test_x.A.test_known" status="run" result="completed"><output type="OSError">x</output></testcase>
+<testcase name="test.test_x.A.test_wrong" status="run" result="completed">
+<failure type="AssertionError">x</failure></testcase>
+<testcase name="test.test_x.A.test_broken" status="run" result="completed">
+<error type="OSError">x</error></testcase>
+<testcase name="test.test_x.A.test_known" status="run" result="completed">
+<output type="OSError">x</output></testcase>
 <testcase />
 </testsuite></testsuites>"""
 
@@ -52,7 +55,8 @@ def test_a_report_and_the_text_together():
 
 
 def test_the_last_test_of_a_run_without_a_report_hung():
-    run = regrtest.understand("test_a (test.test_x.A.test_a) ... ok\ntest_b (test.test_x.A.test_b) ... ", None, False)
+    run = regrtest.understand("test_a (test.test_x.A.test_a) ... ok\ntest_b (test.test_x.A.test_b) ... ",
+                              None, False)
     assert run.outcomes == {"test.test_x.A.test_a": "passed", "test.test_x.A.test_b": "hung"}
 
 
@@ -92,7 +96,8 @@ class Planted:
 
 
 @pytest.mark.parametrize("explained, expected", [({}, ["different", "different"]),
-                                                 ({("planted", "a", "coalesce"): "why"}, ["different", "explained"])])
+                                                 ({("planted", "a", "coalesce"): "why"},
+                                                  ["different", "explained"])])
 def test_a_difference_is_explained_in_its_mode_alone(monkeypatch, explained, expected):
     monkeypatch.setattr(judge, "EXPLAINED", explained)
     modes, suite = ("auto", "coalesce"), Planted()
@@ -124,7 +129,7 @@ def test_a_warm_up_that_wakes_nothing_is_refused(tmp_path, warm_up):
 
 @pytest.mark.parametrize("mode, count", [("auto", "held_writes"), ("coalesce", "buffered_writes")])
 def test_the_warm_up_is_over_before_main(mode, count, tmp_path, warm_up):
-    """It has played the pattern, and leaves one connection under numbers out of the way; also in a forked child."""
+    """It has played the pattern and leaves one connection, under high numbers; also in a forked child."""
     program = """import os
 print(sorted(map(int, os.listdir("/proc/self/fd"))))
 if os.fork() == 0:
@@ -156,7 +161,8 @@ def test_the_table_goes_between_its_marks(tmp_path):
     document = tmp_path / "x.md"
     document.write_text("a\n<!-- python:begin -->\nold\n<!-- python:end -->\nb\n", encoding="utf-8")
     for _ in range(2):
-        say.fill(document, "python", say.block("Python", say.table(["suite", "auto"], [["test_x", "same"]]), []))
+        say.fill(document, "python",
+                 say.block("Python", say.table(["suite", "auto"], [["test_x", "same"]]), []))
     text = document.read_text(encoding="utf-8")
     assert text.startswith("a\n") and text.endswith("<!-- python:end -->\nb\n")
     assert "old" not in text and text.count("| test_x") == 1

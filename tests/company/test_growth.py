@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many thousand connections opened and closed: no more memory, descriptors or threads than after the first thousand.
+"""Thousands of connections opened and closed: memory, descriptors and threads as after the first thousand.
 
 UNSTALL_TESTS_CONNECTIONS=100000 for the long run.
 """

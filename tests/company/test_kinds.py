@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from clients import EXCHANGES, binary, checking_peer
-from harness import (CURING_MODES, MODES, STALL_MS, WARM, AnsweringPeer, bare_env, mode_env, pattern, request_all,
-                     run_client, skip)
+from harness import (CURING_MODES, MODES, STALL_MS, WARM, AnsweringPeer, bare_env, mode_env, pattern,
+                     request_all, run_client, skip)
 
 ALL = ("bare", *MODES)
 MAPPED = "::ffff:127.0.0.1"
@@ -59,8 +59,8 @@ def test_fast_open(how, mode):
         skip("no network namespace to be had")
     script = Path(__file__).parent / "fast_open_room.py"
     env = {**bare_env(), **{name: value for name, value in os.environ.items() if name.startswith("UNSTALL_")}}
-    done = subprocess.run([*room, sys.executable, "-B", script, binary("fast_open"), how, mode], env=env, timeout=60,
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run([*room, sys.executable, "-B", script, binary("fast_open"), how, mode], env=env,
+                          timeout=60, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert seen["received"].encode() == pattern(EXCHANGES * 300)
@@ -102,7 +102,7 @@ def test_inherited_listener(mode):
 def test_inherited_connection(what, mode):
     """Accept=yes: each connection starts a service of its own.
 
-    Unseen: its first hold was begun before the window's thread was, and nobody ended it.  (Without that thread
+    Unseen: its first hold was begun before the window's thread was, and nobody ended it. (Without that thread
     cork holds what is followed by no call that we see as long as the kernel does: so it is asked for.)
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:

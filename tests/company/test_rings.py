@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Connections that an io_uring reads and writes: TCP_NODELAY, as soon as the ring is known of.
 
-liburing makes its system calls inline, so that a ring is found only by looking among the process's descriptors.
+liburing makes its system calls inline, so only a look at the process's descriptors finds a ring.
 """
 
 import pytest
 
 from clients import OWN, binary
-from harness import (CURING_MODES, MODES, PASSING_MODES, WARM, AnsweringPeer, compile_c, least, preload_env, run_client,
-                     run_strace)
+from harness import (CURING_MODES, MODES, PASSING_MODES, WARM, AnsweringPeer, compile_c, least, preload_env,
+                     run_client, run_strace)
 
 EXCHANGES = WARM + 5
 CONNECTIONS = 3

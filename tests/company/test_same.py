@@ -21,7 +21,8 @@ WINDOW_US = 100000  # long enough that what is held is held while the case runs
 
 # What libunstall(7) names as a limit: case -> modes.
 DOCUMENTED = {
-    "set_unseen": ("nodelay", "cork", "coalesce", "auto"),  # an inline system call; read back is what we saw set
+    # an inline system call; the value read back is the one that we saw set
+    "set_unseen": ("nodelay", "cork", "coalesce", "auto"),
 }
 
 

@@ -31,7 +31,8 @@ def sanitized(build, client):
         skip(f"{compiler} is not installed")
     first = ""
     if runtime:
-        found = subprocess.run([compiler, f"-print-file-name={runtime}"], capture_output=True, text=True, check=True)
+        found = subprocess.run([compiler, f"-print-file-name={runtime}"], capture_output=True, text=True,
+                               check=True)
         first = f"{found.stdout.strip()}:"
     return binary(client, *flags, cc=compiler), f"{first}{LIB}"
 
@@ -46,7 +47,8 @@ def test_sanitized_program_is_cured_and_silent(build, client, mode):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("build, fault", [("asan-static", "heap-use-after-free"), ("tsan-static", "data race")])
+@pytest.mark.parametrize("build, fault",
+                         [("asan-static", "heap-use-after-free"), ("tsan-static", "data race")])
 def test_the_sanitizer_still_finds_what_is_wrong(build, fault):
     program, preload = sanitized(build, "faulty")
     done = run([program], preload_env("auto", LD_PRELOAD=preload), check=False)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * libFuzzer target: sequences of calls through the whole core (shim, policy, hold, buffer) over a network of memory,
- * against a simple model.  At any time
+ * libFuzzer target: sequences of calls through the whole core (shim, policy, hold, buffer) over a network of
+ * memory, against a simple model. At any time
  *
- *   - what the kernel has, followed by what is buffered, is what the application has written: nothing is lost, doubled
+ *   - the kernel's bytes, followed by those in the coalesce buffer, are the application's: none lost, doubled
  *     or out of order (net.c checks each byte by its place);
- *   - after a turn's end, and after a window, nothing is held, and nothing is buffered but what found no room;
+ *   - after a turn's end, and after a window, nothing is held or buffered, except bytes without room;
  *   - EAGAIN is returned only if a send made within the call met a full buffer;
  *   - an error of the connection, once it was met, is what the next write returns;
  *   - TCP_NODELAY reads back as the application has set it, and is so for whoever gets the socket;
@@ -110,14 +110,23 @@ static ssize_t put(int fd, size_t bytes, int form, int flags) {
     struct net_socket *s = net_of(fd);
     if (s)
         net_fill(s, s->written, buffer, bytes);
-    struct iovec parts[3] = {{buffer, bytes / 3}, {buffer + bytes / 3, bytes / 3}, {buffer + bytes / 3 * 2, bytes - bytes / 3 * 2}};
+    struct iovec parts[3] = {{buffer, bytes / 3},
+                             {buffer + bytes / 3, bytes / 3},
+                             {buffer + bytes / 3 * 2, bytes - bytes / 3 * 2}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
     bool flagless = form == FORM_WRITE || form == FORM_WRITEV || form == FORM_PWRITEV2;
     struct write_request out = {
-        .fd = fd, .form = (enum out_form)form, .flags = flagless ? 0 : flags, .buffer = buffer, .bytes = bytes,
-        .iov = parts, .iov_count = 3, .message = form == FORM_SENDMSG ? &message : NULL,
+        .fd = fd,
+        .form = (enum out_form)form,
+        .flags = flagless ? 0 : flags,
+        .buffer = buffer,
+        .bytes = bytes,
+        .iov = parts,
+        .iov_count = 3,
+        .message = form == FORM_SENDMSG ? &message : NULL,
     };
-    bool plain = form == FORM_WRITE || form == FORM_SEND || form == FORM_SENDTO; /* as the exported names do */
+    /* as the exported names do */
+    bool plain = form == FORM_WRITE || form == FORM_SEND || form == FORM_SENDTO;
     ssize_t sent = plain ? shim_write_fast(fd, buffer, bytes, out.flags, out.form, 0) : shim_write(&out);
     if (sent > 0 && s) {
         s->written += (uint64_t)sent;
@@ -127,7 +136,8 @@ static ssize_t put(int fd, size_t bytes, int form, int flags) {
 }
 
 static void op_write(struct input *in) {
-    static const int all_flags[] = {0, 0, 0, MSG_MORE, MSG_DONTWAIT, MSG_NOSIGNAL, MSG_MORE | MSG_DONTWAIT, MSG_OOB};
+    static const int all_flags[] = {
+        0, 0, 0, MSG_MORE, MSG_DONTWAIT, MSG_NOSIGNAL, MSG_MORE | MSG_DONTWAIT, MSG_OOB};
     int fd = some_fd(in), form = next(in) % 6, flags = all_flags[next(in) % 8];
     size_t bytes = some_length(in);
     struct net_socket *s = net_of(fd);
@@ -242,7 +252,8 @@ static void op_window(struct input *in) {
 
 static void open_socket(int fd, uint8_t how) {
     int index = 0;
-    while (index < SOCKETS && (net.sockets[index].descriptors || net.sockets[index].written > net.sockets[index].taken))
+    while (index < SOCKETS && (net.sockets[index].descriptors ||
+                               net.sockets[index].written > net.sockets[index].taken))
         index++;
     if (index == SOCKETS || net_of(fd))
         return;
@@ -493,7 +504,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int i = 0; i < MOST_OPERATIONS && in.left; i++) {
         size_t chosen = next(&in) % ARRAY_SIZE(operations);
         if (traced)
-            fprintf(stderr, "%s %d %d %d\n", operations[chosen].name, peek(&in, 0), peek(&in, 1), peek(&in, 2));
+            fprintf(stderr, "%s %d %d %d\n", operations[chosen].name, peek(&in, 0), peek(&in, 1),
+                    peek(&in, 2));
         clock_stopped += OPERATION_NS;
         operations[chosen].act(&in);
         check_streams();

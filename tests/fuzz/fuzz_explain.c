@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * libFuzzer target: what `unstall explain` reads.  No bytes crash it, and it claims no more stalls than the input has
- * room for.
+ * libFuzzer target: the input of `unstall explain`.  No bytes crash it, and it claims no more stalls than fit
+ * into the input.
  *
- * Input: 'p' and packets (link type, time, length, bytes), which reach further than a file's header lets them; or a
- * file, a capture or a log of strace as its content says.
+ * Input: 'p' and packets (link type, time, length, bytes), which reach further than a file's header lets
+ * them; or a file, a capture or a log of strace as its content says.
  */
 #include <assert.h>
 #include <pcap/dlt.h>
@@ -74,7 +74,8 @@ static void as_packets(const uint8_t *p, size_t size) {
         int from;
         memcpy(copy, p + 4, length);
         now += (int64_t)(p[1] << 8 | p[2]) * 20000;
-        if (packet_read(links[p[0] & 7], copy, (uint32_t)length, (uint32_t)length + (p[0] >> 3), &s) == PACKET_TCP) {
+        if (packet_read(links[p[0] & 7], copy, (uint32_t)length, (uint32_t)length + (p[0] >> 3),
+                        &s) == PACKET_TCP) {
             struct flow *f = flows_find(t, &s, &from);
             if (s.flags & TCP_SYN && stall_is_new_connection(f, from, &s))
                 flows_restart(t, f);

@@ -95,7 +95,8 @@ static ssize_t deliver(int fd, const struct iovec *iov, size_t count, int flags)
         const char *from = iov[i].iov_base;
         for (size_t left = iov[i].iov_len; left;) {
             if (s->room == 0 && !waits) {
-                s->sndbuf_maybe_full = net.refused = true; /* a short send, too, asks for the event of room (SOCK_NOSPACE) */
+                /* a short send, too, asks for the event of room (SOCK_NOSPACE) */
+                s->sndbuf_maybe_full = net.refused = true;
                 goto full;
             }
             if (s->room == 0)
@@ -253,8 +254,8 @@ static ssize_t next_send(int fd, const void *buffer, size_t bytes, int flags) {
     return net_send(fd, buffer, bytes, flags);
 }
 
-static ssize_t next_sendto(int fd, const void *buffer, size_t bytes, int flags, const struct sockaddr *address,
-                           socklen_t length) {
+static ssize_t next_sendto(int fd, const void *buffer, size_t bytes, int flags,
+                           const struct sockaddr *address, socklen_t length) {
     (void)address, (void)length;
     return next_send(fd, buffer, bytes, flags);
 }

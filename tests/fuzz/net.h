@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A network and a kernel made of memory, for fuzzing the core without either: sockets with a send buffer, TCP_NODELAY,
- * TCP_CORK and MSG_MORE; descriptors that lead to them; errors on demand.
+ * A network and a kernel made of memory, for fuzzing the core without either: sockets with a send buffer,
+ * TCP_NODELAY, TCP_CORK and MSG_MORE; descriptors that lead to them; errors on demand.
  *
- * Every byte of a stream follows from its position, so what arrives out of place is seen at the send that brings it.
+ * Every byte of a stream follows from its position, so a send with bytes out of place is seen at once.
  */
 #ifndef UNSTALL_FUZZ_NET_H
 #define UNSTALL_FUZZ_NET_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window's thread without a thread (instead of ticker.c and ticker_thread.c): a window ends when the fuzzer says so.
+ * Stands in for the window's thread (ticker.c, ticker_thread.c): a window ends when the fuzzer says so.
  */
 #ifndef UNSTALL_FUZZ_WINDOW_H
 #define UNSTALL_FUZZ_WINDOW_H

@@ -12,8 +12,8 @@ from .patience import least
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
 from .process import Finished, descriptors_of, is_loaded, run
 from .reports import read_reports, report_pattern, total
-from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, Segment, stats_directory, stats_flag,
-                      stats_in, segments_in, write_control)
+from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, Segment, stats_directory,
+                      stats_flag, stats_in, segments_in, write_control)
 from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace

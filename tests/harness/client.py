@@ -14,8 +14,8 @@ PROGRAMS = SOURCE_ROOT / "tests/preload/programs"
 # The first exchanges of a connection never stall: the receiver acknowledges at once.
 WARM = 3
 
-# A median above it is that of exchanges which stall, for 40 ms each.  Where the end of the window lets bytes go, a busy
-# machine takes 8 ms.
+# A median above it is that of exchanges which stall, for 40 ms each. Where the end of the window lets bytes
+# go, a busy machine takes 8 ms.
 STALL_MS = 20
 
 

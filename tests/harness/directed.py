@@ -23,7 +23,7 @@ def directed_cases():
 def run_directed(mode, name, before=(), **variables):
     """None, or what went wrong.  `before` stands before the program.
 
-    What was only too late is tried again: a busy machine is late once, what is forgotten is forgotten every time.
+    A case that was only late is tried again: a busy machine is late once, a forgotten byte every time.
     """
     for _ in range(TRIES):
         wrong = _run_once([*before, DIRECTED, name], mode_env(mode, UNSTALL_WINDOW_US=100000, **variables))
@@ -34,8 +34,8 @@ def run_directed(mode, name, before=(), **variables):
 
 def _run_once(argv, env):
     try:
-        done = subprocess.run([str(word) for word in argv], env=env, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, check=False, timeout=LIMIT)
+        done = subprocess.run([str(word) for word in argv], env=env, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return f"no end within {LIMIT} s"
     if done.returncode == 0 and not done.stderr:

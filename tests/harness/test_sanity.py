@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (BEGIN, AnsweringPeer, Peer, added, bare_env, compile_c, mode_env, preload_env, program, run,
-                     run_client, run_strace, skip)
+from harness import (BEGIN, AnsweringPeer, Peer, added, bare_env, compile_c, mode_env, preload_env, program,
+                     run, run_client, run_strace, skip)
 from harness.strace import parse
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -35,7 +35,8 @@ def idle_library(tmp_path_factory):
     (folder / "idle.c").write_text("int unstall_nothing;\n", encoding="utf-8")
     for name in ("libunstall.so", "libunstall-hook.so"):
         subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / name, folder / "idle.c"], check=True)
-    return {"UNSTALL_LIB": str(folder / "libunstall.so"), "UNSTALL_HOOK_LIB": str(folder / "libunstall-hook.so")}
+    return {"UNSTALL_LIB": str(folder / "libunstall.so"),
+            "UNSTALL_HOOK_LIB": str(folder / "libunstall-hook.so")}
 
 
 MUST_FAIL = (
@@ -44,7 +45,8 @@ MUST_FAIL = (
     "preload/test_modes.py::test_cork_holds_every_small_write_and_pushes_once_a_turn[put_write]",
     "preload/test_modes.py::test_coalesce_makes_one_send_a_turn[put_write]",
     "preload/test_modes.py::test_auto_pushes_late_once_and_then_adds_no_call[put_write]",
-    "preload/test_modes.py::test_nodelay_adds_one_setsockopt_before_the_second_write_and_nothing_else[put_write]",
+    "preload/test_modes.py::test_nodelay_adds_one_setsockopt_before_the_second_write_and_nothing_else"
+    "[put_write]",
     "preload/test_detection.py::test_client_is_cured[between_select-nodelay]",
     "preload/test_detection.py::test_client_is_detected[write_to_dup]",
     "preload/test_detection.py::test_server_is_cured[server_accept-auto]",
@@ -65,8 +67,10 @@ def test_fails_with_a_library_that_does_nothing(test, idle_library):
 
 @pytest.mark.no_library
 def test_fails_without_a_library(tmp_path):
-    missing = {"UNSTALL_LIB": str(tmp_path / "libunstall.so"), "UNSTALL_HOOK_LIB": str(tmp_path / "libunstall.so")}
-    assert "is missing" in failing("preload/test_modes.py::test_the_stall_is_there[put_write-bare]", **missing)
+    missing = {"UNSTALL_LIB": str(tmp_path / "libunstall.so"),
+               "UNSTALL_HOOK_LIB": str(tmp_path / "libunstall.so")}
+    assert "is missing" in failing("preload/test_modes.py::test_the_stall_is_there[put_write-bare]",
+                                   **missing)
 
 
 def test_off_where_a_cure_is_expected_is_seen():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The folders of src/analysis are layers: a module imports its own folder and lower ones, never a higher one, and
-no modules import each other in a circle.  Imports inside functions count, too."""
+"""The folders of src/analysis are layers: a module imports its own folder and lower ones, never a higher one,
+and no modules import each other in a circle. Imports inside functions count, too."""
 
 import ast
 import graphlib
@@ -11,8 +11,8 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src/analysis"
 LAYERS = ["record", "inference", "experiment", "report", ""]  # lowest first; "" is src/analysis itself
 
-# A calculation is the same in an experiment, in a merge and in a resampled test, so inference/ reaches nothing
-# outside its arguments: no file, no process, no clock.
+# A calculation is the same in an experiment, in a merge and in a resampled test, so inference/ reaches
+# nothing outside its arguments: no file, no process, no clock.
 PURE = {"copy", "dataclasses", "math", "numpy", "random", "shlex", "statistics"}
 
 
@@ -79,8 +79,10 @@ def test_inference_is_pure():
 
 
 @pytest.mark.parametrize("texts, complaint", [
-    ({"record__a": "import report.b", "report__b": ""}, "record.a imports report.b, which is in a higher layer"),
-    ({"record__a": "from report import b", "report__b": ""}, "record.a imports report.b, which is in a higher layer"),
+    ({"record__a": "import report.b", "report__b": ""},
+     "record.a imports report.b, which is in a higher layer"),
+    ({"record__a": "from report import b", "report__b": ""},
+     "record.a imports report.b, which is in a higher layer"),
     ({"record__a": "def f():\n  from report.b import c", "report__b": ""}, "record.a imports report.b"),
     ({"record__a": "from options import x", "options": ""}, "record.a imports options"),
     ({"record__a": "import record.b", "record__b": "def f():\n  from record import a"}, "a circle: "),
@@ -93,4 +95,5 @@ def test_a_planted_violation_is_found(tmp_path, texts, complaint):
 
 
 def test_downward_imports_are_no_violation(tmp_path):
-    assert violations(planted(tmp_path, report__b="import record.a", record__a="import os", options="import report.b")) == []
+    assert violations(planted(tmp_path, report__b="import record.a", record__a="import os",
+                              options="import report.b")) == []

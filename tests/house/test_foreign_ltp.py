@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/foreign-suites --ltp finds the differences that are planted in a folder laid out as a Linux Test Project."""
+"""scripts/foreign-suites --ltp finds planted differences in a folder like a Linux Test Project."""
 
 import subprocess
 import sys
@@ -36,7 +36,8 @@ def fixture_planted(tmp_path):
     """A folder with these programs."""
     tmp_path.chmod(0o777)
     programs = {f"testcases/bin/{name}": text for name, text in SYSCALLS.items()}
-    programs |= {f"testcases/open_posix_testsuite/conformance/{name}.run-test": text for name, text in POSIX.items()}
+    programs |= {f"testcases/open_posix_testsuite/conformance/{name}.run-test": text
+                 for name, text in POSIX.items()}
     for name, text in programs.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,9 +72,11 @@ def test_what_differs_under_the_library_is_reported(planted, tmp_path_factory):
     assert "flaky: once01, off: 1 failed: status 1; 13 passed. bare: 14 passed" in done.stdout
     text = document.read_text(encoding="utf-8")
     flowing = " ".join(text.split())
-    assert all(words in flowing for words in ("Linux Test Project 20260101", "noise: noise01", "TFAIL: loaded"))
+    assert all(words in flowing
+               for words in ("Linux Test Project 20260101", "noise: noise01", "TFAIL: loaded"))
     assert [line for line in text.splitlines() if len(line) > 110 and " " in line.strip("- ")] == []
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| LTP")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()
+            if line.startswith("| LTP")]
     assert [row[:6] for row in rows] == [
         ["LTP syscalls", "6", "1 not here, 1 noise", "2 different, 1 flaky", "2 different", "3 different"],
         ["LTP POSIX", "2", "1 not here, 0 noise", "1 different", "1 different", "1 different"]]

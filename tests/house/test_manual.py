@@ -108,7 +108,8 @@ def test_the_warnings_that_the_manual_lists_are_those_of_the_source(warning):
 
 
 def test_the_filled_manual_lists_each_call_of_the_surface():
-    calls = re.search(r"^# INTERPOSED NAMES\n(.*?)^# ", filled_manual("libunstall.7"), re.MULTILINE | re.DOTALL)[1]
+    calls = re.search(r"^# INTERPOSED NAMES\n(.*?)^# ", filled_manual("libunstall.7"),
+                      re.MULTILINE | re.DOTALL)[1]
     listed = re.findall(r"\*([\w\\]+)\*", calls)
     assert sorted(name.replace("\\", "") for name in listed) == sorted(name for name, *_ in SURFACE)
 
@@ -120,7 +121,8 @@ def test_the_filled_manual_has_no_open_place():
 
 
 def test_the_manual_becomes_a_page_without_complaint():
-    page = subprocess.run(["scdoc"], input=filled_manual("libunstall.7"), check=True, capture_output=True, text=True)
+    page = subprocess.run(["scdoc"], input=filled_manual("libunstall.7"), check=True, capture_output=True,
+                          text=True)
     assert page.stderr == ""
     assert '.TH "libunstall" "7"' in page.stdout
     assert "_Fork" in page.stdout

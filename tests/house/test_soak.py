@@ -32,9 +32,11 @@ exec sleep 1000
 def fixture_soak(tmp_path):
     """Gives a function that runs scripts/soak with stand-ins for what it runs."""
     for name, text in (("test", TEST), ("load", LOAD)):
-        (tmp_path / f"{name}.sh").write_text(text.format(notes=tmp_path / "notes", load=tmp_path / "load"), encoding="utf-8")
+        (tmp_path / f"{name}.sh").write_text(text.format(notes=tmp_path / "notes", load=tmp_path / "load"),
+                                             encoding="utf-8")
         (tmp_path / f"{name}.sh").chmod(0o755)
-    env = {**os.environ, "UNSTALL_SOAK_TEST": str(tmp_path / "test.sh"), "UNSTALL_SOAK_LOAD": str(tmp_path / "load.sh")}
+    env = {**os.environ, "UNSTALL_SOAK_TEST": str(tmp_path / "test.sh"),
+           "UNSTALL_SOAK_LOAD": str(tmp_path / "load.sh")}
 
     def run(*words, start=subprocess.run, **variables):
         limits = {"check": False, "timeout": 60} if start is subprocess.run else {}

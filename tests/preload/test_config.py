@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, STALL_MS, AnsweringPeer, bare_env, compile_c, mode_env, pattern, preload_env,
-                     program, PROGRAMS, read_reports, report_pattern, run, run_client, skip)
+from harness import (CURING_MODES, LIB, STALL_MS, AnsweringPeer, bare_env, compile_c, mode_env, pattern,
+                     preload_env, program, PROGRAMS, read_reports, report_pattern, run, run_client, skip)
 
 GOOD = [
     *[("UNSTALL_MODE", mode) for mode in ("off", "observe", "nodelay", "cork", "coalesce", "auto")],
@@ -71,7 +71,8 @@ def test_bad_value_costs_one_line_and_nothing_else(name, value, expected):
 def test_bad_value_leaves_the_default(name, value, expected):
     """The default mode still cures, but for a filter, which must not be half applied."""
     with AnsweringPeer() as peer:
-        done = run_client(program("put_write"), None, *peer.target, **{"UNSTALL_THREAD": "always", name: value})
+        done = run_client(program("put_write"), None, *peer.target,
+                          **{"UNSTALL_THREAD": "always", name: value})
     assert not done.stalls, expected
     if name != "UNSTALL_THREAD":  # whose default holds by habit alone: more than these exchanges
         assert done.segments < 1.5
@@ -98,7 +99,8 @@ def test_closed_stderr_is_no_trouble():
 def test_report_does_not_go_into_a_file_that_got_number_two(tmp_path):
     """With descriptor 2 closed, the first file that the program opens is number 2: nobody's log."""
     target = tmp_path / "data"
-    code = f"import os; os.close(2); f = os.open({str(target)!r}, os.O_CREAT | os.O_WRONLY); os.write(f, b'own')"
+    code = (f"import os; os.close(2); f = os.open({str(target)!r}, os.O_CREAT | os.O_WRONLY); "
+            "os.write(f, b'own')")
     run(["/usr/bin/python3", "-c", code], preload_env(UNSTALL_REPORT="stderr"), check=False)
     assert target.read_bytes() == b"own"
 
@@ -112,7 +114,8 @@ def stalls(address="127.0.0.1", mode="auto", **variables):
         return run_client(program("put_write"), mode, *peer.target, 8, **values).stalls
 
 
-@pytest.mark.parametrize("value", ["{port}", "1,2,{port}", "{below}-{above}", "1-65535", "!1", "!1,!2,{port}"])
+@pytest.mark.parametrize("value",
+                         ["{port}", "1,2,{port}", "{below}-{above}", "1-65535", "!1", "!1,!2,{port}"])
 def test_included_port_is_cured(value):
     assert not stalls(UNSTALL_PORTS=value)
 
@@ -260,7 +263,8 @@ def end(how, mode, **variables):
 @pytest.mark.parametrize("mode", ["off", "observe", *CURING_MODES])
 def test_report_at_every_end(how, mode, tmp_path):
     # a long window: one that ends within a turn, because the machine is busy, would count
-    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path), UNSTALL_WINDOW_US="100000", UNSTALL_THREAD="always")
+    end(how, mode, UNSTALL_REPORT=report_pattern(tmp_path), UNSTALL_WINDOW_US="100000",
+        UNSTALL_THREAD="always")
     (report,) = read_reports(tmp_path)
     assert set(report) == KEYS and set(report["pushes"]) == CAUSES
     assert report["program"] == program("ends").name
@@ -287,7 +291,8 @@ def test_report_is_named_by_the_process(tmp_path):
 
 def test_report_of_each_process_of_a_family(tmp_path):
     with AnsweringPeer() as peer:
-        run_client(program("child_exchanges"), "auto", *peer.target, 8, UNSTALL_REPORT=report_pattern(tmp_path))
+        run_client(program("child_exchanges"), "auto", *peer.target, 8,
+                   UNSTALL_REPORT=report_pattern(tmp_path))
     assert len(read_reports(tmp_path)) == 2
 
 

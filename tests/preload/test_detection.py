@@ -141,7 +141,7 @@ def test_inherited_connection_is_cured(number, mode):
 
 @pytest.mark.parametrize("number", [0, 2])
 def test_inherited_as_standard_descriptor_is_never_held(number):
-    """Descriptors 0 to 2 are untracked: stdio or a shell may write there unseen.  Nagle goes, nothing is held."""
+    """Descriptors 0 to 2 are untracked: stdio or a shell may write there unseen.  TCP_NODELAY, no hold."""
     with AnsweringPeer() as peer:
         with socket.create_connection((peer.address, peer.port)) as sock:
             done = run_client(program("inherited"), "auto", number, EXCHANGES, close_fds=False,

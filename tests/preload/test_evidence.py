@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from harness import (AnsweringPeer, PAUSE, REQUEST, STALL_MS, bare_env, mode_env, preload_env, program, read_reports,
+from harness import (AnsweringPeer, PAUSE, REQUEST, STALL_MS, bare_env, mode_env, preload_env, program,
+                     read_reports,
                      report_pattern, request_all, run, run_client, run_strace, skip, started_server)
 from harness.capture import captured
 
@@ -41,7 +42,7 @@ def test_a_clients_stalls_are_those_that_tcpdump_sees(name, tmp_path):
 
 def test_a_slow_answer_is_no_part_of_the_stall(tmp_path):
     class Thinking(AnsweringPeer):
-        """Thinks for 25 ms before each answer: less than a delayed acknowledgement, or its own is sent before."""
+        """Thinks for 25 ms before each answer: less than a delayed acknowledgement, which leaves with it."""
 
         def serve(self, connection):
             while connection.take(self.request) is not None:
@@ -78,7 +79,7 @@ def test_a_servers_stalls_are_known_at_the_next_request(pause, tmp_path):
 
 
 def test_the_last_answer_before_a_close_counts_too(tmp_path):
-    """One answer a connection would not stall; the third one does, and nothing is read after it but the end."""
+    """One answer a connection does not stall; the third one does, and only the end is read after it."""
     with started_server([program("server_accept")], "observe",
                         UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
         with captured(port) as capture:
@@ -123,7 +124,8 @@ def test_a_stream_of_events_is_looked_at_event_by_event(tmp_path):
 
     with Subscribed() as peer:
         with captured(peer.port) as capture:
-            run_client(program("events"), "observe", *peer.target, 16, UNSTALL_REPORT=report_pattern(tmp_path))
+            run_client(program("events"), "observe", *peer.target, 16,
+                       UNSTALL_REPORT=report_pattern(tmp_path))
     report = report_of(tmp_path)
     assert 14 <= report["suspects"] <= 16
     agrees(report, capture.stalls())
@@ -137,16 +139,16 @@ MIXES = {  # exchanges; those that take long are few
     "acknowledged-at-once-slow-server": 20, "paced": 40, "paced-two-writes": 40, "cwnd-limited": 300,
     "slow-reader": 15,
 }
-WITH_SUSPECTS = {"bulk-with-tail", "acknowledged-at-once", "acknowledged-at-once-slow-server", "paced-two-writes",
-                 "cwnd-limited", "slow-reader"}
+WITH_SUSPECTS = {"bulk-with-tail", "acknowledged-at-once", "acknowledged-at-once-slow-server",
+                 "paced-two-writes", "cwnd-limited", "slow-reader"}
 
 
 def test_there_are_ten_thousand_exchanges():
     assert sum(MIXES.values()) >= 10000
 
 
-# A loopback of its own, whose receivers acknowledge at once: on a busy machine an exchange may else stall in truth,
-# because who reads (and thereby acknowledges) is kept from the processor.
+# A loopback of its own, whose receivers acknowledge at once.  Otherwise an exchange may really stall on a
+# busy machine, because the reader, which acknowledges by reading, waits for a processor.
 AT_ONCE = ("ip link set lo up && ip route replace local 127.0.0.1 dev lo table local proto kernel scope host "
            "src 127.0.0.1 quickack 1 && exec \"$@\"")
 
@@ -156,7 +158,8 @@ def run_acknowledged_at_once(argv, **variables):
     if run([*alone, "true"], bare_env(), check=False).returncode != 0:
         skip("no network namespace of our own may be made here")
     env = preload_env("observe", **variables)
-    run([*alone, "env", *(f"{name}={env[name]}" for name in env if name == "LD_PRELOAD" or name.startswith("UNSTALL_")),
+    run([*alone, "env",
+         *(f"{name}={env[name]}" for name in env if name == "LD_PRELOAD" or name.startswith("UNSTALL_")),
          *argv], bare_env())
 
 
@@ -171,7 +174,8 @@ def test_no_stall_is_claimed_where_there_is_none(mix, count, tmp_path):
 
 def test_the_same_without_that_loopback_has_stalls(tmp_path):
     """So that the test above would see them."""
-    run([program("no_stalls"), "stalling", 20], preload_env("observe", UNSTALL_REPORT=report_pattern(tmp_path)))
+    run([program("no_stalls"), "stalling", 20],
+        preload_env("observe", UNSTALL_REPORT=report_pattern(tmp_path)))
     assert report_of(tmp_path)["stalls_proved"] >= 12
 
 
@@ -208,11 +212,13 @@ def test_a_suspect_message_costs_two_queries_and_nothing_else_costs_any():
         trace = run_strace([program("put_write"), *peer.target, 12], preload_env("observe"))
     for index in range(12):
         calls = trace.after(index)
-        assert [call.name for call in calls if call.fd == 3 and not call.has("TCP_INFO")] == ["write", "write", "read"]
+        others = [call.name for call in calls if call.fd == 3 and not call.has("TCP_INFO")]
+        assert others == ["write", "write", "read"]
         asked = [number for number, call in enumerate(calls) if call.has("TCP_INFO")]
         assert len(asked) <= 2
     stalled = trace.after(8)
-    assert [call.name for call in stalled if call.fd == 3] == ["write", "write", "getsockopt", "read", "getsockopt"]
+    assert [call.name for call in stalled if call.fd == 3] == ["write", "write", "getsockopt", "read",
+                                                               "getsockopt"]
     # the program's own TCP_INFO (facts.segments) is made between exchanges, after PAUSE
     assert all(not infos([call]) or call.name == "getsockopt" for call in trace.after(PAUSE))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The other side's stall: a peer that cannot be cured, seen and cured by UNSTALL_QUICKACK from the side that reads."""
+"""The peer's stall, where the peer cannot be cured: the reading side sees and cures it (UNSTALL_QUICKACK)."""
 
 import socket
 import statistics
@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, preload_env, program, read_reports, report_pattern,
-                     run_client, run_strace, stats_directory, stats_in, started_server)
+from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, preload_env, program, read_reports,
+                     report_pattern, run_client, run_strace, stats_directory, stats_in, started_server)
 
 COUNT = 30
 
@@ -56,7 +56,8 @@ def test_without_it_the_stalls_are_there_and_counted(tmp_path):
     times, report = served(tmp_path, [200, 100], "observe")
     stalled = [t for t in times if t > 20]
     assert statistics.median(times) > 30
-    assert abs(report["peer_stalls"] - len(stalled)) <= COUNT // 4  # a busy machine makes some longer than 60 ms
+    # a busy machine makes some longer than 60 ms
+    assert abs(report["peer_stalls"] - len(stalled)) <= COUNT // 4
     assert 30e6 * report["peer_stalls"] <= report["peer_stall_ns"] <= 60e6 * report["peer_stalls"]
     assert report["quickacks"] == 0
 

@@ -6,8 +6,8 @@ import statistics
 
 import pytest
 
-from harness import (CURING_MODES, HOOK_LIB, MODES, STALL_MS, AnsweringPeer, pattern, preload_env, program, run,
-                     run_client, run_strace)
+from harness import (CURING_MODES, HOOK_LIB, MODES, STALL_MS, AnsweringPeer, pattern, preload_env, program,
+                     run, run_client, run_strace)
 
 EXCHANGES = 8
 HOOKED = preload_env(library=HOOK_LIB)["LD_PRELOAD"]

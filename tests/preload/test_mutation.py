@@ -11,11 +11,12 @@ from waits import elf, rows
 from waits.client import absent, answers
 from waits.judge import Held, judge, judge_again
 
-# A jump matters where it leaves our lock, which no act of this program does: no memory of the caller's is followed
-# there (readable.h).  tests/unit/test_reentry.c and tests/torture/directed/signals.c show what it must give back.
+# A jump matters where it leaves our lock.  No act of this program does that, because no pointer of the caller
+# is followed there (readable.h).  tests/unit/test_reentry.c and tests/torture/directed/signals.c cover it.
 JUMPS = ("longjmp", "_longjmp", "siglongjmp", "__longjmp_chk")
 
-CHECKS = [(name, check) for name in sorted(rows.ROWS) for check in rows.ROWS[name].checks if name not in JUMPS]
+CHECKS = [(name, check) for name in sorted(rows.ROWS) for check in rows.ROWS[name].checks
+          if name not in JUMPS]
 
 
 def _needs(name):

@@ -57,7 +57,8 @@ def test_accepted_reads_back_what_an_inherited_listener_has(mode, nodelay):
     def lines(mode):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
-            done = run_client(program("options_of_listener"), mode, listener.fileno(), pass_fds=[listener.fileno()])
+            done = run_client(program("options_of_listener"), mode, listener.fileno(),
+                              pass_fds=[listener.fileno()])
         return [line for line in facts_lines(done.stdout) if nodelay or "kernel" not in line]
 
     bare = lines("bare")

@@ -59,7 +59,8 @@ def test_flood_meets_no_eagain_of_ours(mode):
 def test_a_writer_that_waits_for_its_reader_holds_nothing(how, mode):
     """tiny_http in Rust: 2.15 ms an answer in coalesce, by the window, where it is 0.27 with TCP_NODELAY."""
     with AnsweringPeer() as peer:
-        done = run_client(program("reader_thread", f"-D{how}"), mode, *peer.target, 12, UNSTALL_WINDOW_US=100000)
+        done = run_client(program("reader_thread", f"-D{how}"), mode, *peer.target, 12,
+                          UNSTALL_WINDOW_US=100000)
     assert not done.stalls
 
 

@@ -19,8 +19,8 @@ import time
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, AnsweringPeer, Connection, Peer,
-                     SilentPeer, ToldPeer, compile_c, least, mode_env, pattern, preload_env, program, read_reports,
-                     report_pattern, request_all, run, run_client, run_strace, started_server)
+                     SilentPeer, ToldPeer, compile_c, least, mode_env, pattern, preload_env, program,
+                     read_reports, report_pattern, request_all, run, run_client, run_strace, started_server)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -249,8 +249,8 @@ def test_the_first_hold_on_an_inherited_connection_has_a_window(mode):
     """Its options were asked after it had been decided that no thread for the window was needed."""
     def run_once():
         with ScriptedPeer(EXCHANGE) as peer, socket.create_connection((peer.address, peer.port)) as sock:
-            return run_client(program("was_inherited_unseen"), mode, 7, UNSTALL_THREAD="always", close_fds=False,
-                              preexec_fn=lambda: os.dup2(sock.fileno(), 7))
+            return run_client(program("was_inherited_unseen"), mode, 7, UNSTALL_THREAD="always",
+                              close_fds=False, preexec_fn=lambda: os.dup2(sock.fileno(), 7))
 
     assert last_ms(run_once) < AT_ONCE_MS
 
@@ -344,13 +344,14 @@ def test_a_connection_born_unseen_costs_three_queries(mode):
     """Its own TCP_NODELAY made us ask two more."""
     with AnsweringPeer() as peer:
         trace = run_strace([program("was_born_unseen"), *peer.target, 8], mode_env(mode))
-    asked = [call for call in trace.between(BEGIN, END) if call.name == "getsockopt" and not call.has("TCP_INFO")]
+    asked = [call for call in trace.between(BEGIN, END) if call.name == "getsockopt" and
+             not call.has("TCP_INFO")]
     assert len(asked) <= 3, [str(call) for call in asked]
 
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_copy_made_unseen_reads_back_what_the_application_left(mode):
-    """Closing the number that we knew left our TCP_NODELAY=1 to the copy, where it looked like the application's."""
+    """Closing the known number left our TCP_NODELAY=1 to the copy, where it looked like the application's."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_copied_unseen"), mode, *peer.target, 8)
     assert done.facts["nodelay"] == 0
@@ -405,7 +406,8 @@ def test_a_reader_of_stderr_that_has_gone_is_no_trouble_of_the_program(variables
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(["/bin/true"], env=preload_env(**variables), stderr=writer, check=False, timeout=20)
+        done = subprocess.run(["/bin/true"], env=preload_env(**variables), stderr=writer, check=False,
+                              timeout=20)
     finally:
         os.close(writer)
     assert done.returncode == 0
@@ -465,7 +467,8 @@ def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
     assert done.facts["refused"] == errno.EPIPE
 
 
-@pytest.mark.parametrize("way", ["read", "readv", "recv", "recvfrom", "recvmsg", "sendfile", "splice", "sendmmsg",
+@pytest.mark.parametrize("way",
+                         ["read", "readv", "recv", "recvfrom", "recvmsg", "sendfile", "splice", "sendmmsg",
                                  "option"])
 @pytest.mark.parametrize("mode", ["bare", "coalesce"])
 def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
@@ -518,7 +521,7 @@ def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
 
 
 def test_a_close_that_fails_changes_nothing():
-    """A dup2, dup3 or close_range that the kernel refused had us forget the connection: it read back TCP_NODELAY=1."""
+    """A refused dup2, dup3 or close_range made us forget the connection: it read back TCP_NODELAY=1."""
     def ways(mode):
         with AnsweringPeer() as peer:
             return lines(run_client(program("was_not_closed"), mode, *peer.target, WARM_UP))

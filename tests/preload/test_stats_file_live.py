@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS, AnsweringPeer, pattern,
-                     preload_env, program, run, run_client, run_strace, stats_directory, stats_flag, stats_in,
-                     segments_in, write_control)
+from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS, AnsweringPeer,
+                     pattern,
+                     preload_env, program, run, run_client, run_strace, stats_directory, stats_flag,
+                     stats_in, segments_in, write_control)
 
 EXCHANGES = 8
 
@@ -120,7 +121,8 @@ def test_modes_change_under_traffic_and_no_byte_is_lost(directory):
 def test_off_is_bare_at_once(directory, mode):
     """From the next message on the trace is the bare program's, and the options are its own."""
     with AnsweringPeer() as peer:
-        trace = run_strace([program("stats_control", stats_flag()), *peer.target, EXCHANGES, 0, directory, 0],
+        trace = run_strace([program("stats_control", stats_flag()), *peer.target, EXCHANGES, 0, directory,
+                            0],
                            preload_env(mode, UNSTALL_STATS=directory))
         assert bytes(peer.connections[0].received) == pattern((8 + EXCHANGES) * 300)
     for index in range(EXCHANGES):
@@ -137,8 +139,8 @@ def test_off_is_bare_at_once(directory, mode):
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
 def test_killed_is_off(directory, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program("stats_control", stats_flag()), mode, *peer.target, EXCHANGES, 0, directory,
-                          MODE_NUMBERS[mode], "killed", UNSTALL_STATS=directory)
+        done = run_client(program("stats_control", stats_flag()), mode, *peer.target, EXCHANGES, 0,
+                          directory, MODE_NUMBERS[mode], "killed", UNSTALL_STATS=directory)
     assert done.facts["nodelay"] == 0 and done.stalls
     assert stats_in(directory)["mode"] == 0
 
@@ -146,8 +148,8 @@ def test_killed_is_off(directory, mode):
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
 def test_a_cure_begins_live(directory, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program("stats_control", stats_flag()), "off", *peer.target, EXCHANGES, 0, directory,
-                          MODE_NUMBERS[mode], UNSTALL_STATS=directory)
+        done = run_client(program("stats_control", stats_flag()), "off", *peer.target, EXCHANGES, 0,
+                          directory, MODE_NUMBERS[mode], UNSTALL_STATS=directory)
     assert not done.stalls
 
 
@@ -172,7 +174,8 @@ GARBAGE = {
     "version": dict(version=2), "mode": dict(mode=77), "window": dict(window_us=1),
     "arms": dict(arm_count=7), "assignment": dict(assignment=9),
     "weight-zero": dict(arm_count=1, mode0=0, weight0=0),
-    "weight-huge": dict(arm_count=1, mode0=0, weight0=1001), "arm-mode": dict(arm_count=1, mode0=6, weight0=1),
+    "weight-huge": dict(arm_count=1, mode0=0, weight0=1001),
+    "arm-mode": dict(arm_count=1, mode0=6, weight0=1),
 }
 
 
@@ -263,7 +266,8 @@ def test_the_stall_is_in_the_off_arm_alone(directory):
     """Every connection goes by its arm's mode from its first message on."""
     with AnsweringPeer() as peer:
         run([program("stats_exchanges"), *peer.target, 2, 6, 8],
-            preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="off:50,auto:25,nodelay:25", UNSTALL_SEED=3))
+            preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="off:50,auto:25,nodelay:25",
+                        UNSTALL_SEED=3))
     segment = stats_in(directory)
     assert segment["control"]["arms"] == [[0, 50], [5, 25], [2, 25]]
     assert {record["arm"] for record in segment["records"]} == {0, 1, 2}
@@ -299,7 +303,8 @@ def test_by_peer_and_by_listener(directory):
         try:
             port = int(child.stdout.readline())
             clients = "import socket, sys\nfor a in sys.argv[2:] * 2:\n" \
-                      "    s = socket.create_connection(('127.0.0.1', int(sys.argv[1])), source_address=(a, 0))\n" \
+                      "    s = socket.create_connection(('127.0.0.1', int(sys.argv[1])),\n" \
+                      "                                 source_address=(a, 0))\n" \
                       "    s.send(b'q'); s.recv(1); s.close()\n"
             subprocess.run(["/usr/bin/python3", "-c", clients, str(port), *sources], check=True, timeout=30)
             segment = stats_in(directory)
@@ -337,7 +342,7 @@ def test_arms_by_the_control_block_take_new_connections_alone(directory):
 
 
 def test_an_arm_is_given_however_a_connection_is_made(directory):
-    """An option before connect, or a connect that takes its time, must not leave it with the process's mode."""
+    """An option before connect, or a slow connect, must not leave it with the process's mode."""
     code = ("import select, socket, sys, time\n"
             "target = (sys.argv[1], int(sys.argv[2]))\n"
             "early = socket.socket(); early.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)\n"
@@ -354,7 +359,8 @@ def test_an_arm_is_given_however_a_connection_is_made(directory):
     for assign in ("connection", "peer", "listener"):
         with AnsweringPeer() as peer:
             done = run(["/usr/bin/python3", "-c", code, *peer.target],
-                       preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="nodelay:1", UNSTALL_ASSIGN=assign))
+                       preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="nodelay:1",
+                                   UNSTALL_ASSIGN=assign))
         assert [float(ms) < STALL_MS for ms in done.stdout.split()] == [True, True], assign
         segment = stats_in(directory)
         assert segment.row(arm=0)["connections"] == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whose thread: a program with a single thread stays one, and a thread of ours changes nothing in any other."""
+"""A program with a single thread keeps a single one, and a thread of ours changes nothing in others."""
 
 import os
 import signal
@@ -39,7 +39,8 @@ def test_a_program_with_threads_has_one_more_where_bytes_are_held(mode, own):
 @pytest.mark.parametrize("mode", MODES)
 def test_never_means_never_and_cures_all_the_same(mode, own):
     with AnsweringPeer() as peer:
-        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, UNSTALL_THREAD="never")
+        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own,
+                          UNSTALL_THREAD="never")
     assert done.facts["after"] == done.facts["before"]
     if mode not in ("off", "observe"):
         assert not done.stalls
@@ -51,7 +52,7 @@ def test_always_means_always(mode):
 
 
 def test_starting_anew_fills_no_memory():
-    """The storage of the thread was cleared for the next start: 16 MB for a program with 8 MB of thread-locals."""
+    """The thread's storage was cleared for the next start: 16 MB in a program with 8 MB of thread-locals."""
     with AnsweringPeer() as peer:
         done = run_client(program("large_storage"), "cork", *peer.target, 4, UNSTALL_THREAD="always")
     assert done.facts["grown_kb"] < 4096
@@ -73,7 +74,8 @@ def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
     """Two pieces and a read thirty times; then one piece and computing, on three connections."""
     facts = habits("auto")
     late = [ms for ms in facts["kept_ms"] if ms > 100]
-    assert facts["held"] == [True, False, False], "held by habit; after the late one, never again to that endpoint"
+    assert facts["held"] == [True, False,
+                             False], "held by habit; after the late one, never again to that endpoint"
     assert len(late) == 1 and facts["kept_ms"][0] == late[0] < 350, facts["kept_ms"]
 
 
@@ -116,7 +118,7 @@ def test_with_a_thread_the_window_is_the_bound(mode):
 @pytest.mark.parametrize("how", ["wait", "handler"])
 @pytest.mark.parametrize("mode", ALL)
 def test_a_signal_that_the_program_blocks_reaches_no_other_thread(mode, how):
-    """SIGRTMIN killed the process, or ran its handler in our thread: glibc's SIGRTMIN is 34, not one of libc's own."""
+    """SIGRTMIN killed the process or ran its handler in our thread: SIGRTMIN is 34, not one of libc's own."""
     with AnsweringPeer() as peer:
         done = run_client(program("timer_signal"), mode, *peer.target, 8, 0, how, UNSTALL_THREAD="always")
     assert done.facts["taken"] > 0 and done.facts["elsewhere"] == 0
@@ -129,7 +131,8 @@ def test_a_signal_that_the_program_blocks_reaches_no_other_thread(mode, how):
 def test_a_handler_forks_while_the_program_allocates(mode, thread):
     """libc's fork waited for malloc's lock, which the interrupted code held: libc knew a second thread."""
     with AnsweringPeer() as peer:
-        done = run_client(program("forks_in_handler"), mode, *peer.target, 12, timeout=60, UNSTALL_THREAD=thread)
+        done = run_client(program("forks_in_handler"), mode, *peer.target, 12, timeout=60,
+                          UNSTALL_THREAD=thread)
     assert done.facts["forks"] >= 300
 
 
@@ -144,7 +147,8 @@ def test_a_child_forked_while_our_thread_ends_does_not_wait_for_it():
 def leave(leaves, end, mode):
     with AnsweringPeer() as peer:
         return subprocess.run([program("main_leaves"), *map(str, peer.target), "6", "0", leaves, end],
-                              env=mode_env(mode), timeout=20, stdout=subprocess.DEVNULL, check=False).returncode
+                              env=mode_env(mode), timeout=20, stdout=subprocess.DEVNULL,
+                              check=False).returncode
 
 
 @pytest.mark.parametrize("mode", MODES)

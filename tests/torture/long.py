@@ -14,7 +14,7 @@ REPLAYS = 5  # of a program in which bytes were late, and nothing else was wrong
 
 
 def torture(modes, operations, seed, each):
-    """Programs of all modes in turn until `operations` are done, or Ctrl-C; returns the number that failed."""
+    """Programs of all modes in turn until `operations` are done, or Ctrl-C; returns the failures."""
     done, programs, failed, latest, late, judged = (Counter() for _ in range(6))
     ends = {}
     try:
@@ -49,7 +49,8 @@ def torture(modes, operations, seed, each):
 def kill(modes, kills, seed):
     """Ends `kills` writers of each mode in each way; returns the number of rules broken."""
     broken = 0
-    print(f"\n{'mode':9} {'end':8} {'must arrive':12} {'rounds':>6} {'broken':>6} {'lossy':>6} {'most lost':>9}")
+    print(f"\n{'mode':9} {'end':8} {'must arrive':12} {'rounds':>6} {'broken':>6} {'lossy':>6} "
+          f"{'most lost':>9}")
     for mode in modes:
         for how, rule in RULES[mode].items():
             sums = Counter()

@@ -21,7 +21,7 @@ BINARIES = BUILD_ROOT / "tests/torture"
 ALL_MODES = ("bare", *MODES)
 # Under a sanitizer all is several times as slow, and how late a byte comes says nothing (scripts/sanitize).
 PATIENCE = int(os.environ.get("UNSTALL_TESTS_PATIENCE", "1"))
-LEAST_LIMIT, LIMIT_EACH = 20, 0.15  # seconds for one program, and for each operation of it: ten times what they take
+LEAST_LIMIT, LIMIT_EACH = 20, 0.15  # seconds a program, and an operation of it: ten times the need
 # Nagle alone keeps bytes for up to 200 ms (TCP_DELACK_MAX): judged where it is cured.
 TOO_LATE_MS = 150
 # The bound where no window is kept: the kernel's own timer, 205 to 280 ms.
@@ -57,7 +57,8 @@ class Outcome:
         for failure in self.failures:
             if wrong := _WRONG.match(failure):
                 link, at = wrong[1], float(wrong[2] or "inf")
-                mine = [note for note in self.trace if f" link {link}:" in note and float(note.split()[0]) <= at]
+                mine = [note for note in self.trace if f" link {link}:" in note and
+                        float(note.split()[0]) <= at]
                 return mine[-most:]
         return []
 
@@ -152,6 +153,8 @@ def stacks(group):
                 call = []
             seen.append(f"{pid}/{task.name}: {' '.join(call[:4])}")
         if shutil.which("gdb"):
-            seen.append(subprocess.run(["timeout", "60", "gdb", "-q", "-batch", "-p", str(pid), "-ex", "thread apply all bt"],
-                                       stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout)
+            seen.append(subprocess.run(["timeout", "60", "gdb", "-q", "-batch", "-p", str(pid), "-ex",
+                                        "thread apply all bt"],
+                                       stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                       check=False).stdout)
     return "; ".join(seen)

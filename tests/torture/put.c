@@ -40,7 +40,8 @@ static void check_answer(struct actor *a, struct link *link, const struct piece 
     if ((size_t)n > piece->length || (n == 0 && piece->length > 0 && !messages))
         violation(a, link, "form %u of %zu bytes returned %zd", form, piece->length, n);
     bool waits = !link->nonblocking && !(form < FLAG_FORMS && piece->flags & MSG_DONTWAIT);
-    if ((size_t)n < piece->length && waits && !alarms && !__atomic_load_n(&had_children, __ATOMIC_ACQUIRE) && !bulk)
+    if ((size_t)n < piece->length && waits && !alarms &&
+        !__atomic_load_n(&had_children, __ATOMIC_ACQUIRE) && !bulk)
         violation(a, link, "form %u of %zu bytes, blocking, returned %zd", form, piece->length, n);
 }
 

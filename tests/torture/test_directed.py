@@ -21,7 +21,8 @@ DOCUMENTED = {
 
 
 def promised():
-    return [(mode, name) for name in directed_cases() for mode in ALL_MODES if mode not in DOCUMENTED.get(name, ())]
+    return [(mode, name) for name in directed_cases() for mode in ALL_MODES
+            if mode not in DOCUMENTED.get(name, ())]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,8 @@ def outcomes(request):
     wanted = [item.callspec.params for item in request.session.items
               if item.function.__name__ == "test_directed" and hasattr(item, "callspec")]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {(p["mode"], p["name"]): pool.submit(run_directed, p["mode"], p["name"], UNSTALL_THREAD="always")
+        yield {(p["mode"], p["name"]): pool.submit(run_directed, p["mode"], p["name"],
+                                                   UNSTALL_THREAD="always")
                for p in wanted}
 
 

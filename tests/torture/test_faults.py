@@ -92,7 +92,8 @@ def run_fault(mode, fault, before):
     call, error, numbers = fault
     if call in ("sendto", "clone") and mode != "coalesce":
         return "not made"  # by us: it is the application's own write or fork, whose error is told as it is
-    when = "1+" if numbers == "start" else re.sub(r"\d+", lambda n: str(int(n.group()) + before[call]), numbers)
+    when = "1+" if numbers == "start" else re.sub(r"\d+",
+                                                  lambda n: str(int(n.group()) + before[call]), numbers)
     with PatternPeer() as peer, tempfile.NamedTemporaryFile(mode="r", prefix="unstall-") as log:
         begin = time.monotonic()
         # strace itself is bare: the client's environment is its own
@@ -109,7 +110,8 @@ def run_fault(mode, fault, before):
         took = time.monotonic() - begin
         injected = log.read().count("(INJECTED)")
     # a thread that ends inside a call that strace was about to spoil
-    said = "".join(line for line in done.stderr.splitlines(True) if not line.startswith("strace: Failed to tamper"))
+    said = "".join(line for line in done.stderr.splitlines(True)
+                   if not line.startswith("strace: Failed to tamper"))
     if (done.returncode, done.stdout, said) != (0, f"{EXCHANGES - 2} exchanges, child 0\n", ""):
         return f"ended with {done.returncode}, said {done.stdout!r} {said!r}"
     expected = pattern(EXCHANGES * REQUEST + TAIL)

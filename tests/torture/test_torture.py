@@ -56,5 +56,6 @@ def test_a_program_that_hangs_is_ended_and_told(monkeypatch):
 def test_a_late_byte_is_told_with_what_both_ends_said():
     outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": "late"}, judge_lateness=True)
     late = [failure for failure in outcome.failures if "after its write returned" in failure]
-    assert late and all(end in late[0] for end in ("reader: state", "writer: state", "timeouts")), str(outcome)
+    assert late and all(end in late[0]
+                        for end in ("reader: state", "writer: state", "timeouts")), str(outcome)
     assert outcome.notes_of_failure(), "the operations before it are not told"

@@ -26,15 +26,16 @@ struct actor {
 extern struct shared *shared;
 extern int streams_file; /* the table of all streams, for sendfile: its pages leave by reference */
 extern bool alarms;      /* SIGALRM comes at random moments: EINTR is to be expected */
-/* There were children.  While a thread blocks signals, as system(3) does, and libc for a moment in fork, posix_spawn and
- * pthread_create, the kernel wakes another thread for SIGCHLD, and the blocking write that this one was in returns what was
- * written so far.  Bare programs see that, too (1991 of 1992 writes, where the main thread blocks them for a millisecond). */
+/* There were children.  system(3) blocks signals in its thread, and libc does for a moment in fork,
+ * posix_spawn and pthread_create.  The kernel then wakes another thread for SIGCHLD, and its blocking write
+ * returns the bytes written so far.  Bare programs see that, too (1991 of 1992 writes, where the main thread
+ * blocks signals for a millisecond). */
 extern bool had_children;
-/* Streams of stdio that hold bytes: a child that is forked meanwhile and ends by exit(3) writes them once more. */
+/* Streams of stdio with bytes: a child that is forked meanwhile and ends by exit(3) writes them again. */
 extern unsigned open_streams;
 
-/* TORTURE_WITHOUT: names, with commas between, of what this program shall do in another way, or not at all, because a
- * sanitizer's runtime cannot (scripts/sanitize says why). */
+/* TORTURE_WITHOUT: names of operations, with commas between, that this program replaces or leaves out,
+ * because a sanitizer's runtime cannot do them (scripts/sanitize has the reasons). */
 enum without {
     WITHOUT_BARE_FORK = 1,     /* "_Fork" */
     WITHOUT_LAST_EXIT = 2,     /* "pthread_exit": by main's thread, the last one */

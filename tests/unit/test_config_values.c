@@ -73,7 +73,8 @@ Test(config_values, defaults) {
     EXPECT_INT("mode", c.mode, MODE_AUTO);
     EXPECT_INT("window", c.window_us, 1000);
     EXPECT_INT("small", c.small, 4096);
-    EXPECT(c.thread == THREAD_OWN && c.children && !c.override && !c.always_nodelay && !c.no_syscalls && c.verbose == 0);
+    EXPECT(c.thread == THREAD_OWN && c.children && !c.override && !c.always_nodelay && !c.no_syscalls &&
+           c.verbose == 0);
     EXPECT(c.port_count == 0 && c.peer_count == 0);
     EXPECT(!c.programs && !c.report && !c.log);
 }

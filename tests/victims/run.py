@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Measures real programs, bare and treated, and prints a table: median, p90, data segments an exchange.
 
-Columns: bare, the modes, and what two simple preloads would have done; then what `unstall report` says of the run in
-observe (stalls proved, of exchanges).  Behind them the programs that are well,
-whose system calls may not change.
+Columns: bare, the modes, and what two simple preloads would have done; then what `unstall report` says of the
+run in observe (stalls proved, of exchanges). Behind them the programs that are well, whose system calls may
+not change.
 """
 
 import argparse
@@ -35,7 +35,8 @@ def parse():
                         help="one of --list; may be repeated; default: all that are not heavy")
     parser.add_argument("--mode", action="append", choices=COLUMNS, metavar="COLUMN",
                         help=f"one of {', '.join(COLUMNS)}; may be repeated; default: all")
-    parser.add_argument("--all", action="store_true", help="the heavy ones too (scripts/setup --gallery --all)")
+    parser.add_argument("--all", action="store_true",
+                        help="the heavy ones too (scripts/setup --gallery --all)")
     parser.add_argument("--list", action="store_true", help="name the programs and their stories")
     parser.add_argument("--update-docs", action="store_true",
                         help="write what was measured into docs/gallery.md; other rows stay")

@@ -10,9 +10,10 @@ import time
 import pytest
 
 from harness import AnsweringPeer, LIB, skip
-from runner import (BARE, CountingRelay, Daemon, Driver, Measurement, Observed, TREATMENTS, Treatment, UNSEEN, Victim,
-                    compared, complaints, daemon, document, in_turns, load, load_well, made, may_be_noise, measured,
-                    victims, wells, wrong_of_well)
+from runner import (BARE, CountingRelay, Daemon, Driver, Measurement, Observed, TREATMENTS, Treatment, UNSEEN,
+                    Victim,
+                    compared, complaints, daemon, document, in_turns, load, load_well, made, may_be_noise,
+                    measured, victims, wells, wrong_of_well)
 from runner.load import warm_up
 from runner.wells import compare
 
@@ -138,7 +139,8 @@ def test_the_time_of_sending_once_is_the_measure(mode, ratio, right):
 def test_what_slows_both_halves_of_a_round_is_not_compared():
     slow = [1.0, 1.0, 5.0, 9.0, 1.0, 30.0, 1.0]
     found = compared([1.05 * time for time in slow], slow)
-    assert found.ratio == pytest.approx(1.05) and found.quartiles == pytest.approx((1.05,) * 3) and found.rounds == 7
+    assert found.ratio == pytest.approx(1.05) and found.quartiles == pytest.approx((1.05,) * 3)
+    assert found.rounds == 7
 
 
 def test_turns_are_taken_until_one_has_gone():
@@ -238,7 +240,8 @@ def test_notes_name_what_a_rate_and_ten_requests_were_compared_with(gallery):
     _, update = gallery
     rates = {"treated": 900.0, "bare": 100.0, "own cure": 1000.0}
     _, text = update({"jvm-cork": {"auto": Measurement((0.1,) * 10, rates=rates)}, "no-longer-there": {},
-                      "geventhttpclient": {"auto": Measurement((0.1,) * 10, once=compared([1.1] * 9, [1.0] * 9))}})
+                      "geventhttpclient": {"auto": Measurement((0.1,) * 10,
+                                                               once=compared([1.1] * 9, [1.0] * 9))}})
     assert "| `jvm-cork`, auto | 900 | 9.0 (100) | 0.90 (1000) |" in text
     assert "| `geventhttpclient`, auto | 1.100 |" in text
     gone = "| program, mode | times one send |\n|---|---|\n| `jruby-webrick`, auto | 1.000 |\n"
@@ -263,8 +266,8 @@ STALLS = "it sends each message in two small writes"
 
 
 def report(kind="stalls", role="destination", sentence=f"x loses 44 ms: {STALLS}", proved=10, **claims):
-    row = {"stalls_proved": proved, "stalls_bound": 0, "stalls_suspected": 0, "peer_stalls": 0, "exchanges": 10,
-           **claims}
+    row = {"stalls_proved": proved, "stalls_bound": 0, "stalls_suspected": 0, "peer_stalls": 0,
+           "exchanges": 10, **claims}
     return Observed(kind, sentence, (), role, row, {name: row[name] for name in row if name != "exchanges"})
 
 

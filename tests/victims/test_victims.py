@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each victim loses its stall in every curing mode and keeps it bare, in off and in observe, where the report names
-it; the wells stay, and no stall is claimed of them.
+"""Each victim loses its stall in every curing mode and keeps it bare, in off and in observe, where the report
+names it; the wells stay, and no stall is claimed of them.
 
 The heavy ones are left to scripts/gallery --all.
 """
@@ -10,8 +10,8 @@ import pytest
 from harness import skip
 from runner import TREATMENTS, complaints, load, load_well, may_be_noise, victims, wells, wrong_of_well
 
-# With one try, on two cores with 14 runnable neighbours, 3 of 180 cured ones had medians of 5.5 to 13.7 ms.  So what
-# is slower than cured, but no stall (44 ms), is measured again; whatever else is wrong fails at once.
+# With one try, on two cores with 14 runnable neighbours, 3 of 180 cured ones had medians of 5.5 to 13.7 ms.
+# So what is slower than cured, but no stall (44 ms), is measured again; whatever else is wrong fails at once.
 TRIES = 3
 
 

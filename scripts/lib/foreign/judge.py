@@ -55,7 +55,7 @@ EXPLAINED = {
 
 @dataclass
 class Judged:
-    """A test that did not end as bare: `different`, `explained`, `flaky`, or `noise` where bare differs from bare."""
+    """A test that did not end as bare; `noise` if bare differs from bare."""
     suite: str
     mode: str
     test: str
@@ -65,8 +65,8 @@ class Judged:
 
     def __str__(self):
         reason = EXPLAINED.get((self.suite, self.test, self.mode)) if self.verdict == "explained" else None
-        return (f"{self.verdict}: {self.test}, {self.mode}: {counted(self.other)}. bare: {counted(self.bare)}" +
-                (f" ({reason})" if reason else ""))
+        told = f"{self.verdict}: {self.test}, {self.mode}: {counted(self.other)}. bare: {counted(self.bare)}"
+        return told + (f" ({reason})" if reason else "")
 
 
 def counted(outcomes):
@@ -110,7 +110,8 @@ def compare(suite, runs, modes, host, say):
     for mode in modes:
         odd = differences(runs["bare"], runs[mode])
         if len(odd) > TOO_MANY:
-            judged += [Judged(suite.name, mode, test, "different", [runs["bare"].outcomes.get(test, "absent")],
+            judged += [Judged(suite.name, mode, test, "different",
+                              [runs["bare"].outcomes.get(test, "absent")],
                               [runs[mode].outcomes.get(test, "absent")]) for test in odd]
         else:
             judged += [judge(suite, mode, test, runs, host) for test in odd]

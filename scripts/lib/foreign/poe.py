@@ -21,7 +21,8 @@ def missing():
 def version():
     """What the document calls it."""
     told = subprocess.run(["perl", "-MPOE", "-MPOE::Test::Loops", "-e",
-                           "printf 'Perl %vd, POE %s, its tests %s', $^V, $POE::VERSION, $POE::Test::Loops::VERSION"],
+                           "printf 'Perl %vd, POE %s, its tests %s', "
+                           "$^V, $POE::VERSION, $POE::Test::Loops::VERSION"],
                           capture_output=True, text=True, check=True)
     return told.stdout
 
@@ -35,7 +36,8 @@ class Poe(Programs):
         """The programs are written into `folder`."""
         super().__init__(confined)
         self.folder = Path(folder)
-        subprocess.run(["poe-gen-tests", f"--dirbase={folder}", *(f"--loop=POE::Loop::{loop}" for loop in LOOPS)],
+        subprocess.run(["poe-gen-tests", f"--dirbase={folder}",
+                        *(f"--loop=POE::Loop::{loop}" for loop in LOOPS)],
                        check=True, stdout=subprocess.DEVNULL)
         self.tests = sorted(str(path.relative_to(folder)) for path in self.folder.rglob("*.t"))
 

@@ -15,29 +15,31 @@ from .judge import Judged, Run, compare, word
 MODES = ("off", "auto", "coalesce")
 HEAD = ["suite", "compared", "left out", *MODES, "time bare"]
 
-# Root's tests mount, name the host, configure interfaces, signal everybody and fill the disk: in namespaces of
-# their own and on small file systems in memory they may.  A test is not process 1, which signals do not end.
-# The clock, the kernel's modules and the reboot have no namespace: the right to them is dropped.
+# Root's tests mount, name the host, configure interfaces, signal all processes and fill the disk.  So they
+# run in namespaces of their own and on small file systems in memory.  A test is not process 1, which signals
+# do not end.  The clock, the kernel's modules and the reboot have no namespace: the right to them is dropped.
 _ENTER = """
 mount -t tmpfs -o size=1G,mode=777 tests "$TMPDIR" && mount -t tmpfs -o size=256M,mode=1777 tests /dev/shm &&
     cd "$TMPDIR" && ip link set lo up || exit 125
 echo 64 >/proc/sys/fs/mqueue/msg_max # POSIX tests ask for 40
 "$@"
 exit $?"""
-CONFINED = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--net", "--fork", "--kill-child", "--mount-proc",
+CONFINED = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--net", "--fork", "--kill-child",
+            "--mount-proc",
             "sh", "-c", _ENTER, "sh", "setpriv", "--bounding-set", "-sys_time,-sys_boot,-sys_module")
 
 
 def confinement():
     """What stands before a command so that it changes this machine for nobody else.
 
-    Who is not root needs none; root of a container that may not make namespaces may not change the machine either.
+    A user other than root needs none.  Root of a container that may not make namespaces cannot change the
+    machine either.
     """
     if os.geteuid() != 0:
         return ()
     with tempfile.TemporaryDirectory(prefix="us-") as folder:
-        done = subprocess.run([*CONFINED, "true"], env=plain_environment() | {"TMPDIR": folder}, capture_output=True,
-                              check=False)
+        done = subprocess.run([*CONFINED, "true"], env=plain_environment() | {"TMPDIR": folder},
+                              capture_output=True, check=False)
     return CONFINED if done.returncode == 0 else ()
 
 
@@ -47,7 +49,7 @@ def plain(line):
 
 
 class Programs:
-    """One suite.  A subclass has `name`, `tests` (names), `command(test, folder)` and `outcome(status, text)`."""
+    """One suite.  A subclass has `name`, `tests` (names), command(test, folder) and outcome(status, text)."""
     name = ""
     tests = ()
     limit = 10  # seconds a test

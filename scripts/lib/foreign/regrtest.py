@@ -67,7 +67,8 @@ class Suite:
         with tempfile.TemporaryDirectory(prefix="us-") as folder:
             told = Path(folder, "reports")
             told.mkdir()
-            command = [sys.executable, "-m", "test", "-v", "--tempdir", folder, "--junit-xml", f"{folder}/junit.xml"]
+            command = [sys.executable, "-m", "test", "-v", "--tempdir", folder, "--junit-xml",
+                       f"{folder}/junit.xml"]
             command += ["-u", self.resources] if self.resources else []
             command += [word for pattern in self.ignored for word in ("-i", pattern)]
             command += ["-m", only] if only else []
@@ -115,5 +116,6 @@ SUITES = (
 def missing():
     """Why these suites cannot run here; empty if they can."""
     if importlib.util.find_spec("test.test_socket") is None:
-        return f"Python's tests are not installed: libpython{sys.version_info[0]}.{sys.version_info[1]}-testsuite"
+        major, minor = sys.version_info[:2]
+        return f"Python's tests are not installed: libpython{major}.{minor}-testsuite"
     return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""stress-ng --verify: each stressor of a class is a test, one at a time, with few operations and little memory."""
+"""stress-ng --verify: each stressor of a class is a test; one at a time, few operations, little memory."""
 
 import re
 import shutil
@@ -38,9 +38,10 @@ BOUNDS = {
 }
 
 # What fits beside Python's suites: stressors that met a defect of ours, and each kind of wait once.
-QUICK = {"sock", "sockmany", "sockfd", "sockabuse", "epoll", "sigrt", "sigq", "sigfd", "sigio", "timer", "poll", "mq",
-         "sem-sysv", "futex", "pthread", "clone", "vfork", "fork", "close", "seccomp", "cap", "unshare", "sysbadaddr",
-         "key", "kcmp", "rlimit", "splice", "sendfile", "aio"}
+QUICK = {"sock", "sockmany", "sockfd", "sockabuse", "epoll", "sigrt", "sigq", "sigfd", "sigio", "timer",
+         "poll", "mq",
+         "sem-sysv", "futex", "pthread", "clone", "vfork", "fork", "close", "seccomp", "cap", "unshare",
+         "sysbadaddr", "key", "kcmp", "rlimit", "splice", "sendfile", "aio"}
 
 SKIPPED = {3, 4}  # no resource, not implemented: stress-ng(1), EXIT STATUS
 
@@ -69,7 +70,8 @@ class Class(Programs):
     def command(self, test, folder):
         bounds = [f"--{test}-bytes", "16M"] if f"--{test}-bytes" in self.options else []
         bounds += BOUNDS.get(test, ())
-        return ["prlimit", f"--data={1 << 30}", "stress-ng", f"--{test}", "1", f"--{test}-ops", self.operations,
+        return ["prlimit", f"--data={1 << 30}", "stress-ng", f"--{test}", "1", f"--{test}-ops",
+                self.operations,
                 *bounds, "--timeout", "1", "--verify", "--oomable", "--no-rand-seed", "--temp-path", folder]
 
     def outcome(self, status, text):

@@ -153,7 +153,8 @@ def nginx(folder):
         configuration.write_text(f"""
 worker_processes 1; daemon off; master_process off; pid {folder}/nginx-{port}.pid; error_log /dev/null;
 events {{ worker_connections 1024; }}
-http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
+http {{ access_log off; keepalive_requests 1000000000;
+  client_body_temp_path {folder}/b; proxy_temp_path {folder}/p;
   fastcgi_temp_path {folder}/f; uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
   server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
 """, encoding="ascii")

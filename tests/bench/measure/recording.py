@@ -50,7 +50,8 @@ def _kind_of_wait(name, arguments):
 
 
 def _has_timeout_zero(name, arguments):
-    return ((name in ("poll", "epoll_wait", "epoll_pwait") and re.search(r", 0(, NULL, \d+)?\)\s*=", arguments))
+    return ((name in ("poll", "epoll_wait", "epoll_pwait") and
+             re.search(r", 0(, NULL, \d+)?\)\s*=", arguments))
             or re.search(r"\{tv_sec=0, tv_[un]sec=0\}", arguments) is not None)
 
 

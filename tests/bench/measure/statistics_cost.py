@@ -45,7 +45,8 @@ def measure(mode, shape, rounds):
 
 
 def main(rounds):
-    for mode, shape in (("auto", "two"), ("auto", "one"), ("nodelay", "two"), ("coalesce", "two"), ("off", "one")):
+    for mode, shape in (("auto", "two"), ("auto", "one"), ("nodelay", "two"), ("coalesce", "two"),
+                        ("off", "one")):
         rows = measure(mode, shape, rounds)
         for name, row in rows.items():
             ratio = row["ratio"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A program with both ends of one connection: actor.py KIND SECONDS [RATE [SILENT]].
 
-Prints "port PORT" first, is silent for SILENT seconds, and prints at its end what it did: "exchanges N".  RATE
-is how many exchanges a second it makes at most; 0: as many as it can.  KIND is a key of KINDS; only `stall`
-makes the stalls of Nagle's algorithm against delayed acknowledgements.
+Prints "port PORT" first, is silent for SILENT seconds, and prints "exchanges N" at its end.  RATE is the most
+exchanges a second; 0: as many as it can.  KIND is a key of KINDS; only `stall` makes the stalls of Nagle's
+algorithm against delayed acknowledgements.
 """
 
 import socket

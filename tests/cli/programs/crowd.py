@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Many processes with many connections, of which some processes stall: crowd.py PROCESSES CONNECTIONS STALLING.
+"""Many processes with many connections, of which some processes stall: crowd.py PROCESSES CONNECTIONS
+STALLING.
 
-Each process has both ends of its connections; most of them are idle, and one makes an exchange in a single write
-every second.  In the first STALLING processes one connection stalls again and again.  Prints "ready PID PID..." with
-the ids of these, and ends with its input.
+Each process has both ends of its connections; most of them are idle, and one makes an exchange in a single
+write every second. In the first STALLING processes one connection stalls again and again. Prints "ready PID
+PID..." with the ids of these, and ends with its input.
 """
 
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A service started by socket activation (sd_listen_fds(3)): descriptor 3 is the listener, or with `connection` the
- * connection itself.  Answers each request of 50 bytes in two writes.  `unseen`: the connection, and it is read by raw
- * system calls, which no library sees.
+ * A service started by socket activation (sd_listen_fds(3)): descriptor 3 is the listener, or with
+ * `connection` the connection itself. Answers each request of 50 bytes in two writes. `unseen`: the
+ * connection, and it is read by raw system calls, which no library sees.
  */
 #include "client.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens COUNT connections one after the other to a child of its own, with one exchange each, and closes them:
- * in four ways in turn.  Both processes then have no more memory and descriptors than after the first thousand.
+ * in four ways in turn.  At the end both processes have as much memory and as many descriptors as after the
+ * first thousand.
  *
  * Usage: churn COUNT.  Prints what each process had after FIRST connections and at the end.
  */
@@ -51,8 +52,10 @@ static void take_stock_after(int connections, int count)
 
 static void print_stock(const char *who, bool comma)
 {
-    printf("\"%s\": {\"kilobytes\": [%ld, %ld], \"descriptors\": [%ld, %ld], \"threads\": [%ld, %ld]}%s", who, early.kilobytes,
-           late.kilobytes, early.descriptors, late.descriptors, early.threads, late.threads, comma ? ", " : "}\n");
+    printf("\"%s\": {\"kilobytes\": [%ld, %ld], \"descriptors\": [%ld, %ld], "
+           "\"threads\": [%ld, %ld]}%s",
+           who, early.kilobytes, late.kilobytes, early.descriptors, late.descriptors, early.threads,
+           late.threads, comma ? ", " : "}\n");
     fflush(stdout);
 }
 

@@ -59,8 +59,10 @@ static inline int confined_main(int argc, char **argv, const struct confinement 
     long before = median_us(fd, 0, half);
     exchange_us(fd, half, at_first ? NULL : chosen->begin);
     long after = median_us(fd, half + 1, client.count - half - 1);
-    int length = snprintf(line, sizeof line, "{\"loaded\": %s, \"before_us\": %ld, \"after_us\": %ld, \"errno\": %d}\n",
-                          loaded ? "true" : "false", before, after, confined_errno);
+    int length =
+        snprintf(line, sizeof line,
+                 "{\"loaded\": %s, \"before_us\": %ld, \"after_us\": %ld, \"errno\": %d}\n",
+                 loaded ? "true" : "false", before, after, confined_errno);
     CHECK(write(STDOUT_FILENO, line, (size_t)length) == length);
     _exit(0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Installs a seccomp filter that kills at every call but the program's own: read, write, the clock and the end.
+ * Installs a seccomp filter that kills at every call except the program's own: read, write, clock and end.
  */
 #include "confined.h"
 #include <linux/audit.h>

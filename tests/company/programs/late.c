@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads the library itself (argv[5]) while a connection is in use, writes through its names as well, has bytes
- * held by them, and lets go of the library.
+ * Loads the library itself (argv[5]) while a connection is in use, writes through its names as well, has
+ * bytes held by them, and lets go of the library.
  */
 #include "client.h"
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the library (argv[5]) though it is preloaded, asks it for a name, and closes it again, between the header
- * and the body of a message.
+ * Opens the library (argv[5]) though it is preloaded, asks it for a name, and closes it again, between the
+ * header and the body of a message.
  */
 #include "client.h"
 #include <dlfcn.h>

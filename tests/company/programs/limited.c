@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nothing more to be had of one kind: descriptors, threads, memory, files (the root is then the working folder,
- * which must be empty).
+ * Nothing more to be had of one kind: descriptors, threads, memory, files (the root is then the working
+ * folder, which must be empty).
  */
 #include "confined.h"
 #include <grp.h>

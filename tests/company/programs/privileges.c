@@ -204,11 +204,12 @@ int main(int argc, char **argv)
     long before = median_us(fd, 0, half);
     exchange_us(fd, half, begin);
     long after = median_us(fd, half + 1, client.count - half - 1);
-    int length = snprintf(line, sizeof line,
-                          "{\"loaded\": %s, \"before_us\": %ld, \"after_us\": %ld, \"errno\": %d, \"result\": %d, "
-                          "\"had\": %d, \"stayed\": %d, \"has\": %d, \"differ\": %d}\n",
-                          loaded ? "true" : "false", before, after, confined_errno, result, had, stayed,
-                          foreign_tasks(tasks), differing());
+    int length = snprintf(
+        line, sizeof line,
+        "{\"loaded\": %s, \"before_us\": %ld, \"after_us\": %ld, \"errno\": %d, \"result\": %d, "
+        "\"had\": %d, \"stayed\": %d, \"has\": %d, \"differ\": %d}\n",
+        loaded ? "true" : "false", before, after, confined_errno, result, had, stayed,
+        foreign_tasks(tasks), differing());
     CHECK(write(STDOUT_FILENO, line, (size_t)length) == length);
     _exit(0);
 }

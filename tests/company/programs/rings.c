@@ -2,9 +2,9 @@
  *
  * A client whose connections are made by libc and read and written by an io_uring alone, one after another.
  *
- * ADDRESS PORT EXCHANGES CONNECTIONS HOW [PLUGIN]: HOW is `first`, `connected` (the ring is made when the first
- * connection is) or `open` (no connection is closed); PLUGIN is ring.c as a library.  Its facts: the times on
- * the last connection, and TCP_NODELAY as the kernel had it at the end of each one's exchanges.
+ * ADDRESS PORT EXCHANGES CONNECTIONS HOW [PLUGIN]: HOW is `first`, `connected` (the ring is made when the
+ * first connection is) or `open` (no connection is closed); PLUGIN is ring.c as a library. Its facts: the
+ * times on the last connection, and TCP_NODELAY as the kernel had it at the end of each one's exchanges.
  */
 #include "../../preload/programs/client.h"
 #include <dlfcn.h>

@@ -25,7 +25,8 @@ static struct sock_filter refuses[] = {
 int main(int argc, char **argv)
 {
     struct sock_fprog program = {sizeof refuses / sizeof refuses[0], refuses};
-    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         return 99;
     execv(argv[1], argv + 1);
     perror(argv[1]);

@@ -41,7 +41,8 @@ int main(int argc, char **argv)
         run_exchanges(fd, client.count, exchange);
         unsigned before = data_segments(fd);
         exchange(fd);
-        sprintf(held + strlen(held), "%s%s", c ? ", " : "", data_segments(fd) - before == 1 ? "true" : "false");
+        sprintf(held + strlen(held), "%s%s", c ? ", " : "",
+                data_segments(fd) - before == 1 ? "true" : "false");
         for (int i = 0; i < PIECES; i++) {
             next_message(0);
             CHECK(write(fd, message, BODY) == BODY); /* three of them are a message of the peer's */

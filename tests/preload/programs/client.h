@@ -170,7 +170,7 @@ static UNUSED void tell_peer(client_t client)
     CHECK(raw_call(SYS_close, fd, 0, 0, 0, 0) == 0);
 }
 
-/* Waits, unseen, until an error has arrived at the connection; with `there` false: until a call has told it. */
+/* Waits, unseen, until an error has arrived at the connection; `there` false: until a call returned it. */
 static UNUSED void await_error(int fd, bool there)
 {
     static const struct timespec moment = {.tv_nsec = 200000};
@@ -184,8 +184,8 @@ static UNUSED void await_error(int fd, bool there)
     die(there ? "no error arrives" : "the error is never told");
 }
 
-/* Waits, unseen, until all that could leave has left and was acknowledged: there is no more room than now until the
- * peer reads. */
+/* Waits, unseen, until all bytes that could leave have left and were acknowledged.  There is no more room
+ * than now until the peer reads. */
 static UNUSED void await_settled(int fd)
 {
     static const struct timespec moment = {.tv_nsec = 200000};

@@ -25,7 +25,8 @@ static void early(int argc, char **argv, char **environment)
     }
 }
 
-__attribute__((section(".preinit_array"), used)) static void (*const before_all)(int, char **, char **) = early;
+__attribute__((section(".preinit_array"), used))
+static void (*const before_all)(int, char **, char **) = early;
 
 int main(void)
 {

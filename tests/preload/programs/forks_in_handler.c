@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A handler of SIGALRM forks while the program allocates, 300 times.  With one thread libc's fork takes no lock of
- * malloc's; once libc knows a second thread it does, and the program hangs.
+ * A handler of SIGALRM forks while the program allocates, 300 times. With one thread libc's fork takes no
+ * lock of malloc's; once libc knows a second thread it does, and the program hangs.
  */
 #include <sys/time.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The main thread leaves by SYS_exit after exchanges, by libc's syscall() or inline (argv[5]: syscall, inline); another
- * thread makes exchanges, too, and ends later by returning, by pthread_exit or by SYS_exit inline (argv[6]: returns,
- * exits, inline), or stays (stays).
+ * The main thread leaves by SYS_exit after exchanges, by libc's syscall() or inline (argv[5]: syscall,
+ * inline); another thread makes exchanges, too, and ends later by returning, by pthread_exit or by SYS_exit
+ * inline (argv[6]: returns, exits, inline), or stays (stays).
  */
 #include "client.h"
 

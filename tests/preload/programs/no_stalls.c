@@ -30,13 +30,15 @@ static const mix_t mixes[] = {
     {.name = "more", .writes = {200, 100}, .reply = SMALL_REPLY, .more = true},
     {.name = "cork", .writes = {200, 100}, .reply = SMALL_REPLY, .cork = true},
     {.name = "acknowledged-at-once", .writes = {200, 100}, .reply = SMALL_REPLY, .quick = true},
-    {.name = "acknowledged-at-once-slow-server", .writes = {200, 100}, .reply = SMALL_REPLY, .quick = true, .think_ms = 42},
+    {.name = "acknowledged-at-once-slow-server", .writes = {200, 100}, .reply = SMALL_REPLY,
+     .quick = true, .think_ms = 42},
     {.name = "paced", .writes = {300}, .reply = SMALL_REPLY, .pace = 20000},
     {.name = "paced-two-writes", .writes = {200, 100}, .reply = SMALL_REPLY, .quick = true, .pace = 6000},
     {.name = "stalling", .writes = {200, 100}, .reply = SMALL_REPLY},
     {.name = "paced-stalling", .writes = {200, 100}, .reply = SMALL_REPLY, .pace = 5000},
     {.name = "cwnd-limited", .writes = {BULK, 100, 100}, .reply = SMALL_REPLY, .quick = true, .mss = 536},
-    {.name = "slow-reader", .writes = {BULK, 100, 100}, .reply = SMALL_REPLY, .quick = true, .receive_buffer = 8192, .nap_ms = 42},
+    {.name = "slow-reader", .writes = {BULK, 100, 100}, .reply = SMALL_REPLY, .quick = true,
+     .receive_buffer = 8192, .nap_ms = 42},
 };
 
 static const mix_t *mix;

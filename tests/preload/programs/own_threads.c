@@ -40,7 +40,8 @@ static int sleeps(void *unused)
 static void start_task(void)
 {
     static _Alignas(16) char stack[1 << 16], storage[1 << 16];
-    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                CLONE_SETTLS;
     memset(storage, 0, sizeof storage);
     void *pointer = storage + sizeof storage / 2;
     *(void **)pointer = pointer;

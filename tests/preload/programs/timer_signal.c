@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SIGRTMIN is blocked in the program's threads and taken by sigtimedwait (argv[5] == "wait"), or unblocked at one
- * place alone, where its handler runs ("handler"), while exchanges are made and a timer sends it.
+ * SIGRTMIN is blocked in the program's threads and taken by sigtimedwait (argv[5] == "wait"), or unblocked at
+ * one place alone, where its handler runs ("handler"), while exchanges are made and a timer sends it.
  */
 #include "client.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection born by raw system calls and copied before its first use: messages of two writes by one number, which
- * is then closed; what does the other number read back?
+ * A connection born by raw system calls and copied before its first use: messages of two writes by one
+ * number, which is then closed; what does the other number read back?
  */
 #include "client.h"
 

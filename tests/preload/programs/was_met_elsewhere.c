@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exchanges, until the peer resets the connection.  The program learns of it by a call that is no write, and writes
- * once more.  The facts: the errno of that call, `met`, and of the write, `refused`.
+ * Exchanges, until the peer resets the connection. The program learns of it by a call that is no write, and
+ * writes once more. The facts: the errno of that call, `met`, and of the write, `refused`.
  *
  * argv[5]  read | readv | recv | recvfrom | recvmsg | sendfile | splice | sendmmsg | option
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program sets TCP_NODELAY while another thread keeps trying to run a program that is not there.  The fact
+ * The program sets TCP_NODELAY while another thread keeps trying to run a program that is not there. The fact
  * `lost`: how often the kernel had 0 after the program's 1.
  */
 #include "client.h"

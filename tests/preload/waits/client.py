@@ -165,7 +165,8 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
     (or are not coming), unless it runs `to_the_end`.
     """
     thread = "own" if act in WINDOWLESS else "always"
-    env = preload_env(mode, library, UNSTALL_WINDOW_US=window_us, UNSTALL_THREAD=thread) if mode else bare_env()
+    env = preload_env(mode, library, UNSTALL_WINDOW_US=window_us,
+                      UNSTALL_THREAD=thread) if mode else bare_env()
     outcome = Outcome()
     with tempfile.TemporaryDirectory(prefix="unstall-waits-") as folder, \
             socket.create_server(("127.0.0.1", 0)) as listener:

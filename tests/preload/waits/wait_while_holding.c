@@ -3,12 +3,11 @@
  * One held write, then one act: wait_while_holding PORT ACT [BURSTS [polling]]
  *
  * Connects to 127.0.0.1:PORT (with `accept` or `accept4` for PORT: listens, prints
- * the port, and takes the connection that comes, by that name), exchanges a greeting (it carries our process id),
- * makes BURSTS exchanges of two small writes each (so that `auto` comes to know
- * the connection; `polling`: with a poll between the two that returns at once), then
- * writes 16 bytes, the time and "held bytes" in short, and
- * performs the act while they are held.  The peer tells from the time in the
- * bytes how long they were held.
+ * the port, and takes the connection that comes, by that name), exchanges a greeting (it carries our process
+ * id), makes BURSTS exchanges of two small writes each (so that `auto` comes to know the connection;
+ * `polling`: with a poll between the two that returns at once), then writes 16 bytes, the time and "held
+ * bytes" in short, and performs the act while they are held. The peer tells from the time in the bytes how
+ * long they were held.
  *
  *   wait_while_holding list        the acts
  *   wait_while_holding where NAME…  the file that answers for each name

@@ -80,10 +80,12 @@ static void zero_lengths(void) {
             same("writev of none", writev(ours.ours, &none, 0), raw(SYS_writev, fd, (long)&none, 0, 0, 0, 0));
             break;
         case 5:
-            same("sendmsg of 0", sendmsg(ours.ours, &message, 0), raw(SYS_sendmsg, fd, (long)&message, 0, 0, 0, 0));
+            same("sendmsg of 0", sendmsg(ours.ours, &message, 0),
+                 raw(SYS_sendmsg, fd, (long)&message, 0, 0, 0, 0));
             break;
         default:
-            same("sendmsg of none", sendmsg(ours.ours, &empty, 0), raw(SYS_sendmsg, fd, (long)&empty, 0, 0, 0, 0));
+            same("sendmsg of none", sendmsg(ours.ours, &empty, 0),
+                 raw(SYS_sendmsg, fd, (long)&empty, 0, 0, 0, 0));
             break;
         }
         uint64_t before = now_ms();
@@ -109,12 +111,16 @@ static void faults(void) {
     struct msghdr message = {.msg_iov = half, .msg_iovlen = 2};
     begin();
     half[1].iov_base = bad;
-    same("write of a bad buffer", write(ours.ours, bad, 100), raw(SYS_write, bare.ours, (long)bad, 100, 0, 0, 0));
-    same("send of a bad buffer", send(ours.ours, bad, 100, 0), raw(SYS_sendto, bare.ours, (long)bad, 100, 0, 0, 0));
+    same("write of a bad buffer", write(ours.ours, bad, 100),
+         raw(SYS_write, bare.ours, (long)bad, 100, 0, 0, 0));
+    same("send of a bad buffer", send(ours.ours, bad, 100, 0),
+         raw(SYS_sendto, bare.ours, (long)bad, 100, 0, 0, 0));
     half[0].iov_base = (void *)(uintptr_t)here(0);
-    same("writev of a half bad one", writev(ours.ours, half, 2), raw(SYS_writev, bare.ours, (long)half, 2, 0, 0, 0));
+    same("writev of a half bad one", writev(ours.ours, half, 2),
+         raw(SYS_writev, bare.ours, (long)half, 2, 0, 0, 0));
     half[0].iov_base = (void *)(uintptr_t)here(0);
-    same("sendmsg of a half bad one", sendmsg(ours.ours, &message, 0), raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
+    same("sendmsg of a half bad one", sendmsg(ours.ours, &message, 0),
+         raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
     settle();
 }
 
@@ -123,17 +129,23 @@ static void bad_vectors(void) {
     struct msghdr message = {.msg_iov = many, .msg_iovlen = MANY};
     volatile int minus_one = -1; /* no warning, please */
     begin();
-    same("writev of -1", writev(ours.ours, many, minus_one), raw(SYS_writev, bare.ours, (long)many, -1, 0, 0, 0));
+    same("writev of -1", writev(ours.ours, many, minus_one),
+         raw(SYS_writev, bare.ours, (long)many, -1, 0, 0, 0));
     for (int i = 0; i < MANY; i++)
         many[i] = (struct iovec){(void *)(uintptr_t)here((size_t)i * 3), 3};
-    same("writev of IOV_MAX", writev(ours.ours, many, IOV_MAX), raw(SYS_writev, bare.ours, (long)many, IOV_MAX, 0, 0, 0));
-    same("writev beyond IOV_MAX", writev(ours.ours, many, MANY), raw(SYS_writev, bare.ours, (long)many, MANY, 0, 0, 0));
-    same("sendmsg beyond IOV_MAX", sendmsg(ours.ours, &message, 0), raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
+    same("writev of IOV_MAX", writev(ours.ours, many, IOV_MAX),
+         raw(SYS_writev, bare.ours, (long)many, IOV_MAX, 0, 0, 0));
+    same("writev beyond IOV_MAX", writev(ours.ours, many, MANY),
+         raw(SYS_writev, bare.ours, (long)many, MANY, 0, 0, 0));
+    same("sendmsg beyond IOV_MAX", sendmsg(ours.ours, &message, 0),
+         raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
     many[0].iov_len = SSIZE_MAX;
     many[1].iov_len = SSIZE_MAX;
-    same("writev beyond SSIZE_MAX", writev(ours.ours, many, 2), raw(SYS_writev, bare.ours, (long)many, 2, 0, 0, 0));
+    same("writev beyond SSIZE_MAX", writev(ours.ours, many, 2),
+         raw(SYS_writev, bare.ours, (long)many, 2, 0, 0, 0));
     many[0].iov_len = (size_t)-1;
-    same("writev of a negative part", writev(ours.ours, many, 1), raw(SYS_writev, bare.ours, (long)many, 1, 0, 0, 0));
+    same("writev of a negative part", writev(ours.ours, many, 1),
+         raw(SYS_writev, bare.ours, (long)many, 1, 0, 0, 0));
     settle();
 }
 
@@ -143,14 +155,17 @@ static void long_vectors(void) {
     begin();
     for (int i = 0; i < IOV_MAX; i++)
         many[i] = (struct iovec){(void *)(uintptr_t)here((size_t)i * 9), 9};
-    same("writev of IOV_MAX", writev(ours.ours, many, IOV_MAX), raw(SYS_writev, bare.ours, (long)many, IOV_MAX, 0, 0, 0));
+    same("writev of IOV_MAX", writev(ours.ours, many, IOV_MAX),
+         raw(SYS_writev, bare.ours, (long)many, IOV_MAX, 0, 0, 0));
     settle();
 }
 
 static void bad_pointers(void) {
     begin();
-    same("writev of bad parts", writev(ours.ours, (struct iovec *)(void *)bad, 2), raw(SYS_writev, bare.ours, (long)bad, 2, 0, 0, 0));
-    same("sendmsg of a bad message", sendmsg(ours.ours, (struct msghdr *)(void *)bad, 0), raw(SYS_sendmsg, bare.ours, (long)bad, 0, 0, 0, 0));
+    same("writev of bad parts", writev(ours.ours, (struct iovec *)(void *)bad, 2),
+         raw(SYS_writev, bare.ours, (long)bad, 2, 0, 0, 0));
+    same("sendmsg of a bad message", sendmsg(ours.ours, (struct msghdr *)(void *)bad, 0),
+         raw(SYS_sendmsg, bare.ours, (long)bad, 0, 0, 0, 0));
     settle();
 }
 
@@ -175,11 +190,16 @@ static void bad_descriptors(void) {
 
 static void more_flags(void) {
     begin();
-    same("MSG_EOR", send(ours.ours, here(0), 60, MSG_EOR), raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_EOR, 0, 0));
-    same("MSG_CONFIRM", send(ours.ours, here(0), 60, MSG_CONFIRM), raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_CONFIRM, 0, 0));
-    same("MSG_DONTROUTE", send(ours.ours, here(0), 60, MSG_DONTROUTE), raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_DONTROUTE, 0, 0));
-    same("MSG_MORE", send(ours.ours, here(0), 60, MSG_MORE), raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_MORE, 0, 0));
-    same("after MSG_MORE", send(ours.ours, here(0), 60, 0), raw(SYS_sendto, bare.ours, (long)here(0), 60, 0, 0, 0));
+    same("MSG_EOR", send(ours.ours, here(0), 60, MSG_EOR),
+         raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_EOR, 0, 0));
+    same("MSG_CONFIRM", send(ours.ours, here(0), 60, MSG_CONFIRM),
+         raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_CONFIRM, 0, 0));
+    same("MSG_DONTROUTE", send(ours.ours, here(0), 60, MSG_DONTROUTE),
+         raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_DONTROUTE, 0, 0));
+    same("MSG_MORE", send(ours.ours, here(0), 60, MSG_MORE),
+         raw(SYS_sendto, bare.ours, (long)here(0), 60, MSG_MORE, 0, 0));
+    same("after MSG_MORE", send(ours.ours, here(0), 60, 0),
+         raw(SYS_sendto, bare.ours, (long)here(0), 60, 0, 0, 0));
     settle();
 }
 
@@ -189,7 +209,8 @@ static void out_of_band(void) {
     raw(SYS_setsockopt, ours.theirs, SOL_SOCKET, SO_OOBINLINE, (long)&one, sizeof(one), 0);
     raw(SYS_setsockopt, bare.theirs, SOL_SOCKET, SO_OOBINLINE, (long)&one, sizeof(one), 0);
     for (int i = 0; i < 3; i++) {
-        same("MSG_OOB", send(ours.ours, here(0), 2, MSG_OOB), raw(SYS_sendto, bare.ours, (long)here(0), 2, MSG_OOB, 0, 0));
+        same("MSG_OOB", send(ours.ours, here(0), 2, MSG_OOB),
+             raw(SYS_sendto, bare.ours, (long)here(0), 2, MSG_OOB, 0, 0));
         struct pollfd urgent = {.fd = ours.theirs, .events = POLLPRI};
         struct timespec limit = {.tv_sec = 2};
         CHECK(raw(SYS_ppoll, (long)&urgent, 1, (long)&limit, 0, 8, 0) == 1, "nothing is urgent");
@@ -207,9 +228,11 @@ static void zero_copy(void) {
     if (setsockopt(ours.ours, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof(one)) != 0)
         return; /* before Linux 4.14 */
     raw(SYS_setsockopt, bare.ours, SOL_SOCKET, SO_ZEROCOPY, (long)&one, sizeof(one), 0);
-    for (size_t bytes = 400; bytes <= sizeof(buffer); bytes *= 50) { /* one that could be held, and a large one */
+    /* one that could be held, and a large one */
+    for (size_t bytes = 400; bytes <= sizeof(buffer); bytes *= 50) {
         memcpy(buffer, here(0), bytes);
-        same("MSG_ZEROCOPY", send(ours.ours, buffer, bytes, MSG_ZEROCOPY), raw(SYS_sendto, bare.ours, (long)buffer, (long)bytes, MSG_ZEROCOPY, 0, 0));
+        same("MSG_ZEROCOPY", send(ours.ours, buffer, bytes, MSG_ZEROCOPY),
+             raw(SYS_sendto, bare.ours, (long)buffer, (long)bytes, MSG_ZEROCOPY, 0, 0));
         put_all(&ours, 60);
         put_all(&bare, 60);
         settle();
@@ -230,10 +253,15 @@ static void ancillary(void) {
     memcpy(CMSG_DATA(&control.header), &flags, sizeof(flags));
     begin();
     struct iovec part = {(void *)(uintptr_t)here(0), 70};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
-    same("sendmsg with ancillary data", sendmsg(ours.ours, &message, 0), raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    same("sendmsg with ancillary data", sendmsg(ours.ours, &message, 0),
+         raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
     control.header.cmsg_type = 12345;
-    same("... of an unknown type", sendmsg(ours.ours, &message, 0), raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
+    same("... of an unknown type", sendmsg(ours.ours, &message, 0),
+         raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
     settle();
 }
 

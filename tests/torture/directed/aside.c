@@ -34,7 +34,7 @@ static void on_signal(int number) {
     errno = saved;
 }
 
-/* Is inside the library's lock of the connection much of the time: closing a copy lets go of what is buffered. */
+/* Is inside the connection's lock much of the time: closing a copy sends the coalesce buffer. */
 static void *keep_busy(void *unused) {
     (void)unused;
     while (load(&turn) != OVER)

@@ -138,7 +138,8 @@ static void cancelled_in_a_blocked_call(void) {
         void *result;
         shared = pair_warm(blocked[i].writes ? SMALL_BUFFERS : 0);
         stage = 0;
-        pthread_t thread = (pthread_t)(uintptr_t)in_thread(hold_and_block, (void *)(uintptr_t)&blocked[i].call);
+        pthread_t thread =
+            (pthread_t)(uintptr_t)in_thread(hold_and_block, (void *)(uintptr_t)&blocked[i].call);
         uint32_t about_to_block = blocked[i].call == in_write_behind ? 2 : 1;
         while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) != about_to_block)
             raw_sleep(1);
@@ -244,12 +245,15 @@ static void cancellation_points(void) {
     for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
         void *result;
         shared = pair_warm(0);
-        pthread_t thread = (pthread_t)(uintptr_t)in_thread(cancelled_before, (void *)(uintptr_t)&points[i].call);
+        pthread_t thread =
+            (pthread_t)(uintptr_t)in_thread(cancelled_before, (void *)(uintptr_t)&points[i].call);
         pthread_join(thread, &result);
         CHECK(result == PTHREAD_CANCELED, "%s is no cancellation point", points[i].name);
-        CHECK(receive(&shared, shared.put, 60) == shared.put, "%s: what was held does not arrive", points[i].name);
+        CHECK(receive(&shared, shared.put, 60) == shared.put, "%s: what was held does not arrive",
+              points[i].name);
         raw_sleep(2);
-        CHECK(receive(&shared, shared.put + 1, 20) == shared.put, "%s wrote though cancelled", points[i].name);
+        CHECK(receive(&shared, shared.put + 1, 20) == shared.put, "%s wrote though cancelled",
+              points[i].name);
         exchange(&shared);
         close(shared.ours);
         ends(&shared, 300);

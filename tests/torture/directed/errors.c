@@ -239,7 +239,8 @@ static int writes_until_killed(bool by_raw) {
 
 static void sigpipe_kills(void) {
     int bare = writes_until_killed(true), mine = writes_until_killed(false);
-    CHECK(mine == bare || (mode_is("coalesce") && mine > bare && mine <= bare + 3), "%d writes, bare %d", mine, bare);
+    CHECK(mine == bare || (mode_is("coalesce") && mine > bare && mine <= bare + 3),
+          "%d writes, bare %d", mine, bare);
 }
 
 static void refused(void) {
@@ -248,9 +249,11 @@ static void refused(void) {
     socklen_t length = sizeof(address);
     getpeername(p.ours, (struct sockaddr *)&address, &length); /* nobody listens there any more */
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(connect(fd, (struct sockaddr *)&address, length) == -1 && errno == ECONNREFUSED, "connect: %s", strerror(errno));
+    CHECK(connect(fd, (struct sockaddr *)&address, length) == -1 && errno == ECONNREFUSED,
+          "connect: %s", strerror(errno));
     watch_pipes();
-    CHECK(write(fd, "x", 1) == -1 && errno == EPIPE && pipes == 1, "a write after ECONNREFUSED: %s, %d SIGPIPE", strerror(errno), (int)pipes);
+    CHECK(write(fd, "x", 1) == -1 && errno == EPIPE && pipes == 1,
+          "a write after ECONNREFUSED: %s, %d SIGPIPE", strerror(errno), (int)pipes);
     fcntl(fd, F_SETFL, O_NONBLOCK);
     if (connect(fd, (struct sockaddr *)&address, length) == -1 && errno == EINPROGRESS) {
         struct pollfd ready = {.fd = fd, .events = POLLOUT};

@@ -138,7 +138,8 @@ static void *interrupt_then_read(void *argument) {
                 (*moved)++;
                 continue;
             }
-            CHECK(buffer[i] == *content(ours.received), "byte %llu is wrong", (unsigned long long)ours.received);
+            CHECK(buffer[i] == *content(ours.received), "byte %llu is wrong",
+                  (unsigned long long)ours.received);
             ours.received++;
         }
     CHECK(n == 0, "their end: %s", strerror((int)-n));

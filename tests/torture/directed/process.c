@@ -365,7 +365,10 @@ static void send_descriptor(int socket_fd, int fd) {
     } control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
     char byte = 'd';
     struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
     memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
     CHECK(sendmsg(socket_fd, &message, 0) == 1, "SCM_RIGHTS: %s", strerror(errno));
 }
@@ -374,7 +377,10 @@ static void send_descriptor(int socket_fd, int fd) {
 static int raw_receive_descriptor(int socket_fd) {
     char byte, control[CMSG_SPACE(sizeof(int))];
     struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
     int fd = -1;
     if (raw(SYS_recvmsg, socket_fd, (long)&message, 0, 0, 0, 0) == 1 && CMSG_FIRSTHDR(&message))
         memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
@@ -391,7 +397,8 @@ static void passed_while_holding(void) {
             raw(SYS_close, p.ours, 0, 0, 0, 0, 0);
             int fd = raw_receive_descriptor(ends_of[1]);
             uint64_t at = p.put + FIRST;
-            raw(SYS_exit_group, raw(SYS_write, fd, (long)content(at), SECOND, 0, 0, 0) != SECOND, 0, 0, 0, 0, 0);
+            raw(SYS_exit_group, raw(SYS_write, fd, (long)content(at), SECOND, 0, 0, 0) != SECOND, 0,
+                0, 0, 0, 0);
         }
         put_all(&p, FIRST);
         send_descriptor(ends_of[0], p.ours);
@@ -416,7 +423,9 @@ static void taken_by_pidfd(void) {
         long process = raw(SYS_pidfd_open, parent, 0, 0, 0, 0, 0);
         long fd = raw(SYS_pidfd_getfd, process, p.ours, 0, 0, 0, 0);
         uint64_t at = p.put + FIRST;
-        raw(SYS_exit_group, fd < 0 ? 2 : raw(SYS_write, fd, (long)content(at), SECOND, 0, 0, 0) != SECOND, 0, 0, 0, 0, 0);
+        raw(SYS_exit_group,
+            fd < 0 ? 2 : raw(SYS_write, fd, (long)content(at), SECOND, 0, 0, 0) != SECOND, 0, 0, 0,
+            0, 0);
     }
     put_all(&p, FIRST);
     CHECK(write(told[1], &byte, 1) == 1, "pipe");

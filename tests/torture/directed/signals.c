@@ -156,7 +156,8 @@ static void *read_both(void *argument) {
     while ((n = raw(SYS_recvfrom, shared.theirs, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
         for (long i = 0; i < n; i++) {
             if (buffer[i] == 'h') {
-                uint64_t before = __atomic_load_n(&completed_at[both->handler_bytes % NOTES], __ATOMIC_ACQUIRE);
+                uint64_t before =
+                    __atomic_load_n(&completed_at[both->handler_bytes % NOTES], __ATOMIC_ACQUIRE);
                 CHECK(both->main_bytes >= before, "a handler's byte overtook %llu bytes",
                       (unsigned long long)(before - both->main_bytes));
                 both->handler_bytes++;

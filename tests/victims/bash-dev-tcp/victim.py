@@ -28,7 +28,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a bash script asks through /dev/tcp by two printfs, each of which writes to a dup that is descriptor 1",
+    story="a bash script asks through /dev/tcp by two printfs, each of which writes to a dup "
+          "that is descriptor 1",
     sick="client",
     needs=("bash",),
     measure=measure,

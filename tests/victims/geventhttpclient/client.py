@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """client.py PORT POSTS BODY [once] [tens]: posts over one connection and prints the answers.
 
-With `once`, head and body leave together: what the project's own cure made of it.  With `tens`, the story's own
-client: for each line that it reads a new connection and ten requests over it; prints the ms that they took.
+With `once`, head and body leave together, as after the project's own cure.  With `tens`, the story's own
+client: for each line that it reads, a new connection and ten requests over it; prints their time in ms.
 """
 
 import collections

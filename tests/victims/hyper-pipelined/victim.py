@@ -10,7 +10,8 @@ REQUESTS = b"".join(b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % name for na
 
 def measure(treatment, scratch):
     binary = load("hyper-writev").measure.__globals__["server"]()
-    with Daemon(lambda port: [binary, port], treatment.env(), scratch) as server, Driver(server.port) as driver:
+    with Daemon(lambda port: [binary,
+                              port], treatment.env(), scratch) as server, Driver(server.port) as driver:
         for _ in range(EXCHANGES):
             answer = driver.exchange(REQUESTS, lambda so_far: so_far.endswith(ANSWERS[1]))
             assert answer.count(b"HTTP/1.1 200 OK\r\n") == 2 and ANSWERS[0] in answer, answer

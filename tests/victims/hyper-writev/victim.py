@@ -28,7 +28,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="Avast's urlite: a type around TcpStream without vectored writes, hyper 0.13 with http1_writev(true)",
+    story="Avast's urlite: a type around TcpStream without vectored writes, "
+          "hyper 0.13 with http1_writev(true)",
     sick="server",
     needs=("cargo",),
     measure=measure,

@@ -30,7 +30,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="com.sun.net.httpserver flushes headers before the body (its own cure: -Dsun.net.httpserver.nodelay)",
+    story="com.sun.net.httpserver flushes headers before the body "
+          "(its own cure: -Dsun.net.httpserver.nodelay)",
     sick="server",
     needs=("java", "javac"),
     measure=measure,

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# build.sh FOLDER: Puma from Debian's source package into FOLDER, as its gem for JRuby has it: Debian's binary package
-# is for Ruby's own interpreter, and leaves out the parser in Java.
+# build.sh FOLDER: Puma from Debian's source package into FOLDER, as its gem for JRuby has it.  Debian's
+# binary package is for Ruby's own interpreter and leaves out the parser in Java.
 set -euo pipefail
 cd -- "$1"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 mkdir -p apt/lists/partial apt/archives/partial classes
 
-# The archives that this machine gets the package from, as `address suite component`; the oldest version comes last.
-mapfile -t archives < <(apt-cache policy puma | sed -nE 's|^ +[0-9]+ (http[^ ]+) ([^ /]+)/([^ ]+) .*|\1 \2 \3|p')
+# The archives of the package, as `address suite component`; the oldest version comes last.
+mapfile -t archives < <(apt-cache policy puma |
+    sed -nE 's|^ +[0-9]+ (http[^ ]+) ([^ /]+)/([^ ]+) .*|\1 \2 \3|p')
 signed=
 [[ ! -e $keys ]] || signed="[signed-by=$keys] "
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Puma's own cure, TCP_CORK around a response, as the story's end has it.  In JRuby 9.3 setsockopt(TCP_CORK) says that
-# it was done and makes no system call; here it is made.
+# Puma's own cure, TCP_CORK around a response, as at the story's end.  In JRuby 9.3 setsockopt(TCP_CORK)
+# reports success and makes no system call; here it is made.
 require 'ffi'
 require 'jruby'
 require 'puma'

@@ -17,7 +17,8 @@ def puma():
 
 def nio4r():
     """Where Debian put the library that Puma waits with."""
-    files = subprocess.run(["dpkg", "-L", "ruby-nio4r"], check=True, capture_output=True, text=True).stdout.split()
+    files = subprocess.run(["dpkg", "-L", "ruby-nio4r"], check=True, capture_output=True,
+                           text=True).stdout.split()
     return next(Path(name).parent for name in files if name.endswith("/lib/nio.rb"))
 
 
@@ -25,7 +26,8 @@ def measure(treatment, scratch):
     home, waiting = puma(), nio4r()
 
     def command(port, *more):
-        return ["jruby", "-I", home / "lib", "-I", waiting, "-r", HERE / "here.rb", *more, home / "bin" / "puma",
+        return ["jruby", "-I", home / "lib", "-I", waiting, "-r", HERE / "here.rb", *more,
+                home / "bin" / "puma",
                 "--bind", f"tcp://127.0.0.1:{port}", "--threads", "10:10", "--environment", "production",
                 HERE / "app.ru"]
 
@@ -34,7 +36,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="JRuby and Puma: 1405 requests a second without TCP_CORK, 12245 with; this JRuby makes no such call",
+    story="JRuby and Puma: 1405 requests a second without TCP_CORK, 12245 with; "
+          "this JRuby makes no such call",
     sick="server",
     needs=("jruby", "javac", "jar", "wrk"),
     packages=("ruby-nio4r",),

@@ -11,7 +11,8 @@ def measure(treatment, scratch):
     classes = compile_java(SOURCE)
 
     def command(port, *more):
-        return ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:-UsePerfData", *more, "-cp", classes, "SmallServer", port]
+        return ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:-UsePerfData", *more, "-cp", classes,
+                "SmallServer", port]
 
     return measure_load(treatment, scratch, command, "/order/1",
                         own_cure=lambda port: command(port, "-Dsun.net.httpserver.nodelay=true"))

@@ -7,7 +7,8 @@ session:greet("localhost")
 for number = 1, mails do
     session:send{
         from = "<a@localhost>", rcpt = "<b@localhost>",
-        source = smtp.message{headers = {subject = "mail " .. number}, body = "this is mail " .. number .. ".\r\n"},
+        source = smtp.message{headers = {subject = "mail " .. number},
+                              body = "this is mail " .. number .. ".\r\n"},
     }
 end
 session:quit()

@@ -14,7 +14,8 @@ MAIL = b"Subject: hello\nFrom: a@localhost\nTo: b@localhost\n\nDear b,\nthis is 
 def send(port, env):
     """One mail, in milliseconds."""
     begin = time.monotonic_ns()
-    subprocess.run(["msmtp", "--file=/dev/null", "--host=127.0.0.1", f"--port={port}", "--tls=off", "--auth=off",
+    subprocess.run(["msmtp", "--file=/dev/null", "--host=127.0.0.1", f"--port={port}", "--tls=off",
+                    "--auth=off",
                     "--from=a@localhost", "b@localhost"], input=MAIL, env=env, check=True, timeout=20,
                    capture_output=True)
     return (time.monotonic_ns() - begin) / 1e6
@@ -36,7 +37,8 @@ def measure(treatment, scratch):
             if treatment is not BARE:
                 bare.append(send(peer.port, BARE.env()))
             times.append(send(peer.port, env))
-    assert len(peer.mails) == len(times) + len(bare) and all(b"this is a mail." in mail for mail in peer.mails)
+    assert len(peer.mails) == len(times) + len(bare) and all(b"this is a mail." in mail
+                                                             for mail in peer.mails)
     assert_loaded(treatment, scratch)
     # Of each mail one connection: its segments, the greeting's and all commands' among them.
     own = peer.counts[1::2] if bare else peer.counts

@@ -8,7 +8,8 @@ use HTTP::Response;
 my $daemon = HTTP::Daemon->new(LocalAddr => '127.0.0.1', LocalPort => $ARGV[0], ReuseAddr => 1) or die $!;
 while (my $client = $daemon->accept) {
     while (my $request = $client->get_request) {
-        $client->send_response(HTTP::Response->new(200, 'OK', ['Content-Type' => 'text/plain'], "an order\n"));
+        $client->send_response(
+            HTTP::Response->new(200, 'OK', ['Content-Type' => 'text/plain'], "an order\n"));
     }
     $client->close;
 }

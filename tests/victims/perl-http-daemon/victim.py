@@ -10,7 +10,8 @@ EXCHANGES = 15
 
 
 def measure(treatment, scratch):
-    return run_http_server(treatment, scratch, lambda port: ["/usr/bin/perl", HERE / "server.pl", port], EXCHANGES,
+    return run_http_server(treatment, scratch,
+                           lambda port: ["/usr/bin/perl", HERE / "server.pl", port], EXCHANGES,
                            "/order", b"an order\n")
 
 

@@ -5,7 +5,8 @@ use warnings;
 use Net::SMTP;
 
 my ($port, $mails) = @ARGV;
-my $smtp = Net::SMTP->new('127.0.0.1', Port => $port, Hello => 'localhost', Timeout => 10) or die "no greeting";
+my $smtp = Net::SMTP->new('127.0.0.1', Port => $port, Hello => 'localhost', Timeout => 10)
+    or die "no greeting";
 for my $number (1 .. $mails) {
     $smtp->mail('a@localhost') && $smtp->to('b@localhost') && $smtp->data or die $smtp->message;
     $smtp->datasend("Subject: $number\n\n");

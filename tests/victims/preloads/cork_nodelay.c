@@ -19,9 +19,9 @@ enum { TABLE = 65536 };
 static bool corked[TABLE];
 static int last; // the highest descriptor that was ever corked
 
-#define NEXT(name, result, ...)                                                                                        \
-    static result (*next)(__VA_ARGS__);                                                                                \
-    if (!next)                                                                                                         \
+#define NEXT(name, result, ...)         \
+    static result (*next)(__VA_ARGS__); \
+    if (!next)                          \
     *(void **)&next = dlsym(RTLD_NEXT, #name)
 
 static int set(int fd, int level, int option, const void *value, socklen_t length) {

@@ -12,7 +12,8 @@ EXCHANGES = 15
 def measure(treatment, scratch):
     peer = ImapPeer()
     result = run_mailer(treatment, scratch,
-                        lambda port: ["/usr/bin/python3", HERE / "client.py", port, EXCHANGES], peer, EXCHANGES)
+                        lambda port: ["/usr/bin/python3", HERE / "client.py", port, EXCHANGES],
+                        peer, EXCHANGES)
     assert peer.literals == [b"Subject: %d\r\n\r\nDear b\r\n" % number for number in range(EXCHANGES)]
     return result
 

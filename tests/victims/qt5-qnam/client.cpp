@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// client URL POSTS: a queue of POSTs as a SOAP client has it, each sent when the one before is answered, over one
-// connection (all at once would be spread over six).  In the end one line of JSON: the milliseconds of each
-// exchange, failures, and the libraries that are mapped.
+// client URL POSTS: a queue of POSTs as a SOAP client has it, each sent when the one before is answered, over
+// one connection (all at once would be spread over six). In the end one line of JSON: the milliseconds of
+// each exchange, failures, and the libraries that are mapped.
 #include <QCoreApplication>
 #include <QElapsedTimer>
 #include <QFile>

@@ -42,10 +42,11 @@ def first_request(scratch, mode="auto"):
 
 
 def explained(scratch):
-    """What `unstall explain` says of the program's own calls: a slow start, and no stall.  Returns complaints."""
+    """`unstall explain` finds a slow start in the program's own calls, and no stall.  Returns complaints."""
     log = scratch / "strace.log"
     with Nginx(servers(scratch, tls=True), scratch) as nginx:
-        run(["strace", "-f", "-tt", "-T", "-yy", "-o", log, program(6), f"https://127.0.0.1:{nginx.port}/soap", POSTS],
+        run(["strace", "-f", "-tt", "-T", "-yy", "-o", log, program(6),
+             f"https://127.0.0.1:{nginx.port}/soap", POSTS],
             BARE.env(QT_LOGGING_RULES="*=false"))
     (found,) = json.loads(unstall("explain", "--json", log, check=True).stdout)
     if found["connections"] < 1:
@@ -54,14 +55,16 @@ def explained(scratch):
 
 
 def also(scratch):
-    """What else must be so: nothing slower, no stall claimed, no push, no hold.  Returns complaints and facts."""
+    """Further claims: not slower, no stall claimed, no push, no hold.  Returns complaints and facts."""
     best, reports = first_request(scratch)
     wrong = []
     if best["auto"] > best["bare"] + SLACK_MS:
         wrong.append(f"the first answer after {best['auto']:.1f} ms, bare {best['bare']:.1f} ms")
-    wrong += [f"{report[key]} {key}" for report in reports for key in ("held_writes", "buffered_writes", "late_pushes")
+    wrong += [f"{report[key]} {key}" for report in reports
+              for key in ("held_writes", "buffered_writes", "late_pushes")
               if report[key]]
-    wrong += [f"{sum(report['pushes'].values())} pushes" for report in reports if any(report["pushes"].values())]
+    wrong += [f"{sum(report['pushes'].values())} pushes" for report in reports
+              if any(report["pushes"].values())]
     if COMMAND.exists():
         wrong += explained(scratch)
     return wrong, f"first answer {best['bare']:.1f} ms bare, {best['auto']:.1f} ms in auto"

@@ -14,8 +14,8 @@ measured(times, segment counts).  What does that:
 What it needs from Debian goes to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
 left to scripts/gallery --all.
 
-A program that is well has a `well.py` with WELL (see wells.py).  A column of the table is a Treatment: bare and the
-modes in treatments.py, the two simple preloads in preloads.py and ../preloads/.
+A program that is well has a `well.py` with WELL (see wells.py). A column of the table is a Treatment: bare
+and the modes in treatments.py, the two simple preloads in preloads.py and ../preloads/.
 """
 
 from .client import run_client, run_mailer, talk
@@ -42,9 +42,13 @@ from .victims import Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement", "Nginx", "Observed",
-    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build",
-    "compared", "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made", "may_be_noise",
-    "measure_load", "measured", "on_one_core", "run_client", "run_http_server", "run_line_server", "run_mailer", "simple", "talk", "victims", "wells",
+    "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement",
+    "Nginx", "Observed",
+    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well",
+    "build",
+    "compared", "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made",
+    "may_be_noise",
+    "measure_load", "measured", "on_one_core", "run_client", "run_http_server", "run_line_server",
+    "run_mailer", "simple", "talk", "victims", "wells",
     "wrong_of_well",
 ]

@@ -14,8 +14,8 @@ from harness import BUILD_ROOT
 def made(sources, make, *salt):
     """The folder that `make(draft folder)` filled, made anew only if `sources` or `salt` changed.
 
-    `sources` is a file, or a list of files and folders of which the first lies in the victim's own folder: what the
-    build reads, and not the victim.py beside it.
+    `sources` is a file, or a list of files and folders of which the first lies in the victim's own folder:
+    what the build reads, and not the victim.py beside it.
     """
     sources = [sources] if isinstance(sources, Path) else sources
     home, digest = sources[0].parent, hashlib.sha256(repr(salt).encode())

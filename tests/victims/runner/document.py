@@ -122,7 +122,8 @@ def _old_facts(text):
 def _items(pairs):
     """A wrapped list of (head, text)."""
     return "".join(textwrap.fill(f"{head}: {text}", _WIDTH, initial_indent="- ", subsequent_indent="  ",
-                                 break_on_hyphens=False, break_long_words=False) + "\n" for head, text in pairs)
+                                 break_on_hyphens=False, break_long_words=False) + "\n"
+                   for head, text in pairs)
 
 
 def _table(head, names, fresh, old):
@@ -177,7 +178,8 @@ def _page(columns, results, unchanged, before):
     names, well = victims(heavy=True), wells(heavy=True)
     times = {f"`{name}`": {**{column: _cell(done[column]) for column in columns if column in done},
                            "verdict": _verdict(done), "day": today} for name, done in results.items()}
-    same = {f"`{name}`": {**{mode: found.get(mode) for mode in MODES}, "verdict": found["verdict"], "day": today}
+    same = {f"`{name}`": {**{mode: found.get(mode) for mode in MODES}, "verdict": found["verdict"],
+                          "day": today}
             for name, found in unchanged.items()}
     facts.update((name, found["facts"]) for name, found in unchanged.items())
     programs = [f"`{name}`" for name in names]
@@ -188,7 +190,8 @@ def _page(columns, results, unchanged, before):
             _table(["program", *(column for column in columns if column in _UNCURED), "verdict", "day"],
                    programs, times, old) +
             _TEXT["cured"] +
-            _table(["program", *(column for column in columns if column not in _UNCURED)], programs, times, old) +
+            _table(["program", *(column for column in columns if column not in _UNCURED)], programs, times,
+                   old) +
             _TEXT["rates"] + _comparison(_RATES, compared, old, names) +
             _TEXT["once"] + _comparison(_ONCE, compared, old, names) +
             _TEXT["well"] +
@@ -198,7 +201,9 @@ def _page(columns, results, unchanged, before):
 
 
 def update(columns, results, unchanged):
-    """Write the document; `results`: name -> column -> Measurement (None where it failed), `unchanged`: name -> mode ->
-    verdict.  The cells of rows and columns that are not among them stay."""
+    """Write the document; the cells of other rows and columns stay.
+
+    `results`: name -> column -> Measurement (None where it failed); `unchanged`: name -> mode -> verdict.
+    """
     before = _HOME.read_text("utf-8") if _HOME.exists() else ""
     _HOME.write_text(_page(columns, results, unchanged, before), "utf-8")

@@ -23,7 +23,8 @@ def run_http_server(treatment, scratch, command, exchanges, path, body, pid=None
     with Daemon(command, treatment.env(**variables), scratch, "server") as server:
         with Driver(server.port) as driver:
             for _ in range(exchanges):
-                answer = driver.exchange(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n"
+                answer = driver.exchange(b"GET %s HTTP/1.1\r\nHost: localhost\r\n"
+                                         b"Connection: keep-alive\r\n\r\n"
                                          % path.encode(), whole)
                 head, _, rest = answer.partition(b"\r\n\r\n")
                 assert b" 200 " in head.splitlines()[0] and rest == body, answer

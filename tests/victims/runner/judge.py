@@ -13,10 +13,10 @@ CURED_MS = 5.0
 # A whole run of a program takes what it takes beside the stall: it is compared with bare runs.
 GAIN_MS = 35.0
 NO_GAIN_MS = 10.0
-# Under load: of the requests a second of the program's own cure, and as a multiple of bare (the tale of JRuby).
+# Under load: the share of the own cure's requests a second, and the multiple of bare (the story of JRuby).
 OF_OWN_CURE = 0.9
 OF_BARE = 8.7
-# Of the time of a client that sends once, bare (the tale of geventhttpclient), in the modes that make not one call
+# Of the time of a bare client that sends once (the story of geventhttpclient), in the modes without a call
 # more of it: the second segment of nodelay and cork's pushes cost what they cost.
 MOST_OF_ONCE = 1.1
 LIKE_ONCE = ("auto", "coalesce")
@@ -55,7 +55,8 @@ def _rate(rates, expects):
     if expects != "well" or "bare" not in rates:
         return found
     if rates["treated"] < OF_BARE * rates["bare"]:
-        found.append(f"{rates['treated']:.0f} requests a second, bare {rates['bare']:.0f}: under {OF_BARE} times")
+        found.append(f"{rates['treated']:.0f} requests a second, bare {rates['bare']:.0f}: "
+                     f"under {OF_BARE} times")
     if "own cure" in rates and rates["treated"] < OF_OWN_CURE * rates["own cure"]:
         found.append(f"{rates['treated']:.0f} requests a second, {rates['own cure']:.0f} with its own cure")
     return found
@@ -78,7 +79,7 @@ def complaints(victim, treatment, measurement):
 
 
 def may_be_noise(victim, treatment, measurement, found):
-    """Whether nothing is wrong but a time between cured and stalled, as a busy neighbour on the machine makes it."""
+    """Whether only a time is wrong, between cured and stalled, as other work on the machine can cause."""
     if treatment.expects != "well" or measurement.rates or len(found) != 1 or "still there" not in found[0]:
         return False
     if victim.whole_run:
@@ -87,7 +88,7 @@ def may_be_noise(victim, treatment, measurement, found):
 
 
 def _most_segments(victim, treatment, measurement):
-    """In a program with a single thread auto holds by habit; until then its exchanges are those of nodelay."""
+    """In a program with a single thread auto holds by habit; before that its exchanges are as in nodelay."""
     most = victim.segments.get(treatment.name)
     if most is None or treatment.name != "auto":
         return most

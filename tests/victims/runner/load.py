@@ -13,7 +13,7 @@ CONNECTIONS = 10
 _SECONDS = 2
 # In turns, the best one counts: a neighbour on the machine takes more than anything that is compared.
 _ROUNDS = 5
-# Slices of load until the just-in-time compiler has done its work: the rate grows no more.  JRuby took 15 to 25 s here.
+# Slices of load until the just-in-time compiler is done: the rate grows no more.  JRuby took 15 to 25 s here.
 _WARM_SECONDS, _WARM_SLICES, _GROWTH = 3, 12, 1.05
 _START_SECONDS = 60
 
@@ -47,9 +47,9 @@ def warm_up(rate):
 def measure_load(treatment, scratch, command, path, own_cure=None):
     """A Measurement of `command`'s server, once it is warm.
 
-    `own_cure` is the command with the program's own cure: where the treatment is to cure, it and bare are measured
-    beside, in turns; without one nothing is judged.
-    The latencies are those that wrk gives: the half and the tenth of its requests that took longer.
+    `own_cure` is the command with the program's own cure: where the treatment is to cure, it and bare are
+    measured beside, in turns; without one nothing is judged. The latencies are those that wrk gives: the half
+    and the tenth of its requests that took longer.
     """
     commands = {"treated": (treatment, command)}
     if treatment.expects == "well" and own_cure:
@@ -58,7 +58,8 @@ def measure_load(treatment, scratch, command, path, own_cure=None):
     with contextlib.ExitStack() as stack:
         ports = {}
         for name, (how, what) in commands.items():
-            server = stack.enter_context(Daemon(what, how.env(), scratch, name.replace(" ", "-"), _START_SECONDS))
+            server = stack.enter_context(Daemon(what, how.env(), scratch, name.replace(" ", "-"),
+                                                _START_SECONDS))
             how.assert_in(server.pid)
             ports[name] = server.port
             warm_up(lambda port=server.port: _wrk(port, path, _WARM_SECONDS)[0])

@@ -15,10 +15,10 @@ WARM = 3
 class Measurement:
     """Exchange times after the warm-up, and the sick side's data segments an exchange (or None).
 
-    Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with
-    them, so that a busy machine slows both alike.  Where a load was measured, `rates` has the requests a
-    second by name: "treated", and what it is compared with.  `once` has the Turns with the same program sending once,
-    bare; `observed` is what the report says of a run in mode observe.
+    Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with them, so that
+    a busy machine slows both alike. Where a load was measured, `rates` has the requests a second by name:
+    "treated", and what it is compared with. `once` has the Turns with the same program sending once, bare;
+    `observed` is what the report says of a run in mode observe.
     """
     times_ms: tuple
     segments: float = None

@@ -60,14 +60,17 @@ def observed(folder):
     """What the report on all processes in `folder` says."""
     told = json.loads(unstall("report", "--json", folder, check=True).stdout)
     verdict, rows = told["verdict"], told["rows"]
-    row = next((row for row in rows if (row["role"], row["endpoint"]) == (verdict["role"], verdict["endpoint"])),
+    row = next((row for row in rows if (row["role"], row["endpoint"]) ==
+                (verdict["role"], verdict["endpoint"])),
                dict.fromkeys((*CLAIMS, "exchanges"), 0))
     return Observed(verdict["kind"], verdict["sentence"], tuple(verdict["notes"]), verdict["role"], row,
                     {claim: sum(row[claim] for row in rows) for claim in CLAIMS})
 
 
 def _unlike(found, expected):
-    return [] if expected in found.sentence else [f"the report does not say \"{expected}\", but: {found.sentence}"]
+    if expected in found.sentence:
+        return []
+    return [f"the report does not say \"{expected}\", but: {found.sentence}"]
 
 
 def wrong_of_well(found, known=0, says=""):

@@ -58,7 +58,8 @@ def servers(scratch, tls):
     """nginx's configuration; a certificate of our own is left in the scratch folder."""
     if tls:
         build(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-               "-days", "1", "-subj", "/CN=localhost", "-keyout", scratch / "key.pem", "-out", scratch / "cert.pem"])
+               "-days", "1", "-subj", "/CN=localhost", "-keyout", scratch / "key.pem", "-out",
+               scratch / "cert.pem"])
     return _SERVERS.format(ssl="ssl" if tls else "", certificate=_CERTIFICATE if tls else "")
 
 

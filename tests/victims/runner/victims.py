@@ -70,7 +70,7 @@ class Victim:
 
 
 def victims(heavy=False):
-    """The names of the victims, the folders that have a victim.py; with `heavy`, of those that are heavy too."""
+    """The names of the victims: folders with a victim.py; heavy ones only with `heavy`."""
     names = sorted(path.parent.name for path in HOME.glob("*/victim.py"))
     return [name for name in names if heavy or not load(name).heavy]
 

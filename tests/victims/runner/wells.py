@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A program that is well, and how its traces of system calls are compared.
 
-A folder beside this one with a `well.py` that defines WELL.  Its drive(command prefix, env, scratch) runs
-the program, started as `prefix + its own command`, through the same exchanges each time.  The trace of each
-process, in the order in which processes appear, is made comparable: addresses, times, numbers of processes and
-what the loader does are left out, as is what depends on the scheduler.
+A folder beside this one with a `well.py` that defines WELL. Its drive(command prefix, env, scratch) runs the
+program, started as `prefix + its own command`, through the same exchanges each time. The trace of each
+process, in the order in which processes appear, is made comparable: addresses, times, numbers of processes
+and what the loader does are left out, as is what depends on the scheduler.
 """
 
 import importlib.util
@@ -26,10 +26,11 @@ from .victims import HOME, missing
 # In the other modes a turn may cost a push, and a thread is started (docs/design.md, promise 6).
 MODES = ("off", "observe", "nodelay", "auto")
 
-# Calls about connections.  Everything else (memory, time, locks, signals, files, waits whose number depends on how
-# fast the other side is) differs between two bare runs already.
+# Calls about connections. Everything else (memory, time, locks, signals, files, waits whose number depends on
+# how fast the other side is) differs between two bare runs already.
 _JUDGED = {"socket", "connect", "bind", "listen", "accept", "accept4", "setsockopt", "getsockopt", "shutdown",
-           "getsockname", "getpeername", "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom", "recvmsg",
+           "getsockname", "getpeername", "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom",
+           "recvmsg",
            "write", "writev", "read", "readv", "sendfile", "splice", "clone", "clone3", "fork", "vfork",
            "ioctl", "socketpair"}
 _ON_DESCRIPTOR = {"read", "readv", "write", "writev", "ioctl", "setsockopt", "getsockopt", "sendfile", "send",

@@ -10,7 +10,8 @@ EXCHANGES = 15
 
 
 def measure(treatment, scratch):
-    return run_http_server(treatment, scratch, lambda port: ["ruby", HERE / "server.rb", port], EXCHANGES, "/order",
+    return run_http_server(treatment, scratch,
+                           lambda port: ["ruby", HERE / "server.rb", port], EXCHANGES, "/order",
                            b"an order\n")
 
 

@@ -8,8 +8,8 @@ from runner import HttpPeer, Well
 def drive(prefix, env, scratch):
     with HttpPeer() as peer:
         peer.meet(None)
-        run([*prefix, "--", "curl", "--disable", "--silent", "--show-error", "--noproxy", "*", "--data", "order=one",
-             *[f"http://127.0.0.1:{peer.port}/order"] * 20], env, cwd=scratch)
+        run([*prefix, "--", "curl", "--disable", "--silent", "--show-error", "--noproxy", "*", "--data",
+             "order=one", *[f"http://127.0.0.1:{peer.port}/order"] * 20], env, cwd=scratch)
         assert peer.requests == [b"order=one"] * 20 and len(peer.connections) == 1
 
 

@@ -33,9 +33,11 @@ def drive(prefix, env, scratch):
 
     with Daemon(command, BARE.env(), scratch) as server:
         words = [*map(str, prefix), "--", "ssh", "-T", "-F", "none", "-p", str(server.port), "-i",
-                 str(scratch / "user"), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+                 str(scratch / "user"), "-o", "StrictHostKeyChecking=no", "-o",
+                 "UserKnownHostsFile=/dev/null",
                  "-o", "LogLevel=ERROR", f"{getpass.getuser()}@127.0.0.1", "cat"]
-        with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as client:
+        with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              bufsize=0) as client:
             for number in range(20):
                 client.stdin.write(b"line %d\n" % number)
                 answer = b""
@@ -48,9 +50,10 @@ def drive(prefix, env, scratch):
 
 
 def session(traces):
-    """The session alone: in the handshake ssh does have the pattern (its version, then its keys), and is cured."""
+    """The session only: in its handshake ssh has the pattern (its version, then its keys), and is cured."""
     client = traces[0]
-    lines = [at for at, call in enumerate(client) if call.startswith("write(3<TCP>") and call.endswith(" = 44")]
+    lines = [at for at, call in enumerate(client) if call.startswith("write(3<TCP>") and
+             call.endswith(" = 44")]
     assert len(lines) >= 20, client
     return [client[lines[-20]:lines[-1] + 2]]
 

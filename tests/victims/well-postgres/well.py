@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PostgreSQL in single connections over TCP: the server under strace, asked by a few bytes of its protocol."""
+"""PostgreSQL in single connections over TCP: the server under strace, a few bytes of its protocol."""
 
 import os
 import pwd
@@ -33,8 +33,8 @@ def drive(prefix, env, scratch):
         scratch.chmod(0o755)
         data.mkdir()
         os.chown(data, user.pw_uid, -1)
-    subprocess.run([*become, home / "initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync"], env=env, check=True,
-                   cwd="/", capture_output=True)
+    subprocess.run([*become, home / "initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync"], env=env,
+                   check=True, cwd="/", capture_output=True)
 
     def command(port):
         return [*become, home / "postgres", "-D", data, "-p", port, "-h", "127.0.0.1", "-k", "",

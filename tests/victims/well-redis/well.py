@@ -11,7 +11,8 @@ def drive(prefix, env, scratch):
 
     with driven(Daemon(command, env, scratch), prefix, env, ready="Ready to accept") as driver:
         for number in range(20):
-            assert driver.exchange(b"SET key %d\r\n" % number, lambda got: got.endswith(b"\r\n")) == b"+OK\r\n"
+            assert driver.exchange(b"SET key %d\r\n" % number,
+                                   lambda got: got.endswith(b"\r\n")) == b"+OK\r\n"
             driver.exchange(b"GET key\r\n", lambda got: got.count(b"\r\n") == 2)
 
 

@@ -18,13 +18,15 @@ use tokio::stream::StreamExt;
 struct Wrapped(TcpStream);
 
 impl AsyncRead for Wrapped {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut [u8]) -> Poll<io::Result<usize>> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &mut [u8])
+                 -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_read(context, bytes)
     }
 }
 
 impl AsyncWrite for Wrapped {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8])
+                  -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(context, bytes)
     }
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
