@@ -57,40 +57,52 @@ static const void *here(size_t skip) {
     return content(ours.put + skip);
 }
 
-static void zero_lengths(void) {
+static void write_nothing(int way) {
     struct iovec none = {NULL, 0};
     struct msghdr message = {.msg_iov = &none, .msg_iovlen = 1}, empty = {0};
-    for (int i = 0; i < 7; i++) {
-        begin();
-        int fd = bare.ours;
-        switch (i) {
-        case 0:
-            same("write of 0", write(ours.ours, here(0), 0), raw(SYS_write, fd, (long)here(0), 0, 0, 0, 0));
-            break;
-        case 1:
-            same("write of NULL", write(ours.ours, NULL, 0), raw(SYS_write, fd, 0, 0, 0, 0, 0));
-            break;
-        case 2:
-            same("send of 0", send(ours.ours, here(0), 0, 0), raw(SYS_sendto, fd, 0, 0, 0, 0, 0));
-            break;
-        case 3:
-            same("writev of 0", writev(ours.ours, &none, 1), raw(SYS_writev, fd, (long)&none, 1, 0, 0, 0));
-            break;
-        case 4:
-            same("writev of none", writev(ours.ours, &none, 0), raw(SYS_writev, fd, (long)&none, 0, 0, 0, 0));
-            break;
-        case 5:
-            same("sendmsg of 0", sendmsg(ours.ours, &message, 0),
-                 raw(SYS_sendmsg, fd, (long)&message, 0, 0, 0, 0));
-            break;
-        default:
-            same("sendmsg of none", sendmsg(ours.ours, &empty, 0),
-                 raw(SYS_sendmsg, fd, (long)&empty, 0, 0, 0, 0));
-            break;
+    int fd = bare.ours;
+    switch (way) {
+    case 0:
+        same("write of 0", write(ours.ours, here(0), 0), raw(SYS_write, fd, (long)here(0), 0, 0, 0, 0));
+        break;
+    case 1:
+        same("write of NULL", write(ours.ours, NULL, 0), raw(SYS_write, fd, 0, 0, 0, 0, 0));
+        break;
+    case 2:
+        same("send of 0", send(ours.ours, here(0), 0, 0), raw(SYS_sendto, fd, 0, 0, 0, 0, 0));
+        break;
+    case 3:
+        same("writev of 0", writev(ours.ours, &none, 1), raw(SYS_writev, fd, (long)&none, 1, 0, 0, 0));
+        break;
+    case 4:
+        same("writev of none", writev(ours.ours, &none, 0), raw(SYS_writev, fd, (long)&none, 0, 0, 0, 0));
+        break;
+    case 5:
+        same("sendmsg of 0", sendmsg(ours.ours, &message, 0),
+             raw(SYS_sendmsg, fd, (long)&message, 0, 0, 0, 0));
+        break;
+    default:
+        same("sendmsg of none", sendmsg(ours.ours, &empty, 0),
+             raw(SYS_sendmsg, fd, (long)&empty, 0, 0, 0, 0));
+        break;
+    }
+}
+
+/* The window ends what is held all the same, before the kernel's 200 ms.  A busy machine may take these
+ * 200 ms, but not five times in a row. */
+static void zero_lengths(void) {
+    enum { WAYS = 7, TRIES = 5 };
+    for (int way = 0; way < WAYS; way++) {
+        unsigned took = UINT_MAX;
+        for (int tries = 0; tries < TRIES && took >= window_ms() + 80; tries++) {
+            begin();
+            write_nothing(way);
+            uint64_t before = now_ms();
+            arrives(&ours, 5000);
+            arrives(&bare, 5000);
+            took = (unsigned)(now_ms() - before);
         }
-        uint64_t before = now_ms();
-        settle();
-        CHECK(now_ms() - before < window_ms() + 80, "kept for %d ms", (int)(now_ms() - before));
+        CHECK(took < window_ms() + 80, "way %d: kept for %u ms", way, took);
     }
 }
 

@@ -21,6 +21,7 @@
 
 static struct pair shared;
 static uint32_t stage;
+static int32_t blocked_task;
 static int spare_pipe[2];
 
 /* ---- blocked calls --------------------------------------------------- */
@@ -120,6 +121,7 @@ static const struct {
 };
 
 static void *hold_and_block(void *argument) {
+    blocked_task = own_task();
     put_all(&shared, 40);
     word_set(&stage, 1);
     (*(void (*const *)(void))argument)();
@@ -143,12 +145,13 @@ static void cancelled_in_a_blocked_call(void) {
         uint32_t about_to_block = blocked[i].call == in_write_behind ? 2 : 1;
         while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) != about_to_block)
             raw_sleep(1);
-        raw_sleep(blocked[i].writes ? 400 : 20);
+        is_blocked(blocked_task);
         pthread_cancel(thread);
         pthread_join(thread, &result);
         CHECK(result == PTHREAD_CANCELED, "a thread in %s was not cancelled", blocked[i].name);
         if (blocked[i].writes) { /* some of the cancelled write may have been accepted */
             uint64_t sure = shared.put;
+            receive(&shared, sure, 10000);
             shared.put = receive(&shared, sure + 5000, 600);
             CHECK(shared.received >= sure, "%s: %llu accepted, %llu arrived", blocked[i].name,
                   (unsigned long long)sure, (unsigned long long)shared.received);
@@ -249,7 +252,7 @@ static void cancellation_points(void) {
             (pthread_t)(uintptr_t)in_thread(cancelled_before, (void *)(uintptr_t)&points[i].call);
         pthread_join(thread, &result);
         CHECK(result == PTHREAD_CANCELED, "%s is no cancellation point", points[i].name);
-        CHECK(receive(&shared, shared.put, 60) == shared.put, "%s: what was held does not arrive",
+        CHECK(receive(&shared, shared.put, 60) == shared.put, "%s: not all arrived within 60 ms",
               points[i].name);
         raw_sleep(2);
         CHECK(receive(&shared, shared.put + 1, 20) == shared.put, "%s wrote though cancelled",

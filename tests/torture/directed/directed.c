@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -78,6 +79,73 @@ void word_wait(uint32_t *word, uint32_t value) {
 void word_set(uint32_t *word, uint32_t value) {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
     raw(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1000, 0, 0, 0);
+}
+
+/* ---- states that are waited for --------------------------------------- */
+
+enum { PATIENCE_MS = 10000, SAME_MS = 20 };
+
+void settles(const struct pair *p) {
+    int unread = 0;
+    for (uint64_t begin = now_ms(); p->received + (unsigned)unread < p->put; raw_sleep(1)) {
+        raw(SYS_ioctl, p->theirs, FIONREAD, (long)&unread, 0, 0, 0);
+        CHECK(now_ms() - begin < PATIENCE_MS, "%llu bytes accepted, %llu arrived",
+              (unsigned long long)p->put, (unsigned long long)p->received + (unsigned)unread);
+    }
+}
+
+void is_told(const struct pair *p) {
+    struct pollfd state = {.fd = p->ours, .events = POLLRDHUP};
+    struct timespec limit = {.tv_sec = PATIENCE_MS / 1000};
+    CHECK(raw(SYS_ppoll, (long)&state, 1, (long)&limit, 0, 8, 0) == 1, "neither an error nor the end comes");
+}
+
+int32_t own_task(void) {
+    return (int32_t)raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* proc_pid_syscall(5): the number of the call, its arguments and where it stands; "running" if it does not sleep. */
+static void call_of(int32_t task, char *line, size_t size) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)task);
+    long fd = raw(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    long n = fd < 0 ? fd : raw(SYS_read, fd, (long)line, (long)size - 1, 0, 0, 0);
+    line[n > 0 ? n : 0] = '\0';
+    raw(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+void is_blocked(int32_t task) {
+    char before[200], now[200] = "";
+    uint64_t begin = now_ms();
+    do {
+        CHECK(now_ms() - begin < PATIENCE_MS, "a thread does not block: %s", now);
+        call_of(task, before, sizeof(before));
+        raw_sleep(SAME_MS);
+        call_of(task, now, sizeof(now));
+    } while (strcmp(before, now) != 0 || now[0] < '0' || now[0] > '9');
+}
+
+struct once_blocked {
+    int32_t task;
+    int number;
+};
+
+static void *signal_once_blocked(void *argument) {
+    struct once_blocked *wanted = argument;
+    is_blocked(wanted->task);
+    raw(SYS_tgkill, raw(SYS_getpid, 0, 0, 0, 0, 0, 0), wanted->task, wanted->number, 0, 0, 0);
+    return NULL;
+}
+
+void *in_thread_once_blocked(int32_t task, int number) {
+    static struct once_blocked wanted;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    wanted = (struct once_blocked){task, number};
+    void *thread = in_thread(signal_once_blocked, &wanted);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return thread;
 }
 
 /* ---- judging --------------------------------------------------------- */
@@ -286,7 +354,7 @@ void ends(struct pair *p, int ms) {
     char byte;
     arrives(p, ms);
     struct pollfd ready = {.fd = p->theirs, .events = POLLIN};
-    struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    struct timespec limit = {.tv_sec = PATIENCE_MS / 1000};
     raw(SYS_ppoll, (long)&ready, 1, (long)&limit, 0, 8, 0);
     long n = raw(SYS_recvfrom, p->theirs, (long)&byte, 1, MSG_DONTWAIT, 0, 0);
     CHECK(n == 0, "after %llu bytes their end read %ld, not the end", (unsigned long long)p->put, n);

@@ -75,7 +75,7 @@ void overfill(struct pair *p);
 uint64_t receive(struct pair *p, uint64_t total, int ms);
 /* All that was put arrives within `ms`, or the case fails. */
 void arrives(struct pair *p, int ms);
-/* ... and then the end of the stream. */
+/* ... and then, however late, the end of the stream. */
 void ends(struct pair *p, int ms);
 void reply(struct pair *p, size_t bytes);
 
@@ -87,6 +87,18 @@ uint64_t now_ms(void);
 /* Waits that no library sees. */
 void word_wait(uint32_t *word, uint32_t value);
 void word_set(uint32_t *word, uint32_t value);
+/* Until all that was put lies at their end, unread; the case fails after ten seconds. */
+void settles(const struct pair *p);
+/* Until an error or the end of the stream has come to our end, or more; likewise. */
+void is_told(const struct pair *p);
+
+/* ---- threads that are blocked ---------------------------------------- */
+
+int32_t own_task(void);
+/* Until the thread sleeps in a system call; likewise.  It must be the same one after 20 ms: locks take less. */
+void is_blocked(int32_t task);
+/* A thread that waits for that, and sends it a signal. */
+void *in_thread_once_blocked(int32_t task, int number);
 
 void *in_thread(void *(*run)(void *), void *argument); /* pthread_t as pointer; joined by: */
 void joined(void *thread);

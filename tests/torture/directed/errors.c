@@ -82,7 +82,7 @@ static void reset(struct pair *p) {
     struct linger at_once = {1, 0};
     raw(SYS_setsockopt, p->theirs, SOL_SOCKET, SO_LINGER, (long)&at_once, sizeof(at_once), 0);
     raw(SYS_close, p->theirs, 0, 0, 0, 0, 0);
-    raw_sleep(5);
+    is_told(p);
 }
 
 static void writes_after_reset(void) {
@@ -116,7 +116,8 @@ static void writes_after_the_end(void) {
     watch_pipes();
     raw(SYS_close, ours.theirs, 0, 0, 0, 0, 0);
     raw(SYS_close, same.theirs, 0, 0, 0, 0, 0);
-    raw_sleep(5);
+    is_told(&ours);
+    is_told(&same);
     write_calls(&ours, false, mine);
     write_calls(&same, true, bare);
     compare("after the peer's close", mine, bare);
@@ -217,7 +218,7 @@ static int writes_until_killed(bool by_raw) {
         signal(SIGPIPE, SIG_DFL);
         struct pair p = pair_warm(0);
         raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
-        raw_sleep(5);
+        is_told(&p);
         for (int i = 0; i < 20; i++) {
             if (by_raw)
                 raw(SYS_write, p.ours, (long)"xyz", 3, 0, 0, 0);

@@ -42,12 +42,17 @@ static void make_both(int options) {
     reply(&other, 10);
 }
 
-/* Interrupts the main thread after 50 ms; after 100 more their end is gone, by a reset. */
+/* Interrupts a thread that is blocked, and lets it be blocked again. */
+static void interrupt(int32_t task) {
+    is_blocked(task);
+    raw(SYS_tgkill, getpid(), task, SIGUSR1, 0, 0, 0);
+    is_blocked(task);
+}
+
+/* Interrupts the main thread; then their end is gone, by a reset. */
 static void *interrupt_then_reset(void *argument) {
     static const struct linger none = {.l_onoff = 1};
-    raw_sleep(50);
-    pthread_kill(*(pthread_t *)argument, SIGUSR1);
-    raw_sleep(100);
+    interrupt(*(int32_t *)argument);
     raw(SYS_setsockopt, ours.theirs, SOL_SOCKET, SO_LINGER, (long)&none, sizeof(none), 0);
     raw(SYS_close, ours.theirs, 0, 0, 0, 0, 0);
     return NULL;
@@ -64,7 +69,7 @@ static void check_reset(const char *call, ssize_t result) {
 
 static void reads_while_a_read_is_blocked(void) {
     char byte;
-    pthread_t self = pthread_self();
+    int32_t self = own_task();
     make_both(0);
     handle(read_other);
     void *thread = in_thread(interrupt_then_reset, &self);
@@ -75,7 +80,7 @@ static void reads_while_a_read_is_blocked(void) {
 static void reads_while_a_sendfile_is_blocked(void) {
     enum { FILE_BYTES = 1 << 20 };
     char answer[10];
-    pthread_t self = pthread_self();
+    int32_t self = own_task();
     int file = memfd_create("file", MFD_CLOEXEC);
     CHECK(file >= 0 && ftruncate(file, FILE_BYTES) == 0, "no file: %s", strerror(errno));
     make_both(SMALL_BUFFERS);
@@ -125,13 +130,13 @@ static void move_here(int number) {
 }
 
 /* Interrupts the main thread, which is blocked; then reads all that comes, but for the moved bytes. */
+static int32_t interrupted_task;
+
 static void *interrupt_then_read(void *argument) {
     static char buffer[65536];
     uint64_t *moved = argument;
     long n;
-    raw_sleep(50);
-    kill(getpid(), SIGUSR1);
-    raw_sleep(150);
+    interrupt(interrupted_task);
     while ((n = raw(SYS_recvfrom, ours.theirs, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
         for (long i = 0; i < n; i++) {
             if (buffer[i] == MOVED_SIGN) {
@@ -156,6 +161,7 @@ static void moves_while_a_write_is_blocked(void) {
           "nothing to move");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         uint64_t moved = 0;
+        interrupted_task = own_task();
         move = ways[i];
         ours = pair_warm(SMALL_BUFFERS);
         handle(move_here);

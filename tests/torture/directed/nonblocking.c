@@ -201,8 +201,13 @@ static void dontwait_of_many_messages(void) {
 
 /* Once there is room, EAGAIN comes only with another edge: also where what was buffered could not
  * leave when its window ended, and while another thread is blocked writing what stands before. */
+static int32_t writing_task;
+static uint32_t begun;
+
 static void *write_blocking(void *argument) {
     struct pair *p = argument;
+    writing_task = own_task();
+    word_set(&begun, 1);
     CHECK(write(p->ours, content(p->put), 300) == 300, "the blocked write: %s", strerror(errno));
     return NULL;
 }
@@ -224,9 +229,14 @@ static void edge_once_there_is_room(int ep, struct pair *p, bool beside, bool ma
     overfill(p);
     struct pair theirs = {-1, p->theirs, p->put + (beside ? 320 : 20), p->received};
     fcntl(p->ours, F_SETFL, beside ? 0 : O_NONBLOCK);
-    if (beside)
+    if (beside) {
+        begun = 0;
         writer = in_thread(write_blocking, p);
-    raw_sleep(beside ? 3 : window_ms() + 20);
+        word_wait(&begun, 0);
+        is_blocked(writing_task);
+    } else {
+        raw_sleep(window_ms() + 20);
+    }
     epoll_ctl(ep, EPOLL_CTL_ADD, p->ours, &event);
     void *reader = in_thread(count_all, &theirs);
     do {
@@ -264,6 +274,7 @@ static void blocking_write_into_a_full_socket(void) {
         put_all(&p, 10);
         raw_sleep(20);
         joined(thread);
+        receive(&theirs, p.put, 10000);
         CHECK(theirs.received == p.put, "%llu accepted, %llu arrived", (unsigned long long)p.put,
               (unsigned long long)theirs.received);
         close(p.ours);

@@ -70,7 +70,7 @@ static void unseen_fork(void) {
         put_all(&p, FIRST);
         pid_t pid = (pid_t)raw(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
         if (pid == 0) {
-            raw_sleep(2 * window_ms() + 50); /* the parent's window has ended */
+            settles(&p); /* the parent's window has ended */
             if (round < 2)
                 child_puts(&p, SECOND);
             if (round == 1)
@@ -148,7 +148,7 @@ static void child_holds(pid_t (*divide)(void)) {
     if (pid == 0) {
         for (int round = 0; round < 3; round++) {
             put_all(&p, FIRST);
-            arrives(&p, 400);
+            arrives(&p, 5000);
             exchange(&p);
         }
         _exit(0);
@@ -210,6 +210,7 @@ static void fork_with_a_full_socket(void) {
     p.put += SECOND + THIRD;
     put_all(&p, FIRST);
     joined(thread);
+    receive(&theirs, p.put, 10000);
     CHECK(theirs.received == p.put, "%llu accepted, %llu arrived", (unsigned long long)p.put,
           (unsigned long long)theirs.received);
 }
@@ -306,6 +307,8 @@ static void exec_inherits(int options) {
     thread = in_thread(read_all, &theirs);
     wait_for(pid);
     joined(thread);
+    if (!options)
+        receive(&theirs, p.put + 4 * FIRST + SECOND, 10000);
     CHECK(options || theirs.received == p.put + 4 * FIRST + SECOND, "%llu bytes arrived",
           (unsigned long long)theirs.received);
     CHECK(theirs.received > p.put, "nothing arrived");

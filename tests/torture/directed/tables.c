@@ -46,7 +46,7 @@ static long by_syscall_close_range(void) {
 /* Not lost, that is: without a window the kernel holds for 200 ms. */
 static void held_then_exchanged(struct pair *p) {
     put_all(p, FIRST);
-    arrives(p, 400);
+    arrives(p, 5000);
     exchange(p);
 }
 

@@ -24,6 +24,7 @@
 /* ---- another thread is blocked on the connection --------------------- */
 
 static int waiting_fd;
+static int32_t waiting_task;
 static uint32_t stage;
 
 static void wait_in_recv(void) {
@@ -53,6 +54,7 @@ static void wait_in_epoll(void) {
 
 static void *wait_for_answer(void *wait) {
     char answer[100];
+    waiting_task = own_task();
     word_set(&stage, 1);
     (*(void (**)(void))wait)();
     ssize_t n = recv(waiting_fd, answer, sizeof(answer), MSG_WAITALL);
@@ -68,7 +70,7 @@ static void with_blocked(void (*wait)(void)) {
         waiting_fd = p.ours;
         void *thread = in_thread(wait_for_answer, &wait);
         word_wait(&stage, 0);
-        raw_sleep(2);
+        is_blocked(waiting_task);
         put_all(&p, 200);
         put_all(&p, 60);
         put_all(&p, 40);
@@ -292,6 +294,8 @@ static void reborn_after_unseen_close(void) {
 
 static void *read_one(void *argument) {
     char byte;
+    waiting_task = own_task();
+    word_set(&stage, 1);
     *(ssize_t *)argument = recv(shared.ours, &byte, 1, 0);
     return NULL;
 }
@@ -301,19 +305,16 @@ static void *read_one(void *argument) {
 static void closed_beneath_a_read(void) {
     ssize_t got = -1;
     char byte = 'x';
-    int fd = -1;
-    for (int tries = 0; got < 0 && tries < 20; tries++) { /* until the thread was in time */
-        shared = pair_warm(0);
-        void *thread = in_thread(read_one, &got);
-        raw_sleep(30);
-        close(shared.ours);
-        fd = socket(AF_INET, SOCK_STREAM, 0);
-        CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
-        raw(SYS_sendto, shared.theirs, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
-        joined(thread);
-        if (got < 0)
-            close(fd);
-    }
+    shared = pair_warm(0);
+    stage = 0;
+    void *thread = in_thread(read_one, &got);
+    word_wait(&stage, 0);
+    is_blocked(waiting_task);
+    close(shared.ours);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
+    raw(SYS_sendto, shared.theirs, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
+    joined(thread);
     CHECK(got == 1, "the blocked read returned %zd", got);
     CHECK(send(fd, &byte, 1, MSG_NOSIGNAL) == -1 && errno == EPIPE,
           "a write to a socket that is not connected: %s", strerror(errno));
