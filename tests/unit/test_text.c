@@ -90,3 +90,15 @@ Test(text, json) {
         EXPECT_TEXT(row->name, t.at, row->wanted);
     }
 }
+
+Test(text, print) {
+    TEXT(t, 500);
+    text_print(&t, "%s[%d] %j %x.", "name", -7L, "a\"b", UINT64_C(0x1f));
+    EXPECT_TEXT("each form", t.at, "name[-7] \"a\\\"b\" 000000000000001f.");
+    char long_one[400];
+    memset(long_one, 'x', sizeof(long_one));
+    long_one[sizeof(long_one) - 1] = '\0';
+    t.used = 0;
+    text_print(&t, "%v!", long_one);
+    EXPECT_INT("a value is cut", t.used, 301);
+}

@@ -26,18 +26,11 @@ void config_defaults(struct config *c) {
 static void warn(const char *name, const char *value, enum config_result result,
                  const char *expected) {
     TEXT(line, 900);
-    text_add(&line, name);
-    if (result == CONFIG_BAD) {
-        text_add(&line, "=");
-        text_add_n(&line, value, strnlen(value, 200));
-        text_add(&line, ": expected ");
-        text_add(&line, expected);
-        text_add(&line, "; using the default");
-    } else {
-        text_add(&line, "=");
-        text_add_n(&line, value, strnlen(value, 200));
-        text_add(&line, ": no such variable; expected a name listed in libunstall(7); ignored");
-    }
+    const char *form =
+        result == CONFIG_BAD
+            ? "%s=%v: expected %s; using the default"
+            : "%s=%v: no such variable; expected a name listed in libunstall(7); ignored";
+    text_print(&line, form, name, value, expected);
     log_line(&line);
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The values of the variables.
+ * The values of the variables, and what filters include.  Pure.
  */
 #include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "config.h"
-#include "config_list.h"
 
 /* A whole decimal number of n characters, or -1. */
 static int64_t number(const char *s, size_t n) {
@@ -22,28 +21,19 @@ static int64_t number(const char *s, size_t n) {
     return value;
 }
 
-static bool set_number(uint32_t *out, const char *value, uint32_t least, uint32_t most) {
-    int64_t n = number(value, strlen(value));
-    if (n < least || n > most)
+/* The next item of a comma list: its start and length, and whether a ! leads
+ * it.  False at the end of the list. */
+static bool next_item(const char **list, const char **item, size_t *length, bool *exclude) {
+    if (!*list)
         return false;
-    *out = (uint32_t)n;
+    const char *start = *list;
+    const char *comma = strchr(start, ',');
+    *length = comma ? (size_t)(comma - start) : strlen(start);
+    *list = comma ? comma + 1 : NULL;
+    *exclude = *length > 0 && start[0] == '!';
+    *item = start + *exclude;
+    *length -= *exclude;
     return true;
-}
-
-static bool set_switch(bool *out, const char *value) {
-    if ((value[0] != '0' && value[0] != '1') || value[1])
-        return false;
-    *out = value[0] == '1';
-    return true;
-}
-
-static bool set_mode(struct config *c, const char *value) {
-    for (int i = 0; i < MODE_COUNT; i++)
-        if (strcmp(value, mode_names[i]) == 0) {
-            c->mode = (enum mode)i;
-            return true;
-        }
-    return false;
 }
 
 static bool set_ports(struct config *c, const char *value) {
@@ -51,7 +41,7 @@ static bool set_ports(struct config *c, const char *value) {
     size_t length;
     uint32_t count = 0;
     struct port_range range;
-    while (config_next_item(&value, &item, &length, &range.exclude)) {
+    while (next_item(&value, &item, &length, &range.exclude)) {
         const char *dash = memchr(item, '-', length);
         int64_t first = number(item, dash ? (size_t)(dash - item) : length);
         int64_t last = dash ? number(dash + 1, (size_t)(item + length - dash - 1)) : first;
@@ -70,7 +60,7 @@ static bool set_peers(struct config *c, const char *value) {
     size_t length;
     uint32_t count = 0;
     struct peer_range range;
-    while (config_next_item(&value, &item, &length, &range.exclude)) {
+    while (next_item(&value, &item, &length, &range.exclude)) {
         char address[INET6_ADDRSTRLEN];
         const char *slash = memchr(item, '/', length);
         size_t n = slash ? (size_t)(slash - item) : length;
@@ -97,86 +87,44 @@ static bool set_programs(struct config *c, const char *value) {
     const char *list = value, *item;
     size_t length;
     bool exclude;
-    while (config_next_item(&list, &item, &length, &exclude))
+    while (next_item(&list, &item, &length, &exclude))
         if (length == 0 || memchr(item, '/', length))
             return false;
     c->programs = value;
     return true;
 }
 
-static bool set_nodelay(struct config *c, const char *value) {
-    c->always_nodelay = strcmp(value, "always") == 0;
-    return c->always_nodelay || strcmp(value, "late") == 0;
-}
-
-static bool set_target(const char **out, const char *value) {
-    *out = value;
-    return value[0] != '\0';
-}
-
-static bool set_stats(struct config *c, const char *value) {
-    c->stats = value;
-    return value[0] == '/';
-}
-
-/* The place of `value` among the names, or -1. */
-static int place(const char *const names[], size_t count, const char *value) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(value, names[i]) == 0)
-            return (int)i;
+/* The place of `value` in a comma list of words, or -1. */
+static int place(const char *words, const char *value) {
+    const char *word;
+    size_t length;
+    bool exclude;
+    for (int at = 0; next_item(&words, &word, &length, &exclude); at++)
+        if (strlen(value) == length && memcmp(value, word, length) == 0)
+            return at;
     return -1;
 }
 
-static bool set_assignment(struct config *c, const char *value) {
-    static const char *const names[] = {"connection", "peer", "listener"}; /* stats_assignment */
-    int at = place(names, ARRAY_SIZE(names), value);
-    c->arms.assignment = (uint32_t)at;
-    return at >= 0;
-}
-
-static bool set_quickack(struct config *c, const char *value) {
-    static const char *const names[] = {"off", "auto", "always"}; /* enum quickack_use */
-    int at = place(names, ARRAY_SIZE(names), value);
-    c->quickack = (uint8_t)at;
-    return at >= 0;
-}
-
-static bool set_thread(struct config *c, const char *value) {
-    static const char *const names[] = {"own", "always", "never"}; /* enum thread_use */
-    int at = place(names, ARRAY_SIZE(names), value);
-    c->thread = (uint8_t)at;
-    return at >= 0;
-}
-
-static bool set_seed(struct config *c, const char *value) {
-    int64_t n = number(value, strlen(value));
-    c->arms.seed = (uint64_t)n;
-    c->seed_given = true;
-    return n >= 0;
-}
-
-static bool set_verbose(struct config *c, const char *value) {
-    uint32_t n;
-    if (!set_number(&n, value, 0, 2))
-        return false;
-    c->verbose = (uint8_t)n;
-    return true;
-}
-
+/* On false, what was set is taken back. */
 static bool apply(struct config *c, const char *name, const char *value, const char **expected) {
+    int64_t n;
 #define VARIABLE(known, form, setter) \
     if (strcmp(name, known) == 0) {   \
         *expected = form;             \
         return setter;                \
     }
-    VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto", set_mode(c, value))
-    VARIABLE("UNSTALL_NODELAY", "late or always", set_nodelay(c, value))
+#define NUMBER(field, least, most) \
+    (n = number(value, strlen(value)), c->field = (__typeof__(c->field))n, n >= (least) && n <= (most))
+#define WORD(field, words) (n = place(words, value), c->field = (__typeof__(c->field))n, n >= 0)
+#define TARGET(field)      (c->field = value, value[0] != '\0')
+    VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto",
+             WORD(mode, "off,observe,nodelay,cork,coalesce,auto"))
+    VARIABLE("UNSTALL_NODELAY", "late or always", WORD(always_nodelay, "late,always"))
     VARIABLE("UNSTALL_WINDOW_US", "microseconds, a whole number from 500 to 100000",
-             set_number(&c->window_us, value, WINDOW_MIN_US, WINDOW_MAX_US))
-    VARIABLE("UNSTALL_SMALL", "bytes, a whole number from 1 to 65536",
-             set_number(&c->small, value, 1, SMALL_MAX))
-    VARIABLE("UNSTALL_OVERRIDE", "0 or 1", set_switch(&c->override, value))
-    VARIABLE("UNSTALL_CHILDREN", "0 or 1", set_switch(&c->children, value))
+             NUMBER(window_us, WINDOW_MIN_US, WINDOW_MAX_US))
+    VARIABLE("UNSTALL_SMALL", "bytes, a whole number from 1 to 65536", NUMBER(small, 1, SMALL_MAX))
+    VARIABLE("UNSTALL_OVERRIDE", "0 or 1", WORD(override, "0,1"))
+    VARIABLE("UNSTALL_CHILDREN", "0 or 1", WORD(children, "0,1"))
     VARIABLE("UNSTALL_PORTS", "up to 32 ports or ranges, as in 80,8000-8999,!8443",
              set_ports(c, value))
     VARIABLE("UNSTALL_PEERS", "up to 32 addresses or prefixes, as in 10.0.0.0/8,!10.1.0.0/16,::1",
@@ -184,19 +132,24 @@ static bool apply(struct config *c, const char *name, const char *value, const c
     VARIABLE("UNSTALL_PROGRAMS", "names of programs without a path, as in python3,!java",
              set_programs(c, value))
     VARIABLE("UNSTALL_REPORT", "stderr or the name of a file, as in /tmp/unstall.%p.json",
-             set_target(&c->report, value))
+             TARGET(report))
     VARIABLE("UNSTALL_STATS", "the whole path of a directory, as in /dev/shm/unstall",
-             set_stats(c, value))
-    VARIABLE("UNSTALL_STACKS", "0 or 1", set_switch(&c->stacks, value))
-    VARIABLE("UNSTALL_THREAD", "own, always or never", set_thread(c, value))
-    VARIABLE("UNSTALL_QUICKACK", "off, auto or always", set_quickack(c, value))
+             (c->stats = value, value[0] == '/'))
+    VARIABLE("UNSTALL_STACKS", "0 or 1", WORD(stacks, "0,1"))
+    VARIABLE("UNSTALL_THREAD", "own, always or never", WORD(thread, "own,always,never"))
+    VARIABLE("UNSTALL_QUICKACK", "off, auto or always", WORD(quickack, "off,auto,always"))
     VARIABLE("UNSTALL_ARMS", "up to 6 modes with weights from 1 to 1000, as in off:50,auto:50",
              arms_parse(&c->arms, value))
-    VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener", set_assignment(c, value))
-    VARIABLE("UNSTALL_SEED", "a whole number of up to 9 digits", set_seed(c, value))
-    VARIABLE("UNSTALL_LOG", "stderr or the name of a file", set_target(&c->log, value))
-    VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", set_verbose(c, value))
+    VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener",
+             WORD(arms.assignment, "connection,peer,listener"))
+    VARIABLE("UNSTALL_SEED", "a whole number of up to 9 digits",
+             (c->seed_given = true, NUMBER(arms.seed, 0, INT32_MAX)))
+    VARIABLE("UNSTALL_LOG", "stderr or the name of a file", TARGET(log))
+    VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", WORD(verbose, "0,1,2"))
 #undef VARIABLE
+#undef NUMBER
+#undef WORD
+#undef TARGET
     *expected = NULL;
     return false;
 }
@@ -208,4 +161,54 @@ enum config_result config_set(struct config *c, const char *name, const char *va
         return CONFIG_OK;
     *c = before;
     return *expected ? CONFIG_BAD : CONFIG_UNKNOWN;
+}
+
+/* ---- filters --------------------------------------------------------- */
+
+struct filter {
+    bool any, included, excluded;
+};
+
+static void consider(struct filter *f, bool same, bool exclude) {
+    f->any |= !exclude;
+    f->included |= same && !exclude;
+    f->excluded |= same && exclude;
+}
+
+/* With only excluding items everything else is included. */
+static bool passes(struct filter f) {
+    return !f.excluded && (f.included || !f.any);
+}
+
+bool config_program_included(const char *list, const char *program) {
+    struct filter filter = {0};
+    const char *item;
+    size_t length;
+    bool exclude;
+    while (next_item(&list, &item, &length, &exclude))
+        consider(&filter, strlen(program) == length && memcmp(item, program, length) == 0, exclude);
+    return passes(filter);
+}
+
+static bool prefix_matches(const struct peer_range *range, int family, const uint8_t *address) {
+    if (range->family != family)
+        return false;
+    unsigned whole = range->bits / 8, rest = range->bits % 8;
+    if (memcmp(range->address, address, whole) != 0)
+        return false;
+    return rest == 0 || ((range->address[whole] ^ address[whole]) >> (8 - rest)) == 0;
+}
+
+bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
+                     const uint8_t *peer_address) {
+    struct filter ports = {0}, peers = {0};
+    for (uint32_t i = 0; i < c->port_count; i++) {
+        const struct port_range *r = &c->ports[i];
+        consider(&ports, service_port >= r->first && service_port <= r->last, r->exclude);
+    }
+    for (uint32_t i = 0; i < c->peer_count; i++) {
+        const struct peer_range *r = &c->peers[i];
+        consider(&peers, peer_family && prefix_matches(r, peer_family, peer_address), r->exclude);
+    }
+    return passes(ports) && passes(peers);
 }

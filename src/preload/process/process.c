@@ -81,8 +81,7 @@ static bool finds_program(const char *file) {
         size_t length = strcspn(at, ":");
         TEXT(path, 4096);
         text_add_n(&path, at, length);
-        text_add(&path, length ? "/" : "");
-        text_add(&path, file);
+        text_print(&path, length ? "/%s" : "%s", file);
         if (is_executable(path.at))
             return true;
         at += length;

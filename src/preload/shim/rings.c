@@ -33,8 +33,7 @@ static bool is_ring(int fd) {
     static const char ring[] = "anon_inode:[io_uring]";
     char target[sizeof(ring)];
     TEXT(path, 32);
-    text_add(&path, "/proc/self/fd/");
-    text_number(&path, fd);
+    text_print(&path, "/proc/self/fd/%d", (long)fd);
     long length = raw4(SYS_readlinkat, AT_FDCWD, path.at, target, sizeof(target));
     return length == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0;
 }

@@ -93,20 +93,12 @@ void stats_process_ends(bool replaced) {
 
 /* Pushes are an object of their own, whose members have the causes' names. */
 static void as_json(struct text *t, const struct totals *n) {
-    text_add(t, "{\"unstall\": ");
-    text_json(t, UNSTALL_VERSION);
-    text_add(t, ", \"pid\": ");
-    text_number(t, raw0(SYS_getpid));
-    text_add(t, ", \"program\": ");
-    text_json(t, config()->program);
-    text_add(t, ", \"mode\": ");
-    text_json(t, mode_names[config()->mode]);
+    text_print(t, "{\"unstall\": %j, \"pid\": %d, \"program\": %j, \"mode\": %j", UNSTALL_VERSION,
+               raw0(SYS_getpid), config()->program, mode_names[config()->mode]);
     for (int i = 0; i < REPORTED; i++) {
         bool push = i >= COUNT_PUSH_WAIT && i < COUNT_PUSH_WAIT + PUSH_CAUSES;
-        text_add(t, i == COUNT_PUSH_WAIT ? ", \"pushes\": {\"" : ", \"");
-        text_add(t, names[i].name + (push ? strlen("pushes_") : 0));
-        text_add(t, "\": ");
-        text_number(t, (int64_t)n->counter[i]);
+        text_print(t, i == COUNT_PUSH_WAIT ? ", \"pushes\": {%j: %d" : ", %j: %d",
+                   names[i].name + (push ? strlen("pushes_") : 0), (long)n->counter[i]);
         if (i == COUNT_PUSH_WAIT + PUSH_CAUSES - 1)
             text_add(t, "}");
     }
@@ -115,24 +107,11 @@ static void as_json(struct text *t, const struct totals *n) {
 
 /* What is not zero, a counter a line. */
 static void as_text(struct text *t, const struct totals *n) {
-    text_add(t, "unstall report: ");
-    text_add(t, config()->program);
-    text_add(t, ", process ");
-    text_number(t, raw0(SYS_getpid));
-    text_add(t, ", mode ");
-    text_add(t, mode_names[config()->mode]);
-    for (int i = 0; i < REPORTED; i++) {
-        if (!n->counter[i])
-            continue;
-        text_add(t, "\n  ");
-        text_add(t, names[i].name);
-        text_add(t, ": ");
-        text_number(t, (int64_t)n->counter[i]);
-        text_add(t, " (");
-        text_add(t, names[i].what);
-        text_add(t, ")");
-    }
-    text_add(t, "\n");
+    text_print(t, "unstall report: %s, process %d, mode %s\n", config()->program, raw0(SYS_getpid),
+               mode_names[config()->mode]);
+    for (int i = 0; i < REPORTED; i++)
+        if (n->counter[i])
+            text_print(t, "  %s: %d (%s)\n", names[i].name, (long)n->counter[i], names[i].what);
 }
 
 void stats_report(void) {
@@ -153,11 +132,8 @@ void stats_report(void) {
     if (error == 0)
         return;
     TEXT(line, 512);
-    text_add(&line, "UNSTALL_REPORT=");
-    text_add(&line, target);
-    text_add(&line, ": cannot be written (errno ");
-    text_number(&line, -error);
-    text_add(&line, "); the report goes to stderr");
+    text_print(&line, "UNSTALL_REPORT=%v: cannot be written (errno %d); the report goes to stderr",
+               target, (long)-error);
     log_line(&line);
     log_to("stderr", &out);
 }

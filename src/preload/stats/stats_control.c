@@ -56,9 +56,7 @@ static void warn(const char *wrong) {
         return;
     told = true;
     TEXT(line, 300);
-    text_add(&line, "the control block of the statistics file holds ");
-    text_add(&line, wrong);
-    text_add(&line, "; ignored");
+    text_print(&line, "the control block of the statistics file holds %s; ignored", wrong);
     log_line(&line);
 }
 

@@ -35,15 +35,8 @@ static void warn(const char *directory, const char *what, int error) {
         return;
     told = true;
     TEXT(line, 900);
-    text_add(&line, "UNSTALL_STATS=");
-    text_add_n(&line, directory, strnlen(directory, 300));
-    text_add(&line, ": ");
-    text_add(&line, what);
-    if (error) {
-        text_add(&line, " (errno ");
-        text_number(&line, -error);
-        text_add(&line, ")");
-    }
+    text_print(&line, error ? "UNSTALL_STATS=%v: %s (errno %d)" : "UNSTALL_STATS=%v: %s", directory, what,
+               (long)-error);
     text_add(&line, "; no statistics");
     log_line(&line);
 }
@@ -140,17 +133,6 @@ static struct stats_file *map(int fd, const char *directory) {
     return NULL;
 }
 
-static void name_of(struct text *name, uint64_t started_ns) {
-    static const char digits[] = "0123456789abcdef";
-    char hex[17] = {0};
-    for (int i = 0; i < 16; i++)
-        hex[i] = digits[started_ns >> (60 - 4 * i) & 15];
-    text_number(name, raw0(SYS_getpid));
-    text_add(name, "-");
-    text_add(name, hex);
-    text_add(name, STATS_SUFFIX);
-}
-
 struct stats_file *stats_file(const char *path, uint64_t started_ns) {
     TEXT(directory, LONGEST_PATH); /* threads and handlers have small stacks */
     text_add(&directory, path);
@@ -162,7 +144,7 @@ struct stats_file *stats_file(const char *path, uint64_t started_ns) {
     if (at < 0)
         return NULL;
     TEXT(name, 64);
-    name_of(&name, started_ns);
+    text_print(&name, "%d-%x" STATS_SUFFIX, raw0(SYS_getpid), started_ns);
     struct stats_file *s = NULL;
     int fd = (int)raw4(SYS_openat, at, name.at, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC,
                        0600);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "text.h"
 
+#include <stdarg.h>
 #include <string.h>
+
+static const char hexadecimal[] = "0123456789abcdef";
 
 void text_add_n(struct text *t, const char *s, size_t n) {
     size_t room = t->size - 1 - t->used;
@@ -44,13 +47,12 @@ static size_t utf8(const char *s) {
 }
 
 void text_json(struct text *t, const char *s) {
-    static const char hex[] = "0123456789abcdef";
     text_add(t, "\"");
     while (*s) {
         unsigned char c = (unsigned char)*s;
         size_t n = c < 0x80 ? 1 : utf8(s);
         if (n == 0 || c < 0x20 || c == 0x7f) {
-            char escape[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+            char escape[] = {'\\', 'u', '0', '0', hexadecimal[c >> 4], hexadecimal[c & 15]};
             text_add_n(t, escape, sizeof(escape));
             n = 1;
         } else {
@@ -61,4 +63,27 @@ void text_json(struct text *t, const char *s) {
         s += n;
     }
     text_add(t, "\"");
+}
+
+void text_print(struct text *t, const char *form, ...) {
+    va_list list;
+    va_start(list, form);
+    for (const char *s; *form; form++) {
+        if (*form != '%') {
+            text_add_n(t, form, 1);
+            continue;
+        }
+        switch (*++form) {
+        case 's': text_add(t, va_arg(list, const char *)); break;
+        case 'v': s = va_arg(list, const char *), text_add_n(t, s, strnlen(s, 300)); break;
+        case 'j': text_json(t, va_arg(list, const char *)); break;
+        case 'd': text_number(t, va_arg(list, long)); break;
+        case 'x': {
+            uint64_t n = va_arg(list, uint64_t);
+            for (int shift = 60; shift >= 0; shift -= 4)
+                text_add_n(t, &hexadecimal[n >> shift & 15], 1);
+        }
+        }
+    }
+    va_end(list);
 }
