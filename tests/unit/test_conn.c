@@ -3,10 +3,12 @@
  * The lock of a connection, and its repair in the child of a fork.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "config.h"
 #include "conn.h"
+#include "conn_check.h"
 #include "fds.h"
 #include "coalesce_buffer.h"
 #include "unit.h"
@@ -112,4 +114,49 @@ Test(conn, trylock_repairs_too) {
 
 Test(conn, fits_the_thread_local_budget) {
     cr_expect(sizeof(struct thread) <= 64, "512 bytes in all, of which others need some");
+}
+
+/* ---- what may be true at the same time ------------------------------------------ */
+
+static struct conn *with_facts(unsigned facts) {
+    struct iovec one = {(char[]){"abc"}, 3};
+    config_load(NULL, "prog");
+    struct conn *c = fds_birth(5, ORIGIN_SOCKET);
+    if (facts & IS_BUFFERED)
+        ASSERT(buffer_add(c, &one, 1, 3));
+    c->held = facts & IS_HELD;
+    c->draining = facts & IS_DRAINING;
+    c->flush_blocked = facts & IS_BLOCKED;
+    c->lingering = facts & IS_LINGERING;
+    return c;
+}
+
+Test(conn, fifteen_combinations_are_legal) {
+    unsigned legal = 0;
+    for (unsigned facts = 0; facts < 2 * IS_LINGERING; facts++) {
+        struct conn *c = with_facts(facts);
+        EXPECT_INT("as set", conn_facts(c), facts);
+        bool buffered = facts & IS_BUFFERED, sending = facts & (IS_DRAINING | IS_BLOCKED);
+        bool wanted = (buffered || !sending) && !(facts & IS_HELD && facts & IS_LINGERING);
+        cr_expect(conn_is_legal(c) == wanted, "facts %u", facts);
+        legal += conn_is_legal(c);
+        conn_reset(c, 5, ORIGIN_SOCKET);
+        conn_unlock(c);
+    }
+    EXPECT_INT("legal", legal, ARRAY_SIZE(conn_legal));
+}
+
+Test(conn, nothing_is_true_of_a_free_place) {
+    struct conn *c = with_facts(IS_HELD);
+    EXPECT(conn_is_legal(c));
+    c->refs = 0;
+    EXPECT(!conn_is_legal(c));
+}
+
+Test(conn, an_unlock_finds_what_is_illegal, .signal = SIGILL) {
+    conn_unlock(with_facts(IS_DRAINING));
+}
+
+Test(conn, an_unlock_leaves_what_is_legal) {
+    conn_unlock(with_facts(IS_BUFFERED | IS_DRAINING));
 }

@@ -637,20 +637,53 @@ Test(shim_write, what_a_message_counts) {
     }
 }
 
-/* The buffer is dropped during the drain (its number is another's now): nothing of it is left. */
-static void the_buffer_goes(void) {
+/* The number is closed and born again during the drain, by calls that pass us by.  Once the buffer went back
+ * to the pool while the thread sent from it, and the new connection lost as many bytes as were sent. */
+static struct coalesce_buffer *sent_from, *reused;
+
+static void the_number_is_born_again(void) {
+    struct iovec one = {(char[]){"new"}, 3};
+    sent_from = drained->buffer;
     conn_lock(drained);
-    buffer_free(drained);
+    conn_reset(drained, 5, ORIGIN_SOCKET);
+    ASSERT(buffer_add(drained, &one, 1, 3));
+    reused = drained->buffer;
     conn_unlock(drained);
 }
 
-Test(shim_write, a_drain_whose_buffer_goes) {
+Test(shim_write, a_number_that_is_born_again_during_a_drain) {
     whole_start_in(MODE_COALESCE);
     drained = whole_warm(5);
-    stuck("abc");
+    stuck("abcdef");
+    fake_real.meanwhile = the_number_is_born_again;
     fake.sends[fake.send_count] = -EAGAIN;
-    fake_real.meanwhile = the_buffer_goes;
+    fake_real.answers[fake_real.count] = 2;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    EXPECT(reused && reused != sent_from);
+    cr_expect(strncmp(fake.wire_buffer, "abnewxxx", 8) == 0, "%.12s", fake.wire_buffer);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* The window finds that the number is another's while a thread sends from the buffer: the buffer stays until
+ * the call has returned. */
+static void the_window_finds_another(void) {
+    conn_lock(drained);
+    fake.cookie = 99;
+    hold_window_ends(drained);
+    EXPECT_INT("still there", buffer_length(drained), 6);
+    conn_unlock(drained);
+}
+
+Test(shim_write, a_buffer_stays_while_a_thread_sends_from_it) {
+    whole_start_in(MODE_COALESCE);
+    drained = whole_warm(5);
+    stuck("abcdef");
+    fake.sends[fake.send_count] = -EAGAIN;
+    fake_real.meanwhile = the_window_finds_another;
+    fake_real.answers[fake_real.count] = 2;
+    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    const char *log = fake_log();
+    cr_expect(strstr(log, " SEND(5,ab") && !strstr(log, "(5,cdef"), "to another: %s", log);
     EXPECT_INT("depth", self.depth, 0);
 }
 

@@ -98,6 +98,7 @@ bool buffer_add_all(struct conn *c, const struct iovec *iov, size_t count, size_
 void buffer_free(struct conn *c) {
     struct coalesce_buffer *g = c->buffer;
     STORE(&c->buffer, NULL);
+    c->flush_blocked = false;
     if (g)
         give_back(g);
 }

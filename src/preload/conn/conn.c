@@ -20,7 +20,7 @@ void conn_lock_slow(struct conn *c, uint32_t seen) {
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->deferred)
         reentry_forget(c);
-    if (c->buffer)
+    if (c->buffer && !c->draining) /* else a blocked thread still sends from its memory, which is lost */
         buffer_free(c);
     if (c->evidence)
         conn_ends(c); /* if nobody has seen its end */

@@ -150,9 +150,19 @@ static inline bool conn_trylock(struct conn *c) {
     return true;
 }
 
+/* Test builds: is what the holder leaves behind legal (conn_check.h)? */
+#ifdef UNSTALL_CHECKS
+void conn_check(const struct conn *c);
+#else
+static inline void conn_check(const struct conn *c) {
+    (void)c;
+}
+#endif
+
 /* The exchange and the load are one order with the handler's: it writes `deferred` and
  * then tries the lock, we free the lock and then read `deferred`. */
 static inline void conn_unlock(struct conn *c) {
+    conn_check(c);
     lock_free(&c->lock);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.locked = NULL;

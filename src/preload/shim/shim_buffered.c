@@ -96,49 +96,64 @@ bool shim_drained(struct conn *c, int fd) {
     return true;
 }
 
-bool shim_drain(struct conn *c, const struct write_request *o) {
+/* Another thread is blocked in the send.  The pause is a cancellation point, as the write would be. */
+static void wait_a_moment(struct conn *c, const struct write_request *o) {
+    struct timespec moment = {.tv_nsec = 1000000};
+    conn_unlock(c);
+    if (o->raw)
+        raw2(SYS_nanosleep, &moment, NULL);
+    else
+        REAL(nanosleep)(&moment, NULL);
+    conn_lock(c);
+}
+
+/* Sends what waits by a blocking call, without the lock.  0, or the error of the call. */
+static int send_front(struct conn *c, const struct write_request *o) {
     struct conn *outer = self.draining; /* of a handler's write: beneath it another one may wait */
-    while (buffer_length(c)) {
-        if (c->draining) { /* another thread is at it */
-            struct timespec moment = {.tv_nsec = 1000000};
-            conn_unlock(c);
-            if (o->raw)
-                raw2(SYS_nanosleep, &moment, NULL);
-            else
-                REAL(nanosleep)(&moment, NULL);
-            conn_lock(c);
-            continue;
-        }
-        struct iovec front = buffer_front(c);
-        struct kernel_tcp_info before = {0};
-        c->buffer->exact = kernel->segments(c->fd, &before) == 0;
-        c->buffer->before = before.bytes_sent + before.bytes_queued;
-        c->buffer->in_flight = true; /* should a handler not come back from it */
-        c->draining = true;
-        self.draining = c;
-        conn_unlock(c);
-        ssize_t sent = send_one(o, front);
-        int error = errno;
-        conn_lock(c);
-        c->draining = false;
-        self.draining = outer;
-        if (c->buffer)
-            c->buffer->in_flight = false;
-        if (sent >= 0) {
-            if (buffer_length(c))
-                buffer_sent(c, (size_t)sent);
-            if (LOAD(&c->deferred))
-                reentry_take_in(c);
-            continue;
-        }
+    struct coalesce_buffer *sending = c->buffer;
+    struct iovec front = buffer_front(c);
+    struct kernel_tcp_info before = {0};
+    sending->exact = kernel->segments(c->fd, &before) == 0;
+    sending->before = before.bytes_sent + before.bytes_queued;
+    sending->in_flight = true; /* for a handler that does not come back from it */
+    c->draining = true;
+    self.draining = c;
+    conn_unlock(c);
+    ssize_t sent = send_one(o, front);
+    int error = sent < 0 ? errno : 0;
+    conn_lock(c);
+    self.draining = outer;
+    if (UNLIKELY(c->buffer != sending))
+        return error; /* the number was closed where we do not see it: c is another connection, or a child's */
+    c->draining = false;
+    sending->in_flight = false;
+    if (error) {
         if (error != EINTR && error != EAGAIN)
             buffer_drop(c);
         policy_met(&c->policy, error);
-        conn_unlock(c);
-        shim_fail(error, o->flags);
-        return false;
+        return error;
     }
-    c->flush_blocked = false;
+    buffer_sent(c, (size_t)sent);
+    if (buffer_length(c) && UNLIKELY(!buffer_is_at(c, c->fd)))
+        buffer_drop(c);
+    if (LOAD(&c->deferred))
+        reentry_take_in(c);
+    return 0;
+}
+
+bool shim_drain(struct conn *c, const struct write_request *o) {
+    while (buffer_length(c)) {
+        if (c->draining) {
+            wait_a_moment(c, o);
+            continue;
+        }
+        int error = send_front(c, o);
+        if (error) {
+            conn_unlock(c);
+            shim_fail(error, o->flags);
+            return false;
+        }
+    }
     return true;
 }
 
