@@ -5,7 +5,7 @@ from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
 from .command import COMMAND, unstall
 from .compile import compile_c
 from .directed import directed_cases, run_directed
-from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT,
+from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT, WIDE,
                       bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
 from .patience import least
@@ -22,8 +22,8 @@ __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun",
     "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "KEEP", "LIB", "LISTENER", "MODES",
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST",
-    "SOURCE_ROOT", "STALL_MS", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "added",
-    "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded", "is_promised",
+    "SOURCE_ROOT", "STALL_MS", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "WIDE",
+    "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded", "is_promised",
     "least", "mode_env", "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",
     "run", "run_client", "run_directed", "run_strace", "stats_directory", "stats_flag", "stats_in",

@@ -15,6 +15,10 @@ PASSING_MODES = ("off", "observe")
 CURING_MODES = ("nodelay", "cork", "coalesce", "auto")
 MODES = PASSING_MODES + CURING_MODES
 
+# Under strace, and on a busy machine, a turn may last longer than the default window, and than a habit's: for
+# tests of what becomes of a turn.
+WIDE = {"UNSTALL_WINDOW_US": "100000", "UNSTALL_THREAD": "always"}
+
 # Where the library is built with a sanitizer: its runtime, and what it needs behind (scripts/sanitize).
 _BEFORE = os.environ.get("UNSTALL_TESTS_PRELOAD_BEFORE", "")
 _BEHIND = os.environ.get("UNSTALL_TESTS_PRELOAD_BEHIND", "")

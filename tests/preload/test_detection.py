@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from harness import (CURING_MODES, AnsweringPeer, pattern, program, read_reports, report_pattern,
+from harness import (CURING_MODES, WIDE, AnsweringPeer, pattern, program, read_reports, report_pattern,
                      request_all, run_client, skip, started_server, total)
 
 EXCHANGES = 12
@@ -84,7 +84,7 @@ def test_client_is_detected(name, tmp_path):
 ])
 def test_what_is_no_wait_leaves_the_turn_whole(name, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program(name), mode, *peer.target, EXCHANGES, UNSTALL_THREAD="always")
+        done = run_client(program(name), mode, *peer.target, EXCHANGES, **WIDE)
     check_bytes(peer)
     assert done.segments <= 1.25
 

@@ -3,14 +3,14 @@
 
 import pytest
 
-from harness import (AnsweringPeer, program, read_reports, report_pattern, request_all, run_client,
+from harness import (WIDE, AnsweringPeer, program, read_reports, report_pattern, request_all, run_client,
                      started_server, total)
 
 CONNECTIONS = 10  # of server_one_each
 
 
 def test_a_server_answers_on_a_new_connection_in_one_segment(tmp_path):
-    with started_server([program("server_one_each")], "auto", UNSTALL_THREAD="always",
+    with started_server([program("server_one_each")], "auto", **WIDE,
                         UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
         for _ in range(CONNECTIONS):
             assert len(request_all(port, 1).received) == 300
@@ -22,7 +22,6 @@ def test_a_server_answers_on_a_new_connection_in_one_segment(tmp_path):
 @pytest.mark.parametrize("mode, segments", [("auto", 1), ("nodelay", 2)])
 def test_a_client_writes_on_a_new_connection_in_one_segment(mode, segments):
     with AnsweringPeer() as peer:
-        done = run_client(program("client_one_each"), mode, *peer.target, CONNECTIONS,
-                          UNSTALL_THREAD="always")
+        done = run_client(program("client_one_each"), mode, *peer.target, CONNECTIONS, **WIDE)
     assert done.facts["segments"] == segments
     assert all(len(connection.received) == 300 for connection in peer.connections)

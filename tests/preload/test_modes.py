@@ -3,14 +3,11 @@
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, WARM, AnsweringPeer, added,
+from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, WARM, WIDE, AnsweringPeer, added,
                      is_promised, mode_env, pattern, program, program_calls, program_shapes,
                      run_client, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
-
-# Under strace a turn may last longer than the default window, and than a habit's; neither is shown here.
-WIDE = {"UNSTALL_WINDOW_US": "100000", "UNSTALL_THREAD": "always"}
 
 # Programs whose exchange is two small writes and a read -> the system call that each write is.
 TWO_WRITES = {
@@ -220,9 +217,8 @@ def test_loading_makes_at_most_three_queries(mode):
 ])
 def test_segments_of_a_turn(mode, segments):
     with AnsweringPeer() as peer:
-        done = run_client(program("put_write"), mode, *peer.target, UNSTALL_THREAD="always")
+        done = run_client(program("put_write"), mode, *peer.target, **WIDE)
         check_bytes(peer, 12)
-    # A window that ends early, because the machine is busy, may cost a segment of one turn.
     assert segments <= done.segments <= segments + (0.25 if segments == 1 else 0)
 
 
@@ -230,7 +226,7 @@ def test_segments_of_a_turn(mode, segments):
 @pytest.mark.parametrize("mode", ["cork", "coalesce", "auto"])
 def test_segments_of_other_messages(name, mode):
     with AnsweringPeer() as peer:
-        done = run_client(program(name), mode, *peer.target, 12, UNSTALL_THREAD="always")
+        done = run_client(program(name), mode, *peer.target, 12, **WIDE)
         check_bytes(peer, 12)
     assert done.segments <= 1.25
 

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, MODES, AnsweringPeer, SilentPeer, added,
-                     is_promised, mode_env, pattern,
-                     program, program_shapes, run, run_client, run_strace)
+from harness import (BEGIN, CURING_MODES, END, MODES, WIDE, AnsweringPeer, SilentPeer, added,
+                     is_promised, least, mode_env, pattern, program, program_shapes, run, run_client,
+                     run_strace)
 
 EXCHANGES = 12
 
@@ -87,8 +87,8 @@ def test_own_choice_is_left_alone(name, mode):
 @pytest.mark.parametrize("mode, segments", [("nodelay", 2), ("cork", 1), ("coalesce", 1), ("auto", 1)])
 def test_override_treats_nodelay_as_unset(mode, segments):
     with AnsweringPeer() as peer:
-        done = run_client(program("app_nodelay"), mode, *peer.target, UNSTALL_OVERRIDE=1,
-                          UNSTALL_THREAD="always")  # auto without a window needs longer to learn
+        # auto without a window needs longer to learn
+        done = run_client(program("app_nodelay"), mode, *peer.target, UNSTALL_OVERRIDE=1, **WIDE)
     assert segments <= done.segments <= segments + (0.25 if segments == 1 else 0)
     assert not done.stalls
 
@@ -198,11 +198,10 @@ def test_one_way_stream_has_the_segments_of_nagle():
         with SilentPeer() as peer:
             done = run_client(program("one_way"), mode, *peer.target, 200)
         assert bytes(peer.connections[0].received) == pattern(200 * 20)
-        return done.facts
+        assert not done.facts["nodelay"]
+        return done.facts["segments"]
 
-    # Of 200 writes Nagle joins most, how many is chance (on a busy machine up to 198 leave alone,
-    # bare as in auto); TCP_NODELAY would make 200 segments, always.
-    bare, auto = ([segments(mode) for _ in range(8)] for mode in ("bare", "auto"))
-    assert not any(facts["nodelay"] for facts in auto)
-    assert min(facts["segments"] for facts in bare) < 200 / 2
-    assert min(facts["segments"] for facts in auto) < 200 / 2
+    # Nagle joins most of 200 writes.  How many is chance: on a busy machine up to 198 leave alone, in auto as
+    # bare.  With TCP_NODELAY there are 200 segments each time.
+    for mode in ("bare", "auto"):
+        assert least(lambda mode=mode: segments(mode), 190, tries=10) < 190

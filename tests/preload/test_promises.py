@@ -115,13 +115,13 @@ def test_records_of_many_threads_stay_whole(mode):
         assert all(re.fullmatch(rf"{letter}\d{{5}}{letter}.{{56}}\n", record, re.S) for record in own)
 
 
-DELAY_US = 300000
+DELAY_US = 600000
 
 
 # In cork and coalesce every exchange of both connections has such a call.
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])
 def test_no_lock_is_shared_between_connections(mode, tmp_path):
-    """What the library asks and sets under one connection's lock takes 300 ms here: another one goes on."""
+    """What the library asks and sets under one connection's lock takes 600 ms here: another one goes on."""
     calls = "setsockopt,getsockopt"
     with AnsweringPeer() as peer:
         done = run(["strace", "-f", "-qq", "-o", tmp_path / "trace", "-E", f"LD_PRELOAD={LIB}",

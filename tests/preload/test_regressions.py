@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, AnsweringPeer, Connection, Peer,
+from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, Connection, Peer,
                      SilentPeer, ToldPeer, compile_c, least, mode_env, pattern, preload_env, program,
                      read_reports, report_pattern, request_all, run, run_client, run_strace, started_server)
 
@@ -239,7 +239,7 @@ def test_a_connection_accepted_before_its_listeners_option_is_cured(mode, option
 def test_a_file_between_header_and_body_leaves_the_turn_whole(name):
     """In auto the read or write of a file, which cannot block, ended each turn: two segments a message."""
     with AnsweringPeer() as peer:
-        done = run_client(program(name), "auto", *peer.target, 12, UNSTALL_THREAD="always")
+        done = run_client(program(name), "auto", *peer.target, 12, **WIDE)
     assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
     assert done.segments <= 1.25 and not done.stalls
 
@@ -499,9 +499,12 @@ def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
 @pytest.mark.parametrize("how", ["unshare", "filter"])
 def test_what_is_held_when_the_window_s_thread_is_ended_leaves(how, mode):
     """A hold begun between the thread's last look and its end was forgotten: 200 ms, in coalesce for ever."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, 0, how, timeout=60)
-    assert done.facts["late"] == 0
+    def late():
+        with AnsweringPeer() as peer:
+            done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, 0, how, timeout=60)
+        return done.facts["late"]  # 4 to 161 in cork, all in coalesce, when it was forgotten
+
+    assert least(late, 1) == 0
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)

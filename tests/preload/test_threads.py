@@ -13,7 +13,7 @@ from harness import MODES, AnsweringPeer, mode_env, program, run_client
 
 ALL = ["bare", *MODES]
 EXCHANGES = 30
-TRIES = 5  # a busy machine may keep a program from having a habit, or break it
+TRIES = 10  # a busy machine may keep a program from having a habit, or break it
 
 
 def tasks(mode, own="none", **variables):

@@ -15,6 +15,7 @@ enum { THREADS = 8, EXCHANGES = 20000 };
 
 static atomic_int phase;  /* counts switches; odd while one is under way */
 static atomic_bool stop;
+static atomic_int within[THREADS]; /* exchanges of each thread in this phase */
 static client_t client;
 
 typedef struct {
@@ -41,10 +42,26 @@ static void *exchange_until_stop(void *argument)
         int after = atomic_load(&phase);
         log->phases[n] = before == after && before % 2 == 0 ? before / 2 : -1;
         log->exchanges++;
+        if (log->phases[n] == atomic_load(&phase) / 2) atomic_fetch_add(&within[log - logs], 1);
         usleep(500);
     }
     close(fd);
     return NULL;
+}
+
+/* A long phase lasts until each thread has made a few exchanges in it, too. */
+static void last(int threads, int pause_ms)
+{
+    enum { FEW = 3, SHORT_MS = 50, LONGEST_MS = 10000 };
+    for (int i = 0; i < threads; i++) atomic_store(&within[i], 0);
+    usleep((useconds_t)pause_ms * 1000);
+    for (int i = 0, waited = 0; pause_ms > SHORT_MS && i < threads && waited < LONGEST_MS;)
+        if (atomic_load(&within[i]) >= FEW) {
+            i++;
+        } else {
+            usleep(1000);
+            waited++;
+        }
 }
 
 int main(int argc, char **argv)
@@ -60,7 +77,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < threads; i++)
         CHECK(pthread_create(&ids[i], NULL, exchange_until_stop, &logs[i]) == 0);
     for (int i = 5; i < argc; i++) {
-        usleep((useconds_t)pause_ms * 1000);
+        last(threads, pause_ms);
         if (i + 1 == argc) break;
         atomic_fetch_add(&phase, 1);
         CHECK(set_mode(argv[i + 1]) == 0);
