@@ -36,10 +36,11 @@ class Tree:
         return self.elsewhere.get(layer, f"{self.folder}/{layer}")
 
 
-PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'", {"segment": "src/stats_file"},
-               "conn/upcalls.h", frozenset({"exports/hook"}))
+PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'",
+               {"segment": "src/stats_file"}, "conn/upcalls.h", frozenset({"exports/hook"}))
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
-           {"stats_file": "src/stats_file", "scan": "src/scan"}, "", frozenset({"scan/exact", "scan/exact_none"}))
+           {"stats_file": "src/stats_file", "scan": "src/scan"}, "",
+           frozenset({"scan/exact", "scan/exact_none"}))
 
 
 def upcalls(header):

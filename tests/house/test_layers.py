@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Includes and symbols of src/preload and of src/cli go downward only, and what checks that finds what goes upward.
+"""Includes and symbols of src/preload and of src/cli go downward only, and the check finds one that goes up.
 
 Meson gives each folder the headers of its own and of lower folders.  The objects show the rest.
 """
@@ -17,7 +17,8 @@ from harness import BUILD_ROOT, SOURCE_ROOT, skip
 pytestmark = pytest.mark.no_library
 
 TREES = [layers.PRELOAD, layers.CLI]
-UPCALLS = layers.upcalls((SOURCE_ROOT / layers.PRELOAD.folder / layers.PRELOAD.upcalls).read_text(encoding="utf-8"))
+HEADER = SOURCE_ROOT / layers.PRELOAD.folder / layers.PRELOAD.upcalls
+UPCALLS = layers.upcalls(HEADER.read_text(encoding="utf-8"))
 BUILT = {}
 
 

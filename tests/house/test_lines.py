@@ -18,7 +18,7 @@ EXEMPT = {
     r"tests/experiments/data/.*": "recorded rounds, one a line, as scripts/experiments writes them",
     r"tests/fuzz/corpus/.*": "inputs of the fuzzer, byte for byte",
     r"tests/fuzz/targets": "a table that scripts/fuzz and Meson read line by line",
-    r"tests/mutants/equivalent": "a table that scripts/lib/mutate.py reads line by line: code before and after",
+    r"tests/mutants/equivalent": "a table that scripts/lib/mutate.py reads line by line",
 }
 ADDRESS = re.compile(r"\S*https?://\S*")  # a link cannot be wrapped
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, least, preload_env, program, read_reports,
+from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, least, preload_env, program,
+                     read_reports,
                      report_pattern, run_client, run_strace, stats_directory, stats_in, started_server)
 
 COUNT = 30

@@ -34,8 +34,8 @@ static uint32_t place_of(const struct table *t, const struct conn *c, uint64_t c
     return at;
 }
 
-/* A place of the pool that was several connections is in the table several times: only the slot of its present
- * cookie counts. */
+/* A place of the pool that was several connections is in the table several times.  Only the slot of its
+ * present cookie counts. */
 static bool is_known(const struct table *t, uint32_t at) {
     const struct conn *c = t->slot[at];
     uint64_t cookie = c ? LOAD(&c->cookie) : 0;

@@ -18,8 +18,9 @@ static inline void relax(void) {
 #endif
 }
 
-/* A handler may fork beneath a wait.  Its child returns into the wait of a lock that is not held here: it looks
- * whether it is a child, and sleeps with a timeout, because futex(2) then ends with EINTR, also under SA_RESTART. */
+/* A handler may fork during a wait.  Its child returns into the wait for a lock that is not held there.  So a
+ * waiter checks whether it is a child, and sleeps with a timeout, because futex(2) then ends with EINTR, also
+ * under SA_RESTART. */
 bool lock_slow(uint32_t *lock, uint32_t seen) {
     static const struct __kernel_timespec patience = {.tv_sec = 1};
     for (int i = 0;; i++) {

@@ -133,7 +133,7 @@ static void join_by_libc(struct raw_thread *t) {
 /* ------------------------------------------------------------------------ */
 
 static void wait_until_left(struct raw_thread *t) {
-    /* bounded: a handler may fork beneath this wait, and its child, which has no such thread, come back to it */
+    /* Bounded: a handler may fork during this wait; its child, which has no such thread, returns into it. */
     const struct __kernel_timespec most = {.tv_nsec = WAIT_NS};
     for (int id; (id = LOAD_ACQUIRE(&t->id)) != 0 && raw0(SYS_getpid) == t->process;)
         raw4(SYS_futex, &t->id, FUTEX_WAIT, id, &most);

@@ -132,8 +132,9 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
 
 /* May bytes be held in the kernel, or buffered by us, on this connection? */
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
-    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->unsure && p->established &&
-           !policy_left_alone(p, limits->override) && (p->mode == MODE_COALESCE || !p->no_more);
+    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->unsure &&
+           p->established && !policy_left_alone(p, limits->override) &&
+           (p->mode == MODE_COALESCE || !p->no_more);
 }
 
 /* Whatever the size of the next write, nothing will be done about it: it is the first of a

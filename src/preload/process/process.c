@@ -118,7 +118,7 @@ static void handler_ends_process(void) {
 
 void process_is_replaced(const char *path) {
     if (!ours()) {
-        /* a handler that interrupted us, and comes back when there is no such program, must find all as it was */
+        /* Without such a program a handler that interrupted us returns: then nothing may have changed. */
         if (!path || self.depth == 0 || is_executable(path))
             handler_ends_process();
         return;

@@ -106,7 +106,8 @@ struct conn *shim_find(int fd) {
         if (!c)
             return NULL;
     }
-    if (UNLIKELY(!c->filters_applied || c->epoch != config()->epoch || c->nodelay_checked != LOAD(&nodelay_epoch)))
+    if (UNLIKELY(!c->filters_applied || c->epoch != config()->epoch ||
+                 c->nodelay_checked != LOAD(&nodelay_epoch)))
         shim_refresh(c);
     return c;
 }

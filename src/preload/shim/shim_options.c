@@ -90,7 +90,7 @@ static void nodelay_set(struct conn *c, bool on) {
     p->app_nodelay = on;
     p->nodelay = on;
     p->had_option |= on;
-    /* between the application's call and this lock another thread may have put back what it took for the application's */
+    /* Between the application's call and this lock another thread may have restored an older value. */
     if (on && UNLIKELY(LOAD(&hold_restores) != restores_before))
         kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* TCP_NODELAY=0 is no wish for the stall (Erlang and Mono set it by default,

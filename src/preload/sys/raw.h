@@ -57,7 +57,7 @@ static inline char *raw_thread_pointer(void) {
 }
 
 #else
-#error "unstall knows x86-64 and aarch64; a port needs raw6() and raw_thread_pointer() here and vfork and syscall in jump.S"
+#error "x86-64 and aarch64 only; a port needs raw6(), raw_thread_pointer(), and jump.S"
 #endif
 
 #define raw0(n)                raw6(n, 0, 0, 0, 0, 0, 0)
@@ -69,8 +69,8 @@ static inline char *raw_thread_pointer(void) {
 
 /* ---- memory of our own ------------------------------------------------- */
 
-/* ThreadSanitizer sees no raw calls: it has to be told that what one thread gave back comes before what another one is
- * given, which may be the same pages. */
+/* ThreadSanitizer sees no raw calls.  It must be told that one thread's munmap comes before another thread's
+ * mmap, which may return the same pages. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define RAW_TELLS_TSAN
@@ -88,16 +88,19 @@ __attribute__((weak, visibility("hidden"))) char raw_mappings;
 #define RAW_GIVES() ((void)0)
 #endif
 
-/* In a forked child ThreadSanitizer reports races with threads of the parent that had ended and were not joined yet.  (Where
- * others were still running, it looks at nothing in the child.)  To print the first report it closes a file, by our close: the
- * next race found there waits for the lock of the report.  Between these two it looks at nothing. */
+/* In a forked child ThreadSanitizer reports races with threads of the parent that had ended and were not
+ * joined yet.  (If others were still running, it ignores the child.)  To print the first report it closes a
+ * file, by our close; the next race that it finds there waits for the lock of the report.  Between these two
+ * it ignores all. */
 #ifdef RAW_TELLS_TSAN
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
-#define RAW_CHILD_BEGINS() (AnnotateIgnoreReadsBegin(__FILE__, __LINE__), AnnotateIgnoreWritesBegin(__FILE__, __LINE__))
-#define RAW_CHILD_ENDS()   (AnnotateIgnoreReadsEnd(__FILE__, __LINE__), AnnotateIgnoreWritesEnd(__FILE__, __LINE__))
+#define RAW_CHILD_BEGINS()                                                                         \
+    (AnnotateIgnoreReadsBegin(__FILE__, __LINE__), AnnotateIgnoreWritesBegin(__FILE__, __LINE__))
+#define RAW_CHILD_ENDS()                                                                           \
+    (AnnotateIgnoreReadsEnd(__FILE__, __LINE__), AnnotateIgnoreWritesEnd(__FILE__, __LINE__))
 #else
 #define RAW_CHILD_BEGINS() ((void)0)
 #define RAW_CHILD_ENDS()   ((void)0)

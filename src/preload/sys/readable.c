@@ -35,12 +35,13 @@ bool readable_by_kernel(uintptr_t at, size_t bytes) {
     return true;
 }
 
-/* Heap from before our start is looked for once, when a pointer leads there: a program that needs it not has no
- * call of ours more. */
+/* Heap from before our start is looked for once, when a pointer leads there.  A program without such a
+ * pointer has no added call. */
 static bool lies_in_earlier_heap(const void *start, size_t bytes) {
     static bool looked;
     uintptr_t begin = readable_known.heap_begin, below = begin - (uintptr_t)start;
-    if (!begin || below - 1 >= (uintptr_t)HEAP_BEFORE_US * PAGE || __atomic_exchange_n(&looked, true, __ATOMIC_RELAXED))
+    if (!begin || below - 1 >= (uintptr_t)HEAP_BEFORE_US * PAGE ||
+        __atomic_exchange_n(&looked, true, __ATOMIC_RELAXED))
         return false;
     for (int i = 0; i < HEAP_BEFORE_US && readable_by_kernel(begin - PAGE, PAGE); i++)
         begin -= PAGE;

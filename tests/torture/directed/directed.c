@@ -104,7 +104,7 @@ int32_t own_task(void) {
     return (int32_t)raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* proc_pid_syscall(5): the call's number and arguments and where it stands; "running" if it does not sleep. */
+/* proc_pid_syscall(5): number, arguments and place of the call; "running" if it does not sleep. */
 static void call_of(int32_t task, char *line, size_t size) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)task);

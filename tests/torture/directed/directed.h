@@ -95,7 +95,7 @@ void is_told(const struct pair *p);
 /* ---- threads that are blocked ---------------------------------------- */
 
 int32_t own_task(void);
-/* Until the thread sleeps in a system call; likewise.  It must be the same call after 20 ms: a lock takes less. */
+/* Until the thread sleeps in a system call; likewise.  It is the same call 20 ms later: a lock is shorter. */
 void is_blocked(int32_t task);
 /* A thread that waits for that, and sends it a signal. */
 void *in_thread_once_blocked(int32_t task, int number);
