@@ -25,16 +25,13 @@ static void close_last(struct conn *c, int fd) {
     fds_release(c);
 }
 
-static int counted;
-static void count(struct conn *c, void *argument) {
-    EXPECT(argument == &counted);
-    EXPECT(c->refs > 0);
-    counted++;
-}
-
 static int in_use(void) {
-    counted = 0;
-    fds_each(count, &counted);
+    int counted = 0;
+    FDS_EACH(c) {
+        EXPECT(c->refs > 0);
+        EXPECT(lock_is_mine(&c->lock));
+        counted++;
+    }
     return counted;
 }
 

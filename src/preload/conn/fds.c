@@ -109,15 +109,21 @@ void fds_release(struct conn *c) {
     conn_unlock(c);
 }
 
-void fds_each(void (*visit)(struct conn *c, void *argument), void *argument) {
-    uint32_t used = LOAD_ACQUIRE(&pool_used);
-    for (uint32_t i = 0; i < used; i++) {
-        struct conn *c = &pool[i / POOL_CHUNK][i % POOL_CHUNK];
+bool fds_next(struct fds_walk *w) {
+    if (w->c)
+        conn_unlock(w->c);
+    else
+        w->used = LOAD_ACQUIRE(&pool_used);
+    while (w->next < w->used) {
+        struct conn *c = &pool[w->next / POOL_CHUNK][w->next % POOL_CHUNK];
+        w->next++;
         if (LOAD(&c->refs) == 0)
             continue;
         conn_lock(c);
+        w->c = c;
         if (c->refs > 0)
-            visit(c, argument);
+            return true;
         conn_unlock(c);
     }
+    return false;
 }

@@ -79,9 +79,18 @@ void fds_forget(int fd);
 /* Give the connection back to the pool.  Lock held, refs 0; unlocks. */
 void fds_release(struct conn *c);
 
-/* Walk every connection in use: visit(c, argument) is called with the lock
- * held.  Connections whose lock is held by another thread are waited for. */
-void fds_each(void (*visit)(struct conn *c, void *argument), void *argument);
+/* FDS_EACH(c) { ... } is done for every connection in use, with its lock held; `return` and
+ * `goto` must not leave it.  Connections whose lock is held by another thread are waited for. */
+#define FDS_EACH(c)                                      \
+    for (struct fds_walk walk_ = {0}; fds_next(&walk_);) \
+        for (struct conn *c = walk_.c; c; c = NULL)
+
+struct fds_walk {
+    uint32_t next, used; /* in the pool */
+    struct conn *c;
+};
+
+bool fds_next(struct fds_walk *w);
 
 /* Was there ever a connection? */
 bool fds_any(void);

@@ -36,14 +36,12 @@ void sweep_adopt(struct conn *c) {
         hold_untrack(c);
 }
 
-static void sweep_one(struct conn *c, void *cause) {
-    hold_push(c, *(enum push_cause *)cause);
-    if (c->epoch != config()->epoch)
-        sweep_adopt(c);
-}
-
 void sweep(enum push_cause cause) {
-    fds_each(sweep_one, &cause);
+    FDS_EACH(c) {
+        hold_push(c, cause);
+        if (c->epoch != config()->epoch)
+            sweep_adopt(c);
+    }
 }
 
 void sweep_told(void) {

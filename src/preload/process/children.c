@@ -14,15 +14,12 @@
 #include "sweep.h"
 #include "ticker_thread.h"
 
-static void leave_nothing(struct conn *c, void *unused) {
-    (void)unused;
-    if (buffer_length(c))
-        hold_push_all(c, PUSH_PROCESS);
-}
-
 void process_leaves_nothing(void) {
-    if (config()->buffers)
-        fds_each(leave_nothing, NULL);
+    if (!config()->buffers)
+        return;
+    FDS_EACH(c)
+        if (buffer_length(c))
+            hold_push_all(c, PUSH_PROCESS);
 }
 
 /* ---- forks ----------------------------------------------------------- */
@@ -48,29 +45,26 @@ void process_forks(void) {
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
 
-static void still_open(struct conn *c, void *left) {
-    *(bool *)left |= buffer_length(c) > 0 || c->lingering;
-}
-
-static void watch_again(struct conn *c, void *unused) {
-    (void)unused;
-    if (buffer_length(c) == 0 && !c->lingering)
-        return;
-    if (ticker_state() == TICKER_RUNS)
-        ticker_watch(c);
-    else
-        hold_push_all(c, PUSH_PROCESS);
+/* Is there one whose bytes are still to be sent? */
+static bool any_left(void) {
+    bool left = false;
+    FDS_EACH(c)
+        left |= buffer_length(c) > 0 || c->lingering;
+    return left;
 }
 
 void process_goes_on(void) {
-    bool left = false;
-    if (!ours() || !config()->buffers)
-        return;
-    fds_each(still_open, &left);
-    if (!left)
+    if (!ours() || !config()->buffers || !any_left())
         return;
     ticker_decide(true);
-    fds_each(watch_again, NULL);
+    FDS_EACH(c) {
+        if (buffer_length(c) == 0 && !c->lingering)
+            continue;
+        if (ticker_state() == TICKER_RUNS)
+            ticker_watch(c);
+        else
+            hold_push_all(c, PUSH_PROCESS);
+    }
 }
 
 bool process_makes_room(void) {
@@ -98,7 +92,7 @@ static void process_steps_aside(void) {
         process_leaves_nothing();
         sweep(PUSH_PROCESS);
         ticker_stop();
-        fds_each(still_open, &left);
+        left = any_left();
     }
     if (left) { /* no room for a second: bytes that would be lost */
         process_goes_on();

@@ -37,23 +37,21 @@ static bool survives_exec(const struct conn *c) {
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-/* `here`: this image is replaced; else a child may get a copy of any descriptor.  A untracked
+/* `here`: this image is replaced; else a child may get a copy of any descriptor.  An untracked
  * connection that this program, or the parent, goes on using keeps its TCP_NODELAY: no
  * write of it passes by us at which it could be set again. */
-static void hand_over(struct conn *c, void *here) {
-    hold_push_all(c, PUSH_PROCESS);
-    if (!*(bool *)here && !c->policy.app_nodelay)
-        c->policy.nodelay_uncertain = true; /* give_back(), in the child's program */
-    if (c->policy.untracked_io && (!*(bool *)here || c->untracked_at_fork))
-        return;
-    if (c->policy.nodelay && !c->policy.app_nodelay && !config()->no_syscalls &&
-        (!*(bool *)here || survives_exec(c)))
-        hold_restore(c);
-}
-
 static void hand_all_over(bool here) {
     hold_end_turn(PUSH_PROCESS);
-    fds_each(hand_over, &here);
+    FDS_EACH(c) {
+        struct policy *p = &c->policy;
+        hold_push_all(c, PUSH_PROCESS);
+        if (!here && !p->app_nodelay)
+            p->nodelay_uncertain = true; /* process_ends(), in the child's program */
+        bool keeps = p->untracked_io && (!here || c->untracked_at_fork);
+        if (p->nodelay && !p->app_nodelay && !keeps && !config()->no_syscalls &&
+            (!here || survives_exec(c)))
+            hold_restore(c);
+    }
 }
 
 void process_runs_program(void) {
@@ -101,11 +99,6 @@ void process_is_replaced_at(int fd, const char *path) {
         process_is_replaced(NULL);
 }
 
-static void flush(struct conn *c, void *unused) {
-    (void)unused;
-    buffer_flush(c, 0);
-}
-
 /* Before the process ends, or its image is replaced, from inside a handler. */
 static void handler_ends_process(void) {
     if (self.depth == 0 || self.vforked)
@@ -113,7 +106,8 @@ static void handler_ends_process(void) {
     if (*LOAD(&gate) != GATE_OPEN)
         return; /* a child that the handler forked: what is buffered is the parent's to send */
     reentry_abandon();
-    fds_each(flush, NULL);
+    FDS_EACH(c)
+        buffer_flush(c, 0);
 }
 
 void process_is_replaced(const char *path) {
@@ -137,19 +131,6 @@ int process_stays(int result) {
     return result;
 }
 
-static void still_buffered(struct conn *c, void *left) {
-    *(bool *)left |= buffer_length(c) > 0;
-}
-
-/* An inherited connection goes back to whoever has it besides, as it came; where a child of ours
- * may write on, its cure is worth more. */
-static void give_back(struct conn *c, void *unused) {
-    (void)unused;
-    if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.nodelay_uncertain &&
-        c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
-        hold_restore(c);
-}
-
 void process_ends(void) {
     if (!ours()) {
         handler_ends_process();
@@ -162,13 +143,19 @@ void process_ends(void) {
     for (int i = 0; i < LAST_TRIES; i++) {
         bool left = false;
         sweep(PUSH_PROCESS);
-        fds_each(still_buffered, &left);
+        FDS_EACH(c)
+            left |= buffer_length(c) > 0;
         if (!left)
             break;
         struct timespec moment = {.tv_nsec = 1000000};
         raw2(SYS_nanosleep, &moment, NULL);
     }
-    fds_each(give_back, NULL);
+    /* An inherited connection goes back to its other owners as it came; where a child of ours
+     * may write on, its cure is worth more. */
+    FDS_EACH(c)
+        if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.nodelay_uncertain &&
+            c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
+            hold_restore(c);
     if (__atomic_exchange_n(&reported, fork_generation, __ATOMIC_RELAXED) != fork_generation)
         process_reports(false);
 }

@@ -19,15 +19,11 @@ void shim_cures_at_birth(struct conn *c) {
         hold_set_nodelay(c, c->fd);
 }
 
-static void cure_for_uring(struct conn *c, void *unused) {
-    (void)unused;
-    if (!c->listener && c->policy.established)
-        shim_cures_at_birth(c);
-}
-
 void shim_uring(void) {
     if (!ours())
         return;
     STORE(&rings_known, true);
-    fds_each(cure_for_uring, NULL);
+    FDS_EACH(c)
+        if (!c->listener && c->policy.established)
+            shim_cures_at_birth(c);
 }

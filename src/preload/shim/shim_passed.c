@@ -65,19 +65,14 @@ ssize_t shim_write_message(const struct write_request *o) {
 }
 
 /* What was passed may come back to us under another number: known by its cookie. */
-static void ask_cookie(struct conn *c, void *unused) {
-    uint64_t cookie;
-    (void)unused;
-    if (c->passed && !c->cookie && kernel->cookie(c->fd, &cookie) == 0)
-        cookies_note(c, cookie);
-}
-
 static void arrives(int fd) {
+    uint64_t cookie;
     fds_forget(fd);
     if (!LOAD(&any_passed))
         return;
-    if (!config()->no_syscalls)
-        fds_each(ask_cookie, NULL);
+    FDS_EACH(c)
+        if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
+            cookies_note(c, cookie);
     struct conn *c = shim_find(fd); /* while what left is still known here */
     if (c)
         conn_unlock(c);

@@ -65,29 +65,18 @@ void stats_connection_ends(struct conn *c, int fd) {
     spin_unlock(&totals_lock);
 }
 
-static void add_living(struct conn *c, void *totals) {
-    struct kernel_tcp_info room;
-    add(totals, c, segments_of(c, c->fd, &room));
-}
-
-static void end_living(struct conn *c, void *unused) {
-    (void)unused;
-    evidence_ends(c, c->fd); /* what is still held leaves now */
-    struct kernel_tcp_info room;
-    if (c->evidence && !c->listener)
-        tally_ends(c, segments_of(c, c->fd, &room));
-}
-
-static void move_living(struct conn *c, void *unused) {
-    (void)unused;
-    if (c->evidence)
-        tally_moves(c);
-}
-
 void stats_process_ends(bool replaced) {
     if (!stats_file_now())
         return;
-    fds_each(replaced ? move_living : end_living, NULL);
+    FDS_EACH(c) {
+        struct kernel_tcp_info room;
+        if (!replaced)
+            evidence_ends(c, c->fd); /* what is still held leaves now */
+        if (c->evidence && replaced)
+            tally_moves(c);
+        else if (c->evidence && !c->listener)
+            tally_ends(c, segments_of(c, c->fd, &room));
+    }
     stats_file_ends(!replaced);
 }
 
@@ -121,7 +110,10 @@ void stats_report(void) {
     spin_lock(&totals_lock);
     struct totals all = ended;
     spin_unlock(&totals_lock);
-    fds_each(add_living, &all);
+    FDS_EACH(c) {
+        struct kernel_tcp_info room;
+        add(&all, c, segments_of(c, c->fd, &room));
+    }
     TEXT(out, 4096);
     size_t n = strlen(target);
     if (n > 5 && strcmp(target + n - 5, ".json") == 0)
