@@ -148,8 +148,8 @@ def test_json_says_what_was_done(talker, folder):
     segment, = folder.glob("*.unstall")
     told, = json.loads(done("--json", talker.pid, "off", "--wait", "0"))
     assert told == {"pid": talker.pid, "program": Path(os.readlink(f"/proc/{talker.pid}/exe")).name,
-                    "stats_file": str(segment), "outcome": "waits", "mode_before": "nodelay", "mode": "nodelay",
-                    "window_us": 1000, "arms_ended": 0}
+                    "stats_file": str(segment), "outcome": "waits", "mode_before": "nodelay",
+                    "mode": "nodelay", "window_us": 1000, "arms_ended": 0}
 
 
 # ---- refused ---------------------------------------------------------------

@@ -40,7 +40,8 @@ static const uint8_t conn_legal[] = {
 };
 
 static inline unsigned conn_facts(const struct conn *c) {
-    return (c->held ? IS_HELD : 0u) | (buffer_length(c) ? IS_BUFFERED : 0u) | (c->draining ? IS_DRAINING : 0u) |
+    return (c->held ? IS_HELD : 0u) | (buffer_length(c) ? IS_BUFFERED : 0u) |
+           (c->draining ? IS_DRAINING : 0u) |
            (c->flush_blocked ? IS_BLOCKED : 0u) | (c->lingering ? IS_LINGERING : 0u);
 }
 

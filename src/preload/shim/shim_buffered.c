@@ -124,7 +124,7 @@ static int send_front(struct conn *c, const struct write_request *o) {
     conn_lock(c);
     self.draining = outer;
     if (UNLIKELY(c->buffer != sending))
-        return error; /* the number was closed where we do not see it: c is another connection, or a child's */
+        return error; /* the number was closed unseen: c is another connection, or a child's */
     c->draining = false;
     sending->in_flight = false;
     if (error) {
