@@ -49,7 +49,8 @@ static void connection(struct player *s, enum mode mode) {
         s->p.bursty = s->p.from_cache = true;
         s->p.model = sibling.model;
     }
-    s->limits = (struct policy_limits){.small = 4096, .may_hold = true, .windowless = s->habit > 0};
+    s->limits = (struct policy_limits){
+        .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = BUFFER_MOST};
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
     s->in_turn = s->held = false;
     s->buffered = 0;

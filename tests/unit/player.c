@@ -8,7 +8,7 @@ void player_start(struct player *player, enum mode mode) {
     memset(player, 0, sizeof(*player));
     player->policy.mode = (uint8_t)mode;
     player->policy.established = true;
-    player->limits = (struct policy_limits){.small = 4096, .may_hold = true};
+    player->limits = (struct policy_limits){.small = 4096, .may_hold = true, .room = BUFFER_MOST};
     player->mss = 1460;
 }
 

@@ -84,7 +84,7 @@ Test(policy_detection, need_facts_changes_nothing) {
                        .turns = 1,
                        .small_writes = 1};
     struct policy before = p;
-    struct policy_limits limits = {.small = 4096, .may_hold = true};
+    struct policy_limits limits = {.small = 4096, .may_hold = true, .room = BUFFER_MOST};
     struct policy_write w = {.bytes = 100};
     struct policy_action action = policy_write(&p, &limits, &w);
     EXPECT(action.need_facts);
@@ -135,7 +135,7 @@ static const struct {
 Test(policy_detection, counts) {
     EACH_ROW(row, counts) {
         struct policy p = {.mode = (uint8_t)row->mode, .established = true, .mss = 1460};
-        struct policy_limits limits = {.small = 4096, .may_hold = true};
+        struct policy_limits limits = {.small = 4096, .may_hold = true, .room = BUFFER_MOST};
         char got[8] = "";
         policy_turn_begins(&p, false);
         for (size_t i = 0; row->wanted[i]; i++) {
@@ -151,7 +151,7 @@ Test(policy_detection, counts) {
 /* A large write that failed takes no small one with it. */
 Test(policy_detection, failed_large_write_counts_nothing) {
     struct policy p = {.mode = MODE_NODELAY, .established = true, .mss = 1460};
-    struct policy_limits limits = {.small = 4096, .may_hold = true};
+    struct policy_limits limits = {.small = 4096, .may_hold = true, .room = BUFFER_MOST};
     struct policy_write small = {.bytes = 100}, large = {.bytes = 100000};
     policy_write(&p, &limits, &small);
     struct policy_action action = policy_write(&p, &limits, &large);

@@ -87,7 +87,7 @@ static void copy(struct policy *to, const struct policy *from) {
 }
 
 Test(policy_first, what_was_buffered_leaves) {
-    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    const struct policy_limits limits = {.small = 4096, .may_hold = true, .room = BUFFER_MOST};
     int taken = 0;
     for (int i = 0; i < STATES; i++) {
         const struct policy before = some_policy();

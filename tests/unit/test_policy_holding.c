@@ -211,7 +211,7 @@ static const struct {
 
 /* Whatever the short way takes the long one would have buffered, and both leave the same behind. */
 Test(policy_holding, the_fast_path_decides_as_the_long_path) {
-    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    const struct policy_limits limits = {.small = 4096, .may_hold = true, .room = 4096};
     EACH_ROW(row, followers) {
         struct policy p = {.mode = MODE_COALESCE, .established = true, .buffer_limit = 16384};
         struct policy_write first = {.bytes = 200}, next = {.bytes = row->bytes};
@@ -228,7 +228,7 @@ Test(policy_holding, the_fast_path_decides_as_the_long_path) {
 }
 
 Test(policy_holding, the_fast_path_is_not_taken) {
-    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    const struct policy_limits limits = {.small = 4096, .may_hold = true, .room = 4096};
     const struct policy good = {
         .mode = MODE_COALESCE, .established = true, .buffer_limit = 16384, .message_bytes = 200};
     struct policy p = good;
@@ -241,8 +241,6 @@ Test(policy_holding, the_fast_path_is_not_taken) {
     EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good, p.message_bytes = 16300;
     EXPECT(!policy_buffers_on(&p, &limits, 100));
-    p = good, p.mode = MODE_AUTO;
-    EXPECT(!policy_buffers_on(&p, &limits, 100));
     p = good;
-    EXPECT(!policy_buffers_on(&p, &(struct policy_limits){.small = 4096}, 100));
+    EXPECT(!policy_buffers_on(&p, &(struct policy_limits){.small = 4096, .room = 99}, 100));
 }

@@ -13,7 +13,7 @@
 enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the stack of the caller, which may be small */ };
 
 static struct pool pool;
-static _Thread_local struct coalesce_buffer *spare __attribute__((tls_model("initial-exec")));
+_Thread_local struct coalesce_buffer *buffer_spare;
 
 static size_t size_of(uint32_t capacity) {
     return (sizeof(struct coalesce_buffer) + capacity + 63) & ~(size_t)63;
@@ -26,18 +26,18 @@ static inline void give_back(struct coalesce_buffer *g) {
     }
     if (UNLIKELY(self.spinning == &pool.lock))
         return; /* a handler, above this thread's own use of the list: one buffer is lost */
-    if (!spare)
-        spare = g;
+    if (!buffer_spare)
+        buffer_spare = g;
     else
         pool_give(&pool, g);
 }
 
-static struct coalesce_buffer *take(void) {
-    struct coalesce_buffer *g = spare;
-    spare = NULL;
-    if (!g && (g = pool_take(&pool, size_of(config()->small), BUFFERS_PER_MAP)))
+bool buffer_make_spare(void) {
+    struct coalesce_buffer *g = pool_take(&pool, size_of(config()->small), BUFFERS_PER_MAP);
+    if (g)
         *g = (struct coalesce_buffer){.capacity = config()->small};
-    return g;
+    buffer_spare = g;
+    return g != NULL;
 }
 
 bool buffer_is_at(const struct conn *c, int fd) {
@@ -54,24 +54,27 @@ static bool buffer_lost(struct conn *c) {
     return true;
 }
 
-bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+void buffer_put(struct conn *c, const struct iovec *iov, size_t count) {
     struct coalesce_buffer *g = c->buffer;
     if (!g) {
-        g = take();
-        if (!g)
-            return false;
+        g = buffer_spare;
+        buffer_spare = NULL;
         g->head = g->tail = 0;
         g->in_flight = false;
         g->began = clock_coarse();
         STORE(&c->buffer, g);
     }
-    if (bytes > g->capacity - g->tail) {
-        if (g->head == g->tail)
-            buffer_free(c);
-        return false;
-    }
     for (size_t i = 0; i < count; i++)
         buffer_copy(g, iov[i].iov_base, iov[i].iov_len);
+}
+
+bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+    const struct coalesce_buffer *g = c->buffer;
+    if (!g && !buffer_spare && !buffer_make_spare())
+        return false;
+    if (bytes > (g ? g->capacity - g->tail : buffer_spare->capacity))
+        return false;
+    buffer_put(c, iov, count);
     return true;
 }
 
@@ -219,8 +222,8 @@ bool buffer_flush(struct conn *c, int flags) {
 }
 
 void buffer_thread_ends(void) {
-    struct coalesce_buffer *g = spare;
-    spare = NULL;
+    struct coalesce_buffer *g = buffer_spare;
+    buffer_spare = NULL;
     if (g)
         pool_give(&pool, g);
 }

@@ -32,9 +32,18 @@ static inline size_t buffer_length(const struct conn *c) {
     return c->buffer ? c->buffer->tail - c->buffer->head : 0;
 }
 
-/* Bytes that buffer_add() can still take, where there is a buffer. */
-static inline size_t buffer_room(const struct conn *c) {
-    return c->buffer->capacity - c->buffer->tail;
+/* The buffer that this thread's next connection takes.  The room of a connection without one is its, so it
+ * is made before policy decides. */
+extern _Thread_local struct coalesce_buffer *buffer_spare __attribute__((tls_model("initial-exec")));
+bool buffer_make_spare(void);
+
+/* Bytes that buffer_put() takes now.  None while a thread sends from the buffer, which it does without the
+ * lock, and none behind bytes for which the kernel had no room. */
+static inline uint32_t buffer_room(const struct conn *c) {
+    const struct coalesce_buffer *g = c->buffer;
+    if (g)
+        return UNLIKELY(c->draining || c->flush_blocked) ? 0 : g->capacity - g->tail;
+    return LIKELY(buffer_spare != NULL) || buffer_make_spare() ? buffer_spare->capacity : 0;
 }
 
 /* Copy bytes for which there is room. */
@@ -46,6 +55,9 @@ static inline void buffer_copy(struct coalesce_buffer *g, const void *bytes, siz
 /* Is `fd` still the socket that c is?  Calls that pass us by may have closed the number and
  * given it to another one. */
 bool buffer_is_at(const struct conn *c, int fd);
+
+/* Copy what buffer_room() has room for. */
+void buffer_put(struct conn *c, const struct iovec *iov, size_t count);
 
 /* Copy all of it, or nothing: false when there is no room or no memory. */
 bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);

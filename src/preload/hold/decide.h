@@ -6,6 +6,7 @@
 #ifndef UNSTALL_DECIDE_H
 #define UNSTALL_DECIDE_H
 
+#include "coalesce_buffer.h"
 #include "config.h"
 #include "conn.h"
 #include "ticker.h"
@@ -25,6 +26,18 @@ static inline struct policy_limits decide_limits_now(const struct config *now, e
 }
 static inline struct policy_limits decide_limits(void) {
     return decide_limits_now(config(), ticker_state());
+}
+
+/* In coalesce: for a write that may be buffered.  Where it is so decided, buffer_put() has the room. */
+static inline void decide_add_room(struct policy_limits *limits, const struct conn *c) {
+    if (limits->may_hold)
+        limits->room = buffer_room(c);
+}
+static inline struct policy_limits decide_limits_of_write(const struct conn *c) {
+    struct policy_limits limits = decide_limits();
+    if (c->policy.mode == MODE_COALESCE)
+        decide_add_room(&limits, c);
+    return limits;
 }
 
 /* What policy says of a write.  Facts that it lacks are asked of the kernel. */

@@ -33,6 +33,8 @@ struct policy_limits {
     bool override;  /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
     bool may_hold;
     bool windowless; /* no thread of ours bounds a hold, only the kernel's timer (200 ms) */
+    uint32_t room;   /* coalesce: the most bytes that the buffer takes now; 0: none is to be had, it is
+                      * being sent, or the kernel had no room for it */
 };
 
 /* The part of a connection that policy reads and writes. */
@@ -135,6 +137,11 @@ static inline bool policy_may_hold(const struct policy *p, const struct policy_l
     return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->unsure &&
            p->established && !policy_left_alone(p, limits->override) &&
            (p->mode == MODE_COALESCE || !p->no_more);
+}
+
+/* coalesce: the room in the kernel's send buffer is known. */
+static inline bool policy_knows_sndbuf(const struct policy *p) {
+    return p->buffer_limit && !p->sndbuf_maybe_full;
 }
 
 /* Whatever the size of the next write, nothing will be done about it: it is the first of a

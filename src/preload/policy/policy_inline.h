@@ -40,16 +40,37 @@ static inline bool leaves_tail(size_t bytes, size_t mss) {
     return bytes < mss ? bytes != 0 : bytes % mss != 0;
 }
 
+/* Is a write of so many bytes small enough to be held or buffered?  One of none is not. */
+static inline bool has_size_to_hold(const struct policy_limits *limits, size_t bytes) {
+    return bytes - 1 < limits->small;
+}
+
+/* coalesce: do the buffer, and the kernel once it is sent, have room for so many bytes more? */
+static inline bool has_room(const struct policy *p, const struct policy_limits *limits, size_t bytes) {
+    return bytes <= limits->room && !p->sndbuf_maybe_full && p->message_bytes + bytes <= p->buffer_limit;
+}
+
+/* Is it counted as a small write of its message? */
+static inline bool is_small_write(const struct policy *p, const struct policy_limits *limits, size_t bytes) {
+    return bytes < (p->mss ? p->mss : limits->small + 1);
+}
+
+/* May this write be held or buffered, were it to pay and were there room?  Changes nothing. */
+DECISION bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
+                                    const struct policy_write *w) {
+    return policy_might_hold(p) && !w->special && !w->more && has_size_to_hold(limits, w->bytes) &&
+           policy_may_hold(p, limits);
+}
+
 /* Would this write be held or buffered?  Changes nothing. */
 DECISION bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                            const struct policy_write *w) {
-    if (!policy_might_hold(p) || w->special || w->more || w->bytes - 1 >= limits->small ||
-        !policy_may_hold(p, limits))
+    if (!policy_may_hold_write(p, limits, w))
         return false;
     if (p->mode == MODE_CORK)
         return true;
     if (p->mode == MODE_COALESCE)
-        return !limits->windowless && !p->sndbuf_maybe_full && p->message_bytes + w->bytes <= p->buffer_limit;
+        return !limits->windowless && has_room(p, limits, w->bytes);
     return (p->input_ever || (p->from_cache && !p->one_way)) && !p->input_pending &&
            (!limits->windowless || p->quick_turns >= HABIT) &&
            turn_predict(&p->model, p->position) == TURN_MORE;
@@ -127,7 +148,7 @@ DECISION void policy_decide(struct policy *p, const struct policy_limits *limits
     }
     if (UNLIKELY(action->need_facts))
         return;
-    action->small_write = w->bytes < (p->mss ? p->mss : limits->small + 1);
+    action->small_write = is_small_write(p, limits, w->bytes);
     if (action->small_write)
         count16(&p->small_writes);
     action->burst = action->small_write && p->small_writes == 2;
@@ -182,19 +203,17 @@ static inline bool policy_release_first(struct policy *p, size_t bytes) {
     return true;
 }
 
-/* The write of a turn whose writes before it are buffered: it is counted, and true means
- * that it is to be buffered too.  What else could forbid that (an option, untracked I/O, a
- * mode) has let the buffered ones go first.  False: nothing is counted. */
-static inline bool policy_buffers_on(struct policy *p, const struct policy_limits *limits,
-                                     size_t bytes) {
-    if (bytes - 1 >= limits->small || !limits->may_hold || p->mode != MODE_COALESCE || p->sndbuf_maybe_full ||
-        !p->established || p->message_bytes == 0 || p->message_bytes + bytes > p->buffer_limit)
+/* The write of a turn whose writes before it are buffered: it is counted, and true means that it is to be
+ * buffered too.  There is room in coalesce only, and where holds are allowed; whatever else forbids one
+ * (an option, untracked I/O, a mode) has let the buffered bytes go first.  False: nothing is counted. */
+static inline bool policy_buffers_on(struct policy *p, const struct policy_limits *limits, size_t bytes) {
+    if (!has_size_to_hold(limits, bytes) || !has_room(p, limits, bytes) || !p->established ||
+        p->message_bytes == 0)
         return false;
     p->message_bytes += (uint32_t)bytes;
-    if (bytes < (p->mss ? p->mss : limits->small + 1) && p->small_writes != UINT16_MAX)
-        p->small_writes++;
-    if (p->position != UINT16_MAX)
-        p->position++;
+    if (is_small_write(p, limits, bytes))
+        count16(&p->small_writes);
+    count16(&p->position);
     return true;
 }
 

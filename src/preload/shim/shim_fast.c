@@ -72,10 +72,11 @@ INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
 }
 
 /* One more small piece behind buffered ones of the same turn. */
-INLINE bool buffers_on(struct conn *c, const struct plain *w, const struct policy_limits *limits) {
-    if (c->turn_owner != &self || self.turn != c || c->draining || c->flush_blocked ||
-        w->bytes > buffer_room(c) || !buffer_is_there(w->buffer, w->bytes))
+INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limits *limits) {
+    if (c->turn_owner != &self || self.turn != c || c->policy.mode != MODE_COALESCE ||
+        !buffer_is_there(w->buffer, w->bytes))
         return false;
+    decide_add_room(limits, c);
     uint16_t small_before = c->policy.small_writes;
     if (!policy_buffers_on(&c->policy, limits, w->bytes))
         return false;
@@ -87,25 +88,13 @@ INLINE bool buffers_on(struct conn *c, const struct plain *w, const struct polic
     return true;
 }
 
-/* Where the first piece is to be buffered, is there nothing in its way, can it be read, and is the
- * number still this connection's? */
+/* The first piece may be buffered: is the kernel's room known, can it be read, and is the number still
+ * this connection's? */
 INLINE bool may_begin(const struct conn *c, const struct plain *w,
                       const struct policy_limits *limits) {
-    return !c->flush_blocked && !c->draining && c->cookie && c->fd == w->fd &&
-           !c->policy.sndbuf_maybe_full && c->policy.buffer_limit && /* else the kernel is asked for room */
+    return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
            (w->bytes > limits->small ||
             (buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd)));
-}
-
-/* The first piece.  False: no memory, it leaves plain. */
-INLINE bool buffers_first(struct conn *c, const struct plain *w) {
-    struct iovec one = {(void *)(uintptr_t)w->buffer, w->bytes};
-    if (UNLIKELY(!buffer_add(c, &one, 1, w->bytes)))
-        return false;
-    if (UNLIKELY(!ticker_watch(c)))
-        hold_push(c, PUSH_PROCESS);
-    c->counts.buffered_writes++;
-    return true;
 }
 
 /* Lock held; released. */
@@ -136,11 +125,7 @@ COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_a
 
 /* Lock held; released. */
 INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
-    bool was_held = c->held;
-    STORE(&c->held, true);
-    c->counts.held_writes++;
-    if (!was_held && UNLIKELY(!ticker_watch(c)))
-        STORE(&c->held, false); /* shim_rehold_after_push() lets it go */
+    bool was_held = shim_hold(c);
     conn_unlock(c);
     ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
     if (UNLIKELY(sent != (ssize_t)w.bytes))
@@ -194,7 +179,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         shim_refresh(c);
         return long_way_from(c, w, false);
     }
-    const struct policy_limits limits = decide_limits_now(now, ticker);
+    struct policy_limits limits = decide_limits_now(now, ticker);
     if (c->buffer) {
         if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
             return long_way_from(c, w, false);
@@ -202,8 +187,11 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return (ssize_t)bytes;
     }
     hold_join_turn(c);
-    if (UNLIKELY(c->policy.mode == MODE_COALESCE && !may_begin(c, &w, &limits)))
-        return long_way_from(c, w, true);
+    if (c->policy.mode == MODE_COALESCE) {
+        if (UNLIKELY(!may_begin(c, &w, &limits)))
+            return long_way_from(c, w, true);
+        decide_add_room(&limits, c);
+    }
     struct policy_action action = {.how = WRITE_PLAIN};
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
     if (UNLIKELY(action.need_facts))
@@ -214,11 +202,9 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     if (action.how == WRITE_MORE)
         return send_held(c, w, &action);
     if (action.how == WRITE_COALESCE) {
-        if (LIKELY(buffers_first(c, &w))) {
-            conn_unlock(c);
-            return (ssize_t)bytes;
-        }
-        action.how = WRITE_PLAIN;
+        shim_buffer(c, &(struct iovec){(void *)(uintptr_t)buffer, bytes}, 1);
+        conn_unlock(c);
+        return (ssize_t)bytes;
     }
     return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
                                                              : send_plain(c, w, &action);

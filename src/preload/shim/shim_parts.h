@@ -35,6 +35,27 @@ static inline void shim_count(struct conn *c, const struct policy_action *action
 /* The same in any mode, also in the statistics. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
 
+/* ---- acting ----------------------------------------------------------- */
+
+/* It is to be held: says whether something was already. */
+static inline bool shim_hold(struct conn *c) {
+    bool was_held = c->held;
+    STORE(&c->held, true);
+    c->counts.held_writes++;
+    if (!was_held && UNLIKELY(!ticker_watch(c)))
+        STORE(&c->held, false); /* shim_rehold_after_push() lets it go */
+    return was_held;
+}
+
+/* It is to be buffered. */
+static inline void shim_buffer(struct conn *c, const struct iovec *iov, size_t count) {
+    bool first = !c->buffer;
+    buffer_put(c, iov, count);
+    if (first && UNLIKELY(!ticker_watch(c)))
+        hold_push(c, PUSH_PROCESS);
+    c->counts.buffered_writes++;
+}
+
 /* ---- the write (shim_write.c) ---------------------------------------- */
 
 /* The long way of a write whose connection has been found.  `joined`: it has joined its

@@ -46,35 +46,6 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
     return true;
 }
 
-/* Lock held.  True: all of it waits in the buffer now. */
-static bool buffer_this(struct conn *c, const struct parts *p) {
-    bool first = buffer_length(c) == 0;
-    if (c->draining || c->flush_blocked)
-        return false;
-    if (!buffer_add(c, p->iov, p->count, p->bytes))
-        return false;
-    if (first && UNLIKELY(!ticker_watch(c)))
-        hold_push(c, PUSH_PROCESS);
-    c->counts.buffered_writes++;
-    return true;
-}
-
-/* Where this write is to be the first one held: is there to be a thread that keeps the window? */
-static struct conn *with_ticker(struct conn *c, const struct write_request *o, const struct policy_write *w) {
-    if (LIKELY(!ticker_undecided(ticker_state(), &c->policy)))
-        return c;
-    if (c->policy.unsure)
-        hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
-    struct policy_limits limits = decide_limits();
-    limits.windowless = false;
-    if (!policy_holds(&c->policy, &limits, w))
-        return c;
-    bool buffers = c->policy.mode == MODE_COALESCE;
-    conn_unlock(c);
-    ticker_decide(buffers);
-    return shim_find(o->fd);
-}
-
 /* Buffering is a promise that the kernel will take the bytes: a quarter of its
  * send buffer a message, and none while it may be full. */
 static void look_for_room(struct conn *c, int fd) {
@@ -90,79 +61,103 @@ static void look_for_room(struct conn *c, int fd) {
         p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
 }
 
+/* This write may be the first one held: is there to be a thread that keeps the window?  Deciding that
+ * releases the lock.  NULL: the connection is gone. */
+static struct conn *with_ticker(struct conn *c, int fd, const struct policy_write *w) {
+    if (c->policy.unsure)
+        hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
+    struct policy_limits limits = decide_limits_of_write(c);
+    limits.windowless = false;
+    if (!policy_holds(&c->policy, &limits, w))
+        return c;
+    bool buffers = c->policy.mode == MODE_COALESCE;
+    conn_unlock(c);
+    ticker_decide(buffers);
+    return shim_find(fd);
+}
+
+/* What is asked before policy decides; the connection again, or NULL. */
+static struct conn *with_facts(struct conn *c, int fd, const struct policy_write *w) {
+    struct policy_limits limits = decide_limits();
+    if (c->policy.mode == MODE_COALESCE && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
+        policy_may_hold_write(&c->policy, &limits, w))
+        look_for_room(c, fd);
+    return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : with_ticker(c, fd, w);
+}
+
+/* The parts of a write that policy can judge.  False: there are none, or they cannot be read. */
+static bool parts_to_judge(const struct conn *c, const struct write_request *o, struct parts *p) {
+    shim_parts_of(o, p);
+    if (c->policy.mode == MODE_COALESCE && p->valid && p->bytes <= config()->small)
+        p->valid = shim_parts_readable(p, p->bytes);
+    return p->valid && p->bytes > 0;
+}
+
+/* A write of no bytes moves nothing and releases nothing; the kernel judges one that cannot be read. */
+static ssize_t pass_on(struct conn *c, const struct write_request *o, const struct parts *p) {
+    if (!p->valid && buffer_length(c))
+        return shim_send_after_buffered(c, o, p);
+    conn_unlock(c);
+    return shim_forward(o);
+}
+
+/* As decided, without the lock, which is released. */
+static ssize_t send_decided(struct conn *c, const struct write_request *o, const struct parts *p,
+                            const struct policy_action *action) {
+    bool was_held = c->held, holds = action->how == WRITE_MORE;
+    if (holds)
+        shim_hold(c);
+    else
+        STORE(&c->held, was_held && (o->flags & MSG_MORE));
+    bool known = c->policy.established, first = c->counts.late_pushes == 1;
+    conn_unlock(c);
+    if (UNLIKELY(action->late_push))
+        verbose_late_push(o->fd, p->bytes, first);
+    if (was_held && !holds)
+        self.releasing = c; /* should this thread be cancelled in the call */
+    ssize_t sent = holds ? shim_forward_more(o, p) : shim_forward(o);
+    self.releasing = NULL;
+    if (UNLIKELY(sent != (ssize_t)p->bytes)) {
+        if (sent < 0 && errno == ENOTSOCK)
+            return shim_plain_after_all(o);
+        shim_write_rollback(c, o->fd, action, p->bytes, sent, was_held);
+    }
+    if (UNLIKELY(!known && sent > 0))
+        shim_established(c);
+    if (holds && sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, o->fd);
+    return sent;
+}
+
 /* `joined`: the write has joined its turn already. */
 static ssize_t write_to(struct conn *c, const struct write_request *o, bool joined) {
     struct parts p;
-    shim_parts_of(o, &p);
-    if (c->policy.mode == MODE_COALESCE && p.valid && p.bytes <= config()->small)
-        p.valid = shim_parts_readable(&p, p.bytes);
-    if (UNLIKELY(!p.valid)) {
-        if (buffer_length(c))
-            return shim_send_after_buffered(c, o, &p);
-        conn_unlock(c);
-        return shim_forward(o);
-    }
-    if (UNLIKELY(p.bytes == 0)) { /* moves nothing and releases nothing */
-        conn_unlock(c);
-        return shim_forward(o);
-    }
-    struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
+    if (UNLIKELY(!parts_to_judge(c, o, &p)))
+        return pass_on(c, o, &p);
+    const struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
     if (!joined)
         hold_join_turn(c);
-    struct policy_limits limits = decide_limits();
-    if (c->policy.mode == MODE_COALESCE && UNLIKELY(c->policy.sndbuf_maybe_full || !c->policy.buffer_limit) &&
-        !w.more && !w.special && w.bytes <= limits.small && policy_may_hold(&c->policy, &limits))
-        look_for_room(c, o->fd);
-    c = with_ticker(c, o, &w);
+    c = with_facts(c, o->fd, &w);
     if (UNLIKELY(!c))
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->buffer))
         hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
-    limits = decide_limits();
+    struct policy_limits limits = decide_limits_of_write(c);
     struct policy_action action = decide_write(c, &limits, &w);
-    if (action.how == WRITE_COALESCE && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
+    bool buffers = action.how == WRITE_COALESCE;
+    if (buffers && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
         return shim_write(o);
-    bool was_held = c->held;
     shim_account(c, &action, p.bytes);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, p.bytes, o->caller});
-    if (action.how == WRITE_COALESCE) {
-        if (buffer_this(c, &p)) {
-            conn_unlock(c);
-            return (ssize_t)p.bytes;
-        }
-        if (buffer_length(c)) {
-            struct policy_action release = policy_release(&c->policy, &limits, buffer_length(c));
-            decide_apply(c, &release, o->fd);
-        }
-        action.how = WRITE_PLAIN;
+    if (buffers) {
+        shim_buffer(c, p.iov, p.count);
+        conn_unlock(c);
+        return (ssize_t)p.bytes;
     }
     decide_apply(c, &action, o->fd);
     if (buffer_length(c))
         return shim_send_after_buffered(c, o, &p);
-    STORE(&c->held, action.how == WRITE_MORE || (was_held && w.more));
-    if (action.how == WRITE_MORE) {
-        c->counts.held_writes++;
-        if (!was_held && UNLIKELY(!ticker_watch(c)))
-            STORE(&c->held, false); /* shim_rehold_after_push() lets it go */
-    }
-    bool known = c->policy.established, first = c->counts.late_pushes == 1;
-    conn_unlock(c);
-    if (UNLIKELY(action.late_push))
-        verbose_late_push(o->fd, p.bytes, first);
-    if (was_held && action.how == WRITE_PLAIN)
-        self.releasing = c; /* should this thread be cancelled in the call */
-    ssize_t sent = action.how == WRITE_MORE ? shim_forward_more(o, &p) : shim_forward(o);
-    self.releasing = NULL;
-    if (UNLIKELY(sent != (ssize_t)p.bytes)) {
-        if (sent < 0 && errno == ENOTSOCK)
-            return shim_plain_after_all(o);
-        shim_write_rollback(c, o->fd, &action, p.bytes, sent, was_held);
-    }
-    if (UNLIKELY(!known && sent > 0))
-        shim_established(c);
-    if (action.how == WRITE_MORE && sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        shim_rehold_after_push(c, o->fd);
-    return sent;
+    return send_decided(c, o, &p, &action);
 }
 
 /* Where nothing is to be done before the call, the call comes first: the kernel follows its
