@@ -118,15 +118,27 @@ def test_records_of_many_threads_stay_whole(mode):
 DELAY_US = 600000
 
 
+def run_delayed(calls, name, mode, *arguments, trace, **variables):
+    """Run a program in which each of these system calls takes DELAY_US; gives its facts."""
+    env = {"LD_PRELOAD": LIB, "UNSTALL_MODE": mode, **variables}
+    with AnsweringPeer() as peer:
+        done = run(["strace", "-f", "-qq", "-o", trace, *(f"-E{name}={value}" for name, value in env.items()),
+                    "-e", f"trace={calls}", "-e", f"inject={calls}:delay_enter={DELAY_US}", program(name),
+                    *peer.target, *arguments], bare_env(), timeout=60)
+    facts = json.loads(done.stdout.splitlines()[-1])
+    assert facts["loaded"]
+    return facts
+
+
 # In cork and coalesce every exchange of both connections has such a call.
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])
 def test_no_lock_is_shared_between_connections(mode, tmp_path):
     """What the library asks and sets under one connection's lock takes 600 ms here: another one goes on."""
-    calls = "setsockopt,getsockopt"
-    with AnsweringPeer() as peer:
-        done = run(["strace", "-f", "-qq", "-o", tmp_path / "trace", "-E", f"LD_PRELOAD={LIB}",
-                    "-E", f"UNSTALL_MODE={mode}", "-e", f"trace={calls}", "-e",
-                    f"inject={calls}:delay_enter={DELAY_US}", program("apart"), *peer.target, 20], bare_env())
-    facts = json.loads(done.stdout.splitlines()[-1])
-    assert facts["loaded"] and facts["burst_us"] >= DELAY_US
+    facts = run_delayed("setsockopt,getsockopt", "apart", mode, 20, trace=tmp_path / "trace")
+    assert facts["burst_us"] >= DELAY_US
     assert facts["meanwhile"] >= 3
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "off"])
+def test_a_reader_that_is_cancelled_inside_the_lock_gives_it_back(mode, tmp_path):
+    run_delayed("setsockopt", "cancelled_in_lock", mode, 1, trace=tmp_path / "trace", UNSTALL_QUICKACK="always")
