@@ -23,7 +23,7 @@ class Tree:
     layer: str      # pattern of a name in that list
     elsewhere: dict  # layer -> folder, of layers that are not in `folder`; the first of them is beneath all
     upcalls: str = ""  # header that declares the allowed needs of something higher
-    unbuilt: frozenset = frozenset()  # modules of another target or another configuration
+    unbuilt: frozenset = frozenset()  # modules of another target or configuration, or empty in this one
 
     def layers(self, source):
         """The names of the layers, lowest first."""
@@ -37,7 +37,7 @@ class Tree:
 
 
 PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'",
-               {"segment": "src/stats_file"}, "conn/upcalls.h", frozenset({"exports/hook"}))
+               {"segment": "src/stats_file"}, "conn/upcalls.h", frozenset({"exports/hook", "conn/conn_check"}))
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
            {"stats_file": "src/stats_file", "scan": "src/scan"}, "",
            frozenset({"scan/exact", "scan/exact_none"}))
