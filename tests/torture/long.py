@@ -4,7 +4,9 @@
 import argparse
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 from program import ALL_MODES, run_program
 from killing import RULES, end_writers
@@ -13,27 +15,40 @@ KILLS_AT_ONCE = 250
 REPLAYS = 5  # of a program in which bytes were late, and nothing else was wrong
 
 
-def torture(modes, operations, seed, each):
+def outcomes_of(modes, seed, each, jobs):
+    """The outcomes of programs of all modes in turn, without end; `jobs` programs run at a time."""
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = deque()
+        try:
+            for mode, number in ((mode, number) for number in count(seed) for mode in modes):
+                waiting.append(pool.submit(run_program, mode, number, each))
+                if len(waiting) == 2 * jobs:
+                    yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def torture(modes, operations, seed, each, jobs):
     """Programs of all modes in turn until `operations` are done, or Ctrl-C; returns the failures."""
     done, programs, failed, latest, late, judged = (Counter() for _ in range(6))
     ends = {}
     try:
-        while sum(done.values()) < operations:
-            for mode in modes:
-                outcome = run_program(mode, seed, each)
-                done[mode] += outcome.operations
-                programs[mode] += 1
-                failed[mode] += bool(outcome.failures)
-                judged[mode] += outcome.facts["judged"]
-                late[mode] += outcome.facts["late"]
-                if outcome.facts["latest_ms"] > latest[mode]:
-                    latest[mode], ends[mode] = outcome.facts["latest_ms"], outcome.facts["latest"]
-                if outcome.failures:
-                    print(outcome, *outcome.notes_of_failure(), sep="\n  ", flush=True)
-                if outcome.only_late():
-                    again = [run_program(mode, seed, each).only_late() for _ in range(REPLAYS)]
-                    print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)
-            seed += 1
+        for outcome in outcomes_of(modes, seed, each, jobs):
+            mode = outcome.mode
+            done[mode] += outcome.operations
+            programs[mode] += 1
+            failed[mode] += bool(outcome.failures)
+            judged[mode] += outcome.facts["judged"]
+            late[mode] += outcome.facts["late"]
+            if outcome.facts["latest_ms"] > latest[mode]:
+                latest[mode], ends[mode] = outcome.facts["latest_ms"], outcome.facts["latest"]
+            if outcome.failures:
+                print(outcome, *outcome.notes_of_failure(), sep="\n  ", flush=True)
+            if outcome.only_late():
+                again = [run_program(mode, outcome.seed, each).only_late() for _ in range(REPLAYS)]
+                print(f"  replayed: {sum(again)} of {REPLAYS} late again", flush=True)
+            if sum(done.values()) >= operations:
+                break
     except KeyboardInterrupt:
         print("interrupted; until then:", flush=True)
     print(f"{'mode':9} {'operations':>10} {'programs':>8} {'failed':>6} {'writes judged':>13} "
@@ -70,6 +85,7 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/torture")
     parser.add_argument("--operations", type=int, default=1_000_000)
     parser.add_argument("--operations-each", type=int, default=470)
+    parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--kills", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--mode", action="append", choices=ALL_MODES)
@@ -82,7 +98,7 @@ def main():
         for outcome in outcomes:
             print(outcome, *outcome.trace[-200:], sep="\n  ")
         return any(outcome.failures for outcome in outcomes)
-    failed = torture(modes, wanted.operations, wanted.seed, wanted.operations_each)
+    failed = torture(modes, wanted.operations, wanted.seed, wanted.operations_each, wanted.jobs)
     return bool(kill(modes, wanted.kills, wanted.seed) + failed if wanted.kills else failed)
 
 
