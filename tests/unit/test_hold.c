@@ -378,12 +378,12 @@ static const struct {
 Test(hold, a_stranger_whose_writes_are_told_apart_is_never_held) {
     EACH_ROW(row, tellers) {
         c->policy.unsure = true;
-        c->policy.nodelay_only = false;
+        c->policy.never_hold = false;
         fake.stamps = row->stamps;
         fake.zerocopy = row->zerocopy;
         fake.unsent = row->unsent;
         hold_ask_facts(c);
-        EXPECT_INT(row->name, c->policy.nodelay_only, row->apart);
+        EXPECT_INT(row->name, c->policy.never_hold, row->apart);
     }
 }
 

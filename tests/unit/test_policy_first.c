@@ -40,6 +40,7 @@ static struct policy some_policy(void) {
         .unsure = seldom(),
         .bursty = draw(2),
         .nodelay_only = seldom(),
+        .never_hold = seldom(),
         .untracked_io = seldom(),
         .no_more = seldom(),
         .established = !seldom(),

@@ -79,6 +79,9 @@ static void is_untracked(struct player *player) {
 static void more_means_nothing(struct player *player) {
     player->policy.no_more = true;
 }
+static void is_never_held(struct player *player) {
+    player->policy.never_hold = true;
+}
 static void is_nodelay_only(struct player *player) {
     player->policy.nodelay_only = true;
 }
@@ -117,7 +120,8 @@ static const struct {
     {"untracked", is_untracked, "plain", "plain", "plain"},
     {"MPTCP or a TCP_ULP: buffering is still possible", more_means_nothing, "plain", "buffer",
      "plain"},
-    {"fallen", is_nodelay_only, "plain", "plain", "plain"},
+    {"it defied prediction", is_nodelay_only, "plain", "plain", "plain"},
+    {"its writes are told apart", is_never_held, "plain", "plain", "plain"},
     {"not known to be connected", is_not_established, "plain", "plain", "plain"},
     {"no thread for the window", has_no_ticker, "plain", "plain", "plain"},
     {"the application's TCP_NODELAY", set_nodelay, "plain", "plain", "plain"},

@@ -45,7 +45,7 @@ static void ask_options(struct conn *c) {
         policy_pushed(p); /* what it was thought to keep back has left as a unit */
     p->app_cork = cork != 0;
     p->had_option |= p->app_nodelay || p->app_cork;
-    p->nodelay_only |= has_one_that_tells_apart(c->fd);
+    p->never_hold |= has_one_that_tells_apart(c->fd);
     p->unsure = false;
 }
 
@@ -61,7 +61,7 @@ int hold_set_nodelay(struct conn *c, int fd) {
     STORE(&hold_acted, true);
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (is_not_tcp(error)) {
-        p->nodelay_only = p->untracked_io = true;
+        p->never_hold = p->untracked_io = true;
         p->mode = MODE_OFF;
     }
     p->nodelay = error == 0;

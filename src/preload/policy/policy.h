@@ -46,8 +46,8 @@ struct policy {
     bool nodelay : 1;     /* TCP_NODELAY as the kernel has it, as far as we know */
     bool unsure : 1;      /* the application's options are not known: ask before acting */
     bool bursty : 1;         /* the illness was seen here: writes come in bursts */
-    bool nodelay_only : 1;      /* TCP_NODELAY alone from now on: it defied prediction, or its writes
-                           * are told apart (SO_TIMESTAMPING and its like) */
+    bool nodelay_only : 1; /* it defied prediction: TCP_NODELAY alone from now on */
+    bool never_hold : 1;   /* its writes are told apart (SO_TIMESTAMPING and its like) */
     bool untracked_io : 1;        /* writes happen that we do not see: never hold */
     bool no_more : 1;     /* MSG_MORE means nothing or something else here (MPTCP, TCP_ULP) */
     bool established : 1; /* the kernel has accepted or delivered bytes, or connect succeeded */
@@ -134,8 +134,8 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
 
 /* May bytes be held in the kernel, or buffered by us, on this connection? */
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
-    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->unsure &&
-           p->established && !policy_left_alone(p, limits->override) &&
+    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->never_hold &&
+           !p->unsure && p->established && !policy_left_alone(p, limits->override) &&
            (p->mode == MODE_COALESCE || !p->no_more);
 }
 

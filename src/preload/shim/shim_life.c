@@ -80,7 +80,7 @@ void shim_accepted(int listener, int fd) {
      * handshake: where they were ever set, or that is not known, they are to be asked for. */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
     bool mptcp = l->mptcp, unsure = l->policy.unsure || l->policy.had_option;
-    bool kernel_nodelay = l->policy.nodelay, nodelay_only = l->policy.nodelay_only;
+    bool kernel_nodelay = l->policy.nodelay, never_hold = l->policy.never_hold;
     uint8_t endpoint = endpoint_of_listener(l);
     conn_unlock(l);
     struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
@@ -91,7 +91,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.app_cork = cork;
     c->policy.unsure = unsure;
     c->policy.no_more = no_more;
-    c->policy.nodelay_only = nodelay_only;
+    c->policy.never_hold = never_hold;
     c->mptcp = mptcp;
     c->policy.established = true;
     c->policy.untracked_io = hold_is_stdio(fd);

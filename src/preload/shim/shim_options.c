@@ -126,7 +126,7 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     else if (concern == OF_ROOM)
         c->policy.buffer_limit = 0; /* ask again */
     else if (concern == OF_APART)
-        c->policy.nodelay_only |= name == SO_TXTIME || hold_tells_apart(on);
+        c->policy.never_hold |= name == SO_TXTIME || hold_tells_apart(on);
     else if (concern == OF_HOLDS && name == TCP_ULP)
         c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
     else if (concern == OF_HOLDS && length >= sizeof(on))
