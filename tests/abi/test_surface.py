@@ -111,7 +111,7 @@ def test_manual_lists_the_surface():
     assert manual_names() == set(surface())
 
 
-ROLES = ("write", "read", "wait", "birth", "death", "option", "stdio", "process", "visible")
+ROLES = ("write", "read", "wait", "create", "close", "option", "stdio", "process", "visible")
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -34,7 +34,7 @@ static void warn(const char *name, const char *value, enum config_result result,
     log_line(&line);
 }
 
-/* A longer name than any that we know is cut: it is unknown in any case. */
+/* A name that is too long for `name` is cut: no known name is that long. */
 static bool split(const char *entry, char *name, size_t size, const char **value) {
     const char *equals = strchr(entry, '=');
     if (!equals)
@@ -48,7 +48,7 @@ static bool split(const char *entry, char *name, size_t size, const char **value
     return true;
 }
 
-/* The strings of a configuration outlive changes of the environment. */
+/* Copies a string, because the program may change its environment later. */
 static const char *keep(const char *value) {
     static char copies[ENVIRONMENT_COPY];
     static size_t used;
@@ -71,7 +71,7 @@ void config_load(char **environment, const char *program) {
     struct config *c = &snapshots[1];
     config_defaults(c);
     c->program = program;
-    /* the place for warnings first, so that warnings about others go there */
+    /* UNSTALL_LOG first, so that warnings about other variables go there */
     for (int pass = 0; pass < 2; pass++)
         for (char **e = environment; e && *e; e++) {
             char name[64];

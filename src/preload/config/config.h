@@ -20,8 +20,7 @@
 #include "text.h"
 
 enum {
-    WINDOW_MIN_US =
-        500, /* below it a window is not real: docs/kernel.md, "A thread that ends a window" */
+    WINDOW_MIN_US = 500, /* no thread keeps less: docs/kernel.md, "A thread that ends a window" */
     WINDOW_MAX_US = 100000,
     WINDOW_DEFAULT_US = 1000,
     SMALL_MAX = 65536,
@@ -29,7 +28,7 @@ enum {
     CONFIG_FILTERS = 32,
 };
 
-/* When a thread of ours keeps the window (UNSTALL_THREAD). */
+/* Use of a thread of ours that keeps the window (UNSTALL_THREAD). */
 enum thread_use { THREAD_OWN, THREAD_ALWAYS, THREAD_NEVER };
 
 struct port_range {
@@ -53,19 +52,19 @@ struct config {
     struct port_range ports[CONFIG_FILTERS];
     struct peer_range peers[CONFIG_FILTERS];
     const char *programs; /* the list as given, or NULL */
-    const char *program;  /* the short name of this one */
+    const char *program;  /* the short name of this program */
     const char *report;
     const char *log;
-    const char *stats; /* the directory of the segment, or NULL */
+    const char *stats; /* the directory of the statistics file, or NULL */
     struct arms arms;
-    uint32_t experiment; /* grows when the arms change: who was born before takes no part */
-    bool no_syscalls;          /* a seccomp filter is installed: make no call of our own */
+    uint32_t experiment; /* grows when the arms change; older connections take no part */
+    bool no_syscalls;    /* a seccomp filter is installed: make no system call of our own */
     bool always_nodelay; /* UNSTALL_NODELAY=always */
     bool override;
-    bool children;    /* children run with us */
-    bool stacks;      /* who wrote the pieces may be kept (UNSTALL_STACKS) */
-    bool killed;      /* by the control block: all connections go by `off` */
-    bool buffers;     /* some connection may be, or has been, in mode coalesce */
+    bool children;    /* child processes load the library too */
+    bool stacks;      /* call stacks of stalls may be recorded (UNSTALL_STACKS) */
+    bool killed;      /* by the control block: all connections are in mode `off` */
+    bool buffers;     /* some connection may be, or may have been, in mode coalesce */
     bool seed_given;  /* UNSTALL_SEED */
     uint8_t quickack; /* enum quickack_use */
     uint8_t thread;   /* enum thread_use */
@@ -83,12 +82,12 @@ void config_defaults(struct config *c);
 
 enum config_result { CONFIG_OK, CONFIG_BAD, CONFIG_UNKNOWN };
 
-/* Set one variable ("UNSTALL_MODE", "cork").  On CONFIG_BAD `expected` says
- * which form is expected. */
+/* Set one variable ("UNSTALL_MODE", "cork").  On CONFIG_BAD `expected` names the
+ * expected form. */
 enum config_result config_set(struct config *c, const char *name, const char *value,
                               const char **expected);
 
-/* Does the comma list of names (with ! to exclude) include this program? */
+/* True if the comma list of names (! excludes) includes this program. */
 bool config_program_included(const char *list, const char *program);
 
 /* Read the environment, warn, publish.  `program` is the short name. */
@@ -96,14 +95,14 @@ void config_load(char **environment, const char *program);
 
 /* Publish a copy of the present configuration with another mode. */
 void config_switch(enum mode mode, bool no_syscalls);
-/* ... or one in which all connections go by `off`, arms or not. */
+/* ... or one with all connections in mode `off`, also those of an arm. */
 void config_kill(void);
-/* Publish a copy of `next`, which differs from `seen` only in mode, quiet, window_us,
- * killed and arms.  False: another thread was first; look again. */
+/* Publish a copy of `next`, which differs from `seen` only in mode, no_syscalls, window_us,
+ * killed and arms.  False: another thread published first; retry. */
 bool config_publish(const struct config *seen, const struct config *next);
 
-/* Do the filters include a connection?  `service_port` is the port of the
- * server's side; peer_family 0 means unknown.  Pure. */
+/* True if the filters include a connection.  `service_port` is the server's port;
+ * peer_family 0 means unknown.  Pure. */
 bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
                      const uint8_t *peer_address);
 

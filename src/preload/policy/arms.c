@@ -34,7 +34,7 @@ bool arms_parse(struct arms *arms, const char *text) {
     return true;
 }
 
-/* The finaliser of splitmix64: every bit of the input moves every bit of the output. */
+/* The finaliser of splitmix64: each bit of the input affects all bits of the output. */
 static uint64_t mix(uint64_t x) {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

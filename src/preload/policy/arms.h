@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arms of an experiment: which connection gets which mode.  Pure.
+ * The arms of an experiment: the mode that each connection gets.  Pure.
  *
- * An assignment is a function of the seed and of what identifies the
- * connection, so that the same seed gives the same assignment again.
+ * An assignment is a function of the seed and of the connection's key, so that
+ * the same seed gives the same assignment again.
  */
 #ifndef UNSTALL_ARMS_H
 #define UNSTALL_ARMS_H
@@ -21,17 +21,17 @@ struct arms {
     uint32_t weight[STATS_ARMS];
 };
 
-/* What an assignment may go by. */
+/* The keys of a connection. */
 struct arms_key {
-    uint64_t serial;                        /* ASSIGN_CONNECTION: its number in this process */
-    const struct stats_address *peer;     /* ASSIGN_PEER: its address, whatever the port */
+    uint64_t serial;                      /* ASSIGN_CONNECTION: its number in this process */
+    const struct stats_address *peer;     /* ASSIGN_PEER: its address without the port */
     const struct stats_address *listener; /* ASSIGN_LISTENER: address and port */
 };
 
-/* "off:50,auto:50".  False: not of that form, or more than STATS_ARMS. */
+/* Parses "off:50,auto:50".  False: another form, or more than STATS_ARMS arms. */
 bool arms_parse(struct arms *arms, const char *text);
 
-/* The arm of a connection: below arms->count, which must not be 0. */
+/* The arm of a connection: a number below arms->count, which must not be 0. */
 unsigned arms_choose(const struct arms *arms, const struct arms_key *key);
 
 bool arms_equal(const struct arms *a, const struct arms *b);

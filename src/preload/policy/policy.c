@@ -6,7 +6,7 @@
 #include "policy_inline.h"
 
 enum {
-    WINDOW_END_COST = 4, /* a hold ended by the window, against one ended by its turn */
+    WINDOW_END_COST = 4, /* added for a hold that the window ended; a turn's end subtracts 1 */
     WINDOW_END_LIMIT = 16,
     GOES_ON = 2,
 };
@@ -76,7 +76,7 @@ void policy_refuses(struct policy *p) {
     p->refuses = true;
 }
 
-/* What tcp(7) and the network leave as a connection's fate; all others are of one call alone. */
+/* Errors that end sending for good.  All others concern one call only. */
 void policy_met(struct policy *p, int error) {
     static const int ends[] = {EPIPE,       ECONNRESET,   ETIMEDOUT, ECONNABORTED, ECONNREFUSED,
                                ENETUNREACH, EHOSTUNREACH, ENETDOWN,  EHOSTDOWN};
@@ -102,7 +102,8 @@ void policy_kernel_ended(struct policy *p) {
 }
 
 bool policy_asks_first(const struct policy *p) {
-    return p->goes_on >= GOES_ON && (!p->bursty || turn_predict(&p->model, p->position) != TURN_LAST);
+    return p->goes_on >= GOES_ON &&
+           (!p->bursty || turn_predict(&p->model, p->position) != TURN_LAST);
 }
 
 void policy_asked(struct policy *p, bool at_once) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The decisions of policy.h about a write, its end and the input that answers it.  They
- * stand in a header so that the fast path (shim_fast.c) has them inlined: a call costs 20 to
- * 40 instructions more.  The other paths call policy_write().
+ * The decisions of policy.h about a write, the end of a unit and the input that answers it.
+ * They are inline functions for the fast path (shim_fast.c): a call costs 20 to 40 instructions
+ * more.  The other paths call policy_write().
  */
 #ifndef UNSTALL_POLICY_INLINE_H
 #define UNSTALL_POLICY_INLINE_H
@@ -12,9 +12,9 @@
 enum {
     SURELY_SMALL = 536,   /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
     SURELY_LARGE = 65536, /* loopback's MSS is 65 483 */
-    PENDING_READ = 4096,  /* a read that filled this much probably left something */
-    ANSWERED = 65536,     /* bytes of a message that need not wait in the send buffer any more once
-                       * there is an answer; where they do, the next write finds no room */
+    PENDING_READ = 4096,  /* a full read of at least this size probably left input */
+    ANSWERED = 65536,     /* after the answer to a message of at most this size the send buffer
+                           * counts as empty; if that is wrong, the next write finds no room */
     ONE_WAY = 8,          /* small writes without any input ever: a stream */
 };
 
@@ -28,14 +28,14 @@ static inline void add32(uint32_t *to, size_t bytes) {
     *to = bytes > UINT32_MAX - *to ? UINT32_MAX : *to + (uint32_t)bytes;
 }
 
-/* Nagle would keep a small unit back: as far as we know it is on, or another
- * process may have switched it on again. */
+/* Nagle would delay a small unit: it is on as far as we know, or another process may
+ * have switched it on again. */
 static inline bool nagle_in_force(const struct policy *p) {
     return !p->nodelay || p->nodelay_uncertain;
 }
 
-/* Does a unit of so many bytes end in a small segment?  Most are smaller than a
- * segment, and a division costs 10 to 25 cycles. */
+/* True if a unit of `bytes` ends in a small segment.  Most units are smaller than a
+ * segment: the comparison saves them a division (10 to 25 cycles). */
 static inline bool leaves_tail(size_t bytes, size_t mss) {
     return bytes < mss ? bytes != 0 : bytes % mss != 0;
 }
@@ -62,7 +62,7 @@ DECISION bool policy_may_hold_write(const struct policy *p, const struct policy_
            policy_may_hold(p, limits);
 }
 
-/* Would this write be held or buffered?  Changes nothing. */
+/* True if this write should be held or buffered.  Changes nothing. */
 DECISION bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                            const struct policy_write *w) {
     if (!policy_may_hold_write(p, limits, w))
@@ -76,8 +76,8 @@ DECISION bool policy_holds(const struct policy *p, const struct policy_limits *l
            turn_predict(&p->model, p->position) == TURN_MORE;
 }
 
-/* The illness shows within a turn: what the turns looked like until now, cut at
- * every wait, teaches nothing about those to come. */
+/* The second small write of a turn makes the connection bursty.  The model is cleared: the
+ * turns before it were cut at every wait and do not predict later ones. */
 static inline void becomes_bursty(struct policy *p) {
     if (p->bursty)
         return;
@@ -86,9 +86,9 @@ static inline void becomes_bursty(struct policy *p) {
     p->model = (struct turn_model){0};
 }
 
-/* Count a unit of `bytes` that leaves now and say what it needs (action: zero until now).
- * Nagle keeps a small unit while a small segment is on its way (Minshall's test in
- * tcp_output.c of the kernel), and the tail of a large unit is one too. */
+/* Count a unit of `bytes` that leaves now and fill `action`, which must be zero.
+ * Nagle delays a small unit while a small segment is in flight (Minshall's test in the
+ * kernel's tcp_output.c); the tail of a large unit is a small segment too. */
 DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, size_t bytes,
                         struct policy_action *action) {
     size_t mss = p->mss ? p->mss : SURELY_SMALL;
@@ -102,7 +102,7 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
             return;
         }
         if (p->units == 1 && leaves_tail(p->first_unit, mss))
-            p->smalls = 1; /* the first one, judged now that the MSS may be known */
+            p->smalls = 1; /* the first unit counts late: only now may the MSS be known */
         action->small_unit = leaves_tail(bytes, mss);
         p->smalls += action->small_unit;
     }
@@ -127,7 +127,7 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
     }
 }
 
-/* As policy_write(), of at least one byte; the action is zero until now. */
+/* As policy_write(), for at least one byte.  `action` must be zero. */
 DECISION void policy_decide(struct policy *p, const struct policy_limits *limits,
                             const struct policy_write *w, struct policy_action *action) {
     if (policy_holds(p, limits, w)) {
@@ -135,7 +135,7 @@ DECISION void policy_decide(struct policy *p, const struct policy_limits *limits
         if (action->how == WRITE_MORE)
             add32(&p->pending, w->bytes);
     } else if (UNLIKELY(p->app_cork && p->unsure && p->pending && p->mode != MODE_OFF)) {
-        action->need_facts = true; /* the listener's, which may have got it after the handshake */
+        action->need_facts = true; /* the listener's cork may have been set after the handshake */
     } else if (UNLIKELY(w->more || p->app_cork)) {
         p->app_more = p->app_more || w->more;
         add32(&p->pending, w->bytes);
@@ -158,7 +158,7 @@ DECISION void policy_decide(struct policy *p, const struct policy_limits *limits
         p->sndbuf_maybe_full = p->large = true;
 }
 
-/* Input has come: `bytes` of the `asked` ones. */
+/* A read returned `bytes` of `asked` bytes. */
 static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     if (p->turns == 1 && !p->kept_turn)
         p->goes_on = 0;
@@ -168,7 +168,7 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->established = !p->refuses;
     p->one_way = false;
     if (UNLIKELY(p->large)) {
-        if (p->message_bytes <= ANSWERED) /* who answers has read it, as a rule */
+        if (p->message_bytes <= ANSWERED) /* a peer usually reads a message before it answers */
             p->sndbuf_maybe_full = false;
         p->large = false;
     }
@@ -180,21 +180,21 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->pending = 0;
 }
 
-/* A turn ended in a way that teaches (at a wait, not by the window). */
+/* A turn ended at a wait, not by the window: update the model. */
 static inline void policy_turn_ends(struct policy *p) {
     if (p->position == 0)
         return;
     if (p->position >= 2 && p->nodelay && !p->app_nodelay)
         becomes_bursty(p);
-    if (p->bursty) /* before, the model would be cleared by becomes_bursty() */
+    if (p->bursty) /* becomes_bursty() clears anything that was learned before */
         turn_learn(&p->model, p->position);
     p->position = 0;
     if (p->window_ends)
         p->window_ends--;
 }
 
-/* As policy_release(), of the first unit of a message: nothing is to be done about it.
- * False: nothing has changed. */
+/* As policy_release(), if this is the first unit of a message, which needs no action.
+ * False: not the first unit; nothing has changed. */
 static inline bool policy_release_first(struct policy *p, size_t bytes) {
     if (p->units > 0 || p->smalls >= 2 || !p->input_ever || bytes > UINT32_MAX)
         return false;

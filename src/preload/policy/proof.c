@@ -6,12 +6,12 @@ static uint64_t flying(const struct kernel_tcp_info *now) {
 }
 
 bool proof_held(const struct kernel_tcp_info *now) {
-    /* + 1: on the side that connected the SYN counts as an acknowledged byte */
+    /* + 1: on the connecting side the SYN counts as an acknowledged byte */
     return now->bytes_queued > 0 && now->bytes_queued < now->mss && now->unacked > 0 &&
            now->unacked < now->cwnd && flying(now) + 1 + now->bytes_queued <= now->window;
 }
 
-/* When the last bytes left, as the second look has it. */
+/* The time at which the last bytes left, computed from the second look. */
 static uint64_t release(const struct kernel_tcp_info *second, const struct proof_times *times) {
     uint64_t ago = second->last_sent_ms * UINT64_C(1000000);
     if (ago >= times->looked - times->written)
@@ -19,7 +19,7 @@ static uint64_t release(const struct kernel_tcp_info *second, const struct proof
     return times->looked - ago;
 }
 
-/* How long pacing at the slower of two rates keeps back what waits behind what has just left. */
+/* The delay that pacing, at the slower of the two rates, causes for the queued bytes. */
 static uint64_t paced_ns(const struct kernel_tcp_info *first,
                          const struct kernel_tcp_info *second) {
     uint64_t rate =
@@ -27,7 +27,7 @@ static uint64_t paced_ns(const struct kernel_tcp_info *first,
     return rate ? (flying(first) + first->bytes_queued) * UINT64_C(1000000000) / rate : 0;
 }
 
-/* Bytes were written that we did not see: when, nobody knows. */
+/* Bytes were written that we did not see, at an unknown time. */
 static bool written_unseen(const struct kernel_tcp_info *first,
                            const struct kernel_tcp_info *second, uint64_t written) {
     uint64_t before = first->bytes_sent + first->bytes_queued;
@@ -39,10 +39,10 @@ struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_t
     uint32_t left = second->segments_out - first->segments_out;
     bool exact = left <= 1;
     if (left == 0 && second->bytes_queued == 0)
-        return (struct proof){PROOF_NONE, 0}; /* gone with the connection */
+        return (struct proof){PROOF_NONE, 0}; /* the connection ended and dropped them */
     if (!exact && written_unseen(first, second, facts->written))
         return (struct proof){PROOF_NONE, 0};
-    /* left == 0: still held, until now at least */
+    /* left == 0: the kernel still holds the bytes */
     uint64_t until = left == 0 ? times->looked : release(second, times);
     uint64_t longest = until - times->written;
     uint64_t surely = until > times->last_written ? until - times->last_written : 0;

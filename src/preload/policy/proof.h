@@ -2,12 +2,12 @@
  *
  * Proof of a stall from two looks at TCP_INFO.  Pure.
  *
- * The first look is made just after a small write that follows another in its
- * message: are bytes being held, and by what?  The second at the next input, at
- * the end, or at a later write: `tcpi_last_data_sent` says to a jiffy when the
- * last bytes left, and `tcpi_data_segs_out` whether these were the held ones: one
- * segment more, and nothing else was sent since.  That holds on a server too,
- * whatever time passes until the next request (docs/kernel.md, "Proof").
+ * The first look comes just after a small write that follows another one in its
+ * message.  It tells whether the kernel holds bytes, and why.  The second look comes at
+ * the next input, at a later write or at the connection's end.  `tcpi_last_data_sent`
+ * gives, to a jiffy, the time at which the last bytes left.  `tcpi_data_segs_out` tells
+ * whether these were the held bytes: it has then grown by exactly one.  This also works
+ * on a server, however late the next request comes (docs/kernel.md, "Proof").
  */
 #ifndef UNSTALL_PROOF_H
 #define UNSTALL_PROOF_H
@@ -16,32 +16,32 @@
 #include "kernel.h"
 
 enum {
-    /* Held for less beyond a round trip is no stall: half of the shortest delayed
-     * acknowledgement (40 ms), and more than the jiffy (1 to 10 ms) and the
-     * scheduler put in doubt. */
+    /* The shortest stall, beyond one round trip: half of the shortest delayed
+     * acknowledgement (40 ms), and more than the error by the jiffy (1 to 10 ms) and
+     * the scheduler. */
     PROOF_LEAST_MS = 20,
-    /* What pacing would have kept back may be the n-th part of the time held. */
+    /* Pacing may explain at most the n-th part of the time held. */
     PROOF_PACING_SHARE = 4,
 };
 
 #define PROOF_LEAST_NS (PROOF_LEAST_MS * UINT64_C(1000000))
 
-/* The first look: does the kernel hold bytes for no other reason than Nagle's?
- * 0 < not sent < MSS, bytes in flight, room in the congestion and in the peer's
- * window.  (That TCP_NODELAY and TCP_CORK are off is policy's knowledge.) */
+/* The first look.  True if Nagle is the only reason for which the kernel holds bytes:
+ * 0 < unsent bytes < MSS, bytes in flight, room in the congestion window and in the
+ * peer's window.  Policy knows that TCP_NODELAY and TCP_CORK are off. */
 bool proof_held(const struct kernel_tcp_info *now);
 
-/* What happened around the two looks; ns of CLOCK_MONOTONIC. */
+/* Times around the two looks; ns of CLOCK_MONOTONIC. */
 struct proof_times {
     uint64_t written;      /* the write after which the first look found bytes held */
-    uint64_t last_written; /* the last write before the second look: that one, or a later one */
+    uint64_t last_written; /* the last write before the second look: `written`, or a later one */
     uint64_t looked;       /* the second look */
 };
 
 enum proof_kind {
-    PROOF_NONE,      /* not held, or not for long */
+    PROOF_NONE,      /* not held, or shorter than PROOF_LEAST_MS */
     PROOF_PROVED,    /* held for `ns`, +- a jiffy */
-    PROOF_BOUND,     /* held, for at most `ns`: other segments left since */
+    PROOF_BOUND,     /* held for at most `ns`: more segments have left since */
     PROOF_SUSPECTED, /* held for `ns`, but pacing, a loss or MPTCP may be the cause */
 };
 
@@ -50,10 +50,10 @@ struct proof {
     uint64_t ns;
 };
 
-/* What else is known of the message. */
+/* Other facts of the message. */
 struct proof_facts {
     uint64_t written; /* bytes that we saw written between the two looks */
-    bool mptcp;       /* what the numbers say is not about one TCP connection */
+    bool mptcp;       /* TCP_INFO describes only one of several TCP connections */
 };
 
 struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_tcp_info *second,

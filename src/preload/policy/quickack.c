@@ -3,7 +3,7 @@
 
 #define MS UINT64_C(1000000)
 
-enum { UNPROVED_MOST = 4 }; /* looks that found nothing before we look no more */
+enum { UNPROVED_MOST = 4 }; /* looks without a result, before we stop looking */
 
 static bool looks_like_one(const struct quickack *q, uint64_t gap) {
     return gap >= PEER_STALL_LEAST_MS * MS &&
@@ -48,7 +48,7 @@ void quickack_arrived(struct quickack *q, uint32_t ago_ms, uint32_t rtt_us) {
     q->gap = ago < q->gap ? q->gap - ago : 0;
     if (looks_like_one(q, q->gap))
         return;
-    q->gap = 0; /* it had waited here, in our own queue */
+    q->gap = 0; /* the input had waited in our own receive queue */
     q->unproved++;
 }
 
@@ -58,7 +58,7 @@ struct quickack_found quickack_write(struct quickack *q) {
     if (message && q->gap) {
         if (believed(q)) {
             found = (struct quickack_found){1, q->gap, 0};
-        } else if (++q->repeats == PEER_STALL_REPEATS) { /* those before it count too */
+        } else if (++q->repeats == PEER_STALL_REPEATS) { /* the earlier stalls count too */
             found = (struct quickack_found){PEER_STALL_REPEATS, q->usual + q->gap, 0};
         }
         q->usual = q->gap;

@@ -28,6 +28,6 @@ void turn_learn(struct turn_model *model, unsigned writes) {
     unsigned last = slot(writes);
     for (unsigned i = 0; i < last; i++)
         lean(&model->ended[i], NEVER);
-    /* the last slot stands for all positions from there on: a longer turn went on past it */
+    /* the last slot stands for all later positions too: a longer turn did not end there */
     lean(&model->ended[last], writes > TURN_POSITIONS ? NEVER : ALWAYS);
 }

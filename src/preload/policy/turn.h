@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the turns of a connection look like, learned from those before: which
- * write of a turn is its last?  Pure: no clock, no system call, no lock of its
- * own (the connection's lock protects it).
+ * Predicts the last write of a turn from the connection's earlier turns.  Pure: no
+ * clock, no system call, no lock of its own (the connection's lock protects it).
  *
  * For each position in a turn the model keeps the share of turns that ended
- * there, as a moving average.  A turn that ended where it was predicted to end
- * costs no added system call; a wrong "last" costs one more segment, a wrong
- * "more" one push.  A segment costs several times a push (docs/kernel.md: 1.5
- * against 1.12 for the same exchange), hence the high bar for "last".
+ * there, as a moving average.  A correct prediction costs no added system call, a
+ * wrong "last" one more segment, a wrong "more" one push.  A segment costs several
+ * times a push (docs/kernel.md: 1.5 against 1.12 for the same exchange), therefore
+ * "last" needs a high share.
  */
 #ifndef UNSTALL_TURN_H
 #define UNSTALL_TURN_H
@@ -26,7 +25,7 @@ struct turn_model {
 
 enum turn_guess { TURN_UNKNOWN, TURN_MORE, TURN_LAST };
 
-/* Will write number `position` (from 1) be the last of its turn?  0: no write yet. */
+/* Predicts whether write number `position` (from 1) is the last of its turn; 0: no write yet. */
 static inline enum turn_guess turn_predict(const struct turn_model *model, unsigned position) {
     if (position == 0)
         return TURN_UNKNOWN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Socket addresses as filters, arms and the segment compare them.  Pure.
+ * Socket addresses in the form that filters, arms and the statistics file compare.  Pure.
  */
 #ifndef UNSTALL_ADDRESS_H
 #define UNSTALL_ADDRESS_H
@@ -10,7 +10,7 @@
 #include "base.h"
 #include "stats_format.h"
 
-/* IPv4 in IPv6 counts as IPv4.  Another family: all zero, and false. */
+/* An IPv4-mapped IPv6 address counts as IPv4.  False for any other family; `to` is then all zero. */
 bool address_of(const struct sockaddr_storage *from, struct stats_address *to);
 
 #endif

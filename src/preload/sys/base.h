@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small things that every file of the preloaded library uses.  Everything is
- * hidden (-fvisibility=hidden) but what carries EXPORT.
+ * Macros that every file of the preloaded library uses.  All symbols are hidden
+ * (-fvisibility=hidden), except those marked EXPORT.
  */
 #ifndef UNSTALL_BASE_H
 #define UNSTALL_BASE_H

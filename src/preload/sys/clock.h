@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one clock of the library: ns of CLOCK_MONOTONIC, 27 ns a look (the vDSO).
+ * The only clock of the library: CLOCK_MONOTONIC in ns.  A call costs 27 ns (vDSO).
  */
 #ifndef UNSTALL_CLOCK_H
 #define UNSTALL_CLOCK_H
@@ -9,13 +9,13 @@
 
 #include "base.h"
 
-/* The kernel's own clock.  Another preloaded library may stand before libc's (libfaketime): its time is the
- * program's, not that by which the kernel wakes us, and none of its code is to run on a thread of ours. */
+/* Reads the kernel's clock directly.  Another preloaded library may replace clock_gettime (libfaketime): its
+ * time differs from the kernel's, which ends our sleeps, and its code must not run on a thread of ours. */
 extern int (*clock_get)(clockid_t clock, struct timespec *now);
 void clock_start(void);
 
-/* Not 0: no clock may be read any more, and this is when that began.  seccomp(2)'s strict
- * mode forbids even the instruction that the vDSO reads it by (SIGSEGV). */
+/* Not 0: no clock may be read any more; the value is the time when that began.  Strict mode
+ * of seccomp(2) forbids even the vDSO's instruction (rdtsc: SIGSEGV). */
 extern uint64_t clock_stopped;
 
 static inline uint64_t clock_now(void) {
@@ -27,7 +27,7 @@ static inline uint64_t clock_now(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The same to a tick of the kernel (1 to 10 ms), 6 ns a look. */
+/* The same with the resolution of a kernel tick (1 to 10 ms).  A call costs 6 ns. */
 static inline uint64_t clock_coarse(void) {
     struct timespec t;
     if (UNLIKELY(LOAD(&clock_stopped) != 0))
@@ -36,8 +36,8 @@ static inline uint64_t clock_coarse(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* What two looks at it must lie apart to say that at least `ns` (or a tick, if that is
- * more) lie between: two instants a microsecond apart may seem one tick apart. */
+/* Two values of clock_coarse() must differ by more than the result to prove that `ns` (or one tick, if
+ * that is more) have passed: instants one microsecond apart may differ by a whole tick. */
 uint64_t clock_coarse_surely(uint64_t ns);
 
 #endif

@@ -39,7 +39,7 @@ static int segments(int fd, struct kernel_tcp_info *out) {
     out->cwnd = info.tcpi_snd_cwnd;
     out->window = length >= offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd)
                       ? info.tcpi_snd_wnd
-                      : UINT32_MAX; /* Linux 5.4 has it */
+                      : UINT32_MAX; /* before Linux 5.4 */
     out->mss = info.tcpi_snd_mss;
     out->rtt_least_us = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
     out->last_sent_ms = info.tcpi_last_data_sent;
@@ -49,7 +49,7 @@ static int segments(int fd, struct kernel_tcp_info *out) {
 }
 
 static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
-    /* one part: sendmsg(2) would copy the message's and the vector's head from us first */
+    /* for one part sendto(2) is cheaper: sendmsg(2) first copies the msghdr and the iovec from user space */
     if (message->msg_iovlen == 1)
         return raw6(SYS_sendto, fd, (long)message->msg_iov->iov_base,
                     (long)message->msg_iov->iov_len, flags, 0, 0);

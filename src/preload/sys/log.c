@@ -31,8 +31,8 @@ static int write_text(int fd, const struct text *t) {
     return 0;
 }
 
-/* A pipe without a reader or a file at its limit (SIGPIPE, SIGXFSZ) is our
- * trouble, not the host's: a signal that our write has raised is taken back. */
+/* A write to a pipe without a reader or to a file at its size limit raises SIGPIPE or SIGXFSZ.
+ * The host must not see a signal of ours: it is blocked during the write and then consumed. */
 static int write_all(int fd, const struct text *t) {
     uint64_t ours = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
     uint64_t before = 0, pending = 0;
@@ -80,7 +80,7 @@ void log_line(const struct text *t) {
         line.used--;
     for (size_t i = 0; i < line.used; i++)
         if ((unsigned char)line.at[i] < ' ')
-            line.at[i] = '?'; /* one line, whatever a value contains */
+            line.at[i] = '?'; /* a value with a line break must not add a line */
     text_add(&line, "\n");
     if (log_to(log_target, &line) != 0 && strcmp(log_target, "stderr") != 0)
         log_to("stderr", &line);

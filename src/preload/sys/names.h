@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declarations of every name of the surface: libc's headers, and for what they do not
- * declare (double-underscore forms, newer libcs) our own.
+ * Declarations of every name of the surface: libc's headers, then our own declarations of
+ * names that they lack (double-underscore forms, names of newer libcs).
  */
 #ifndef UNSTALL_NAMES_H
 #define UNSTALL_NAMES_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * System calls of our own, made without libc: they are no cancellation
- * points, do not touch errno and return -errno.  The application's own calls
- * never go this way; they go to the next libc function (real.h), which is a
- * cancellation point.
+ * The library's own system calls, made without libc: they are no cancellation
+ * points, do not touch errno and return -errno.  The application's calls go to
+ * the next libc function instead (real.h), which is a cancellation point.
  */
 #ifndef UNSTALL_RAW_H
 #define UNSTALL_RAW_H

@@ -10,17 +10,19 @@
 
 enum {
     PAGE = 4096,
-    WORD = 8,            /* bytes, what rt_sigprocmask(2) reads */
+    WORD = 8,            /* bytes that rt_sigprocmask(2) reads */
     HEAP_BEFORE_US = 256 /* pages */
 };
 
 struct readable_known readable_known;
 
-/* rt_sigprocmask(2), asked for an operation that does not exist, reads the set first: EFAULT or
- * EINVAL.  A seccomp filter that came with us (a container's) knows it: libc needs it.  It takes
- * NULL for no set; nothing is mapped there (vm.mmap_min_addr). */
+/* rt_sigprocmask(2) with an invalid operation reads the set first, then fails: with EFAULT if the
+ * memory is not readable, else with EINVAL.  The seccomp filter of a container allows this call,
+ * because libc needs it.  The first page is excluded: the call takes NULL for "no set", and
+ * nothing is mapped there (vm.mmap_min_addr). */
 static bool page_is_readable(uintptr_t at) {
-    return at >= PAGE && raw4(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)(WORD - 1), 0, WORD) != -EFAULT;
+    return at >= PAGE &&
+           raw4(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)(WORD - 1), 0, WORD) != -EFAULT;
 }
 
 bool readable_by_kernel(uintptr_t at, size_t bytes) {
@@ -56,11 +58,11 @@ bool readable_elsewhere(const void *start, size_t bytes) {
 
 /* ---- at start --------------------------------------------------------- */
 
-static bool is_readable_stats_file(const ElfW(Phdr) *header) {
+static bool is_readable_part(const ElfW(Phdr) *header) {
     return header->p_type == PT_LOAD && (header->p_flags & PF_R);
 }
 
-/* The last run of the program's segments without a gap: nearly always it is all of them. */
+/* Finds the last run of the program's loaded parts without a gap; nearly always that is all of them. */
 static void find_program(struct readable_known *k) {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     size_t count = headers ? getauxval(AT_PHNUM) : 0;
@@ -69,7 +71,7 @@ static void find_program(struct readable_known *k) {
         if (headers[i].p_type == PT_PHDR)
             bias = (uintptr_t)headers - headers[i].p_vaddr;
     for (size_t i = 0; i < count; i++) {
-        if (!is_readable_stats_file(&headers[i]))
+        if (!is_readable_part(&headers[i]))
             continue;
         uintptr_t begin = (bias + headers[i].p_vaddr) & ~(uintptr_t)(PAGE - 1);
         if (begin != ((k->program_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)))

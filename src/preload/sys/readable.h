@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * May memory of the caller's be read?  A pointer of his is followed only after the kernel has
- * followed it, or where this says yes: what is wrong with it is the kernel's to tell (EFAULT).
+ * Tells whether memory of the application may be read.  The library reads it only after the
+ * kernel has read it, or if these functions return true: a bad pointer must reach the kernel,
+ * which returns EFAULT.
  *
  * Most pointers lead to the calling thread's stack, to the program's own data or to the heap of
- * brk(2), which libc knows the end of: a few instructions.  About others the kernel is asked, a
- * page at a time (0.1 µs).  What another thread unmaps between the answer and the reading is not
- * covered.
+ * brk(2), whose end libc knows: the check takes a few instructions.  For all others it asks the
+ * kernel, page by page (0.1 µs each).  It does not cover memory that another thread unmaps
+ * between the check and the read.
  */
 #ifndef UNSTALL_READABLE_H
 #define UNSTALL_READABLE_H
@@ -16,7 +17,7 @@
 
 struct readable_known {
     uintptr_t stack_end;                  /* of the main thread */
-    uintptr_t program_begin, program_end; /* what is mapped of the program's file, and its bss */
+    uintptr_t program_begin, program_end; /* the mapped part of the program's file, and its bss */
     uintptr_t heap_begin;                 /* 0: not known */
 };
 
@@ -24,10 +25,10 @@ extern struct readable_known readable_known;
 
 void readable_start(void);
 
-/* Of glibc: the end of the heap as it is now.  Other libcs have no such name. */
+/* glibc's present end of the heap.  Other libcs lack this symbol. */
 extern char *__curbrk __attribute__((weak));
 
-/* What the kernel says. */
+/* Asks the kernel, page by page. */
 bool readable_by_kernel(uintptr_t at, size_t bytes);
 
 static inline uintptr_t stack_pointer(void) {
@@ -44,9 +45,9 @@ static inline bool lies_within(uintptr_t at, size_t bytes, uintptr_t begin, uint
     return at >= begin && at < end && bytes <= end - at;
 }
 
-/* The end of the stack that `sp` leads into, or `sp`.  Other mappings, the stacks of coroutines
- * among them, lie below a thread's control block by at least its stack (PTHREAD_STACK_MIN), and
- * below the main thread's stack by at least the gap that the kernel keeps for it to grow. */
+/* The end of the stack that contains `sp`, or `sp` if it is none of libc's.  Other mappings, as stacks
+ * of coroutines, lie below a thread's control block by at least PTHREAD_STACK_MIN, and below the
+ * main thread's stack by at least the gap into which the kernel lets it grow. */
 static inline uintptr_t stack_end(uintptr_t sp) {
     enum { THREAD = 16 << 10, MAIN = 8 << 20 };
     if (LIKELY(readable_known.stack_end - sp < MAIN))
@@ -67,7 +68,7 @@ static inline bool lies_in_data(const void *start, size_t bytes) {
            (k->heap_begin && lies_within(at, bytes, k->heap_begin, (uintptr_t)__curbrk));
 }
 
-/* Yes for certain, told without the kernel. */
+/* True only if it is certain without a system call. */
 static inline bool surely_readable(const void *start, size_t bytes) {
     return lies_on_stack(start, bytes) || lies_in_data(start, bytes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dlsym(RTLD_NEXT) looks at the address of its caller: it must never be the last
- * call of a function, where a tail jump would make that somebody else's.
+ * dlsym(RTLD_NEXT) reads the address of its caller.  It must never be the last call of a
+ * function: the compiler may turn that into a tail jump, and the caller is then another one.
  */
 #include "real.h"
 
@@ -14,10 +14,10 @@
 #undef ROW
 #undef VERSION
 
-/* musl has no versions, and not this name. */
+/* musl has no symbol versions and lacks dlvsym. */
 extern __typeof__(dlvsym) dlvsym __attribute__((weak));
 
-/* An optional name that this libc lacks. */
+/* Stands for an optional name that this libc lacks. */
 static long missing(void) {
     errno = ENOSYS;
     return -1;
@@ -35,7 +35,7 @@ static const struct {
 #undef ROW
 };
 
-/* The names of which libc has more than one definition. */
+/* Names with more than one definition in libc. */
 static const struct {
     void **slot;
     const char *name, *version, *newest;
@@ -54,8 +54,8 @@ static bool same_library(const void *a, const void *b) {
     return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
-/* The next definition as a caller who asks for `version` would find it.  One that stands before libc
- * without a version, that of another preloaded library, takes every caller. */
+/* The next definition that the dynamic linker would choose for `version`.  A definition of another
+ * preloaded library, before libc and without a version, serves all versions. */
 static void *next_of_version(const char *name, const char *version, const char *newest) {
     void *found = dlsym(RTLD_NEXT, name);
     void *exact = dlvsym ? dlvsym(RTLD_NEXT, name, version) : NULL;

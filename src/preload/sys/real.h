@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The next definition of each name of the surface, after ours in the search
- * order: libc's, or that of another preloaded library.
+ * The next definition of each name of the surface, after ours in the search order: in
+ * libc, or in another preloaded library.
  */
 #ifndef UNSTALL_REAL_H
 #define UNSTALL_REAL_H

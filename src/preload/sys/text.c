@@ -32,8 +32,8 @@ void text_number(struct text *t, int64_t n) {
     text_add_n(t, digits + at, sizeof(digits) - at);
 }
 
-/* Bytes of a well-formed UTF-8 sequence at s, or 0 (RFC 3629; surrogates and
- * overlong forms are let pass: JSON readers take them). */
+/* Length of the UTF-8 sequence at s, or 0 if it is malformed (RFC 3629).  Surrogates and
+ * overlong forms pass: JSON readers accept them. */
 static size_t utf8(const char *s) {
     const unsigned char *u = (const unsigned char *)s;
     size_t n = u[0] >= 0xc2 && u[0] < 0xe0   ? 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text in a fixed buffer, without malloc, stdio or locale: what does not fit is
- * cut.  Used for warnings, the log and the report.
+ * Text in a fixed buffer, without malloc, stdio or locale.  Text beyond the buffer is cut.
+ * Used for warnings, the log and the report.
  */
 #ifndef UNSTALL_TEXT_H
 #define UNSTALL_TEXT_H
