@@ -54,7 +54,7 @@ Test(buffer, all_or_nothing) {
     cr_expect(add(big), "SMALL bytes fit");
     cr_expect(!add("y"), "one more does not");
     EXPECT_INT("length", buffer_length(&c), 4096);
-    buffer_drop(&c);
+    buffer_free(&c);
     EXPECT_INT("dropped", buffer_length(&c), 0);
     EXPECT_TEXT("not sent", fake_log(), "");
 }
@@ -245,7 +245,7 @@ Test(buffer, resolve_after_a_jump_out_of_the_send) {
         buffer_resolve(&c);
         EXPECT_INT("only once", buffer_length(&c), row->left);
         if (c.buffer)
-            buffer_drop(&c);
+            buffer_free(&c);
     }
 }
 
@@ -274,7 +274,7 @@ Test(buffer, buffers_are_used_again) {
                 seen[distinct++] = buffer;
         }
         for (size_t i = 0; i < ARRAY_SIZE(many); i++)
-            buffer_drop(&many[i]);
+            buffer_free(&many[i]);
         buffer_thread_ends();
     }
     cr_expect(distinct <= 64 + 8, "%zu buffers for 64 connections", distinct);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The values of the variables, and what filters include.  Pure.
+ * Parses the values of the variables and applies the filters.  Pure.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static int64_t number(const char *s, size_t n) {
     return value;
 }
 
-/* The next item of a comma list: its start and length, and whether a ! leads
- * it.  False at the end of the list. */
+/* The next item of a comma list: its start, its length, and whether ! precedes it.
+ * False at the end of the list. */
 static bool next_item(const char **list, const char **item, size_t *length, bool *exclude) {
     if (!*list)
         return false;
@@ -94,8 +94,8 @@ static bool set_programs(struct config *c, const char *value) {
     return true;
 }
 
-/* The place of `value` in a comma list of words, or -1. */
-static int place(const char *words, const char *value) {
+/* The index of `value` in a comma list of words, or -1. */
+static int index_of(const char *words, const char *value) {
     const char *word;
     size_t length;
     bool exclude;
@@ -105,7 +105,7 @@ static int place(const char *words, const char *value) {
     return -1;
 }
 
-/* On false, what was set is taken back. */
+/* The caller undoes the changes if this returns false. */
 static bool apply(struct config *c, const char *name, const char *value, const char **expected) {
     int64_t n;
 #define VARIABLE(known, form, setter) \
@@ -115,7 +115,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
     }
 #define NUMBER(field, least, most) \
     (n = number(value, strlen(value)), c->field = (__typeof__(c->field))n, n >= (least) && n <= (most))
-#define WORD(field, words) (n = place(words, value), c->field = (__typeof__(c->field))n, n >= 0)
+#define WORD(field, words) (n = index_of(words, value), c->field = (__typeof__(c->field))n, n >= 0)
 #define TARGET(field)      (c->field = value, value[0] != '\0')
     VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto",
              WORD(mode, "off,observe,nodelay,cork,coalesce,auto"))
@@ -175,7 +175,7 @@ static void consider(struct filter *f, bool same, bool exclude) {
     f->excluded |= same && exclude;
 }
 
-/* With only excluding items everything else is included. */
+/* A list with only excluding items includes everything else. */
 static bool passes(struct filter f) {
     return !f.excluded && (f.included || !f.any);
 }

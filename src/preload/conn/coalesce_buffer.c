@@ -10,7 +10,7 @@
 #include "kernel.h"
 #include "pool.h"
 
-enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the stack of the caller, which may be small */ };
+enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the caller's stack, which may be small */ };
 
 static struct pool pool;
 _Thread_local struct coalesce_buffer *buffer_spare;
@@ -25,7 +25,7 @@ static inline void give_back(struct coalesce_buffer *g) {
         return;
     }
     if (UNLIKELY(self.spinning == &pool.lock))
-        return; /* a handler, above this thread's own use of the list: one buffer is lost */
+        return; /* a handler interrupted this thread inside the list: one buffer is lost */
     if (!buffer_spare)
         buffer_spare = g;
     else
@@ -45,8 +45,8 @@ bool buffer_is_at(const struct conn *c, int fd) {
     return !c->cookie || (kernel->cookie(fd, &now) == 0 && now == c->cookie);
 }
 
-/* Before buffered bytes leave, if the clock has moved on: they must not reach whoever has the
- * number now. */
+/* Buffered bytes must not reach another socket that has the number now.  So the socket is checked
+ * before a send, unless the clock has not moved since the first byte. */
 static bool buffer_lost(struct conn *c) {
     if (LIKELY(c->buffer->began == clock_coarse()) || buffer_is_at(c, c->fd))
         return false;
@@ -80,14 +80,15 @@ bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t by
 
 bool buffer_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
     size_t waiting = buffer_length(c);
-    /* no buffer of the pool: this may be a handler that interrupted who takes one */
+    /* no buffer of the pool: a handler may have interrupted pool_take() */
     if (waiting && buffer_add(c, iov, count, bytes))
         return true;
     uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
     struct coalesce_buffer *wider = raw_map(size_of(capacity));
     if (!wider)
         return false;
-    *wider = (struct coalesce_buffer){.capacity = capacity, .apart = true, .tail = (uint32_t)waiting};
+    *wider =
+        (struct coalesce_buffer){.capacity = capacity, .apart = true, .tail = (uint32_t)waiting};
     wider->began = clock_coarse();
     if (waiting) {
         wider->began = c->buffer->began;
@@ -106,10 +107,6 @@ void buffer_free(struct conn *c) {
         give_back(g);
 }
 
-void buffer_drop(struct conn *c) {
-    buffer_free(c);
-}
-
 struct iovec buffer_front(const struct conn *c) {
     return (struct iovec){c->buffer->bytes + c->buffer->head, buffer_length(c)};
 }
@@ -125,17 +122,17 @@ void conn_keep_error(struct conn *c, int error) {
     policy_refuses(&c->policy);
 }
 
-/* Not the connection's fate, only "not now". */
-static bool passing(ssize_t error) {
+/* Errors that concern this call only: a later send may succeed. */
+static bool is_temporary(ssize_t error) {
     return error == -EAGAIN || error == -EINTR || error == -ENOBUFS || error == -ENOMEM;
 }
 
-/* What the caller passed was wrong: no fault of the bytes that wait. */
+/* Errors caused by the caller's arguments, not by the buffered bytes. */
 static bool callers_fault(ssize_t error) {
     return error == -EFAULT || error == -EINVAL || error == -EMSGSIZE || error == -EOPNOTSUPP;
 }
 
-/* The buffered bytes are lost, and the application hears why. */
+/* The buffered bytes are lost; the application's next call returns the error. */
 static bool buffer_fails(struct conn *c, ssize_t error) {
     conn_keep_error(c, (int)-error);
     buffer_free(c);
@@ -169,16 +166,16 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
             return sent;
         }
         if (sent < 0) {
-            if (waiting && !passing(sent))
+            if (waiting && !is_temporary(sent))
                 buffer_fails(c, sent);
-            return passing(sent) ? -EAGAIN : sent;
+            return is_temporary(sent) ? -EAGAIN : sent;
         }
         if ((size_t)sent >= waiting) {
             if (waiting)
                 buffer_sent(c, waiting);
             return sent - (ssize_t)waiting;
         }
-        buffer_sent(c, (size_t)sent); /* and again, until the kernel itself says EAGAIN */
+        buffer_sent(c, (size_t)sent); /* and retry until the kernel returns EAGAIN */
     }
 }
 
@@ -196,7 +193,7 @@ void buffer_resolve(struct conn *c) {
     buffer_sent(c, taken);
 }
 
-/* What nearly always happens: the kernel takes all of it at once. */
+/* Nearly always the kernel takes all bytes in the first call. */
 bool buffer_flush(struct conn *c, int flags) {
     size_t waiting = buffer_length(c);
     if (waiting == 0 || UNLIKELY(buffer_lost(c)))
@@ -215,9 +212,9 @@ bool buffer_flush(struct conn *c, int flags) {
         return true;
     }
     if (sent < 0)
-        return !passing(sent) && buffer_fails(c, sent);
+        return !is_temporary(sent) && buffer_fails(c, sent);
     buffer_sent(c, (size_t)sent);
-    buffer_send(c, c->fd, NULL, 0, flags); /* until the kernel itself says EAGAIN */
+    buffer_send(c, c->fd, NULL, 0, flags); /* until the kernel returns EAGAIN */
     return buffer_length(c) == 0;
 }
 

@@ -20,10 +20,11 @@ void conn_lock_slow(struct conn *c, uint32_t seen) {
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->deferred)
         reentry_forget(c);
-    if (c->buffer && !c->draining) /* else a blocked thread still sends from its memory, which is lost */
+    /* a blocked thread may still send from the buffer's memory, which then stays unused */
+    if (c->buffer && !c->draining)
         buffer_free(c);
     if (c->evidence)
-        conn_ends(c); /* if nobody has seen its end */
+        conn_ends(c); /* the end of the connection may have passed us by */
     memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
     c->fd = fd;
     STORE(&c->generation, (uint16_t)(c->generation + 1));
@@ -34,13 +35,13 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
 
 void conn_repair(struct conn *c) {
     RAW_CHILD_BEGINS();
-    if (c->lingering) { /* the parent sends the rest and closes; our copy would keep it open */
+    if (c->lingering) { /* the parent sends the rest and closes; our copy would keep the socket open */
         kernel->close(c->fd);
         fds_set(c->fd, FDS_UNKNOWN);
         STORE(&c->lingering, false);
         STORE(&c->refs, 0);
     }
-    STORE(&c->deferred, NULL); /* the parent's to send */
+    STORE(&c->deferred, NULL); /* the parent sends them */
     STORE(&c->held, false);
     c->draining = false;
     c->ticking = false;
@@ -51,13 +52,13 @@ void conn_repair(struct conn *c) {
     c->policy.quick_turns = 0;
     STORE(&c->pending_error, 0);
     if (c->buffer)
-        buffer_drop(c);
+        buffer_free(c);
     memset(&c->counts, 0, sizeof(c->counts));
     if (c->evidence)
         conn_repaired(c);
     c->shared = true;
     c->untracked_at_fork = c->policy.untracked_io;
-    c->origin = ORIGIN_FOREIGN; /* what the parent wrote is not counted here */
+    c->origin = ORIGIN_FOREIGN; /* the counters here lack the parent's writes */
     c->flush_blocked = false;
     RAW_CHILD_ENDS();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What may be true of a connection at the same time, while no thread has its lock.
+ * The legal combinations of a connection's flags, while no thread has its lock.
  *
  * Builds with -DUNSTALL_CHECKS (the unit tests, scripts/fuzz, scripts/sanitize) end the process at
- * an unlock that leaves another combination.  The installed library has no check.
+ * an unlock that leaves any other combination.  The installed library has no check.
  */
 #ifndef UNSTALL_CONN_CHECK_H
 #define UNSTALL_CONN_CHECK_H
@@ -14,13 +14,13 @@ enum conn_fact {
     IS_HELD = 1,      /* the kernel holds bytes because of our MSG_MORE */
     IS_BUFFERED = 2,  /* the coalesce buffer has bytes */
     IS_DRAINING = 4,  /* a thread is blocked while it sends them */
-    IS_BLOCKED = 8,   /* flush_blocked: they were let go, and the kernel had no room */
+    IS_BLOCKED = 8,   /* flush_blocked: a flush found no room in the kernel */
     IS_LINGERING = 16 /* the application has closed its last descriptor */
 };
 
-/* Draining and blocked are about buffered bytes.  Held and buffered come together where another thread
- * buffers during a sendfile(2): hold_push() lets go of the held bytes first.  A close lets go of what is
- * held before it lingers.  A lingering connection without bytes ends at the ticker's next look. */
+/* Draining and blocked need buffered bytes.  Held and buffered occur together if another thread buffers
+ * during a sendfile(2): hold_push() then releases the held bytes first.  A close releases held bytes before
+ * it lingers.  A lingering connection without bytes ends when the ticker next visits it. */
 static const uint8_t conn_legal[] = {
     0,
     IS_HELD,
@@ -45,7 +45,7 @@ static inline unsigned conn_facts(const struct conn *c) {
            (c->flush_blocked ? IS_BLOCKED : 0u) | (c->lingering ? IS_LINGERING : 0u);
 }
 
-/* A place without a descriptor is no connection: nothing is true of it.  A buffer has bytes. */
+/* A struct without a descriptor is no connection and has no flag set.  A buffer is never empty. */
 static inline bool conn_is_legal(const struct conn *c) {
     unsigned facts = conn_facts(c);
     if ((c->refs == 0 && facts) || (c->buffer && !buffer_length(c)))

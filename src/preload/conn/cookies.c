@@ -21,12 +21,12 @@ static size_t size_of(uint32_t slots) {
     return sizeof(struct table) + slots * sizeof(struct conn *);
 }
 
-/* Cookies are numbers in a row: the golden ratio spreads them (Knuth, 6.4). */
+/* Cookies are consecutive numbers: the golden ratio spreads them (Knuth, 6.4). */
 static uint32_t start_of(const struct table *t, uint64_t cookie) {
     return (uint32_t)(cookie * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (t->slots - 1);
 }
 
-/* Where c is found by this cookie, or belongs. */
+/* The slot of c under this cookie, or the free slot for it. */
 static uint32_t place_of(const struct table *t, const struct conn *c, uint64_t cookie) {
     uint32_t at = start_of(t, cookie);
     while (t->slot[at] && t->slot[at] != c)
@@ -34,8 +34,8 @@ static uint32_t place_of(const struct table *t, const struct conn *c, uint64_t c
     return at;
 }
 
-/* A place of the pool that was several connections is in the table several times.  Only the slot of its
- * present cookie counts. */
+/* The table may list a struct of the pool several times, because the pool uses it again.  Only the slot
+ * of its present cookie counts. */
 static bool is_known(const struct table *t, uint32_t at) {
     const struct conn *c = t->slot[at];
     uint64_t cookie = c ? LOAD(&c->cookie) : 0;
@@ -48,8 +48,8 @@ static void put(struct table *t, struct conn *c, uint64_t cookie) {
     STORE_RELEASE(&t->slot[at], c);
 }
 
-/* A table with room for what is still known, half full at most; false: no memory. */
-static bool make_anew(void) {
+/* Replace the table by one that holds the known connections and is at most half full.  False: no memory. */
+static bool rebuild(void) {
     uint32_t known = 0, slots = FIRST_SLOTS;
     for (uint32_t i = 0; i < table->slots; i++)
         known += is_known(table, i);
@@ -76,7 +76,7 @@ void cookies_note(struct conn *c, uint64_t cookie) {
     if (!cookie)
         return;
     spin_lock(&table_lock);
-    if (table->used < table->slots / 4 * 3 || make_anew())
+    if (table->used < table->slots / 4 * 3 || rebuild())
         put(table, c, cookie);
     spin_unlock(&table_lock);
 }

@@ -82,7 +82,7 @@ struct conn *fds_meet(int fd, bool *first) {
 
 void fds_share(struct conn *c, int fd) {
     if (fds_word(fd) == (uintptr_t)c)
-        return; /* two threads met it together */
+        return; /* two threads met it at the same time */
     if (!fds_set(fd, (uintptr_t)c))
         return;
     STORE(&c->refs, c->refs + 1);
@@ -103,7 +103,7 @@ void fds_release(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
     STORE(&c->refs, 0);
     spin_lock(&pool_lock);
-    c->next_free = pool_free; /* under the lock of both: a stale pointer's owner may be looking */
+    c->next_free = pool_free; /* under both locks: the user of a stale pointer may read it */
     pool_free = c;
     spin_unlock(&pool_lock);
     conn_unlock(c);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Descriptor -> connection.  A table of words that grows by pages mapped on
- * demand and is read without a lock; good for FDS_LIMIT descriptors, and what
- * lies beyond passes through.
+ * demand and is read without a lock.  It holds FDS_LIMIT descriptors; calls on
+ * higher ones pass through.
  *
  * A word is FDS_UNKNOWN (never seen, or closed), FDS_OTHER (may block, but is no
  * TCP stream), FDS_NO_SOCKET (not asked yet whether a file), FDS_FILE (regular
- * file: never blocks), or the connection.  Words change only
- * under the connection's lock, or where nobody else can know the descriptor
- * (just born, or about to be closed).
+ * file: never blocks), or the connection.  Words change only under the
+ * connection's lock, or while no other thread can use the descriptor (just
+ * created, or about to be closed).
  *
- * State is reset where a descriptor is born; a close that we could not see
- * leaves a stale word, which the next birth replaces.
+ * The creation of a descriptor resets its state; a close that we could not see
+ * leaves a stale word, which the next creation replaces.
  *
  * When the table or the pool cannot grow, the descriptor stays FDS_UNKNOWN and
  * its calls pass through.
@@ -54,26 +54,25 @@ static inline struct conn *fds_lock(int fd) {
 
 /* Set a word.  False: no memory for the table's page (nothing changed). */
 bool fds_set(int fd, uintptr_t word);
-/* Set a word where none is; false: no memory, or another thread was first. */
+/* Set a word that is still FDS_UNKNOWN; false: no memory, or another thread was first. */
 bool fds_set_first(int fd, uintptr_t word);
 
-/* A descriptor is born as the first of a new connection, which is returned
- * locked; NULL when there is no memory.  Whatever stood there is dropped. */
+/* fd is the first descriptor of a new connection, which is returned locked; NULL
+ * without memory.  An earlier word is dropped. */
 struct conn *fds_birth(int fd, enum conn_origin origin);
 
-/* A descriptor that was not born in our sight is met: its connection, locked, a new
- * one (`first`) or the one that another thread, which met it together with us, has
- * made; NULL when there is no memory. */
+/* The connection of a descriptor whose creation we did not see, locked.  It is new (`first`),
+ * unless another thread has made it at the same time.  NULL without memory. */
 struct conn *fds_meet(int fd, bool *first);
 
 /* The connection that fd leads to gets another descriptor. */
 void fds_share(struct conn *c, int fd);
 
-/* fd leads to c no longer.  Lock held; afterwards c->refs says whether it was
- * the last one.  The caller then ends the connection (conn_end) or goes on. */
+/* fd leads to c no longer.  Lock held.  If c->refs is 0 afterwards, the caller ends the
+ * connection. */
 void fds_leave(struct conn *c, int fd);
 
-/* Whatever fd led to, it does no more, and the close was not ours to see. */
+/* Drop a stale word of fd: its close passed us by. */
 void fds_forget(int fd);
 
 /* Give the connection back to the pool.  Lock held, refs 0; unlocks. */
@@ -92,10 +91,10 @@ struct fds_walk {
 
 bool fds_next(struct fds_walk *w);
 
-/* Was there ever a connection? */
+/* True if there ever was a connection. */
 bool fds_any(void);
 
-/* One past the highest descriptor ever seen. */
+/* The highest descriptor ever seen, plus one. */
 int fds_high(void);
 
 #endif

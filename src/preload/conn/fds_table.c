@@ -7,7 +7,7 @@ uintptr_t *fds_pages[FDS_PAGES];
 
 static int high;
 
-/* The page that has fd, made now if it is not there; NULL: no memory. */
+/* The page of fd, mapped on demand; NULL: no memory. */
 static uintptr_t *page_of(int fd) {
     uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
     uintptr_t *page = LOAD_ACQUIRE(slot);

@@ -32,7 +32,7 @@ bool lock_slow(uint32_t *lock, uint32_t seen) {
                                             __ATOMIC_RELAXED))
                 return true;
         } else if ((seen & 3) == 0) {
-            /* once we have waited others may wait too: take it as "waited for" */
+            /* after a sleep: other threads may sleep too, so take it as "waited for" */
             if (__atomic_compare_exchange_n(lock, &seen, mine | (i < SPINS ? 1 : 2), false,
                                             __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
                 return false;

@@ -11,7 +11,7 @@
 #include "base.h"
 #include "thread.h"
 
-/* The generation of this process among its forks. */
+/* Grows by one in the child of each fork. */
 extern uint32_t fork_generation;
 
 /* Takes a lock that was not free; true: it was taken before the fork that made this process. */
@@ -19,13 +19,13 @@ bool lock_slow(uint32_t *lock, uint32_t seen);
 void lock_wake(uint32_t *lock);
 
 /* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken,
- * 2 taken and waited for.  The tag is part of the word so that it is known, at
- * every instruction, whether this thread holds it: a handler may jump away.
+ * 2 taken and waited for.  The word contains the tag, so that at every instruction
+ * it tells whether this thread is the holder: a handler may jump away.
  *
- * A waiter tries for a moment and then sleeps, so that a holder of lower priority
- * runs on (one that yields keeps it from running for ever under SCHED_FIFO).  The
- * holder does not inherit the waiter's priority: nor does it inside the kernel's
- * lock of the same socket, in which it spends ten times as long. */
+ * A waiter spins briefly and then sleeps, so that a holder of lower priority can run.
+ * Under SCHED_FIFO a waiter that only yields would block the holder for ever.  The
+ * holder does not inherit the waiter's priority; the kernel's own lock of the same
+ * socket does not pass it on either, and the holder spends ten times as long there. */
 static inline uint32_t lock_free_word(void) {
     return fork_generation << 18;
 }

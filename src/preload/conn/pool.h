@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces of one size, from mapped chunks that are never unmapped.  A free piece holds the
- * next one in its first word.  Taken and given at births and deaths only (spin.h).
+ * Pieces of one size, from mapped chunks that are never unmapped.  The first word of a free
+ * piece points to the next one.  Writes in steady state do not use a pool (spin.h).
  */
 #ifndef UNSTALL_POOL_H
 #define UNSTALL_POOL_H
@@ -25,7 +25,7 @@ static inline void pool_give(struct pool *p, void *piece) {
     spin_unlock(&p->lock);
 }
 
-/* A piece of `each` bytes; where none is free, a chunk of `count` is mapped.  NULL: no memory. */
+/* A piece of `each` bytes.  If none is free, maps a chunk of `count` pieces.  NULL: no memory. */
 static inline void *pool_take(struct pool *p, size_t each, size_t count) {
     spin_lock(&p->lock);
     char *chunk = p->free ? NULL : raw_map(each * count);

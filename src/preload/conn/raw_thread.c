@@ -17,18 +17,18 @@
 enum {
     GUARD = 65536, /* the largest page of Linux's architectures */
     STACK = 131072,
-    MARGIN = 4096,          /* beyond our thread-locals: libc's own block of a thread */
+    MARGIN = 4096,          /* beyond our thread-locals: libc's control block of a thread */
     STORAGE_MOST = 1 << 26, /* a program with more static thread-local storage gets no thread */
     HEAD = 64,              /* bytes of libc's block that compiled code reads (the canary) */
     ALIGNMENT = 64,
-    KERNEL_SIGSET = 8,      /* bytes, rt_sigprocmask(2) */
-    GONE_LOOKS = 64,        /* before the first sleep */
+    KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
+    GONE_LOOKS = 64,   /* before the first sleep */
     GONE_SLEEP_NS = 50000,
     WAIT_NS = 50000000,
-    GONE_TRIES = 1000, /* then the number is another thread's by now */
+    GONE_TRIES = 1000, /* by then the number must belong to another thread */
 };
 
-/* Defined by the runtime of a sanitizer, where one is in the process. */
+/* Defined by a sanitizer's runtime, if the process has one. */
 extern void __asan_init(void) __attribute__((weak));
 extern void __hwasan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
@@ -40,7 +40,7 @@ static bool sanitized(void) {
 
 /* ---- made by clone(2) -------------------------------------------------- */
 
-/* How far the thread-locals lie from the thread pointer, on either side: ours, and errno. */
+/* The largest distance of our thread-locals and of errno from the thread pointer, on either side. */
 static size_t storage_reach(void) {
     const char *pointer = raw_thread_pointer();
     const char *reached[] = {(const char *)&self, (const char *)&errno};
@@ -52,15 +52,15 @@ static size_t storage_reach(void) {
     return (most + sizeof(self) + MARGIN + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
-/* The stack, and above it a zeroed block around a thread pointer of its own, with the head
- * of libc's block. */
+/* Maps the stack, and above it a zeroed block around the new thread pointer, with a copy of the
+ * head of libc's control block. */
 static bool make_memory(struct raw_thread *t) {
     size_t reach = storage_reach();
     if (reach > STORAGE_MOST)
         return false;
     if (t->memory) {
         char *storage = t->memory + GUARD + STACK;
-        /* the program's own thread-locals lie in between: no page of them is made */
+        /* the program's own thread-locals lie in between: their pages are never touched */
         if (raw3(SYS_madvise, storage, 2 * reach, MADV_DONTNEED) != 0) /* locked: mlockall(2) */
             memset(storage, 0, 2 * reach);
     } else {
@@ -85,7 +85,7 @@ static int runs(void *thread) {
 }
 
 static int start_raw(struct raw_thread *t) {
-    /* Without CLONE_SYSVSEM: that gives the program a list of semaphores to undo, and kcmp(2) tells. */
+    /* Without CLONE_SYSVSEM: it gives the process a list of semaphores to undo, visible by kcmp(2). */
     const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                       CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
     uint64_t all = ~UINT64_C(0), before;
@@ -110,7 +110,7 @@ static void *runs_by_libc(void *thread) {
 
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
-    /* all but those that libc reserves: who blocks SIGSETXID hangs setuid(2) */
+    /* all but the signals that libc reserves: setuid(2) hangs if a thread blocks SIGSETXID */
     uint64_t all = ~(UINT64_C(7) << 31), before;
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
     int error = REAL(pthread_create)(&made, NULL, runs_by_libc, t);
@@ -123,7 +123,7 @@ static int start_by_libc(struct raw_thread *t) {
 }
 
 static void join_by_libc(struct raw_thread *t) {
-    int cancel; /* joining is a cancellation point; unshare(2) and its like are none */
+    int cancel; /* pthread_join is a cancellation point; its callers here (unshare(2)) are none */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     REAL(pthread_join)((pthread_t)t->joins, NULL);
     pthread_setcancelstate(cancel, NULL);
@@ -143,16 +143,16 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
     int saved = errno;
     if (t->by_libc)
         join_by_libc(t);
-    wait_until_left(t); /* its stack is the next one's */
+    wait_until_left(t); /* the next thread uses its stack */
     t->run = run;
     t->process = (int)raw0(SYS_getpid);
-    /* ThreadSanitizer ends a child of a program with threads that starts one */
+    /* ThreadSanitizer ends the forked child of a threaded program if that child starts a thread */
     int error = !sanitized() ? start_raw(t) : t->after_fork ? -ENOTSUP : start_by_libc(t);
     errno = saved;
     return error;
 }
 
-/* The kernel clears `id` before it takes the thread off the list of the process's own. */
+/* The kernel clears `id` before it removes the thread from the thread group. */
 void raw_thread_join(struct raw_thread *t) {
     const struct __kernel_timespec moment = {.tv_nsec = GONE_SLEEP_NS};
     if (t->by_libc)

@@ -8,11 +8,11 @@
  * slower path of a cancellation point, a signal that libc reserves must not be
  * blocked in the thread, and the process lives until libc's count of threads is zero.
  *
- * What runs on it calls no function of libc that keeps state (no malloc, no stdio, no
- * pthread_*): mem*, str* and system calls alone.  libc's setuid(2) and its like do not
- * reach it: such a call ends it first (process_wants_one_thread).
+ * Its code calls no function of libc that keeps state (no malloc, no stdio, no
+ * pthread_*), only mem*, str* and system calls.  libc's setuid(2) and similar calls cannot
+ * change its ids, therefore they end it first (process_wants_one_thread).
  *
- * Under a sanitizer's runtime, which must know each thread, it is made by pthread_create.
+ * A sanitizer's runtime must know each thread: with one, pthread_create makes the thread.
  */
 #ifndef UNSTALL_RAW_THREAD_H
 #define UNSTALL_RAW_THREAD_H
@@ -20,25 +20,24 @@
 #include "base.h"
 
 struct raw_thread {
-    int id;       /* gettid(2) of it; the kernel clears it, and wakes, when it has ended */
-    int known_id; /* the same, not cleared: for raw_thread_join() */
-    int process;  /* whose it is */
-    char *memory; /* guard page, stack, thread-local storage; kept for the next start */
+    int id;              /* its gettid(2); at its end the kernel clears this and wakes waiters */
+    int known_id;        /* the same, not cleared: for raw_thread_join() */
+    int process;         /* its process */
+    char *memory;        /* guard page, stack, thread-local storage; kept for the next start */
     void *storage;       /* its thread pointer */
-    void (*run)(void);   /* what it does; it ends when this returns */
-    unsigned long joins; /* pthread_t, where libc made it */
+    void (*run)(void);   /* the thread ends when this returns */
+    unsigned long joins; /* pthread_t, if libc made the thread */
     bool by_libc;
     bool after_fork; /* this process was made by fork */
 };
 
-/* Start it, all signals blocked; one before it must be about to end.  0 or -errno. */
+/* Start the thread with all signals blocked.  An earlier one must be about to end.  0 or -errno. */
 int raw_thread_start(struct raw_thread *t, void (*run)(void));
 
-/* Wait until it is no member of the thread group any more: unshare(CLONE_NEWUSER) fails
- * as long as it is. */
+/* Wait until the thread has left the thread group: unshare(CLONE_NEWUSER) fails before that. */
 void raw_thread_join(struct raw_thread *t);
 
-/* In the child of a fork: it is not here. */
+/* In the child of a fork, which lacks the thread. */
 void raw_thread_forked(struct raw_thread *t);
 
 #endif

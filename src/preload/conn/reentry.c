@@ -32,10 +32,10 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
                                         __ATOMIC_RELAXED))
         ;
     if (!lock_is_mine(&c->lock))
-        reentry_catch_up(c); /* its holder may just have gone */
+        reentry_catch_up(c); /* the holder may have unlocked just before */
 }
 
-/* ---- making good -------------------------------------------------------- */
+/* ---- appending to the buffer --------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
     struct iovec part = {(void *)(uintptr_t)piece->data, piece->bytes};
@@ -49,8 +49,8 @@ static void put_behind(struct conn *c, const struct piece *piece) {
 void reentry_take_in(struct conn *c) {
     uint64_t all = ~UINT64_C(0), before;
     if (c->draining)
-        return; /* comes behind it, when that is over */
-    /* a handler that jumped out of this would lose what is off the list */
+        return; /* appended when draining is over */
+    /* a handler that jumped out of this loop would lose the pieces already off the list */
     raw4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, KERNEL_SIGSET);
     struct piece *last = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST), *first = NULL;
     while (last) { /* the latest is on top */
@@ -75,7 +75,7 @@ void reentry_take_in(struct conn *c) {
 
 void reentry_catch_up(struct conn *c) {
     struct conn *outer = self.locked;
-    /* not to be had: its holder looks when he lets it go; being drained: who drains looks */
+    /* if the lock is taken, its holder looks again at the unlock; so does a thread that drains */
     if (!LOAD(&c->draining) && conn_trylock(c))
         conn_unlock(c);
     self.locked = outer;
@@ -90,7 +90,7 @@ void reentry_forget(struct conn *c) {
     }
 }
 
-/* ---- handlers that do not come back ---------------------------------- */
+/* ---- handlers that do not return ------------------------------------- */
 
 static void release(struct conn *c) {
     buffer_resolve(c);
@@ -98,7 +98,7 @@ static void release(struct conn *c) {
     conn_unlock(c);
 }
 
-/* The blocking send of buffered bytes is left, by longjmp or by cancellation. */
+/* A longjmp or a cancellation leaves the blocking send of buffered bytes. */
 static void stop_draining(void) {
     struct conn *c = self.draining;
     self.draining = NULL;
@@ -117,7 +117,7 @@ void reentry_abandon(void) {
         stop_draining();
     if (LIKELY(self.depth == 0) || self.vforked)
         return;
-    /* one that is not ours: we were woken to take it, perhaps, while others sleep on */
+    /* a lock that we were waiting for: we may have consumed its wake-up, so pass that on */
     if (self.spinning && lock_is_mine(self.spinning))
         lock_free(self.spinning);
     else if (self.spinning)

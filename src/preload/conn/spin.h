@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lock for short lists that are touched at births and deaths only (pools,
- * totals), never on the write path of a connection.  It is a connection's lock
- * without the connection: the word carries the fork generation, so a child never
- * waits for a thread that it does not have, and a waiter sleeps.  Taking it
- * counts in self.depth.
+ * A lock for short lists (pools, totals) that are used when connections or threads
+ * begin and end, never on the write path.  It works as a connection's lock: the word
+ * carries the fork generation, so that a child never waits for a thread of its parent,
+ * and a waiter sleeps.  self.depth counts it.
  */
 #ifndef UNSTALL_SPIN_H
 #define UNSTALL_SPIN_H

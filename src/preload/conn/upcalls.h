@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls go downward, but for these: functions that this folder calls and a higher one
- * defines.  tests/house/test_layers.py holds the list to what is needed.
+ * The exceptions to the rule that calls go downward: functions that this folder calls and a
+ * higher folder defines.  tests/house/test_layers.py rejects an entry that is not needed.
  */
 #ifndef UNSTALL_UPCALLS_H
 #define UNSTALL_UPCALLS_H
@@ -10,20 +10,20 @@
 
 struct conn;
 
-/* What to do when the gate is not open: initialise, or repair after fork.
- * True: now open.  False: pass the call through untouched.
- * Reason: any call of the process may be its first, or the first of a forked child; which
- * one it is shows only where the gate is looked at.  Defined in process/. */
+/* The gate is not open: initialise, or repair after fork.
+ * True: now open.  False: pass the call through unchanged.
+ * Reason: any call may be the first of the process or of a forked child; only the check of the
+ * gate shows it.  Defined in process/. */
 bool gate_slow(void);
 
-/* The place of c is about to be another connection's: its statistics end, and its evidence
- * is given back.  Lock held.
- * Reason: a close that passed us by shows only when the number is born again.  Defined in
+/* The struct of c will be used for another connection: end its statistics and free its
+ * evidence.  Lock held.
+ * Reason: a close that passed us by shows only when the number is used again.  Defined in
  * stats/. */
 void conn_ends(struct conn *c);
 
-/* c is a copy that fork made: its evidence points nowhere.  Lock held.
- * Reason: a child repairs a connection at the first lock, wherever that is taken.  Defined in
+/* c is a copy made by fork: its evidence is not valid here.  Lock held.
+ * Reason: a child repairs a connection at its first lock, in any folder.  Defined in
  * stats/. */
 void conn_repaired(struct conn *c);
 

@@ -183,7 +183,7 @@ void hold_push_all(struct conn *c, enum push_cause cause) {
 
 void hold_window_ends(struct conn *c) {
     if (buffer_length(c) && !c->draining && !buffer_is_at(c, c->fd)) {
-        buffer_drop(c);
+        buffer_free(c);
         STORE(&c->held, false);
         return;
     }

@@ -41,19 +41,19 @@ struct policy {
     uint8_t mode;         /* enum mode */
     bool app_nodelay : 1; /* as the application set it, or as it was at the start */
     bool app_cork : 1;
-    bool app_more : 1;          /* its MSG_MORE bytes wait for the write that ends them */
-    bool nodelay : 1;           /* TCP_NODELAY in the kernel, as far as we know */
-    bool unsure : 1;            /* the application's options are not known: ask before acting */
-    bool bursty : 1;            /* one message has had two small writes */
+    bool app_more : 1;      /* its MSG_MORE bytes wait for the write that ends them */
+    bool nodelay : 1;       /* TCP_NODELAY in the kernel, as far as we know */
+    bool unsure : 1;        /* the application's options are not known: ask before acting */
+    bool bursty : 1;        /* one message has had two small writes */
     bool nodelay_only : 1;      /* only TCP_NODELAY from now on: prediction fails here */
     bool never_hold : 1;        /* the application tells its writes apart (SO_TIMESTAMPING) */
-    bool untracked_io : 1;      /* writes may pass us by: never hold */
-    bool no_more : 1;           /* MSG_MORE has no effect or another one (MPTCP, TCP_ULP) */
-    bool established : 1;       /* the kernel has taken or delivered bytes, or connect succeeded */
-    bool refuses : 1;           /* sending has ended (shutdown, EPIPE); input does not change that */
-    bool input_ever : 1;        /* some input has arrived */
-    bool from_cache : 1;        /* `bursty` and the model come from the endpoint cache */
-    bool input_pending : 1;     /* the application has certainly left input unread */
+    bool untracked_io : 1;  /* writes may pass us by: never hold */
+    bool no_more : 1;       /* MSG_MORE has no effect or another one (MPTCP, TCP_ULP) */
+    bool established : 1;   /* the kernel has taken or delivered bytes, or connect succeeded */
+    bool refuses : 1;       /* sending has ended (shutdown, EPIPE); input does not change that */
+    bool input_ever : 1;    /* some input has arrived */
+    bool from_cache : 1;    /* `bursty` and the model come from the endpoint cache */
+    bool input_pending : 1; /* the application has certainly left input unread */
     bool sndbuf_maybe_full : 1; /* the send buffer may have no room: do not buffer */
     bool large : 1;             /* ... only because this message exceeds buffer_limit */
     bool one_way : 1;           /* a stream of small writes without input: Nagle stays on */
@@ -102,9 +102,10 @@ struct policy_action {
     bool new_message; /* the first write since input */
 };
 
-/* Without a window a wrong guess delays bytes by 200 ms.  So `auto` then holds only after HABIT quick turns in
- * a row.  A turn is quick if a tracked call ended it and no gap between its writes, or between its last write
- * and its end, exceeded HABIT_GAP_NS.  docs/decisions.md has the simulation that gave the number. */
+/* Without a window a wrong guess delays bytes by 200 ms.  So `auto` then holds only after HABIT quick
+ * turns in a row.  A turn is quick if a tracked call ended it and no gap between its writes, or between
+ * its last write and its end, exceeded HABIT_GAP_NS.  docs/decisions.md has the simulation that gave
+ * the number. */
 enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {
@@ -132,7 +133,7 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
     return p->app_cork || (p->app_nodelay && !override);
 }
 
-/* May bytes be held in the kernel, or buffered by us, on this connection? */
+/* True if bytes of this connection may be held in the kernel or buffered. */
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
     return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->never_hold &&
            !p->unsure && p->established && !policy_left_alone(p, limits->override) &&

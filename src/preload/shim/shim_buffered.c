@@ -129,13 +129,13 @@ static int send_front(struct conn *c, const struct write_request *o) {
     sending->in_flight = false;
     if (error) {
         if (error != EINTR && error != EAGAIN)
-            buffer_drop(c);
+            buffer_free(c);
         policy_met(&c->policy, error);
         return error;
     }
     buffer_sent(c, (size_t)sent);
     if (buffer_length(c) && UNLIKELY(!buffer_is_at(c, c->fd)))
-        buffer_drop(c);
+        buffer_free(c);
     if (LOAD(&c->deferred))
         reentry_take_in(c);
     return 0;
