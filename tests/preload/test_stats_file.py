@@ -405,7 +405,7 @@ def refused(directory, expected, *, env=None, prefix=(), count=1):
 
 def test_the_worlds_own_directory_is_refused():
     before = set(os.listdir("/dev/shm"))
-    refused("/dev/shm", "nobody else may write to")
+    refused("/dev/shm", "writable by no other user")
     assert not [name for name in set(os.listdir("/dev/shm")) - before if name.endswith(".unstall")]
 
 

@@ -47,7 +47,7 @@ uint32_t rights_change(long number, unsigned long first) {
     hold_end_turn(PUSH_PROCESS);
     /* The directory of the statistics may be another user's afterwards.  A process that
      * has nothing to do with TCP makes no file. */
-    if (what == user && stats_file_wanted() && (stats_in_family() || fds_any()))
+    if (what == user && stats_file_wanted() && (stats_ever_made() || fds_any()))
         stats_file_make();
     if (ticker_state() == TICKER_RUNS)
         sweep(PUSH_PROCESS);

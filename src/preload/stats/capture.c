@@ -12,19 +12,19 @@
 
 enum { PAGE = 4096 };
 
-/* ---- memory that may not be there ------------------------------------- */
+/* ---- memory that may be unmapped -------------------------------------- */
 
-/* Neither memcpy nor a loop that becomes one: a sanitizer's would complain of what lies
- * between the variables of a stack. */
+/* Neither memcpy nor a loop that the compiler turns into one: a sanitizer's memcpy reports the
+ * red zones between the variables of a stack. */
 __attribute__((no_sanitize("address", "thread"))) static void
 copy(char *to, const volatile char *from, size_t bytes) {
     for (size_t i = 0; i < bytes; i++)
         to[i] = from[i];
 }
 
-/* process_vm_readv(2) of ourselves cannot fault, whatever other threads unmap; it stops at the
- * page that is not readable.  Where a seccomp filter came with us (a container's, a service
- * manager's), a call that it does not know may end the process. */
+/* process_vm_readv(2) on our own process cannot fault, even if another thread unmaps the memory; it
+ * stops at the first unreadable page.  Under an inherited seccomp filter (of a container or a service
+ * manager) it is not used: a call that the filter does not allow may end the process. */
 size_t capture_peek(void *to, uintptr_t from, size_t bytes) {
     static uint8_t filtered; /* 1: no, 2: yes */
     struct iovec here = {to, bytes}, there = {(void *)from, bytes}; // NOLINT(performance-no-int-to-ptr)
@@ -42,7 +42,7 @@ size_t capture_peek(void *to, uintptr_t from, size_t bytes) {
 
 /* ---- this thread ------------------------------------------------------ */
 
-/* What an unwinder starts from: the registers that a call preserves, the stack
+/* The start of an unwinder: the registers that a call preserves, the stack
  * pointer and the program counter, at one instruction.  The others are zero. */
 static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r) {
 #if defined(__x86_64__)
@@ -82,8 +82,8 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
 #endif
 }
 
-/* Above the end of the main thread's stack lie the arguments and the environment: no stack,
- * and full of secrets; above another thread's its control block. */
+/* The copy ends at the end of the stack.  Above the main thread's stack lie the arguments and the
+ * environment, which may hold secrets; above another thread's stack lies its control block. */
 __attribute__((noinline)) void capture(struct stats_write *to, const struct evidence_write *w) {
     memset(to->registers, 0, sizeof(to->registers));
     to->register_count = registers_now(to->registers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One look at a thread's own registers and stack, and at memory that may not be
- * there.  Nothing here faults, allocates or locks.
+ * Copies the registers and the stack of the calling thread, and memory that may be
+ * unmapped.  No function here faults, allocates or locks.
  */
 #ifndef UNSTALL_CAPTURE_H
 #define UNSTALL_CAPTURE_H
@@ -11,10 +11,10 @@
 
 struct evidence_write;
 
-/* This thread, as it is now: beneath the exported call that it made. */
+/* Snapshot of this thread, inside the exported call that it made. */
 void capture(struct stats_write *to, const struct evidence_write *w);
 
-/* Copy `bytes` from an address that may not be readable.  How much there was. */
+/* Copy up to `bytes` from an address that may be unreadable.  Returns the number copied. */
 size_t capture_peek(void *to, uintptr_t from, size_t bytes);
 
 #endif

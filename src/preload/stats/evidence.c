@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is found on a connection: stalls of its own, stalls of its peer.  The
- * judgements are proof.c's and quickack.c's; here they are fed.
+ * Finds the stalls of a connection, its own and its peer's.  proof.c and quickack.c
+ * decide; this file gives them the facts.
  *
  * System calls of our own: in observe at most two TCP_INFO for a message in which
- * Nagle may hold bytes, one for an input that came as late as a delayed
- * acknowledgement, and with UNSTALL_QUICKACK the option itself.
+ * Nagle may hold bytes; one TCP_INFO for an input that came as late as a delayed
+ * acknowledgement; with UNSTALL_QUICKACK also the option.
  */
 #include "evidence.h"
 
@@ -26,8 +26,8 @@ static void add(struct evidence *e, enum stats_counter counter, uint64_t n) {
 
 /* ---- our own stall ---------------------------------------------------- */
 
-/* Where a message has several suspicious writes, bytes may be held at a later one
- * only: then the next message is looked at there. */
+/* If a message has several suspicious writes, the kernel may hold bytes only after a later
+ * one.  Then the first look at the next message comes after that write. */
 static void look(struct conn *c, int fd) {
     struct evidence *e = c->evidence;
     if (e->suspicion != UINT8_MAX)
@@ -73,8 +73,8 @@ static void settle(struct conn *c, int fd) {
     stacks_stalled(e, proof.ns);
 }
 
-/* Bytes that would have been held for a delayed acknowledgement, had we not held,
- * buffered or pushed: the second small write of a message, soon after the first. */
+/* True if this write would have stalled without our hold, buffer or push: it is the second
+ * small write of a message, soon after the first. */
 static bool cures(const struct conn *c, const struct policy_action *action) {
     const struct policy *p = &c->policy;
     if (!mode_cures((enum mode)p->mode) || !action->burst || p->one_way ||
@@ -109,19 +109,19 @@ static void peer_is_answered(struct evidence *e) {
     add(e, COUNT_QUICKACK_SAVED_NS, found.saved_ns);
 }
 
-/* ---- what happens on a connection ------------------------------------- */
+/* ---- events of a connection ------------------------------------------- */
 
 void evidence_writes_slow(struct conn *c) {
     struct evidence *e = c->evidence;
     uint64_t now = clock_now();
-    /* later looks would see when these bytes left, not the suspected ones */
+    /* a later look would find the time of this write, not of the suspected one */
     if (now - e->times.written >= PROOF_LEAST_NS)
         settle(c, c->fd);
     else
         e->times.last_written = now;
 }
 
-/* A run of writes begins: what may stall as one. */
+/* A run of writes begins; stalls are found per run. */
 static void begin_run(struct evidence *e, const struct evidence_write *w) {
     if (e->suspicion) {
         e->look_at = e->look_next;
@@ -134,7 +134,7 @@ static void begin_run(struct evidence *e, const struct evidence_write *w) {
     stacks_first_write(e, w);
 }
 
-/* In a stream of events, to which no input comes, a pause begins the next one. */
+/* A stream of events gets no input; there a pause begins the next run. */
 static bool after_a_pause(struct evidence *e) {
     uint64_t before = e->wrote_at;
     e->wrote_at = clock_now();
@@ -167,7 +167,7 @@ void evidence_input_slow(struct conn *c) {
     if (e->suspect)
         settle(c, c->fd);
     if (e->input_at && e->message_began == 0)
-        e->input_at = now; /* the rest of it: what the peer took for it is not the application's */
+        e->input_at = now; /* the rest of the input: the peer's delay is not the application's */
     peer_wrote(c, now);
 }
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is kept of a connection only where statistics or observe are on: times,
- * the place in the segment, and what stalls are proved by.
+ * The part of a connection that exists only if statistics or observe are on: times,
+ * its row and record in the statistics file, and the evidence of stalls.
  *
  * Ownership: one struct a connection, from a pool of mapped chunks that are
  * never unmapped, so that a connection itself stays at 256 bytes.  It is made
- * when the connection has (or is getting) two ends, and given back when the
- * connection is reset.  Everything in it belongs to the holder of the
- * connection's lock.
+ * when the connection connects or is accepted, and freed when the connection is
+ * reset.  It belongs to the holder of the connection's lock.
  *
- * Fork: the child keeps its copy; conn_repaired() makes it point nowhere,
- * because the child's segment is another.
+ * Fork: the child keeps its copy; conn_repaired() clears its row and record,
+ * because the child has another statistics file.
  */
 #ifndef UNSTALL_EVIDENCE_H
 #define UNSTALL_EVIDENCE_H
@@ -26,64 +25,64 @@ enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPEC
 
 struct evidence {
     /* ---- written by tally.c ---- */
-    uint64_t born; /* connect or accept or first sight; ns of CLOCK_MONOTONIC, as all here */
+    uint64_t born; /* connect, accept or first sight; all times are ns of CLOCK_MONOTONIC */
     uint64_t message_began; /* just before the first write of the open message; 0: none is open */
     uint64_t input_at;      /* the input that ended the last message, until a write; 0: none */
-    uint64_t early;       /* message_began of a message that was answered before it was accounted */
-    uint64_t early_input; /* ... and the time of that input */
-    uint32_t row;         /* in the segment; EVIDENCE_NONE: not known yet */
-    uint32_t record;      /* in the segment; EVIDENCE_NONE: none */
-    uint32_t experiment;  /* the config's, in which the arm was given */
-    uint8_t arm;          /* NO_ARM: takes no part */
-    bool arm_known;       /* ... or it was decided that it takes no part */
-    uint8_t role;         /* enum stats_role; a forked child's is its parent's */
-    bool wrote;           /* it has written at all */
+    uint64_t early;         /* message_began of a message whose answer came before its count */
+    uint64_t early_input;   /* ... and the time of that input */
+    uint32_t row;           /* in the statistics file; EVIDENCE_NONE: not known yet */
+    uint32_t record;        /* in the statistics file; EVIDENCE_NONE: none */
+    uint32_t experiment;    /* config.experiment when the arm was chosen */
+    uint8_t arm;            /* NO_ARM: takes no part */
+    bool arm_known;         /* the arm is chosen, NO_ARM included */
+    uint8_t role;           /* enum stats_role; a forked child keeps its parent's */
+    bool wrote;             /* the application has written */
     bool untracked_told;
     bool ended;
     bool ends_known;
     struct stats_address peer, local; /* if ends_known */
-    uint8_t since_moved;                /* writes since the counts were last moved to the segment */
-    uint32_t small_writes;              /* all that were counted as small */
-    uint32_t small_told;                /* ... of them those that are in the segment */
-    struct conn_counts told;            /* of c->counts, what is in the segment already */
-    uint64_t before_us;                 /* bytes sent when it was first seen, of a foreign one */
-    uint32_t alone_since;               /* the doubt epoch: another one means that it was shared */
+    uint8_t since_moved;              /* writes since the counts were last moved to the file */
+    uint32_t small_writes;            /* counted as small */
+    uint32_t small_told;              /* ... and already in the file */
+    struct conn_counts told;          /* the part of c->counts already in the file */
+    uint64_t before_us;               /* bytes sent before an inherited connection was first seen */
+    uint32_t alone_since; /* the nodelay_epoch; if it has grown, the socket may be shared */
     /* ---- written by evidence.c ---- */
-    /* Since the connection began, in the order of the segment: found[COUNT_x - COUNT_SUSPECTS]. */
+    /* Since the connection began, in the order of the file: found[COUNT_x - COUNT_SUSPECTS]. */
     uint64_t found[EVIDENCE_COUNTERS];
-    uint64_t told_found[EVIDENCE_COUNTERS]; /* what of it is in the segment already (tally.c) */
+    uint64_t told_found[EVIDENCE_COUNTERS]; /* the part already in the file (tally.c) */
     struct kernel_tcp_info first_look;      /* at TCP_INFO, after the suspect write */
     uint64_t wrote_at;                      /* the last write, in observe */
     struct proof_times times;
     uint64_t bytes_at_look;
-    bool suspect;         /* bytes were held when it was looked; the stall is not settled yet */
+    bool suspect;         /* the first look found held bytes; the second is still to come */
     bool looked;          /* TCP_INFO was asked in this message */
     bool cured;           /* this message was counted as cured */
     uint8_t suspicion;    /* suspicious writes in this message */
-    uint8_t look_at;      /* after how many of them to look: where bytes were held before */
+    uint8_t look_at;      /* number of suspicious writes before the look */
     uint8_t look_next;    /* ... in the next message */
-    uint32_t first_write; /* where the stack of this message's first write is kept (stacks.c) */
-    uint32_t pattern;     /* of this message, in the segment; EVIDENCE_NONE: none */
+    uint32_t first_write; /* index of the stack of this message's first write (stacks.c) */
+    uint32_t pattern;     /* of this message, in the file; EVIDENCE_NONE: none */
     uintptr_t caller;     /* return address of the first write of this message; 0: not known */
     struct quickack quickack;
 };
 
-/* Does this configuration want it at all? */
+/* True if this configuration needs evidence. */
 static inline bool evidence_wanted(const struct config *c) {
     return c->stats != NULL || c->arms.count > 0 || c->mode == MODE_OBSERVE ||
            c->quickack != QUICKACK_OFF;
 }
 
-/* Give c its evidence, if the configuration wants it and it has none.  Lock
- * held.  False: it has none (not wanted, or no memory). */
+/* Give c its evidence, if the configuration needs it.  Lock held.  False: c has
+ * none (not needed, or no memory). */
 bool evidence_begin(struct conn *c);
 
 /* Back to the pool.  Lock held. */
 void evidence_free(struct conn *c);
 
-/* ---- what is found (evidence.c); lock held, for all of these ---------- */
+/* ---- events (evidence.c); lock held for all of them ------------------- */
 
-/* A write of c, in whichever way it was made. */
+/* A write of c, by any call. */
 struct evidence_write {
     int fd;
     uint64_t bytes;
@@ -102,22 +101,22 @@ static inline void evidence_writes(struct conn *c) {
         evidence_writes_slow(c);
 }
 
-/* Policy has decided about a write: in a mode that cures before it is made and acted
- * on, in the others after it. */
+/* Policy has decided about a write.  A mode that cures calls this before the write, the
+ * other modes after it. */
 static inline void evidence_wrote(struct conn *c, const struct policy_action *action,
                                   const struct evidence_write *w) {
     if (UNLIKELY(c->evidence != NULL))
         evidence_wrote_slow(c, action, w);
 }
 
-/* Input has come, before policy and tally hear of it. */
+/* Input has arrived.  Called before policy_input() and tally_input(). */
 static inline void evidence_input(struct conn *c) {
     if (UNLIKELY(c->evidence != NULL))
         evidence_input_slow(c);
 }
 
-/* Nothing more will be written: the peer has closed (a read gave 0), or the
- * application is about to close `fd`, the last descriptor. */
+/* The connection ends: the peer has closed (a read returned 0), or the application is
+ * about to close `fd`, the last descriptor. */
 static inline void evidence_ends(struct conn *c, int fd) {
     if (UNLIKELY(c->evidence != NULL) && c->evidence->suspect)
         evidence_ends_slow(c, fd);

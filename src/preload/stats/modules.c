@@ -9,7 +9,7 @@
 
 enum { BUFFER = 8192 };
 
-/* A hexadecimal number with `end` behind it. */
+/* Parses a hexadecimal number that ends with `end`. */
 static bool number(const char **at, const char *most, char end, uint64_t *value) {
     const char *first = *at;
     for (*value = 0; *at < most; ++*at) {
@@ -49,12 +49,12 @@ static struct stats_module *room_for(struct stats_file *s, const struct modules_
 }
 
 static void note_line(struct stats_file *s, const struct modules_line *line) {
-    static uint64_t beginning; /* where the file of this line, or of one before, begins */
+    static uint64_t beginning; /* address of offset 0 of the present file */
     static uint8_t head[STATS_HEAD];
     if (line->path_bytes && line->offset == 0)
         beginning = line->start;
     if (!line->executable || line->path_bytes == 0)
-        return; /* code without a file is a JIT's: no module is how the reader knows */
+        return; /* code of a JIT has no file; the reader recognises it by the missing module */
     struct stats_module *m = room_for(s, line);
     if (!m)
         return;
@@ -86,7 +86,7 @@ void modules_note(struct stats_file *s) {
                 note_line(s, &line);
             at = (size_t)(end + 1 - buffer);
         }
-        used = used - at < BUFFER ? used - at : 0; /* a line longer than the buffer: none is */
+        used = used - at < BUFFER ? used - at : 0; /* drops a line longer than the buffer */
         memmove(buffer, buffer + at, used);
     }
     raw1(SYS_close, fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The executable mappings of this process and the identity of their files, into the
- * segment: what an unwinder needs when the process is gone.  Read from /proc/self/maps
- * and from the mappings: dl_iterate_phdr(3) would lock.
+ * Writes the executable mappings of this process and the identity of their files into the
+ * statistics file, for an unwinder that runs after the process has ended.  The source is
+ * /proc/self/maps and the mappings: dl_iterate_phdr(3) would take a lock.
  */
 #ifndef UNSTALL_MODULES_H
 #define UNSTALL_MODULES_H
@@ -10,7 +10,7 @@
 #include "base.h"
 #include "stats_format.h"
 
-/* Those that are not there yet.  One thread at a time. */
+/* Adds the mappings that the file lacks.  One thread at a time. */
 void modules_note(struct stats_file *s);
 
 /* One line of /proc/PID/maps. */

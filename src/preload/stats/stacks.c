@@ -14,14 +14,14 @@
 enum {
     CALLERS = 64,
     CALLER_TRIES = 8,
-    IDLE_MOST = 16, /* messages of one piece in a row before a place is left alone */
+    IDLE_MOST = 16, /* messages of one write in a row before a call site is no longer sampled */
     FIRST_WRITES = 16,
 };
 
-/* A place from which messages begin. */
+/* A call site that begins messages. */
 struct caller {
     uintptr_t address;
-    uint8_t idle; /* messages begun since a second piece followed; IDLE_MOST: left alone */
+    uint8_t idle; /* messages since the last second write; IDLE_MOST: not sampled */
 };
 
 /* The first write of a message that may get a second one. */
@@ -41,7 +41,7 @@ static struct stats_file *allowed(void) {
     return now->stacks && !now->no_syscalls ? stats_file_now() : NULL;
 }
 
-/* The entry of an address, or the one that it may take, or NULL. */
+/* The entry of an address, or a free one for it, or NULL. */
 static struct caller *caller_of(uintptr_t address) {
     uintptr_t hash = (address >> 2) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     for (unsigned i = 0; i < CALLER_TRIES; i++) {
@@ -89,7 +89,7 @@ static uint32_t pattern_of(struct stats_file *s, uintptr_t first, uintptr_t seco
     return EVIDENCE_NONE;
 }
 
-/* Lock held.  They are taken in order and never given back. */
+/* Lock held.  Patterns are taken in order and never freed. */
 static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uintptr_t second) {
     for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
         struct stats_pattern *p = &s->pattern[i];
@@ -114,7 +114,7 @@ static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t p
         STORE(&k->idle, n < STATS_OCCURRENCES ? 0 : IDLE_MOST);
     if (n >= STATS_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
         firsts[e->first_write].owner != e)
-        return; /* complete; or not kept: its caller is promising again */
+        return; /* complete; or the first write was not kept, and this resumes sampling its site */
     struct stats_occurrence *o = &s->pattern[pattern].occurrence[n];
     if (!stats_file_reserve(o, sizeof(*o)))
         return;
@@ -124,7 +124,7 @@ static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t p
     capture(&o->write[1], w);
     STORE_RELEASE(&o->state, STATS_VALID);
     if (n == 0)
-        modules_note(s); /* what was loaded since the last pattern */
+        modules_note(s); /* libraries may have been loaded since the last pattern */
     STORE(&occurrences[pattern], (uint8_t)(n + 1));
 }
 

@@ -14,7 +14,7 @@
 #include "stats_rows.h"
 #include "tally.h"
 
-/* What the report tells: the first of the segment's counters. */
+/* The report has the first counters of the statistics file, up to this one. */
 enum { REPORTED = COUNT_CONNECTIONS_ENDED };
 
 struct totals {
@@ -22,16 +22,14 @@ struct totals {
 };
 
 #define NAME(constant, name, what) {#name, what},
-static const struct {
-    const char *name, *what;
-} names[] = {STATS_COUNTERS_OF(NAME)};
+static const struct { const char *name, *what; } names[] = {STATS_COUNTERS_OF(NAME)};
 #undef NAME
 
 static struct totals ended;
 static uint32_t totals_lock;
 
-/* What was sent, asked where somebody wants to know; or NULL. */
-static const struct kernel_tcp_info *segments_of(const struct conn *c, int fd,
+/* TCP_INFO of c, if statistics or a report need it; else NULL. */
+static const struct kernel_tcp_info *tcp_info_of(const struct conn *c, int fd,
                                                  struct kernel_tcp_info *room) {
     bool used = c->counts.writes + c->counts.reads > 0;
     bool wanted = (c->evidence && config()->stats) || (config()->report && used);
@@ -56,7 +54,7 @@ static void add(struct totals *t, const struct conn *c, const struct kernel_tcp_
 
 void stats_connection_ends(struct conn *c, int fd) {
     struct kernel_tcp_info room;
-    const struct kernel_tcp_info *now = segments_of(c, fd, &room);
+    const struct kernel_tcp_info *now = tcp_info_of(c, fd, &room);
     evidence_ends(c, fd);
     if (c->evidence)
         tally_ends(c, now);
@@ -71,16 +69,16 @@ void stats_process_ends(bool replaced) {
     FDS_EACH(c) {
         struct kernel_tcp_info room;
         if (!replaced)
-            evidence_ends(c, c->fd); /* what is still held leaves now */
+            evidence_ends(c, c->fd); /* the kernel sends held bytes now */
         if (c->evidence && replaced)
             tally_moves(c);
         else if (c->evidence && !c->listener)
-            tally_ends(c, segments_of(c, c->fd, &room));
+            tally_ends(c, tcp_info_of(c, c->fd, &room));
     }
     stats_file_ends(!replaced);
 }
 
-/* Pushes are an object of their own, whose members have the causes' names. */
+/* Pushes are an object with one member a cause. */
 static void as_json(struct text *t, const struct totals *n) {
     text_print(t, "{\"unstall\": %j, \"pid\": %d, \"program\": %j, \"mode\": %j", UNSTALL_VERSION,
                raw0(SYS_getpid), config()->program, mode_names[config()->mode]);
@@ -94,7 +92,7 @@ static void as_json(struct text *t, const struct totals *n) {
     text_add(t, "}\n");
 }
 
-/* What is not zero, a counter a line. */
+/* One line for each counter that is not zero. */
 static void as_text(struct text *t, const struct totals *n) {
     text_print(t, "unstall report: %s, process %d, mode %s\n", config()->program, raw0(SYS_getpid),
                mode_names[config()->mode]);
@@ -106,13 +104,13 @@ static void as_text(struct text *t, const struct totals *n) {
 void stats_report(void) {
     const char *target = config()->report;
     if (!target || config()->no_syscalls)
-        return; /* a filter may forbid what a report needs */
+        return; /* a seccomp filter may forbid the report's system calls */
     spin_lock(&totals_lock);
     struct totals all = ended;
     spin_unlock(&totals_lock);
     FDS_EACH(c) {
         struct kernel_tcp_info room;
-        add(&all, c, segments_of(c, c->fd, &room));
+        add(&all, c, tcp_info_of(c, c->fd, &room));
     }
     TEXT(out, 4096);
     size_t n = strlen(target);

@@ -10,7 +10,7 @@
 #include "spin.h"
 
 _Static_assert((int)STATS_MODES == (int)MODE_COUNT && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
-               "the modes of the segment are ours");
+               "the modes of the statistics file are ours");
 _Static_assert((int)ARM_WEIGHT_MAX == (int)CONTROL_WEIGHT_MAX &&
                    (int)WINDOW_MIN_US == (int)CONTROL_WINDOW_MIN_US &&
                    (int)WINDOW_MAX_US == (int)CONTROL_WINDOW_MAX_US,
@@ -20,12 +20,12 @@ enum { UNFINISHED_NS = 1000000000 };
 
 uint32_t control_seen;
 
-static uint32_t lock;                   /* of what follows; never waited for */
-static bool kept;                       /* the three below are set */
-static enum mode started_mode;          /* what CONTROL_KEEP stands for */
-static uint32_t started_window;         /* ... and window 0 */
-static struct stats_control in_force; /* also what a fork's segment begins with */
-static uint32_t odd;                    /* a sequence that somebody has not finished */
+static uint32_t lock;                 /* for all below; trylock only */
+static bool kept;                     /* the next three are set */
+static enum mode started_mode;        /* the meaning of CONTROL_KEEP */
+static uint32_t started_window;       /* the meaning of window 0 */
+static struct stats_control in_force; /* a forked child's file begins with it */
+static uint32_t odd;                  /* the sequence of an unfinished write */
 static uint64_t odd_since;
 
 static void keep_start(void) {
@@ -66,11 +66,11 @@ static void look_at_unfinished(uint32_t sequence) {
         odd = sequence;
         odd_since = now;
     } else if (now - odd_since > UNFINISHED_NS) {
-        warn("what somebody began to write and never finished");
+        warn("an unfinished write");
     }
 }
 
-/* False: a filter was installed meanwhile, or another thread was first. */
+/* False: a seccomp filter was installed meanwhile, or another thread was first. */
 static bool publish(const struct stats_control *c) {
     const struct config *seen = config();
     struct config next = *seen;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Live configuration: what a tool writes into the segment's control block is
- * adopted when a message starts, and at each tick of the window's thread.
+ * Live configuration.  A tool writes the control block of the statistics file; this
+ * process adopts it when a message starts, and at each tick of the ticker.
  *
- * What makes no sense is ignored with one warning, and so is a block that
- * somebody never finished writing.
+ * A block with bad values, or one that stays unfinished, is ignored with one warning.
  */
 #ifndef UNSTALL_STATS_CONTROL_H
 #define UNSTALL_STATS_CONTROL_H
@@ -13,18 +12,19 @@
 
 extern uint32_t control_seen; /* the last sequence that was looked at */
 
-/* Cheap: has somebody written since we looked? */
+/* Cheap: true if the block has changed since the last look. */
 static inline bool control_changed(void) {
     struct stats_file *s = stats_file_now();
     return s && UNLIKELY(LOAD(&s->control.sequence) != LOAD(&control_seen));
 }
 
-/* Adopt it: publish the configuration.  True: another one is in force; all connections are
- * to be swept (sweep_told()), and then `sequence` goes to control_is_in_force(). */
+/* Read the block and publish its configuration.  True: the configuration has changed.  The
+ * caller then sweeps all connections (sweep_told()) and passes `sequence` to
+ * control_is_in_force(). */
 bool control_look(uint32_t *sequence);
 void control_is_in_force(uint32_t sequence);
 
-/* The block of a new segment says what is in force. */
+/* Fill the control block of a new statistics file with the configuration in force. */
 void control_begins(struct stats_file *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making the file of the segment.  Whatever is wrong costs one line of warning
- * and the statistics, never the host: no page of the file may be missing when
- * somebody counts (SIGBUS), and no writeback may block him (so tmpfs alone).
+ * Makes the statistics file.  An error costs one line of warning and the statistics; it
+ * never harms the host.  Each page must exist before a counter touches it (else SIGBUS), and
+ * writeback must not block the host (therefore tmpfs only).
  */
 #include "stats_file.h"
 
@@ -28,7 +28,7 @@ enum { OTHERS_WRITE = S_IWGRP | S_IWOTH, LONGEST_PATH = 1024 };
 
 struct stats_file *stats_file_mapped;
 
-/* One line for a whole family of processes: a fork inherits that it was said. */
+/* One line for a process and all its forks: a child inherits `told`. */
 static void warn(const char *directory, const char *what, int error) {
     static bool told;
     if (told)
@@ -41,7 +41,7 @@ static void warn(const char *directory, const char *what, int error) {
     log_line(&line);
 }
 
-/* What is wrong with the directory, or NULL. */
+/* The reason to refuse the directory, or NULL. */
 static const char *refused(int fd) {
     struct stat st = {0};
     struct statfs fs = {0};
@@ -53,15 +53,15 @@ static const char *refused(int fd) {
     if (error || raw2(SYS_fstatfs, fd, &fs) != 0)
         return "cannot be looked at";
     if (st.st_uid != (uid_t)raw0(SYS_geteuid) || (st.st_mode & OTHERS_WRITE))
-        return "expected a directory of the process's own user that nobody else may write to, as "
+        return "expected a directory of the process's own user, writable by no other user, as "
                "\"mkdir -m 700 /dev/shm/unstall\" makes it";
     if (fs.f_type != TMPFS_MAGIC)
-        return "expected a directory on tmpfs, as those below /dev/shm are: elsewhere writing "
-               "pages back to a disk could block the program";
+        return "expected a directory on tmpfs, as below /dev/shm: on a disk the writing back of "
+               "pages could block the program";
     return NULL;
 }
 
-/* A directory of that name itself, no symbolic link. */
+/* Opens the directory, but no symbolic link to one. */
 static int open_directory(const char *directory) {
     int fd = (int)raw4(SYS_openat, AT_FDCWD, directory,
                        O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
@@ -101,8 +101,8 @@ bool stats_file_reserve(const void *part, size_t bytes) {
     return whole || (!config()->no_syscalls && populate(part, bytes));
 }
 
-/* What must be there from the start; the rest when it is needed.  All of it where
- * the kernel knows no other way. */
+/* Reserves the parts that are needed from the start; later ones follow on demand.  A kernel
+ * without MADV_POPULATE_WRITE reserves the whole file. */
 static bool reserve(const struct stats_file *s, int fd) {
     bool good = populate(s, offsetof(struct stats_file, shard[1]));
     if (!good) {
@@ -124,12 +124,12 @@ static struct stats_file *map(int fd, const char *directory) {
             if (reserve((struct stats_file *)p, fd))
                 return (struct stats_file *)p;
             raw2(SYS_munmap, p, STATS_BYTES);
-            warn(directory, "the file system has no room for a segment", 0);
+            warn(directory, "the file system has no room for a statistics file", 0);
             return NULL;
         }
         error = p;
     }
-    warn(directory, "no segment (4 MiB) can be made there", (int)error);
+    warn(directory, "no statistics file (4 MiB) can be made there", (int)error);
     return NULL;
 }
 
@@ -151,7 +151,7 @@ struct stats_file *stats_file(const char *path, uint64_t started_ns) {
     if (fd < 0) {
         warn(path, "no file can be made there", fd);
     } else {
-        raw2(SYS_fchmod, fd, 0600); /* whatever the umask took away */
+        raw2(SYS_fchmod, fd, 0600); /* the umask may have removed bits */
         s = map(fd, path);
         if (!s)
             raw3(SYS_unlinkat, at, name.at, 0);

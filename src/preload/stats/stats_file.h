@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of the statistics file: made, mapped, closed again, and reserved
- * piece by piece.
+ * Makes, maps and closes the statistics file, and reserves its pages part by part.
  *
- * Nobody may touch a page that is not reserved, not even to read it: a fault on a
- * file system that has become full is SIGBUS in the host.  Reserved from the
- * start: everything up to the shards of row 0, the table of modules, and the head
- * of each pattern.
+ * A page must be reserved before any access, even a read: a fault on a full file
+ * system is SIGBUS in the host.  Reserved from the start: everything up to the
+ * shards of row 0, the table of modules, and the head of each pattern.
  */
 #ifndef UNSTALL_STATS_FILE_H
 #define UNSTALL_STATS_FILE_H
@@ -16,7 +14,7 @@
 
 extern struct stats_file *stats_file_mapped;
 
-/* The segment of this process, or NULL. */
+/* The statistics file of this process, or NULL. */
 static inline struct stats_file *stats_file_now(void) {
     return LOAD_ACQUIRE(&stats_file_mapped);
 }
@@ -25,9 +23,9 @@ static inline struct stats_file *stats_file_now(void) {
  * a warning.  No descriptor stays open.  Call with all signals blocked. */
 struct stats_file *stats_file(const char *directory, uint64_t started_ns);
 
-/* The pages of this part of the segment are there from now on.  False: no room, or
- * no call may be made (a filter): leave them alone.  MADV_POPULATE_WRITE, Linux
- * 5.14; before, the whole file was reserved when it was made. */
+/* Reserve the pages of this part.  False: no room, or a seccomp filter forbids the call; the
+ * caller must not touch them.  Uses MADV_POPULATE_WRITE (Linux 5.14); on older kernels the
+ * whole file is reserved when it is made. */
 bool stats_file_reserve(const void *part, size_t bytes);
 
 #endif

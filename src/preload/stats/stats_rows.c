@@ -30,14 +30,14 @@ typedef uint64_t __attribute__((may_alias)) aliased;
 
 uint32_t stats_state;
 
-static uint32_t lock;                       /* of all that follows */
-static uint32_t rows_used;                  /* row 0 included */
-static uint64_t last_serial;                /* of the records */
-static uint32_t records_used;               /* ever handed out */
-static uint16_t ended[STATS_CONNECTIONS]; /* a ring: records to be used again, oldest first */
+static uint32_t lock;                     /* for all below */
+static uint32_t rows_used;                /* row 0 included */
+static uint64_t last_serial;              /* of the records */
+static uint32_t records_used;             /* ever handed out */
+static uint16_t ended[STATS_CONNECTIONS]; /* a ring of free records, oldest first */
 static uint32_t ended_first, ended_count;
-static bool in_family; /* a process that this one comes from has made one */
-static bool closed;    /* the process ends: none is handed out any more */
+static bool ever_made; /* this process, or one that it was forked from, has made a file */
+static bool closed;    /* the process ends: no more rows or records */
 
 /* ---- making it ------------------------------------------------------- */
 
@@ -77,13 +77,13 @@ static void make(void) {
         STORE_RELEASE(&stats_state, LIFE_REFUSED);
         return;
     }
-    in_family = true;
+    ever_made = true;
     fill_header(s, started_ns);
     control_begins(s);
     s->row[0] = (struct stats_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
     stats_valid(&s->row[0].state);
     rows_used = 1;
-    uint64_t magic; /* last: now it can be read */
+    uint64_t magic; /* written last: readers wait for it */
     memcpy(&magic, STATS_MAGIC, sizeof(magic));
     __atomic_store_n((aliased *)s->header.magic, magic, __ATOMIC_RELEASE);
     STORE_RELEASE(&stats_file_mapped, s);
@@ -94,13 +94,13 @@ void stats_file_make(void) {
     uint32_t none = LIFE_NONE;
     if (!__atomic_compare_exchange_n(&stats_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
-        /* another thread makes it, in a millisecond: what it wants to count has its place then */
+        /* another thread makes the file, in about a millisecond: wait, so that no count is lost */
         static const struct timespec moment = {.tv_nsec = 10000000};
         for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&stats_state) == LIFE_MAKING; i++)
             raw4(SYS_futex, &stats_state, FUTEX_WAIT_PRIVATE, LIFE_MAKING, &moment);
         return;
     }
-    /* a handler may neither find it half made nor jump out of here */
+    /* a handler must not find a half-made file or jump out of here */
     uint64_t all = ~UINT64_C(0), before = 0;
     int saved = errno;
     raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
@@ -154,7 +154,7 @@ static bool fresh_record(struct stats_file *s) {
         return false;
     return records_used % RECORDS_AT_ONCE != 0 ||
            stats_file_reserve(&s->connection[records_used],
-                           RECORDS_AT_ONCE * sizeof(s->connection[0]));
+                              RECORDS_AT_ONCE * sizeof(s->connection[0]));
 }
 
 uint32_t stats_record(void) {
@@ -192,8 +192,8 @@ void stats_record_ended(uint32_t record) {
 
 /* ---- forks and the end ----------------------------------------------- */
 
-bool stats_in_family(void) {
-    return in_family;
+bool stats_ever_made(void) {
+    return ever_made;
 }
 
 void stats_file_program_begins(void) {
@@ -213,8 +213,8 @@ void stats_file_forked(void) {
         raw2(SYS_munmap, parents, STATS_BYTES);
 }
 
-/* A process that shares our memory without being a thread of it (a raw clone)
- * may end; we do not. */
+/* NULL in a process that shares our memory without being our thread (a raw clone): its end is
+ * not ours. */
 static struct stats_file *of_this_process(void) {
     struct stats_file *s = stats_file_now();
     if (!s || config()->no_syscalls)
@@ -222,9 +222,9 @@ static struct stats_file *of_this_process(void) {
     return s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
 }
 
-/* Pages that nothing was written to go back to the system, so that what stays of
- * a process that has ended is small: MADV_REMOVE makes a hole, read as zeros.  Only
- * what nobody looks at once `closed` is set: other threads may still run. */
+/* Returns unused pages to the system, so that the file of an ended process is small.
+ * MADV_REMOVE makes a hole, which reads as zeros.  Other threads may still run: only pages that
+ * no thread touches after `closed` may be given back. */
 static void give_back(void *from, void *to) {
     uintptr_t first = ((uintptr_t)from + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
     uintptr_t last = (uintptr_t)to & ~(uintptr_t)(PAGE - 1);

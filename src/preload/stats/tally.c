@@ -12,7 +12,7 @@
 
 enum { MOVE_AFTER = 64 };
 
-/* ---- birth, and its place in the segment ------------------------------ */
+/* ---- the beginning of a connection, its row and its record ------------ */
 
 static bool begin(struct conn *c) {
     bool known = c->evidence;
@@ -25,10 +25,10 @@ static bool begin(struct conn *c) {
 
 void tally_born(struct conn *c) {
     if (begin(c))
-        c->epoch = 0; /* its arm, and with it its mode, is to be settled */
+        c->epoch = 0; /* forces a look at its arm and its mode */
 }
 
-/* The addresses of both ends: asked once a connection. */
+/* Asks for the addresses of both ends, once a connection. */
 static bool know_ends(struct conn *c, struct evidence *e) {
     struct sockaddr_storage peer = {0}, local = {0};
     if (e->ends_known)
@@ -42,7 +42,7 @@ static bool know_ends(struct conn *c, struct evidence *e) {
     return true;
 }
 
-/* What left before our time was not written unseen. */
+/* Bytes sent before we were loaded do not count as unseen writes. */
 void tally_first_sight(struct conn *c) {
     struct sockaddr_storage peer;
     struct kernel_tcp_info now;
@@ -51,7 +51,7 @@ void tally_first_sight(struct conn *c) {
         c->evidence->before_us = now.bytes_sent + now.bytes_queued;
 }
 
-/* Where nobody knows who called whom, the lower port is the service's. */
+/* If the connecting side is unknown, the lower port counts as the server's. */
 static const struct stats_address *endpoint_of(const struct evidence *e) {
     bool local =
         e->role == ROLE_LISTENER || (e->role == ROLE_UNKNOWN && e->local.port < e->peer.port);
@@ -74,7 +74,7 @@ static void begin_record(const struct conn *c, struct evidence *e, const struct 
     stats_valid(&r->state);
 }
 
-/* The first bytes: from now on it counts among its kind. */
+/* The first bytes: assign the row and the record. */
 static void take_place(struct conn *c, struct evidence *e) {
     if (!stats_file_now())
         return;
@@ -93,7 +93,7 @@ static void take_place(struct conn *c, struct evidence *e) {
 
 /* ---- moving counts ---------------------------------------------------- */
 
-/* What evidence.c has found, which is counted from the connection's beginning. */
+/* Adds the findings of evidence.c, which counts from the connection's beginning. */
 static void move_found(struct evidence *e, uint64_t *counter) {
     for (int i = 0; i < EVIDENCE_COUNTERS; i++)
         if (UNLIKELY(e->found[i] != e->told_found[i])) {
@@ -107,8 +107,8 @@ static uint64_t found(const struct evidence *e, enum stats_counter what) {
     return e->found[what - COUNT_SUSPECTS];
 }
 
-/* Only what has changed is added.  A failed write is taken back after it was
- * counted, and may have been moved by then: so the difference has a sign. */
+/* Adds the differences since the last call.  A failed write is subtracted after it was
+ * counted and perhaps moved: a difference may be negative. */
 static void move_counts(struct conn *c, struct evidence *e) {
     struct stats_file *s = stats_file_now();
     e->since_moved = 0;
@@ -208,7 +208,7 @@ static void count_exchange(struct evidence *e, uint64_t ns) {
         STORE(coarse, (uint16_t)(*coarse + 1));
 }
 
-/* The open message is over: how many small writes was it? */
+/* The open message is over: count it by its number of small writes. */
 static void count_burst(struct evidence *e, unsigned small) {
     if (small >= 2)
         stats_add(e,
@@ -219,7 +219,7 @@ static void count_burst(struct evidence *e, unsigned small) {
                     1);
 }
 
-/* ---- what happens ------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------ */
 
 bool tally_pending(void) {
     return stats_file_wanted() || control_changed();
@@ -228,14 +228,14 @@ bool tally_pending(void) {
 void tally_write_begins(struct conn *c) {
     struct evidence *e = c->evidence;
     if (c->policy.message_bytes || LOAD(&clock_stopped))
-        return; /* in the middle of one; or nothing may be asked */
+        return; /* not the first write of a message; or no clock may be read */
     if (UNLIKELY(e->row == EVIDENCE_NONE))
         take_place(c, e);
     e->message_began = clock_now();
 }
 
-/* Where the call comes first, its answer may be read by another thread before the
- * write is accounted for: an exchange whose message begins and ends at once. */
+/* After the system call of a write another thread may read the answer before the write is
+ * counted.  Such a message begins and ends at once. */
 static void answered_early(struct evidence *e) {
     if (e->early)
         e->input_at = e->early_input;
@@ -294,8 +294,8 @@ void tally_moves(struct conn *c) {
     move_counts(c, c->evidence);
 }
 
-/* What left, beside what was seen written.  Of a connection that another process has
- * as well, that may be the other's. */
+/* Bytes sent, but not seen as writes.  0 if another process shares the connection: the bytes
+ * may be its own. */
 static uint64_t unseen_of(const struct conn *c, const struct kernel_tcp_info *now) {
     uint64_t seen = c->evidence->before_us + c->counts.bytes;
     bool shared = c->shared || c->evidence->alone_since != LOAD(&nodelay_epoch);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What happens on a connection goes to the segment: when its message begins,
- * when input answers it, when it ends.  Called only where c->evidence is there,
- * so that without statistics each costs the callers one branch.
+ * Writes the events of a connection to the statistics file: the begin of a message,
+ * the input that answers it, the end.  Called only if c->evidence is set, so that
+ * without statistics each call costs one branch.
  *
- * The counts themselves stay where they are (conn_counts, under the
- * connection's lock); what has been added to them since the last time is added
- * to the connection's row at each input that ends a message, every MOVE_AFTER
+ * The counters stay in the connection (conn_counts, under its lock).  Their growth is
+ * added to the connection's row at each input that ends a message, after MOVE_AFTER
  * reads or writes without one, and at the end.
  *
  * Lock held, for all of these, unless said otherwise.
@@ -17,31 +16,31 @@
 #include "evidence.h"
 #include "policy.h"
 
-/* Have statistics anything to do where no lock is held (shim_tally.h)? */
+/* True if statistics have work that needs no lock held (shim_tally.h). */
 bool tally_pending(void);
 
-/* c has two ends from now on, or is getting them. */
+/* c is connected or accepted, or is about to be. */
 void tally_born(struct conn *c);
-/* A connection that was not born in our sight, if it is connected. */
+/* A connection whose creation we did not see; ignored unless it is connected. */
 void tally_first_sight(struct conn *c);
 
 /* Before a write, which may be the first of a message. */
 void tally_write_begins(struct conn *c);
-/* The write is accounted for; or it failed (action: it was accounted for before). */
+/* The write is counted; or it failed (`action`: it was counted before). */
 void tally_written(struct conn *c, const struct policy_action *action);
 void tally_unsent(struct conn *c, const struct policy_action *action);
 
-/* Input has come; before policy_input(). */
+/* Input has arrived.  Called before policy_input(). */
 void tally_input(struct conn *c);
 
-/* What has been counted until now goes to the segment. */
+/* Move the counts to the statistics file. */
 void tally_moves(struct conn *c);
 
-/* The connection ends; `now` is what TCP_INFO says, or NULL. */
+/* The connection ends; `now` is its TCP_INFO, or NULL. */
 void tally_ends(struct conn *c, const struct kernel_tcp_info *now);
 
-/* The mode that c goes by in this configuration.  False: it takes part in an
- * experiment, but its arm cannot be told before it is connected. */
+/* The mode of c in this configuration.  False: it takes part in an experiment, but its arm
+ * depends on an address that is not known before it is connected. */
 bool tally_mode(struct conn *c, const struct config *now, enum mode *mode);
 
 #endif

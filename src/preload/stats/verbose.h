@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * UNSTALL_VERBOSE: what we do, as it happens, for the engineer who watches.
- * Level 1: that we are here, and the first late push of each connection.  Level
- * 2: every late push.
- * Nothing is said while a connection's lock is held: a full pipe may block.
+ * UNSTALL_VERBOSE: log lines about the library's actions.  Level 1: a line at the start,
+ * and one for the first late push of each connection.  Level 2: one for every late push.
+ * No line is written under a connection's lock: a full pipe may block.
  */
 #ifndef UNSTALL_VERBOSE_H
 #define UNSTALL_VERBOSE_H
