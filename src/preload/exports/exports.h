@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * For the exports_*.c alone.  What several exported names share, or what syscall(2) does too, is
+ * For the exports_*.c only.  Code that several exported names or syscall(2) share is called
  * unstall_<name>; libc's other names for the same function are aliases of the exported one.
  */
 #ifndef UNSTALL_EXPORTS_H
@@ -13,13 +13,13 @@
 #include "real.h"
 #include "shim.h"
 
-/* A time that says that the call will not wait.  One that cannot be read is none. */
+/* True for a timeout of zero.  An unreadable one is not zero. */
 static inline bool is_zero(const struct timespec *t) {
     return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
 }
 
-/* `call`, and once more where it `failed` for want of room for a task and one of ours makes
- * room (RLIMIT_NPROC, pids.max): bare it would have succeeded. */
+/* Makes `call`.  If it `failed` because of a limit of tasks (RLIMIT_NPROC, pids.max), ends a thread
+ * of ours and makes it again: without us it would have succeeded. */
 #define WITH_ROOM(type, call, failed)                   \
     __extension__({                                     \
         type result = (call);                           \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * POSIX AIO: threads that libc makes by itself make the calls, past us.  So a connection turns
- * untracked before the first request is queued, and what is buffered of it leaves.
+ * POSIX AIO: threads of libc make the calls, which pass us by.  So the connection is marked as
+ * untracked I/O before its first request is queued, and its buffered bytes are sent.
  */
 #include "exports.h"
 #include "process.h"

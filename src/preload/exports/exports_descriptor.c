@@ -95,7 +95,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #include "rights.def"
 #undef RIGHT
     BEGINS(clone), BEGINS(clone3),
-#if defined(__x86_64__) /* the older ones are its alone */
+#if defined(__x86_64__) /* only x86-64 has the older numbers */
     BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(select), WAITS(epoll_wait), WAITS(pause),
 #endif
 #ifdef SYS_futex_waitv
@@ -106,7 +106,8 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter),
 };
 
-/* Who asks by it without waiting ends no turn, where that is seen without following a pointer. */
+/* False if the arguments show, without following a pointer, that the call does not wait: such a call
+ * ends no turn. */
 static bool may_wait(long n, long b, long c, long d) {
     if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
         return false;

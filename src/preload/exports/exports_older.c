@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of which libc has more than one definition, in the older ones: a program that was
- * linked long ago asks for these by their version (surface.def), and they go on to the same.
+ * The older versions of names with more than one definition in libc.  A program that was linked
+ * against an older libc asks for them (surface.def); they forward to the same version of libc.
  *
- * An unversioned definition answers every caller, whichever version he asks for; so the names
- * that have one definition in libc, under however many versions, stay without (ld.so(8);
+ * An unversioned definition serves all versions.  So a name with one definition in libc, even
+ * under several versions, is exported without a version (ld.so(8);
  * check_match in glibc's elf/dl-lookup.c).
  */
 #include "exports.h"

@@ -53,7 +53,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
                      result == EAGAIN);
 }
 
-/* Its failure looks like a command's, which must not run twice: room is made before. */
+/* Its failure looks like that of a command, which must not run twice: so room is made before. */
 EXPORT int system(const char *command) {
     process_runs_program();
     process_makes_room();
@@ -93,8 +93,8 @@ RUNS(process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path), exe
      (int directory, const char *path, char *const argv[], char *const environment[], int flags),
      (directory, path, argv, environment, flags))
 
-/* The list of arguments of execl and its endpoint as an array on the caller's stack
- * (no malloc: these are async-signal-safe, signal-safety(7)). */
+/* The arguments of execl and similar calls as an array on the caller's stack (no malloc:
+ * these calls are async-signal-safe, signal-safety(7)). */
 #define COLLECT(first, last, argv)                     \
     size_t count = 1;                                  \
     va_start(last, first);                             \

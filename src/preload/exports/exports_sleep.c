@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every other wait: the turn of the calling thread ends before it, unless the
- * caller said that he will not wait.
+ * All other waits: the turn of the calling thread ends before the call, unless its
+ * arguments exclude a wait.
  */
 #include <errno.h>
 
@@ -100,7 +100,7 @@ WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length),
 ALSO(lockf64, lockf)
 
 /* System V and POSIX messages and semaphores */
-/* One that does not wait is still seen by others (exports_visible.c). */
+/* Other processes see the effect also of a call that does not wait (exports_visible.c). */
 #define WAIT_OR_SHOW(waits, type, name, parameters, arguments) \
     EXPORT type name parameters {                              \
         if (waits)                                             \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * stdio: its own writes and its close never pass by us (KERNEL facts in
- * docs/design.md), so a connection that a FILE takes turns untracked: TCP_NODELAY,
- * and never a hold.
+ * stdio: its writes and its close never pass by us (docs/design.md).  So the connection of a
+ * FILE is marked as untracked I/O: it gets TCP_NODELAY and no hold.
  */
 #include <errno.h>
 
@@ -18,7 +17,7 @@ static void closes(FILE *stream) {
         shim_closing(fd);
 }
 
-/* dprintf writes through a FILE of its own: what we hold goes first. */
+/* dprintf writes through a FILE of its own: push held bytes first. */
 static void prints(int fd) {
     shim_other_write(fd);
     shim_untrack(fd);
@@ -38,7 +37,7 @@ EXPORT int fclose(FILE *stream) {
 }
 ALSO(_IO_fclose, fclose)
 
-/* A stream that is opened anew keeps its meaning: stderr goes on being it. */
+/* freopen of stderr keeps its meaning: the new stream is stderr too. */
 static FILE *reopened(FILE *stream) {
     if (stream && fileno(stream) == STDERR_FILENO)
         log_stderr_is(true);

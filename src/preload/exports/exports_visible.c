@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Acts that another process can see.  In coalesce the calling thread's buffered
- * bytes leave first, so that being killed looks from outside like having been
- * killed a moment earlier.  Elsewhere the bytes are in the kernel already.
+ * Acts that another process can see.  In mode coalesce the calling thread's buffered bytes
+ * are sent first, so that a later kill has the same result as one a moment earlier.  In the
+ * other modes the bytes are in the kernel already.
  */
 #include "exports.h"
 #include "hold.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waits for readiness.  A wait with timeout zero ends no turn.  One that asks
- * only for writability is asked with timeout zero first while bytes are held (a
- * send buffer full of held bytes waited 200 ms), and so is one on a connection
- * whose messages are known to go on after a wait that returns at once.
+ * Waits for readiness.  A wait with timeout zero ends no turn.  Two kinds of waits are first
+ * tried with timeout zero: a wait for writability only, while bytes are held (a send buffer
+ * full of held bytes waited 200 ms); and a wait on a connection whose messages usually go on
+ * after a wait that returns at once.
  */
 #include <string.h>
 
@@ -12,11 +12,11 @@
 
 enum {
     SET_BYTES_LIMIT = FD_SETSIZE / 8, /* larger sets are not copied: threads have small stacks */
-    MOST_POLLED = 512                 /* of more descriptors it is not asked what they wait for */
+    MOST_POLLED = 512                 /* the events of larger arrays are not examined */
 };
 
-/* Ask with timeout zero?  True when that answer stands; else the real wait
- * follows, and the turn has ended if it had to. */
+/* The result of the try with timeout zero.  True: it is final.  False: the turn ends if it must,
+ * and the real wait follows. */
 static bool asked(int result) {
     bool at_once = result != 0;
     hold_asked(at_once);
@@ -34,7 +34,7 @@ static bool asked(int result) {
         }                                           \
     } while (0)
 
-/* With its own time it might be refused, so it is not asked with another one: it may wait. */
+/* The kernel may refuse an unreadable timeout, so there is no try with another one: the turn ends. */
 #define ASK_FIRST_UNTIL(timeout, only_writable, with_timeout_zero) \
     do {                                                           \
         if (!can_ask(timeout, sizeof(*(timeout))))                 \
@@ -104,7 +104,7 @@ struct sets {
     char before[3][SET_BYTES_LIMIT];
 };
 
-/* False: they are too large, or cannot be read. */
+/* False: the sets are too large, or unreadable. */
 static bool save_sets(struct sets *s, int count, fd_set *in, fd_set *out, fd_set *except) {
     s->bytes = ((size_t)count + 63) / 64 * 8;
     s->given[0] = in;
@@ -135,7 +135,7 @@ static int ask_select(struct sets *s, int count, const sigset_t *mask) {
     return REAL(select)(count, s->given[0], s->given[1], s->given[2], &zero);
 }
 
-/* Out of line: the copies are large.  True: `*result` stands. */
+/* Not inlined: the copies are large.  True: `*result` is final. */
 __attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set *out,
                                                    fd_set *except, const sigset_t *mask,
                                                    int *result) {
@@ -153,7 +153,7 @@ __attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set
     return false;
 }
 
-/* True: `*result` stands; else the real wait follows. */
+/* True: `*result` is final; else the real wait follows. */
 static bool select_asks(const void *timeout, size_t bytes, int count, fd_set *in, fd_set *out,
                         fd_set *except, const sigset_t *mask, int *result) {
     if (can_ask(timeout, bytes))

@@ -8,9 +8,9 @@
  * which the child shares and does not touch (self.vforked).  glibc does the same
  * with a register (sysdeps/unix/sysv/linux/x86_64/vfork.S).
  *
- * syscall: a number that we do not know goes straight on, with no frame of ours
- * between.  clone and vfork through syscall(2) depend on that: of them we are told
- * before.
+ * syscall: a number that we do not handle is forwarded by a jump, without a frame of
+ * ours.  clone and vfork through syscall(2) need that; unstall_syscall_begins() runs
+ * before them.
  */
 #include "syscalls.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which numbers of syscall(2) are ours to see: 1 for those that unstall_syscall()
- * makes; SYSCALL_WAITS for those that it makes while the thread has an open turn;
- * SYSCALL_BEGINS for those of which unstall_syscall_begins() is told before.
- * jump.S sends all others straight on.
+ * The numbers of syscall(2) that we handle.  1: unstall_syscall() makes the call.
+ * SYSCALL_WAITS: it does so while the thread has an open turn.  SYSCALL_BEGINS:
+ * unstall_syscall_begins() runs before the call.  jump.S forwards all other numbers.
  */
 #ifndef UNSTALL_SYSCALLS_H
 #define UNSTALL_SYSCALLS_H

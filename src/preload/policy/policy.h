@@ -32,7 +32,8 @@ struct policy_limits {
     bool override;  /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
     bool may_hold;
     bool windowless; /* only the kernel's timer (200 ms) bounds a hold, no thread of ours */
-    uint32_t room;   /* coalesce: the most bytes that the buffer takes now; 0: none is to be had, it is
+    uint32_t
+        room; /* coalesce: the most bytes that the buffer takes now; 0: none is to be had, it is
                       * being sent, or the kernel had no room for it */
 };
 
@@ -45,8 +46,8 @@ struct policy {
     bool nodelay : 1;       /* TCP_NODELAY in the kernel, as far as we know */
     bool unsure : 1;        /* the application's options are not known: ask before acting */
     bool bursty : 1;        /* one message has had two small writes */
-    bool nodelay_only : 1;      /* only TCP_NODELAY from now on: prediction fails here */
-    bool never_hold : 1;        /* the application tells its writes apart (SO_TIMESTAMPING) */
+    bool nodelay_only : 1;  /* only TCP_NODELAY from now on: prediction fails here */
+    bool never_hold : 1;    /* the application tells its writes apart (SO_TIMESTAMPING) */
     bool untracked_io : 1;  /* writes may pass us by: never hold */
     bool no_more : 1;       /* MSG_MORE has no effect or another one (MPTCP, TCP_ULP) */
     bool established : 1;   /* the kernel has taken or delivered bytes, or connect succeeded */
@@ -135,9 +136,9 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
 
 /* True if bytes of this connection may be held in the kernel or buffered. */
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
-    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only && !p->never_hold &&
-           !p->unsure && p->established && !policy_left_alone(p, limits->override) &&
-           (p->mode == MODE_COALESCE || !p->no_more);
+    return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only &&
+           !p->never_hold && !p->unsure && p->established &&
+           !policy_left_alone(p, limits->override) && (p->mode == MODE_COALESCE || !p->no_more);
 }
 
 /* coalesce: the room in the kernel's send buffer is known. */

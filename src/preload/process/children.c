@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Forks, and tasks that share more or less than a thread.
+ * Forks, and tasks that share other resources than a thread does.
  */
 #include <sched.h>
 
@@ -32,7 +32,7 @@ void process_gets_threads(void) {
 
 pid_t process_forked(pid_t result) {
     if (result == 0)
-        ours(); /* repair now, while it is known how the child was made */
+        ours(); /* the gate repairs the child now */
     return result;
 }
 
@@ -40,12 +40,12 @@ void process_forks(void) {
     if (!ours())
         return;
     hold_end_turn(PUSH_PROCESS);
-    process_leaves_nothing(); /* other threads', and what found no room before */
+    process_leaves_nothing(); /* also bytes of other threads, and bytes that found no room before */
     __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
 
-/* Is there one whose bytes are still to be sent? */
+/* True if a connection has unsent buffered bytes. */
 static bool any_left(void) {
     bool left = false;
     FDS_EACH(c)
@@ -76,25 +76,25 @@ bool process_makes_room(void) {
     return true;
 }
 
-/* ---- tasks that share more or less than a thread --------------------- */
+/* ---- tasks that share other resources than a thread ------------------ */
 
-/* One table of descriptors and one set of thread-locals for each thread is what all of
- * this rests on.  Where a task shares memory without them, or the table without memory,
- * every call passes through, for good, here and in children of fork: what a number leads
- * to is not known any more.  Options go back, and nothing is held. */
+/* The library needs one table of descriptors for each process and thread-locals for each
+ * thread.  If a task shares memory without them, or the table without memory, the connection
+ * of a number is no longer known.  Then every call passes through for good, here and in
+ * children of fork.  Options are restored, and held bytes are pushed. */
 static void process_steps_aside(void) {
     bool left = false;
     if (!ours())
         return;
     hold_end_turn(PUSH_PROCESS);
     if (!config()->no_syscalls) {
-        config_kill(); /* first: other threads begin no hold behind the sweep */
+        config_kill(); /* first: other threads begin no hold after the sweep */
         process_leaves_nothing();
         sweep(PUSH_PROCESS);
         ticker_stop();
         left = any_left();
     }
-    if (left) { /* no room for a second: bytes that would be lost */
+    if (left) { /* the kernel had no room: bytes would be lost */
         process_goes_on();
         return;
     }

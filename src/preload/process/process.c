@@ -29,7 +29,7 @@ static uint32_t reported = UINT32_MAX; /* the fork generation that has written i
 
 /* ---- programs -------------------------------------------------------- */
 
-/* Asked anew each time: ioctl(FIOCLEX) and dup2 in a child change it unseen. */
+/* Asks the kernel each time: ioctl(FIOCLEX) and dup2 in a child change it unseen. */
 static bool survives_exec(const struct conn *c) {
     if (c->refs > 1)
         return true;
@@ -37,9 +37,9 @@ static bool survives_exec(const struct conn *c) {
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-/* `here`: this image is replaced; else a child may get a copy of any descriptor.  An untracked
- * connection that this program, or the parent, goes on using keeps its TCP_NODELAY: no
- * write of it passes by us at which it could be set again. */
+/* `here`: this image is replaced; else a child may get a copy of any descriptor.  A connection
+ * with untracked I/O that this program, or the parent, goes on using keeps its TCP_NODELAY: we see
+ * no write of it at which we could set the option again. */
 static void hand_all_over(bool here) {
     hold_end_turn(PUSH_PROCESS);
     FDS_EACH(c) {
@@ -104,7 +104,7 @@ static void handler_ends_process(void) {
     if (self.depth == 0 || self.vforked)
         return;
     if (*LOAD(&gate) != GATE_OPEN)
-        return; /* a child that the handler forked: what is buffered is the parent's to send */
+        return; /* a child that the handler forked: the parent sends the buffered bytes */
     reentry_abandon();
     FDS_EACH(c)
         buffer_flush(c, 0);
@@ -112,14 +112,14 @@ static void handler_ends_process(void) {
 
 void process_is_replaced(const char *path) {
     if (!ours()) {
-        /* Without such a program a handler that interrupted us returns: then nothing may have changed. */
+        /* If the program does not exist, a handler that interrupted us returns: then change nothing. */
         if (!path || self.depth == 0 || is_executable(path))
             handler_ends_process();
         return;
     }
     STORE(&hold_refused, true);
     hand_all_over(true);
-    /* a search of PATH fails at most of its places: those are not the end */
+    /* a search of PATH tries directories that lack the program: the process then goes on */
     if (!path || !config()->report || is_executable(path))
         process_reports(true);
 }
@@ -138,7 +138,7 @@ void process_ends(void) {
     }
     STORE(&hold_refused, true);
     hold_end_turn(PUSH_PROCESS);
-    /* What was buffered and finds no room in the kernel would be lost with us:
+    /* Buffered bytes that find no room in the kernel would be lost with the process:
      * wait for the peer, but no longer than a second. */
     for (int i = 0; i < LAST_TRIES; i++) {
         bool left = false;
@@ -150,8 +150,8 @@ void process_ends(void) {
         struct timespec moment = {.tv_nsec = 1000000};
         raw2(SYS_nanosleep, &moment, NULL);
     }
-    /* An inherited connection goes back to its other owners as it came; where a child of ours
-     * may write on, its cure is worth more. */
+    /* An inherited connection gets its options back for its other owners, unless a child of ours
+     * may go on writing to it, which still needs the cure. */
     FDS_EACH(c)
         if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.nodelay_uncertain &&
             c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
@@ -172,7 +172,7 @@ void process_task_exits(void) {
         return;
     ticker_task_exits();
     if (ticker_tasks() > 1)
-        process_goes_on(); /* what the kernel had no room for is still to be sent */
+        process_goes_on(); /* bytes may remain for which the kernel had no room */
 }
 
 void process_thread_ends(void) {
@@ -193,7 +193,7 @@ void process_filters(bool strict) {
     if (strict)
         STORE(&clock_stopped, clock_now());
     filtering = true;
-    config_switch(MODE_OFF, true); /* first: other threads begin no hold behind the sweep */
+    config_switch(MODE_OFF, true); /* first: other threads begin no hold after the sweep */
     sweep(PUSH_PROCESS);
     ticker_stop();
 }
@@ -208,11 +208,10 @@ void process_filtered(bool installed) {
 
 /* ---- vfork (jump.S) -------------------------------------------------- */
 
-/* The next vfork, after which the child runs on our memory; NULL when we are
- * in such a child already, or not initialised: the call is then passed on
- * without a trace. */
+/* The next vfork, whose child will run on our memory.  NULL in such a child, or before
+ * initialisation: the call then passes through. */
 void *unstall_vfork_begins(void) {
-    if (self.depth && !self.vforked) { /* a handler that interrupted us: its child is marked all the same */
+    if (self.depth && !self.vforked) { /* a handler that interrupted us: its child is marked too */
         self.vforked = true;
         return (void *)(uintptr_t)REAL(vfork);
     }
@@ -229,7 +228,7 @@ void *unstall_vfork_next(void) {
     return (void *)(uintptr_t)REAL(vfork);
 }
 
-/* In the parent, once the child has gone its way. */
+/* In the parent, after the child's exec or end. */
 void unstall_vfork_returned(void) {
     self.vforked = false;
 }

@@ -13,32 +13,30 @@
  * in parent and child. */
 void process_forks(void);
 pid_t process_forked(pid_t result);
-/* The application makes a thread: from now on one of ours changes nothing. */
+/* The application makes a thread; after that a thread of ours is no visible change. */
 void process_gets_threads(void);
-/* There was no room for a task of the program's.  True: one of ours has ended, or may have. */
+/* The kernel refused a task of the program (EAGAIN).  True: a thread of ours has ended, or may have. */
 bool process_makes_room(void);
-/* The window's thread was ended for a moment: what then found no room in the kernel, or is
- * closed and not sent yet, is watched again. */
+/* The ticker had to end for a moment: watch again the connections with unsent buffered bytes. */
 void process_goes_on(void);
 /* Before clone(2) with these flags. */
 void process_clones(unsigned long flags);
 /* Before the calling thread gets a descriptor table of its own. */
 void process_unshares_table(void);
-/* Before a call that runs another program, here or in a child that is made by
- * the same call: what survives gets the application's own options back. */
+/* Before a call that runs another program, here or in a child that the same call
+ * makes: surviving sockets get the application's options back. */
 void process_runs_program(void);
-/* Before this image is replaced: also the report.  And when it was not. */
+/* Before this image is replaced: also writes the report.  process_stays(): the call failed. */
 void process_is_replaced(const char *path);
 void process_is_replaced_by(const char *file); /* searched for, as execvp(3) does */
 void process_is_replaced_at(int fd, const char *path); /* NULL: by what fd is */
 int process_stays(int result);
-/* What is buffered leaves, also what other threads wrote and what found no room before; waits
- * for room (hold_push_all). */
+/* Sends all buffered bytes, of all threads, and waits for room (hold_push_all). */
 void process_leaves_nothing(void);
 /* Before the process ends without (or with) exit handlers. */
 void process_ends(void);
-/* Around the installing of a seccomp filter, or of the strict mode, where not even a
- * clock may be read. */
+/* Around the installation of a seccomp filter, or of strict mode, which forbids even reading a
+ * clock. */
 void process_filters(bool strict);
 void process_filtered(bool installed);
 /* The calling thread ends; by SYS_exit, that is, without libc. */

@@ -31,7 +31,7 @@ static enum when when(long number) {
     return other;
 }
 
-/* Of the two calls with many meanings: those that change the caller's rights. */
+/* True for the options of keyctl(2) and prctl(2) that change the caller's rights. */
 static bool option_changes(long number, unsigned long option) {
     if (number == SYS_keyctl)
         return option == KEYCTL_JOIN_SESSION_KEYRING || option == KEYCTL_SET_REQKEY_KEYRING ||
@@ -45,8 +45,8 @@ uint32_t rights_change(long number, unsigned long first) {
     if (what == other || (what == options && !option_changes(number, first)) || !ours())
         return 0;
     hold_end_turn(PUSH_PROCESS);
-    /* The directory of the statistics may be another user's afterwards.  A process that
-     * has nothing to do with TCP makes no file. */
+    /* Afterwards the directory of the statistics may belong to another user.  A process
+     * without TCP makes no file. */
     if (what == user && stats_file_wanted() && (stats_ever_made() || fds_any()))
         stats_file_make();
     if (ticker_state() == TICKER_RUNS)

@@ -2,9 +2,9 @@
  *
  * Around a call of rights.def: holds are pushed, the window's thread ends, and
  * none starts until the call is over.  The next hold starts a thread with the
- * rights that its caller has then.  A program that changes its rights again and
- * again (a server that takes its client's for each request) gets no thread any
- * more: starting one for each request would slow it.
+ * present rights of its caller.  A program that changes its rights again and
+ * again (as a server that takes its client's rights for each request) gets no
+ * more threads: a start for each request would slow it.
  */
 #ifndef UNSTALL_RIGHTS_H
 #define UNSTALL_RIGHTS_H
