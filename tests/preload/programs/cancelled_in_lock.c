@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A thread that may be cancelled anywhere reads its first bytes.  It is cancelled inside the setsockopt that
- * the library makes for that read (UNSTALL_QUICKACK=always), with the connection's lock held.  The main thread
+ * the library makes for that read (UNSTALL_QUICKACK=always), with the lock held.  The main thread
  * then makes an exchange.  To be run under strace, which delays that setsockopt.
  */
 #include "client.h"
