@@ -523,6 +523,16 @@ def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
     assert done.facts["nodelay"] == 1
 
 
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["fork", "_Fork"])
+def test_what_the_program_sets_after_a_fork_stays_when_the_child_runs_a_program(how, mode):
+    """The child put back what the application had set before the fork, 0: each exchange of the parent stalled."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("was_set_after_fork"), mode, *peer.target, WARM_UP, 0, how)
+    assert (done.facts["nodelay"], done.facts["kernel"]) == (1, 1)
+    assert not done.stalls
+
+
 def test_a_close_that_fails_changes_nothing():
     """A refused dup2, dup3 or close_range made us forget the connection: it read back TCP_NODELAY=1."""
     def ways(mode):

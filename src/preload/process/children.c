@@ -36,11 +36,23 @@ pid_t process_forked(pid_t result) {
     return result;
 }
 
+/* A child that runs another program puts the application's options back as they were at the fork.  What the
+ * application sets here meanwhile it would undo, so they go back now, and the next late push sets
+ * TCP_NODELAY again.  An untracked connection keeps it: no write of it passes by at which it could be set. */
+static void options_go_back(void) {
+    if (config()->no_syscalls || !LOAD(&hold_acted))
+        return;
+    FDS_EACH(c)
+        if (!c->policy.untracked_io)
+            hold_restore(c);
+}
+
 void process_forks(void) {
     if (!ours())
         return;
     hold_end_turn(PUSH_PROCESS);
     process_leaves_nothing(); /* also bytes of other threads, and bytes that found no room before */
+    options_go_back();
     __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
