@@ -16,7 +16,7 @@
 
 #include "torture.h"
 
-enum { SMALL_BUFFER = 8 * 1024, ANSWER_MS = 10000 };
+enum { SMALL_BUFFER = 8 * 1024, ANSWER_MS = 60000 };
 
 extern int fast_port, slow_port;
 

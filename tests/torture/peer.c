@@ -34,7 +34,7 @@
 enum {
     SLOW_BUFFER = 16 * 1024,
     READ_AT_ONCE = LARGEST,
-    PATIENCE_MS = 20000,  /* for streams that do not end */
+    PATIENCE_MS = 60000,  /* for streams that do not end */
     LATE_MS = 30,         /* counted */
     MOST_FAILURES = 20,
     LOOKS = 32,           /* at both ends of a stream, when a byte came late */

@@ -21,7 +21,7 @@ BINARIES = BUILD_ROOT / "tests/torture"
 ALL_MODES = ("bare", *MODES)
 # Under a sanitizer all is several times as slow, and how late a byte comes says nothing (scripts/sanitize).
 PATIENCE = int(os.environ.get("UNSTALL_TESTS_PATIENCE", "1"))
-LEAST_LIMIT, LIMIT_EACH = 20, 0.15  # seconds a program, and an operation of it: ten times the need
+LEAST_LIMIT, LIMIT_EACH = 80, 0.15  # seconds a program, and for each operation of it
 # Nagle alone keeps bytes for up to 200 ms (TCP_DELACK_MAX): judged where it is cured.
 TOO_LATE_MS = 150
 # The bound where no window is kept: the kernel's own timer, 205 to 280 ms.
@@ -91,7 +91,7 @@ def end_group(process):
 
 def limit_of(operations):
     """After so many seconds a program of so many operations hangs."""
-    return (LEAST_LIMIT + LIMIT_EACH * operations) * PATIENCE
+    return LEAST_LIMIT + LIMIT_EACH * operations * PATIENCE
 
 
 def run_program(mode, seed, operations, *, environment=None, wrapper=(), judge_lateness=None):

@@ -14,7 +14,7 @@
 
 #include "torture.h"
 
-enum { FLAG_FORMS = 4, PATIENCE_MS = 10000, MOST_FULL = 600 * 1024 };
+enum { FLAG_FORMS = 4, PATIENCE_MS = 60000, MOST_FULL = 600 * 1024 };
 
 unsigned open_streams;
 

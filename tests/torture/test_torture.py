@@ -46,7 +46,7 @@ def test_a_fault_is_found(fault, says):
 
 
 def test_a_program_that_hangs_is_ended_and_told(monkeypatch):
-    monkeypatch.setattr(program, "LEAST_LIMIT", 2 / program.PATIENCE)
+    monkeypatch.setattr(program, "LEAST_LIMIT", 2)
     monkeypatch.setattr(program, "LIMIT_EACH", 0)
     outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": "hang"})
     hung = [failure for failure in outcome.failures if "the program hangs" in failure]
