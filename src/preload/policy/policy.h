@@ -32,9 +32,8 @@ struct policy_limits {
     bool override;  /* UNSTALL_OVERRIDE: the application's TCP_NODELAY=1 counts as unset */
     bool may_hold;
     bool windowless; /* only the kernel's timer (200 ms) bounds a hold, no thread of ours */
-    uint32_t
-        room; /* coalesce: the most bytes that the buffer takes now; 0: none is to be had, it is
-                      * being sent, or the kernel had no room for it */
+    uint32_t room;   /* coalesce: bytes that the buffer takes now; 0: no buffer, or it is being
+                      * sent, or the kernel had no room for its bytes */
 };
 
 /* The part of a connection that policy reads and writes. */

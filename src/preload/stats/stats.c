@@ -22,7 +22,9 @@ struct totals {
 };
 
 #define NAME(constant, name, what) {#name, what},
-static const struct { const char *name, *what; } names[] = {STATS_COUNTERS_OF(NAME)};
+static const struct {
+    const char *name, *what;
+} names[] = {STATS_COUNTERS_OF(NAME)};
 #undef NAME
 
 static struct totals ended;
