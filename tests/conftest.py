@@ -9,6 +9,19 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from harness import HOOK_LIB, LIB  # noqa: E402
+from harness.selection import in_one_mode, part_of  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", metavar="I/N", default="1/1", help="only the Ith of N parts of the cases")
+
+
+def pytest_collection_modifyitems(config, items):
+    kept = in_one_mode(items) if os.environ.get("UNSTALL_TESTS_QUICK") == "1" else items
+    kept = part_of(kept, config.getoption("--part"))
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
 
 
 def pytest_configure(config):

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Counts the cases of the last `meson test` of a build folder.
+"""Counts the cases of the last run of scripts/test in a build folder: of all logs of Meson there.
 
     count-cases.py [--outcome failed] [--case NAME:passed] [--skipped-is-failed] BUILD
-    count-cases.py --suites BUILD        the names of the suites, one a line
 
 Meson knows programs, we count the cases inside: each test that writes JUnit XML (pytest's
 --junitxml=FILE, Criterion's --xml=FILE) names the file in its command line.  A program that failed
@@ -14,7 +13,6 @@ is 0 only if nothing failed and something passed.
 
 import argparse
 import json
-import subprocess
 import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
@@ -68,21 +66,12 @@ def cases_of_program(name, result, command):
     return cases
 
 
-def programs_of_log(path):
-    """(name, result, command) of every program in Meson's testlog.json; nothing where it is absent."""
-    if not path.exists():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines():
-        test = json.loads(line)
-        yield test["name"], test["result"], test["command"]
-
-
-def suites_of(build):
-    """The suites of a configured build folder, in the order in which Meson lists them."""
-    listing = subprocess.run(["meson", "introspect", "--tests", str(build)], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
-    names = [suite.split(":")[-1] for test in json.loads(listing) for suite in test["suite"]]
-    return list(dict.fromkeys(names))
+def programs_of_logs(folder):
+    """(name, result, command) of every program in Meson's logs."""
+    for path in sorted(folder.glob("testlog*.json")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            test = json.loads(line)
+            yield test["name"], test["result"], test["command"]
 
 
 def summary(count):
@@ -94,18 +83,13 @@ def summary(count):
 def main():
     """Prints what failed or was skipped, then the sum; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suites", action="store_true")
     parser.add_argument("--outcome", choices=("passed", "failed"), default="passed")
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--skipped-is-failed", action="store_true")
     parser.add_argument("build", type=Path)
     wanted = parser.parse_args()
-    if wanted.suites:
-        print("\n".join(suites_of(wanted.build)))
-        return 0
-
     cases = [tuple(case.rsplit(":", 1)) for case in wanted.case]
-    for program in programs_of_log(wanted.build / "meson-logs/testlog.json"):
+    for program in programs_of_logs(wanted.build / "meson-logs"):
         cases += cases_of_program(*program)
     if wanted.skipped_is_failed:
         cases = [(name, "failed") if outcome == "skipped" else (name, outcome)

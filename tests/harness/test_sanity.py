@@ -4,12 +4,15 @@
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness import (BEGIN, AnsweringPeer, Peer, added, bare_env, compile_c, mode_env, preload_env, program,
                      run, run_client, run_strace, skip)
+from harness.selection import in_one_mode, part_of
 from harness.strace import parse
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -152,6 +155,36 @@ def test_marks_are_found():
     assert [call.name for call in trace.after(BEGIN)] == ["socket", "connect"]
     with pytest.raises(AssertionError, match="no mark"):
         trace.after(77)
+
+
+# ---- which cases run -------------------------------------------------------
+
+@dataclass(frozen=True)
+class Item:
+    """What the selection looks at."""
+    nodeid: str
+    parameters: tuple = ()
+
+    @property
+    def callspec(self):
+        return SimpleNamespace(params=dict(self.parameters))
+
+
+@pytest.mark.no_library
+def test_each_case_runs_in_one_mode_and_each_mode_has_its_turn():
+    cases = [Item(f"test_a.py::test_it[{call}-{mode}]", (("call", call), ("mode", mode)))
+             for call in ("write", "send", "writev") for mode in ("bare", "nodelay", "auto")]
+    alone = [Item("test_a.py::test_alone"), Item("test_a.py::test_bare[bare]", (("mode", "bare"),))]
+    assert [item.nodeid.split("::")[1] for item in in_one_mode(cases + alone)] == [
+        "test_it[write-nodelay]", "test_it[send-auto]", "test_it[writev-nodelay]",
+        "test_alone", "test_bare[bare]"]
+
+
+@pytest.mark.no_library
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_the_parts_are_the_whole(parts):
+    items = list(range(10))
+    assert sum((part_of(items, f"{number}/{parts}") for number in range(1, parts + 1)), []) == items
 
 
 # ---- environments and skips ------------------------------------------------

@@ -55,12 +55,12 @@ def count(build, *arguments):
     return done.stdout.splitlines()[-1], done.returncode
 
 
-def log(build, *programs):
+def log(build, *programs, name="testlog"):
     """Writes Meson's log of (result, command) pairs."""
-    (build / "meson-logs").mkdir()
+    (build / "meson-logs").mkdir(exist_ok=True)
     lines = [json.dumps({"name": "one", "result": result, "command": [str(word) for word in command]})
              for result, command in programs]
-    (build / "meson-logs/testlog.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (build / f"meson-logs/{name}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize("option", ["--junitxml", "--xml"])
@@ -77,6 +77,12 @@ def test_the_sum_is_right(tmp_path, name, option):
 def test_a_program_without_a_report_is_one_case(tmp_path):
     log(tmp_path, ("OK", ["program"]), ("FAIL", ["program"]), ("SKIP", ["program"]))
     assert count(tmp_path) == ("1 passed, 1 failed, 1 skipped", 1)
+
+
+def test_both_logs_count(tmp_path):
+    log(tmp_path, ("OK", ["program"]))
+    log(tmp_path, ("FAIL", ["program"]), name="testlog-busy")
+    assert count(tmp_path) == ("1 passed, 1 failed", 1)
 
 
 def test_nothing_run_is_no_success(tmp_path):
