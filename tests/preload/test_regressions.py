@@ -526,7 +526,7 @@ def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", ["fork", "_Fork"])
 def test_what_the_program_sets_after_a_fork_stays_when_the_child_runs_a_program(how, mode):
-    """The child put back what the application had set before the fork, 0: each exchange of the parent stalled."""
+    """The child put back the 0 that was set before the fork: each exchange of the parent stalled."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_set_after_fork"), mode, *peer.target, WARM_UP, 0, how)
     assert (done.facts["nodelay"], done.facts["kernel"]) == (1, 1)
