@@ -38,8 +38,8 @@ class ClientRun:
 
     @property
     def segments(self):
-        """Data segments an exchange after the warm-up."""
-        return self.facts["segments"] / (len(self.facts["us"]) - WARM)
+        """Data segments an exchange after the warm-up, but for those that were sent again."""
+        return (self.facts["segments"] - self.facts["sent_again"]) / (len(self.facts["us"]) - WARM)
 
 
 def program(name, *flags, **options):

@@ -16,7 +16,8 @@ def test_a_server_answers_on_a_new_connection_in_one_segment(tmp_path):
             assert len(request_all(port, 1).received) == 300
     reports = read_reports(tmp_path)
     assert total(reports, "late_pushes") == 1  # on the first one
-    assert total(reports, "segments") == 2 + (CONNECTIONS - 1)
+    sent_again = 2  # by a busy machine that acknowledges late
+    assert 0 <= total(reports, "segments") - 2 - (CONNECTIONS - 1) <= sent_again
 
 
 @pytest.mark.parametrize("mode, segments", [("auto", 1), ("nodelay", 2)])

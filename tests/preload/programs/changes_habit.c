@@ -15,20 +15,11 @@ static void exchange(int fd)
     read_reply(fd);
 }
 
-static unsigned unsent(int fd)
-{
-    struct tcp_info info;
-    socklen_t length = sizeof info;
-    memset(&info, 0, sizeof info);
-    raw_call(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)&info, (long)&length);
-    return info.tcpi_notsent_bytes;
-}
-
 static long kept_ms(int fd)
 {
     long begin = now_us(), kept = 0;
     while (now_us() - begin < COMPUTES_MS * 1000L)
-        if (unsent(fd)) kept = now_us() - begin;
+        if (info_of(fd).tcpi_notsent_bytes) kept = now_us() - begin;
     return kept / 1000;
 }
 

@@ -82,13 +82,18 @@ static UNUSED int raw_option(int fd, int level, int name)
     return failed < 0 ? (int)failed : value;
 }
 
-static UNUSED unsigned data_segments(int fd)
+static UNUSED struct tcp_info info_of(int fd)
 {
     struct tcp_info info;
     socklen_t length = sizeof info;
     memset(&info, 0, sizeof info);
     raw_call(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)&info, (long)&length);
-    return info.tcpi_data_segs_out;
+    return info;
+}
+
+static UNUSED unsigned data_segments(int fd)
+{
+    return info_of(fd).tcpi_data_segs_out;
 }
 
 /* ---- small helpers ---------------------------------------------------- */
@@ -190,11 +195,7 @@ static UNUSED void await_settled(int fd)
 {
     static const struct timespec moment = {.tv_nsec = 200000};
     for (long begin = now_us(); now_us() - begin < 10000000;) {
-        struct tcp_info info;
-        socklen_t length = sizeof info;
-        memset(&info, 0, sizeof info);
-        raw_call(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, (long)&info, (long)&length);
-        if (info.tcpi_unacked == 0) return;
+        if (info_of(fd).tcpi_unacked == 0) return;
         raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
     }
     die("not all is acknowledged");
@@ -206,6 +207,7 @@ static UNUSED struct {
     long us[MOST];
     int exchanges;
     unsigned segments_before, segments_after;
+    unsigned sent_again; /* of them, where a busy machine acknowledges late */
     char extra[2000];
 } facts;
 
@@ -233,6 +235,7 @@ static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
 {
     for (int i = 0; i < count; i++) {
         if (i == WARM) facts.segments_before = data_segments(fd);
+        if (i == WARM) facts.sent_again = info_of(fd).tcpi_total_retrans;
         next_message(i);
         long begin = now_us();
         mark(i);
@@ -242,6 +245,7 @@ static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
     }
     facts.exchanges = count;
     facts.segments_after = data_segments(fd);
+    facts.sent_again = info_of(fd).tcpi_total_retrans - facts.sent_again;
 }
 
 /* More facts for the report: ADD_FACT("\"seen\": %d", 1). */
@@ -265,8 +269,8 @@ static UNUSED bool library_is_loaded(void)
 /* The last line of a client's standard output. */
 static UNUSED int report(void)
 {
-    printf("{\"loaded\": %s, \"segments\": %u, \"us\": [", library_is_loaded() ? "true" : "false",
-           facts.segments_after - facts.segments_before);
+    printf("{\"loaded\": %s, \"segments\": %u, \"sent_again\": %u, \"us\": [",
+           library_is_loaded() ? "true" : "false", facts.segments_after - facts.segments_before, facts.sent_again);
     for (int i = 0; i < facts.exchanges; i++) printf("%s%ld", i ? ", " : "", facts.us[i]);
     printf("]%s}\n", facts.extra);
     return 0;
