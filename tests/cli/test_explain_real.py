@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from harness import SOURCE_ROOT, bare_env, skip, unstall
+from harness import SOURCE_ROOT, bare_env, patiently, skip, unstall
 
 PYTHON = "/usr/bin/python3"
 PEERS = SOURCE_ROOT / "tests/cli/explain_peers.py"
@@ -165,35 +165,42 @@ def run_straced(tmp_path, behaviour, server, count, options=("-f", "-tt", "-T"))
     return times, explained(path), port
 
 
+# A log tells a stall by its length, from 35 to 60 ms.  On a busy machine another recording is made.
+
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_of_a_log_shows_the_stalls(tmp_path, form):
-    times, found, port = run_straced(tmp_path, "in-pieces", "fast", 20, FORMS[form])
-    log_agrees(found, stalled(times))
-    assert found["verdict"] == "likely"
-    (writer,) = found["writers"]
-    assert (writer["side"], writer["service"]) == ("client", f"127.0.0.1:{port}")
+    def attempt():
+        times, found, port = run_straced(tmp_path, "in-pieces", "fast", 20, FORMS[form])
+        log_agrees(found, stalled(times))
+        assert found["verdict"] == "likely"
+        (writer,) = found["writers"]
+        assert (writer["side"], writer["service"]) == ("client", f"127.0.0.1:{port}")
+
+    patiently(attempt)
 
 
 def test_messages_in_one_piece_are_what_a_log_is_compared_with(tmp_path):
-    times, found, _ = run_straced(tmp_path, "mixed", "fast", 30)
-    log_agrees(found, stalled(times))
-    assert "messages in one write" in found["writers"][0]["evidence"]
+    def attempt():
+        times, found, _ = run_straced(tmp_path, "mixed", "fast", 30)
+        log_agrees(found, stalled(times))
+        assert "messages in one write" in found["writers"][0]["evidence"]
+
+    patiently(attempt)
 
 
 @pytest.mark.parametrize("behaviour, server", [
     ("in-one", "fast"), ("nodelay", "fast"), ("in-one", "slow"), ("nodelay", "slow"),
     ("in-one", "reads-late"), ("pausing", "fast"), ("typing", "fast")])
 def test_nothing_is_claimed_of_logs_without_a_stall(tmp_path, behaviour, server):
-    _, found, _ = run_straced(tmp_path, behaviour, server, 4 if behaviour == "typing" else 15)
-    assert (found["stalls"], found["writers"]) == (0, []), found
-    assert found["connections"] == 1
+    def attempt():
+        _, found, _ = run_straced(tmp_path, behaviour, server, 4 if behaviour == "typing" else 15)
+        assert (found["stalls"], found["writers"]) == (0, []), found
+        assert found["connections"] == 1
+
+    patiently(attempt)
 
 
-@pytest.mark.parametrize("options", [["-f", "-tt", "-T"], ["-f", "-tt", "-T", "-yy"]],
-                         ids=["bare", "decorated"])
-def test_a_running_server_is_watched(tmp_path, options):
-    """strace -p: its connections' births are not in the log, its answers come in pieces."""
-    path = tmp_path / "server.log"
+def run_watched(path, options):
     with serving("answers-in-pieces") as (port, pid):
         words = ["strace", *options, "-o", path, "-p", str(pid)]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as strace:
@@ -205,22 +212,36 @@ def test_a_running_server_is_watched(tmp_path, options):
                 strace.wait(10)
             finally:
                 strace.kill()
-    found = explained(path)
-    (writer,) = found["writers"]
-    assert (writer["side"], writer["bound"]) == ("server", True)
-    truth = stalled(times, by_server=True)
-    assert len(truth) * (0.85 if is_quiet(truth) else 0.5) <= found["stalls"] <= len(truth) + 2
+    return times, explained(path)
+
+
+@pytest.mark.parametrize("options", [["-f", "-tt", "-T"], ["-f", "-tt", "-T", "-yy"]],
+                         ids=["bare", "decorated"])
+def test_a_running_server_is_watched(tmp_path, options):
+    """strace -p: its connections' births are not in the log, its answers come in pieces."""
+    def attempt():
+        times, found = run_watched(tmp_path / "server.log", options)
+        (writer,) = found["writers"]
+        assert (writer["side"], writer["bound"]) == ("server", True)
+        truth = stalled(times, by_server=True)
+        assert len(truth) * (0.85 if is_quiet(truth) else 0.5) <= found["stalls"] <= len(truth) + 2
+
+    patiently(attempt)
 
 
 def test_the_report_of_a_log_names_the_program_and_what_to_type(tmp_path):
     path = tmp_path / "strace.log"
-    with serving("fast") as (port, _):
-        os.symlink(PEERS, tmp_path / "c.py")
-        words = ["strace", "-f", "-tt", "-T", "-o", path, "python3", "c.py", "in-pieces", str(port), "10"]
-        environment = {**bare_env(), "PATH": "/usr/bin:/bin"}
-        subprocess.run(words, env=environment, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
-    text = unstall("explain", path, check=True).stdout
-    assert re.search(r"^Likely [1-9] stalls", text, re.MULTILINE)
-    assert f"    unstall run -- python3 c.py in-pieces {port} 10\n" in text
-    assert f"tcp port {port}" in text
-    assert max(map(len, text.splitlines()[1:])) <= 80
+    os.symlink(PEERS, tmp_path / "c.py")
+
+    def attempt():
+        with serving("fast") as (port, _):
+            words = ["strace", "-f", "-tt", "-T", "-o", path, "python3", "c.py", "in-pieces", str(port), "10"]
+            environment = {**bare_env(), "PATH": "/usr/bin:/bin"}
+            subprocess.run(words, env=environment, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+        text = unstall("explain", path, check=True).stdout
+        assert re.search(r"^Likely [1-9] stalls", text, re.MULTILINE)
+        assert f"    unstall run -- python3 c.py in-pieces {port} 10\n" in text
+        assert f"tcp port {port}" in text
+        assert max(map(len, text.splitlines()[1:])) <= 80
+
+    patiently(attempt)

@@ -8,7 +8,7 @@ from .directed import directed_cases, run_directed
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT, WIDE,
                       bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
-from .patience import least
+from .patience import least, patiently
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
 from .process import Finished, descriptors_of, is_loaded, run
 from .reports import read_reports, report_pattern, total
@@ -24,7 +24,7 @@ __all__ = [
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST",
     "SOURCE_ROOT", "STALL_MS", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "WIDE",
     "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded",
-    "is_promised", "least", "mode_env", "pattern", "preload_env",
+    "is_promised", "least", "mode_env", "patiently", "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",
     "run", "run_client", "run_directed", "run_strace", "stats_directory", "stats_flag", "stats_in",
     "segments_in", "shape", "skip", "start_shapes", "started_server", "total", "unstall",

@@ -15,3 +15,13 @@ def least(measure, enough, tries=TRIES):
             break
         smallest = min(smallest, measure())
     return smallest
+
+
+def patiently(attempt, tries=TRIES):
+    """`attempt` until it asserts nothing, up to `tries` times; gives what it returns."""
+    for _ in range(tries - 1):
+        try:
+            return attempt()
+        except AssertionError:
+            pass
+    return attempt()

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import bare_env, run, skip
+from harness import bare_env, patiently, run, skip
 from waits import elf, rows
 from waits.client import HELD, WINDOW_US, absent, perform, program
-from waits.judge import BURSTS, MORE, PROMPT_MS, judge_again, judge_order, patiently
+from waits.judge import BURSTS, MORE, PROMPT_MS, TRIES, judge_again, judge_order
 
 NAMES = sorted(rows.ROWS)
 CHECKS = [(name, check, mode) for name, row in rows.ROWS.items()
@@ -91,7 +91,7 @@ ORDERED = [name for name in NAMES if rows.ROWS[name].own]
 @pytest.mark.parametrize("name", ORDERED)
 def test_the_push_stands_before_the_wait(name):
     _needs(name)
-    patiently(lambda: judge_order(name, rows.ROWS[name].checks[0].modes[0]))
+    patiently(lambda: judge_order(name, rows.ROWS[name].checks[0].modes[0]), TRIES)
 
 
 UNSEEN = ("fgets on a pipe", "a futex", "a computation", "a trickle of writes",
@@ -113,7 +113,7 @@ def test_unseen_waits_are_ended_by_the_window(act, window_us, mode):
         # It was held at all: what this file shows is not that nothing ever is.
         assert window_us < WINDOW_US or late >= window_ms / 4
 
-    patiently(attempt)
+    patiently(attempt, TRIES)
 
 
 # Nothing here can block.
@@ -141,12 +141,12 @@ def _keeps_whole(act, mode, bursts, polling=False):
 @pytest.mark.parametrize("act,mode", [(act, mode) for act, modes in WHOLE.items()
                                       for mode in modes])
 def test_what_does_not_wait_keeps_the_turn_whole(act, mode):
-    patiently(lambda: _keeps_whole(act, mode, BURSTS if mode == "auto" else 0))
+    patiently(lambda: _keeps_whole(act, mode, BURSTS if mode == "auto" else 0), TRIES)
 
 
 @pytest.mark.parametrize("mode", rows.ALL)
 def test_a_wait_known_to_return_at_once_keeps_the_turn_whole(mode):
-    patiently(lambda: _keeps_whole("poll that returns at once", mode, BURSTS, polling=True))
+    patiently(lambda: _keeps_whole("poll that returns at once", mode, BURSTS, polling=True), TRIES)
 
 
 @pytest.mark.parametrize("mode", ("cork", "coalesce"))

@@ -4,6 +4,8 @@
 import re
 from dataclasses import dataclass
 
+from harness import patiently
+
 from . import rows
 from .client import HELD, perform
 
@@ -11,6 +13,7 @@ from .client import HELD, perform
 # 100 ms, or the kernel's 200.
 PROMPT_MS = 20.0
 MORE = b"and more"
+TRIES = 3  # a busy machine may be late once, a missing entry is late every time
 BURSTS = 6  # what `auto` sees of a connection before it holds: exchanges of two writes each
 
 _QUERIES = re.compile(r"SO_PROTOCOL|SO_TYPE|SO_DOMAIN")
@@ -89,19 +92,9 @@ def judge(check, mode, library=None, **how):
         require(outcome)
 
 
-def patiently(attempt):
-    """`attempt` up to three times: a busy machine may be late once, a missing entry is always."""
-    for _ in range(2):
-        try:
-            return attempt()
-        except AssertionError:
-            pass
-    return attempt()
-
-
 def judge_again(check, mode, library=None, **how):
     """judge(), patiently."""
-    patiently(lambda: judge(check, mode, library, **how))
+    patiently(lambda: judge(check, mode, library, **how), TRIES)
 
 
 def is_push(call, mode):
