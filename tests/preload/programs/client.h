@@ -270,7 +270,8 @@ static UNUSED bool library_is_loaded(void)
 static UNUSED int report(void)
 {
     printf("{\"loaded\": %s, \"segments\": %u, \"sent_again\": %u, \"us\": [",
-           library_is_loaded() ? "true" : "false", facts.segments_after - facts.segments_before, facts.sent_again);
+           library_is_loaded() ? "true" : "false", facts.segments_after - facts.segments_before,
+           facts.sent_again);
     for (int i = 0; i < facts.exchanges; i++) printf("%s%ld", i ? ", " : "", facts.us[i]);
     printf("]%s}\n", facts.extra);
     return 0;
