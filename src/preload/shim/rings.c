@@ -15,8 +15,8 @@
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
 
-static bool liburing;      /* written at load alone */
-static uint32_t occasions; /* to look */
+static bool liburing;      /* written only at load */
+static uint32_t occasions; /* occasions to search, so far */
 
 static int is_liburing(struct dl_phdr_info *object, size_t size, void *found) {
     (void)size;
@@ -58,14 +58,15 @@ void rings_look(void) {
         shim_uring();
 }
 
-/* A parent closes what its child serves, and a child what its parent does. */
+/* A connection that a fork has shared does not count: a parent closes the connections that its child
+ * serves, and a child closes those of its parent. */
 bool rings_are_suspected(const struct conn *c) {
     return c->policy.established && !c->listener && !c->policy.untracked_io && !c->tried &&
            c->counts.writes == 0 && c->counts.reads == 0 && !c->passed && !c->shared &&
            c->forks == LOAD(&forks_made);
 }
 
-/* ---- the connection made last ----------------------------------------- */
+/* ---- the newest connection --------------------------------------------- */
 
 static struct conn *last;
 static uint64_t last_at;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one core path.  Every exported call comes here in one of a few forms:
- * find the connection, observe, decide (policy), act (hold, buffer, kernel),
- * account, and forward to the next function in line.  These functions set errno
- * exactly as the bare call would; whatever the shim does on its own leaves
- * errno alone.
+ * The path of every exported call: find the connection, observe, decide
+ * (policy), act (hold, buffer, kernel), account, and forward the call to the
+ * next definition of the function.  These functions set errno exactly as the
+ * call without the library would.  Calls that the shim makes for itself leave
+ * errno unchanged.
  *
- * The shim makes no promise for descriptors that it does not know: they pass.
+ * The shim forwards calls on unknown descriptors unchanged.
  */
 #ifndef UNSTALL_SHIM_H
 #define UNSTALL_SHIM_H
@@ -19,13 +19,13 @@
 
 /* ---- writes ---------------------------------------------------------- */
 
-/* One write in whichever form the application made it. */
+/* One write, in the form in which the application made it. */
 enum out_form { FORM_WRITE, FORM_WRITEV, FORM_SEND, FORM_SENDTO, FORM_SENDMSG, FORM_PWRITEV2 };
 
 struct write_request {
     int fd;
     enum out_form form;
-    bool raw;           /* made by syscall(2): no cancellation point, and forwarded so */
+    bool raw;           /* made by syscall(2): no cancellation point; forwarded by syscall(2) */
     int flags;          /* MSG_* */
     uintptr_t caller;   /* return address of the exported call, for the evidence */
     const void *buffer; /* FORM_WRITE, FORM_SEND, FORM_SENDTO */
@@ -38,126 +38,129 @@ struct write_request {
 };
 
 ssize_t shim_write(const struct write_request *out);
-/* The same for one plain run of bytes (FORM_WRITE, FORM_SEND, FORM_SENDTO without an
- * address): by the short way, if it is what nearly every write of its connection is. */
+/* The same for one contiguous buffer (FORM_WRITE, FORM_SEND, FORM_SENDTO without an
+ * address): takes the fast path if it can, else the slow path. */
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
-/* Known to be no TCP stream, and no turn is open: the call is none of our
- * business, whatever the gate says. */
+/* True: the descriptor is known to be no TCP stream, and no turn is open.  The
+ * library then has nothing to do, whatever ours() returns. */
 static inline bool shim_passes(int fd) {
     uintptr_t word = fds_word(fd);
     return LIKELY(self.turn == NULL) && word != FDS_UNKNOWN && word <= FDS_LAST_TAG;
 }
 
-/* The bytes of a write, whatever its form. */
+/* The bytes of a write of any form. */
 struct parts {
     const struct iovec *iov;
     size_t count;
     size_t bytes;
     struct iovec one;
-    bool valid; /* false: forward as it is, the kernel will say what is wrong */
+    bool valid; /* false: forward the call unchanged, the kernel reports the error */
 };
 
 void shim_parts_of(const struct write_request *out, struct parts *p);
-/* The call as the application made it. */
+/* Makes the call as the application made it. */
 ssize_t shim_forward(const struct write_request *out);
-/* Buffered bytes, then this write, in one sendmsg.  Lock held; released. */
+/* Sends the buffered bytes and then this write, in one sendmsg.  Lock held; released. */
 ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p);
 
-/* A call under way that may block: on which connection, and which one of those that its place
- * has been.  By value and on the caller's stack: a handler that interrupts the call makes
- * others of its own. */
+/* A call under way that may block: its connection, and the generation of the connection's slot
+ * when the call began.  It is passed by value on the caller's stack, because a signal handler
+ * that interrupts the call has calls of its own. */
 struct call {
-    struct conn *conn; /* NULL: none of ours */
+    struct conn *conn; /* NULL: no known connection */
     uint32_t generation;
 };
 
-/* Another thread has closed it meanwhile: its place is another's. */
+/* True: another thread has closed the connection meanwhile, and its slot may hold another one. */
 static inline bool call_is_stale(struct call call) {
     return call.conn->generation != call.generation;
 }
 
 /* A call that moves bytes into `fd` but can be neither held nor buffered
- * (sendfile, splice, sendmmsg).  Before it, with its MSG_ flags, and whether it is no cancellation
- * point: false means that the call must not be made, errno is set and -1 is the answer.  After it,
- * with what it moved in how many pieces, and whether the application itself holds them (MSG_MORE). */
+ * (sendfile, splice, sendmmsg).
+ *
+ * shim_bulk_begins() runs before the call.  `flags` are its MSG_ flags; `raw` means that it is no
+ * cancellation point.  False: do not make the call, errno is set and the result is -1.
+ * shim_bulk_ended() runs after it.  `moved` bytes left in `pieces` pieces; `more`: the application
+ * itself holds them back by MSG_MORE. */
 bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 
-/* The descriptors that a message carries leave this process (SCM_RIGHTS).  Before the
- * send where something was ever done (there may be options to give back); else after
- * it.  The message may be one that the kernel will refuse. */
+/* The descriptors in a message leave this process (SCM_RIGHTS).  Runs before the send once the
+ * library has held bytes or set an option, because it may have to restore options; otherwise after
+ * it.  The kernel may still refuse the message. */
 void shim_descriptors_leave(const struct msghdr *message);
-/* A write of the form FORM_SENDMSG, with what it may carry. */
+/* A write of the form FORM_SENDMSG.  The message may carry descriptors. */
 ssize_t shim_write_message(const struct write_request *o);
-/* They have arrived: the kernel has filled the message in. */
+/* Descriptors may have arrived: the kernel has filled in `message`. */
 void shim_descriptors_arrive(const struct msghdr *message);
 
 /* ---- reads ----------------------------------------------------------- */
 
-/* Before a read that may block unless `dont_wait`.  The result goes to
- * shim_read_ends. */
+/* Runs before a read, which may block unless `dont_wait`.  Pass the result to
+ * shim_read_ends(). */
 struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 
-/* No turn to end, and no connection to learn of: the read is none of our business. */
+/* True: there is no turn to end and no known connection, so the read needs no handling. */
 static inline bool shim_ignores_read(int fd) {
     return LIKELY(self.turn == NULL) && LIKELY(!fds_conn(fds_word(fd)));
 }
 
-/* Before something that writes to, or waits on, a descriptor by a way that we
- * do not see inside (stdio, eventfd_write, dprintf). */
+/* Runs before a call that writes to a descriptor or waits on it by a path that the library does
+ * not interpose (stdio, eventfd_write, dprintf). */
 void shim_other_write(int fd);
 
-/* ---- births and deaths ----------------------------------------------- */
+/* ---- creation, duplication and close ----------------------------------- */
 
 void shim_socket_made(int fd, int domain, int type, int protocol);
 void shim_accepted(int listener, int fd);
-/* Before connect; and after, with its result. */
+/* shim_connect_begins() runs before connect(2), shim_connect_ended() after it, with its result. */
 struct conn *shim_connect_begins(int fd);
 void shim_connect_ended(struct conn *c, int fd, int result, int error,
                         const struct sockaddr *address, socklen_t length);
 void shim_listens(int fd);
 void shim_shuts(int fd, int how);
 
-/* Before a descriptor is closed: what is held leaves, and it is forgotten. */
+/* Runs before a close: sends the held bytes and forgets the descriptor. */
 void shim_closing(int fd);
-/* Before a range is closed, last included. */
+/* Runs before a range of descriptors is closed; `last` is included. */
 void shim_closing_range(unsigned first, unsigned last);
-/* `copy` leads to what `fd` leads to. */
+/* `copy` is now a duplicate of `fd`. */
 void shim_duplicated(int fd, int copy);
-/* Before dup2 and dup3, which close `copy`. */
+/* Runs before dup2 and dup3, which close `copy`. */
 void shim_replacing(int fd, int copy);
-/* stdio takes fd: untracked from now on. */
+/* A stdio stream uses fd: its I/O is untracked from now on. */
 void shim_untrack(int fd);
-/* io_uring was set up in this process. */
+/* This process has set up an io_uring. */
 void shim_uring(void);
 
 /* ---- options --------------------------------------------------------- */
 
 void shim_option_set(int fd, int level, int name, const void *value, socklen_t length);
-/* Before the application sets an option. */
+/* Runs before the application sets an option. */
 void shim_option_setting(int fd, int level, int name);
-/* Patch what getsockopt gave back. */
+/* Corrects the value that getsockopt(2) has returned. */
 void shim_option_got(int fd, int level, int name, void *value, socklen_t length);
 
-/* ---- the connection's own business ----------------------------------- */
+/* ---- state of a connection --------------------------------------------- */
 
-/* The connection of fd, locked, classified at first sight; NULL: not TCP, or
- * not known (no memory, no calls allowed). */
+/* Returns the connection of fd, locked.  Classifies an unknown descriptor.
+ * NULL: not TCP, or not known (no memory, or no system calls allowed). */
 struct conn *shim_find(int fd);
 
-/* Bring a connection up to date with what happened around it: the filters, the
- * configuration, a fork.  Lock held. */
+/* Brings a connection up to date after a change of filters or configuration, or
+ * a fork.  Lock held. */
 void shim_refresh(struct conn *c);
 
-/* fd leads to c, too.  If that is a number of stdio's, writes happen that we do not see.  Lock
- * held. */
+/* fd is one more descriptor of c.  If a stdio stream uses fd, the library does not see all writes.
+ * Lock held. */
 void shim_shares(struct conn *c, int fd);
 
-/* Tell a kept error to the application.  Lock held.  0, or the errno. */
+/* Takes the pending error, to report it to the application.  Lock held.  Returns 0 or the errno. */
 int shim_take_error(struct conn *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * After the send, where it did not do what was decided and accounted before it.
+ * Corrections after a send that differed from the decision and the counts made before it.
  */
 #include <errno.h>
 
@@ -27,7 +27,7 @@ void shim_write_rollback(struct conn *c, int fd, const struct policy_action *act
             n->held_writes -= action->how == WRITE_MORE;
             if (UNLIKELY(c->evidence != NULL))
                 tally_unsent(c, action);
-            bool again = held && !c->held; /* somebody pushed before this write failed */
+            bool again = held && !c->held; /* a push came before this write failed */
             STORE(&c->held, held);
             if (again && !ticker_watch(c))
                 hold_push(c, PUSH_PROCESS);
@@ -47,9 +47,9 @@ void shim_established(struct conn *c) {
     conn_unlock(c);
 }
 
-/* Between the decision and the send somebody pushed (the window, because this
- * thread was kept from the CPU, or another thread): the bytes came after it and
- * are held all the same. */
+/* A push came between the decision and the send: from another thread, or from the
+ * window while this thread had no CPU.  The bytes came after the push, so the kernel
+ * holds them all the same. */
 void shim_rehold_after_push(struct conn *c, int fd) {
     int saved = errno;
     struct conn *still = fds_lock(fd);
@@ -64,7 +64,8 @@ void shim_rehold_after_push(struct conn *c, int fd) {
     errno = saved;
 }
 
-/* Should the mode change, no write may seem to succeed behind the error that was told. */
+/* Policy notes the error: if the mode changes later, no write may appear to succeed after an error
+ * that the application has seen. */
 void shim_not_sent(struct conn *c, int fd, int error) {
     int saved = errno;
     struct conn *still = fds_lock(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes behind buffered bytes: in one sendmsg where it can be, in order always.
+ * Writes behind buffered bytes: always in order, and in one sendmsg if possible.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ ssize_t shim_fail(int error, int flags) {
 
 /* ---- behind buffered bytes ------------------------------------------- */
 
-/* Sends that may block, and so are a cancellation point where the application's call is one. */
+/* These sends may block.  They are a cancellation point if the application's call is one. */
 static ssize_t send_one(const struct write_request *o, struct iovec part) {
     if (UNLIKELY(o->raw))
         return REAL(syscall)(SYS_sendto, o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL, NULL, 0);
@@ -48,8 +48,8 @@ static ssize_t send_many(const struct write_request *o, struct iovec *parts, siz
     return REAL(sendmsg)(o->fd, &message, o->flags);
 }
 
-/* What is left of `p` after its first `done` bytes, by plain calls of a few parts
- * each (threads have small stacks).  Bytes sent, or -1 when none was. */
+/* Sends the rest of `p` after its first `done` bytes, by calls of a few parts each
+ * (threads may have small stacks).  Returns the bytes sent, or -1 if none was. */
 static ssize_t forward_rest(const struct write_request *o, const struct parts *p, size_t done) {
     ssize_t total = 0;
     while (done < p->bytes) {
@@ -71,7 +71,7 @@ static ssize_t forward_rest(const struct write_request *o, const struct parts *p
         total += sent;
         done += (size_t)sent;
         if ((size_t)sent < offered)
-            break; /* interrupted, or out of time: the application's short write */
+            break; /* interrupted or timed out: the application gets a partial write */
     }
     return total;
 }
@@ -96,7 +96,7 @@ bool shim_drained(struct conn *c, int fd) {
     return true;
 }
 
-/* Another thread is blocked in the send.  The pause is a cancellation point, as the write would be. */
+/* Another thread is blocked in the send.  The pause is a cancellation point because the write is one. */
 static void wait_a_moment(struct conn *c, const struct write_request *o) {
     struct timespec moment = {.tv_nsec = 1000000};
     conn_unlock(c);
@@ -107,15 +107,15 @@ static void wait_a_moment(struct conn *c, const struct write_request *o) {
     conn_lock(c);
 }
 
-/* Sends what waits by a blocking call, without the lock.  0, or the error of the call. */
+/* Sends the buffered bytes by a blocking call, without the lock.  Returns 0 or the errno of the call. */
 static int send_front(struct conn *c, const struct write_request *o) {
-    struct conn *outer = self.draining; /* of a handler's write: beneath it another one may wait */
+    struct conn *outer = self.draining; /* in a handler: the interrupted code may be draining, too */
     struct coalesce_buffer *sending = c->buffer;
     struct iovec front = buffer_front(c);
     struct kernel_tcp_info before = {0};
     sending->exact = kernel->segments(c->fd, &before) == 0;
     sending->before = before.bytes_sent + before.bytes_queued;
-    sending->in_flight = true; /* for a handler that does not come back from it */
+    sending->in_flight = true; /* in case a handler interrupts the send and never returns */
     c->draining = true;
     self.draining = c;
     conn_unlock(c);
@@ -124,7 +124,7 @@ static int send_front(struct conn *c, const struct write_request *o) {
     conn_lock(c);
     self.draining = outer;
     if (UNLIKELY(c->buffer != sending))
-        return error; /* the number was closed unseen: c is another connection, or a child's */
+        return error; /* closed unseen meanwhile: c is another connection, or the child's copy */
     c->draining = false;
     sending->in_flight = false;
     if (error) {
@@ -163,7 +163,7 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
         conn_unlock(c);
         return shim_fail(EAGAIN, o->flags);
     }
-    /* what the application itself holds (MSG_MORE) must not hold what stands before it */
+    /* a write with the application's own MSG_MORE must not hold back the buffered bytes before it */
     bool alone = !p->valid || shim_special(o) || (o->flags & MSG_MORE) || c->draining;
     ssize_t sent = -EAGAIN;
     if (!alone) {

@@ -28,7 +28,7 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);
     if (buffer_length(c)) {
-        /* the buffered header leaves in the same segments as what follows */
+        /* the buffered header leaves in the same segments as the bytes of this call */
         bool no_wait = UNLIKELY(c->draining) && shim_non_blocking(&o);
         if (!(no_wait ? shim_drained(c, fd) : !c->draining) || !buffer_flush(c, MSG_MORE)) {
             if (no_wait || shim_non_blocking(&o)) {
@@ -48,9 +48,9 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     return true;
 }
 
-/* Judged by what was moved, not by what was asked for: a generous length is usual
- * with sendfile(2) and splice(2).  So the late push comes after the call, and
- * pushes what Nagle has kept of it. */
+/* Policy decides by the bytes moved, not by the bytes requested: callers of sendfile(2) and
+ * splice(2) often pass a large length.  So the late push comes after the call, and pushes the
+ * bytes that Nagle has kept back. */
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller) {
     struct conn *c = call.conn;
@@ -67,7 +67,7 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
         return;
     }
     policy_established(&c->policy);
-    STORE(&c->held, c->held && more); /* what follows MSG_MORE waits, and ours with it */
+    STORE(&c->held, c->held && more); /* bytes sent with MSG_MORE wait, and ours before them */
     struct policy_limits limits = decide_limits();
     struct policy_write w = {(size_t)moved / pieces, more, true};
     struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};

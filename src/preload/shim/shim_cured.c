@@ -8,7 +8,8 @@
 
 bool rings_known;
 
-/* TCP_NODELAY from the beginning: UNSTALL_NODELAY=always, io_uring, or one of stdio's numbers. */
+/* True: the connection gets TCP_NODELAY when it is made.  The reason is UNSTALL_NODELAY=always, an
+ * io_uring, or a stdio stream on the descriptor. */
 void shim_cures_at_birth(struct conn *c) {
     const struct config *now = config();
     if (now->no_syscalls || !(now->always_nodelay || LOAD(&rings_known) || c->policy.untracked_io) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connections that get TCP_NODELAY from the beginning.
+ * Connections that get TCP_NODELAY when they are made.
  */
 #ifndef UNSTALL_SHIM_CURED_H
 #define UNSTALL_SHIM_CURED_H
@@ -9,7 +9,7 @@
 
 extern bool rings_known; /* this process has an io_uring */
 
-/* c is made; lock held. */
+/* Runs when c has been made.  Lock held. */
 void shim_cures_at_birth(struct conn *c);
 
 #endif

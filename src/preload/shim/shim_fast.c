@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The short way of a write: a plain run of bytes, on a connection in steady state
- * on which there is nothing to find out or to put right.  It does what
- * shim_write.c does, in a third of the instructions; whatever is otherwise goes by
- * shim_write.c.
+ * The fast path of a write: one contiguous buffer, on a connection in steady state
+ * (in_steady_state).  It gives the same result as shim_write.c in a third of the
+ * instructions.  All other writes take the slow path in shim_write.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +23,7 @@
 #include "ticker.h"
 #include "verbose.h"
 
-/* What the caller asked for, in the registers that it came in. */
+/* The arguments of the call, kept in registers. */
 struct plain {
     int fd, flags;
     const void *buffer;
@@ -55,7 +54,7 @@ COLD ssize_t long_way_from(struct conn *c, struct plain w, bool joined) {
     return shim_write_found(c, &o, joined);
 }
 
-/* The kernel did not take all of it. */
+/* The kernel took only a part of the write, or none. */
 COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action, ssize_t sent,
                         bool was_held) {
     if (sent < 0 && errno == ENOTSOCK) {
@@ -66,12 +65,12 @@ COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_acti
     return sent;
 }
 
-/* Most that is written lies in the program's data or in the heap. */
+/* The check of data and heap comes first: most written bytes lie there. */
 INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
     return lies_in_data(buffer, bytes) || readable(buffer, bytes);
 }
 
-/* One more small piece behind buffered ones of the same turn. */
+/* Buffers one more small write behind the buffered ones of the same turn. */
 INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limits *limits) {
     if (c->turn_owner != &self || self.turn != c || c->policy.mode != MODE_COALESCE ||
         !buffer_is_there(w->buffer, w->bytes))
@@ -88,8 +87,8 @@ INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limi
     return true;
 }
 
-/* The first piece may be buffered: is the kernel's room known, can it be read, and is the number still
- * this connection's? */
+/* True: the fast path may decide about a first write.  The room in the kernel is known.  A small write,
+ * which may be buffered, is readable memory, and its descriptor still belongs to this connection. */
 INLINE bool may_begin(const struct conn *c, const struct plain *w,
                       const struct policy_limits *limits) {
     return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
@@ -104,7 +103,7 @@ INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_ac
         STORE(&c->held, false);
     conn_unlock(c);
     if (UNLIKELY(was_held))
-        self.releasing = c; /* should this thread be cancelled in the call */
+        self.releasing = c; /* in case this thread is cancelled in the call */
     ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
                    : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
@@ -113,7 +112,7 @@ INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_ac
     return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
 }
 
-/* TCP_NODELAY is set first, or set back.  Lock held; released. */
+/* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
 COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
     decide_apply(c, action, w.fd);
     bool first = c->counts.late_pushes == 1;
@@ -135,8 +134,8 @@ INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_act
     return sent;
 }
 
-/* Statistics.  Before the write: false where the long way must let go of the lock, or there
- * are buffered bytes to judge the write by. */
+/* Starts the statistics of a write.  False: take the slow path, because statistics need the lock
+ * released, or because the decision depends on buffered bytes. */
 COLD bool tally_begins(struct conn *c) {
     if (c->buffer || tally_pending())
         return false;
@@ -149,7 +148,7 @@ COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_act
     evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
 }
 
-/* Nothing is to be found out or put right, and the mode is one that cures. */
+/* True: the connection's facts are up to date, it has no pending error, and its mode cures. */
 INLINE bool in_steady_state(const struct conn *c, const struct config *now) {
     return c->epoch == now->epoch && c->filters_applied && c->nodelay_checked == LOAD(&nodelay_epoch) &&
            !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
@@ -166,7 +165,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return long_way(w);
     const struct config *now = config();
     if (now->buffers)
-        pthread_testcancel(); /* as the write would be that is buffered instead */
+        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     conn_lock(c);
     if (UNLIKELY(fds_word(fd) != word)) {
         conn_unlock(c);

@@ -21,9 +21,9 @@
 #define IPPROTO_MPTCP 262
 #endif
 
-/* Two queries of a descriptor that was not born in our sight: SO_PROTOCOL, and
- * SO_COOKIE where it is TCP.  The application's options are asked when it
- * matters (policy.unsure). */
+/* A descriptor whose creation the library did not see costs two queries: SO_PROTOCOL,
+ * and SO_COOKIE if it is TCP.  The library asks for the application's options only
+ * when a decision needs them (policy.unsure). */
 static struct conn *classify(int fd) {
     int protocol;
     uint64_t cookie = 0;
@@ -58,14 +58,14 @@ static struct conn *classify(int fd) {
     return c;
 }
 
-/* Ask the filters, once the connection has two ends. */
+/* Applies the filters once both addresses of the connection are known. */
 static void apply_filters(struct conn *c) {
     const struct config *now = config();
     struct sockaddr_storage peer = {0}, local = {0};
     struct stats_address far = {0}, near = {0};
     if (now->port_count == 0 && now->peer_count == 0) {
         c->filters_applied = true;
-        c->epoch = 0; /* a sweep may have adopted it unjudged, that is, left alone */
+        c->epoch = 0; /* a sweep may have adopted it before the filters: in mode off */
         return;
     }
     if (now->no_syscalls || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))

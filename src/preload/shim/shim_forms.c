@@ -55,7 +55,7 @@ void shim_parts_of(const struct write_request *o, struct parts *p) {
         p->count = (size_t)o->iov_count;
         break;
     case FORM_SENDMSG:
-        p->count = SIZE_MAX; /* too many, where it cannot be read */
+        p->count = SIZE_MAX; /* too many, or the vector is unreadable */
         if (!readable(o->message, sizeof(*o->message)))
             break;
         p->iov = o->message->msg_iov;
@@ -94,7 +94,7 @@ bool shim_surely_there(const struct write_request *o) {
     return count <= IOV_MAX && surely_readable(iov, count * sizeof(*iov));
 }
 
-/* Flags with which a write is more than bytes that may wait a little. */
+/* Flags of a write that must not be delayed. */
 enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
 
 bool shim_special(const struct write_request *o) {

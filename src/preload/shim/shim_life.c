@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Births and deaths of descriptors.  A descriptor is forgotten before its real
- * close, so that its number cannot be born again while it still leads to the
- * old connection; state is reset where a descriptor is born, whatever stood
- * there before.
+ * Creation, duplication and close of descriptors.  The library forgets a descriptor
+ * before its real close, so that the kernel cannot reuse the number while it still
+ * refers to the old connection.  Creation always resets the state of the number.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -59,7 +58,7 @@ void shim_listens(int fd) {
     if (!c)
         return;
     c->listener = true;
-    hold_restore(c); /* stdio's number, or a stream was opened on it: what it accepts inherits it */
+    hold_restore(c); /* set for a stdio stream: accepted sockets would inherit TCP_NODELAY */
     conn_unlock(c);
 }
 
@@ -73,11 +72,12 @@ void shim_accepted(int listener, int fd) {
         uintptr_t word = fds_word(listener);
         fds_forget(fd);
         if (word == FDS_OTHER)
-            fds_set(fd, FDS_OTHER); /* a listener of another family, AF_UNIX say */
+            fds_set(fd, FDS_OTHER); /* a listener that is not TCP, such as AF_UNIX */
         return;
     }
     /* Accepted sockets inherit TCP_NODELAY and TCP_CORK as the listener had them at the
-     * handshake: where they were ever set, or that is not known, they are to be asked for. */
+     * handshake.  If an option was ever set on the listener, or that is not known, the
+     * library must ask for the accepted socket's options (policy.unsure). */
     bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
     bool mptcp = l->mptcp, unsure = l->policy.unsure || l->policy.had_option;
     bool kernel_nodelay = l->policy.nodelay, never_hold = l->policy.never_hold;
@@ -112,7 +112,7 @@ struct conn *shim_connect_begins(int fd) {
         return NULL;
     shim_tally_outside();
     if (UNLIKELY(LOAD(&c->held) || LOAD(&c->buffer)) && (c = fds_lock(fd))) {
-        hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops what has not left */
+        hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops unsent bytes */
         conn_unlock(c);
     }
     return c;
@@ -125,7 +125,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
     rings_before_birth();
     struct conn *now = fds_lock(fd);
     if (now == c) {
-        bool undone = address->sa_family == AF_UNSPEC; /* connected no more: connect(2) */
+        bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
         if (undone)
             policy_refuses(&c->policy);
         else
@@ -154,13 +154,14 @@ void shim_shuts(int fd, int how) {
     conn_unlock(c);
 }
 
-/* ---- deaths ---------------------------------------------------------- */
+/* ---- close ----------------------------------------------------------- */
 
 static void close_connection(struct conn *c, int fd) {
     hold_push(c, PUSH_CLOSE);
-    /* who else has it must not take ours for its wish: another process, or ourselves by a
-     * copy made before we knew this number (dup(2) of a descriptor not born in our sight).
-     * Of one that was passed a child of ours knows, and may have set its own since. */
+    /* Other holders of the socket must not inherit our TCP_NODELAY as the application's choice.
+     * Such a holder is another process, or this process by a duplicate made before the library
+     * knew this descriptor.  After a fork since, a passed connection stays as it is: a child
+     * knows it, and may have set its own option. */
     bool others =
         (c->passed && c->forks == LOAD(&forks_made)) || (c->origin == ORIGIN_FOREIGN && !c->shared);
     if (others && c->refs == 1 && !config()->no_syscalls)
@@ -204,7 +205,7 @@ void shim_closing_range(unsigned first, unsigned last) {
         shim_closing((int)fd);
 }
 
-/* ---- copies ---------------------------------------------------------- */
+/* ---- duplication ------------------------------------------------------- */
 
 void shim_duplicated(int fd, int copy) {
     if (copy < 0 || copy == fd || !ours())
@@ -222,7 +223,7 @@ void shim_duplicated(int fd, int copy) {
     conn_unlock(c);
 }
 
-/* dup2(2) refuses a number beyond the limit, also an open one from before it was lowered. */
+/* dup2(2) refuses a number beyond RLIMIT_NOFILE, even one opened before the limit was lowered. */
 static bool within_limit(int fd) {
     struct rlimit limit = {0};
     return raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && (rlim_t)fd < limit.rlim_cur;
@@ -246,7 +247,7 @@ void shim_untrack(int fd) {
     if (!c)
         return;
     if (buffer_length(c))
-        hold_push_all(c, PUSH_UNTRACKED); /* or what we do not see would overtake it */
+        hold_push_all(c, PUSH_UNTRACKED); /* or untracked writes would overtake the held bytes */
     hold_untrack(c);
     conn_unlock(c);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the application sets is what it reads back, whatever the kernel has.
+ * The application reads back the option values that it set, even if the library has set others in the kernel.
  */
 #include <errno.h>
 #include <linux/tcp.h>
@@ -16,18 +16,18 @@
 #include "fds.h"
 #include "shim_parts.h"
 
-/* SO_TIMESTAMPING for 64-bit times everywhere (Linux 5.1); a 64-bit program has it under this number, too. */
+/* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */
 enum { TIMESTAMPING_NEW = 65 };
 
 static _Thread_local uint32_t restores_before;
 
-/* What an option is to us; docs/decisions.md has the table with the reasons. */
+/* How an option concerns the library; docs/decisions.md has the table with the reasons. */
 enum concern {
     OF_NONE,
-    OF_HOLDS, /* the application's own holds, which begin where ours end */
-    OF_ROOM,  /* what was buffered counts on the room that there was */
+    OF_HOLDS, /* the application holds bytes itself: our holds end first */
+    OF_ROOM,  /* changes the room in the kernel on which buffered bytes rely */
     OF_APART, /* from then on nothing is held or buffered */
-    OF_LATER, /* applies to what leaves from then on */
+    OF_LATER, /* applies to the bytes that leave from then on */
 };
 
 static enum concern concern_of_tcp(int name) {
@@ -90,11 +90,11 @@ static void nodelay_set(struct conn *c, bool on) {
     p->app_nodelay = on;
     p->nodelay = on;
     p->had_option |= on;
-    /* Between the application's call and this lock another thread may have restored an older value. */
+    /* Another thread may have restored an older value since the application's call. */
     if (on && UNLIKELY(LOAD(&hold_restores) != restores_before))
         kernel->set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    /* TCP_NODELAY=0 is no wish for the stall (Erlang and Mono set it by default,
-     * tornado toggles it): where it was cured before it stays cured */
+    /* A cured connection stays cured after TCP_NODELAY=0.  Erlang and Mono set that by
+     * default and tornado toggles it: none of them wants the stall. */
     if (!on && mode_cures((enum mode)p->mode) &&
         (c->counts.late_pushes || p->untracked_io || p->bursty || config()->always_nodelay))
         hold_set_nodelay(c, c->fd);
@@ -138,8 +138,8 @@ static void answer(void *value, socklen_t length, int n) {
     memcpy(value, &n, length < sizeof(n) ? length : sizeof(n));
 }
 
-/* Where nothing of ours is set, what the kernel has is the application's, however it was set.  It
- * is asked again, for ours may have gone since the application's own call. */
+/* If the library has set nothing, the kernel's value is the application's, by whichever call it was set.
+ * The library asks again, because it may have restored its own value since the application's call. */
 static int nodelay_of_application(const struct conn *c, bool said) {
     const struct policy *p = &c->policy;
     int now;
@@ -158,7 +158,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     if (!c)
         return;
     if (error && c->evidence && !c->policy.established && !c->evidence->wrote)
-        c->evidence->born = clock_now(); /* connect was not waited for: it is over now */
+        c->evidence->born = clock_now(); /* a non-blocking connect has ended by now */
     if (nodelay && !c->policy.unsure)
         answer(value, length, nodelay_of_application(c, length && *(const char *)value));
     else if (error && c->pending_error)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the write path (shim_write.c, shim_fast.c, shim_forms.c, shim_tally.c,
- * shim_after.c, shim_buffered.c, shim_bulk.c)
- * share with each other and with nobody else.  All with the connection's lock
- * held, unless said otherwise.
+ * Shared by the files of the write path only: shim_write.c, shim_fast.c, shim_forms.c,
+ * shim_tally.c, shim_after.c, shim_buffered.c, shim_bulk.c.  The caller holds the
+ * connection's lock unless a comment says otherwise.
  */
 #ifndef UNSTALL_SHIM_PARTS_H
 #define UNSTALL_SHIM_PARTS_H
@@ -14,18 +13,18 @@
 
 /* ---- the forms (shim_forms.c) ---------------------------------------- */
 
-/* Can the first `most` bytes of a valid write be read? */
+/* True: the first `most` bytes of a valid write are readable memory. */
 bool shim_parts_readable(const struct parts *p, size_t most);
-/* Is the vector or the message where it can be read for certain? */
+/* True: the vector or the message is certainly readable memory. */
 bool shim_surely_there(const struct write_request *o);
-/* More than bytes that may wait a little: MSG_OOB, ancillary data, an address … */
+/* True: the write must not be delayed, because of MSG_OOB, ancillary data, an address … */
 bool shim_special(const struct write_request *o);
-/* The call with MSG_MORE. */
+/* Makes the call with MSG_MORE. */
 ssize_t shim_forward_more(const struct write_request *o, const struct parts *p);
 
 /* ---- counting (shim_tally.c) ------------------------------------------ */
 
-/* A write of `bytes` in a mode that cures, of which policy said `action`. */
+/* Counts a write of `bytes` in a mode that cures; `action` is the policy's decision. */
 static inline void shim_count(struct conn *c, const struct policy_action *action, size_t bytes) {
     c->counts.writes++;
     c->counts.bytes += bytes;
@@ -37,17 +36,17 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
 
 /* ---- acting ----------------------------------------------------------- */
 
-/* It is to be held: says whether something was already. */
+/* Records that a write is held.  Returns true if the connection had held bytes before. */
 static inline bool shim_hold(struct conn *c) {
     bool was_held = c->held;
     STORE(&c->held, true);
     c->counts.held_writes++;
     if (!was_held && UNLIKELY(!ticker_watch(c)))
-        STORE(&c->held, false); /* shim_rehold_after_push() lets it go */
+        STORE(&c->held, false); /* shim_rehold_after_push() pushes it */
     return was_held;
 }
 
-/* It is to be buffered. */
+/* Buffers a write. */
 static inline void shim_buffer(struct conn *c, const struct iovec *iov, size_t count) {
     bool first = !c->buffer;
     buffer_put(c, iov, count);
@@ -58,38 +57,38 @@ static inline void shim_buffer(struct conn *c, const struct iovec *iov, size_t c
 
 /* ---- the write (shim_write.c) ---------------------------------------- */
 
-/* The long way of a write whose connection has been found.  `joined`: it has joined its
- * turn.  Unlocks. */
+/* The slow path of a write whose connection is known.  `joined`: the write has joined its
+ * turn already.  Unlocks. */
 ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined);
 
-/* ---- after the send (shim_after.c); no lock, errno is kept ------------- */
+/* ---- after the send (shim_after.c); no lock held, errno unchanged ------- */
 
-/* The kernel took less than was accounted for, or nothing.  `held`: what was held
- * before this write still is. */
+/* Corrects the counts after the kernel took fewer bytes than were counted, or none.
+ * `held`: bytes were held before this write, and still are. */
 void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
                   ssize_t sent, bool held);
-/* A write of a mode that does not cure took nothing; `error` is its errno, or 0. */
+/* A write in a mode that does not cure sent no byte.  `error` is its errno, or 0. */
 void shim_not_sent(struct conn *c, int fd, int error);
 void shim_established(struct conn *c);
-/* A write was to be held, and somebody has pushed since. */
+/* A push came between the decision to hold a write and its send: holds it again. */
 void shim_rehold_after_push(struct conn *c, int fd);
-/* The number leads to no socket: closed and born again where we could not see.  The
- * call again, as it was made. */
+/* The descriptor is no socket: the application closed it and the kernel reused its number,
+ * unseen by the library.  Repeats the call unchanged. */
 ssize_t shim_plain_after_all(const struct write_request *o);
 
 /* ---- behind buffered bytes (shim_buffered.c) -------------------------- */
 
-/* Answer a write with an error as the kernel would: SIGPIPE comes with EPIPE.
- * No lock. */
+/* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
 ssize_t shim_fail(int error, int flags);
 bool shim_non_blocking(const struct write_request *o);
-/* While another thread is blocked in that: EAGAIN is the kernel's to say, and must promise
- * an edge, as being asked for writability does (poll(2) notes who waits for room).  Lock
- * held.  False: there is no room.  True: that thread has come back. */
+/* Another thread is blocked in shim_drain(): waits for it as long as the kernel has room.  False:
+ * there is no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a
+ * writability event (edge-triggered).  The query for writability makes the kernel record a waiter
+ * for room (poll(2)), so that the event comes.  True: the other thread has returned.  Lock held. */
 bool shim_drained(struct conn *c, int fd);
-/* A blocking caller, a full send buffer, buffered bytes in front of his: send
- * them by a blocking call, which keeps EINTR, SA_RESTART and SO_SNDTIMEO what
- * they are.  False: errno is set and the lock is released. */
+/* For a blocking write behind buffered bytes when the send buffer is full: sends the
+ * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
+ * their effect.  False: errno is set and the lock is released. */
 bool shim_drain(struct conn *c, const struct write_request *o);
 
 #endif

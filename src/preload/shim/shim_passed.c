@@ -12,7 +12,7 @@
 #include "readable.h"
 #include "shim.h"
 
-/* Of a message that can be read, whatever its pointers and lengths say. */
+/* The message is readable memory; its pointers and lengths may be wrong. */
 static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
     struct msghdr m = *message;
     if (!m.msg_control || !readable(m.msg_control, m.msg_controllen))
@@ -33,7 +33,7 @@ static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
     }
 }
 
-static bool any_passed; /* a descriptor that arrives may be one that left here */
+static bool any_passed; /* this process has passed a descriptor, which may come back */
 
 static void leaves(int fd) {
     struct conn *c = fds_lock(fd);
@@ -64,7 +64,7 @@ ssize_t shim_write_message(const struct write_request *o) {
     return sent;
 }
 
-/* What was passed may come back to us under another number: known by its cookie. */
+/* A passed descriptor may come back under another number.  Its cookie identifies it. */
 static void arrives(int fd) {
     uint64_t cookie;
     fds_forget(fd);
@@ -73,7 +73,7 @@ static void arrives(int fd) {
     FDS_EACH(c)
         if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
             cookies_note(c, cookie);
-    struct conn *c = shim_find(fd); /* while what left is still known here */
+    struct conn *c = shim_find(fd); /* now, while the passed connection is still known */
     if (c)
         conn_unlock(c);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads, and what ends the turn of a thread from outside a connection.
+ * Reads, and calls on other descriptors that end the turn of a thread.
  */
 #include <errno.h>
 
@@ -15,9 +15,10 @@
 #include "shim_tally.h"
 #include "tally.h"
 
-/* A descriptor that is not the connection of the open turn: can a read or write
- * of it block?  Only regular files cannot; asked once a descriptor, and only
- * where it matters: something is held, or would be if the turn stayed whole. */
+/* True: a read or write of this descriptor, which is not the connection of the open
+ * turn, may block.  Only regular files never block.  The library asks the kernel once
+ * for each descriptor, and only if the answer matters: the turn holds bytes, or would
+ * hold some if it went on. */
 static bool may_block(int fd) {
     uintptr_t word = fds_word(fd);
     if (word == FDS_FILE)
@@ -81,7 +82,7 @@ static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t 
     return got;
 }
 
-/* A read that brought nothing: the end, an error of its own, or one that we have kept. */
+/* A read returned no bytes: the end of the stream, an error of its own, or the pending error. */
 static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssize_t got) {
     struct conn *c = call.conn;
     if (UNLIKELY(LOAD(&c->counts.reads) == 0) && conn_trylock(c)) {
@@ -95,7 +96,7 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     }
     if (UNLIKELY(LOAD(&c->pending_error))) {
         conn_lock(c);
-        bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call); /* EPIPE is a writer's */
+        bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call); /* reads never give EPIPE */
         int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
         if (error) {
@@ -112,7 +113,7 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
         int error = errno;
         conn_lock(c);
         if (!call_is_stale(call))
-            policy_met(&c->policy, error); /* the next write must not seem to succeed */
+            policy_met(&c->policy, error); /* the next write must not appear to succeed */
         conn_unlock(c);
         errno = error;
     }

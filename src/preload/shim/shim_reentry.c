@@ -13,8 +13,9 @@
 #include "shim_parts.h"
 #include "ticker_thread.h"
 
-/* What does not fit is not accepted (a short write).  Where there is no memory the write
- * fails: sent plainly it would overtake what stands before it. */
+/* Keeps the bytes of a handler's write for later.  Bytes that do not fit are not accepted (a
+ * partial write).  Without memory the write fails: sent at once it would overtake the bytes
+ * in front of it. */
 static ssize_t defer(struct conn *c, const struct write_request *o, const struct parts *p) {
     size_t room = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST;
     if (room == 0)
@@ -34,8 +35,9 @@ static ssize_t defer(struct conn *c, const struct write_request *o, const struct
     return (ssize_t)room;
 }
 
-/* Signals that came while vfork kept this thread are delivered before it can take its mark
- * off: it is the parent all the same, and other threads may have buffered meanwhile. */
+/* True: the interrupted code may have bytes of its own.  vfork(2) suspends this thread; the
+ * kernel delivers pending signals before the thread can clear `vforked`.  A handler can then run
+ * in the parent with the mark set, while other threads have buffered bytes. */
 static bool ours_beneath_us(void) {
     if (UNLIKELY(self.vforked))
         return LOAD(&ticker_process) && raw0(SYS_getpid) == LOAD(&ticker_process);
@@ -78,7 +80,7 @@ bool reentry_stands_behind_slow(int fd) {
            (LOAD(&c->policy.mode) == MODE_COALESCE || LOAD(&c->buffer) || LOAD(&c->deferred));
 }
 
-/* Read and kept aside: the kernel would put it before what it stands behind. */
+/* Reads the bytes and keeps them for later: the kernel would send them before the earlier bytes. */
 ssize_t reentry_move(int fd, int from, off_t *offset, size_t bytes) {
     struct conn *c = fds_conn(fds_word(fd));
     if (offset && !readable(offset, sizeof(*offset)))
@@ -87,7 +89,7 @@ ssize_t reentry_move(int fd, int from, off_t *offset, size_t bytes) {
     if (!piece)
         return shim_fail(ENOMEM, MSG_NOSIGNAL);
     struct iovec part = {piece->data, piece->room};
-    /* preadv(2) of offset -1 reads from where the file is and moves on */
+    /* preadv2(2) with offset -1 reads at the file offset and advances it */
     long got = raw6(SYS_preadv2, from, (long)&part, 1, offset ? *offset : -1L, 0, 0);
     if (got <= 0) {
         reentry_unmap(piece);

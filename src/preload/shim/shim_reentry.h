@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls themselves of a signal handler that interrupted us (reentry.h).
+ * Calls of a signal handler that has interrupted the library (reentry.h).
  */
 #ifndef UNSTALL_SHIM_NESTED_H
 #define UNSTALL_SHIM_NESTED_H
@@ -9,8 +9,9 @@
 
 ssize_t reentry_write(const struct write_request *o);
 
-/* Must what moves bytes into fd without a buffer of the caller's (sendfile, splice), or in several
- * messages, stand behind what is beneath it?  Then these are made instead. */
+/* The interrupted code may have bytes that must leave first.  True: a call that moves bytes into fd
+ * without a buffer of the caller (sendfile, splice) or in several messages (sendmmsg) must queue
+ * behind them.  Make reentry_move() or reentry_messages() instead. */
 bool reentry_stands_behind_slow(int fd);
 ssize_t reentry_move(int fd, int from, off_t *offset, size_t bytes);
 int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);

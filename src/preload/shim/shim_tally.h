@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What statistics need where no lock is held: their file and live configuration.
+ * The work for statistics that must run without a connection's lock: opening the file and reading the live
+ * configuration.
  */
 #ifndef UNSTALL_SHIM_TALLY_H
 #define UNSTALL_SHIM_TALLY_H
@@ -15,8 +16,8 @@ static inline void shim_tally_outside(void) {
         shim_tally_catch_up();
 }
 
-/* Where c->evidence is there, before a write: statistics may have to let go of the
- * lock first.  The connection again, locked, or NULL. */
+/* Runs before a write of a connection that has c->evidence.  It may have to release the
+ * lock for a moment.  Returns the connection, locked, or NULL. */
 struct conn *shim_tally(struct conn *c, int fd);
 
 #endif

@@ -20,14 +20,14 @@
 #include "ticker_thread.h"
 #include "verbose.h"
 
-/* A write is to be buffered: is its number still this connection's?  Asked before the first of
- * a buffer.  False: it is another's; the action is taken back, the connection forgotten and its
- * lock released. */
+/* Before the first write enters a buffer: checks that the descriptor still belongs to this
+ * connection.  False: it belongs to another one.  The action is then undone, the descriptor
+ * forgotten and the lock released. */
 static bool still_its_number(struct conn *c, int fd, const struct policy_action *action,
                              size_t bytes) {
     if (buffer_length(c))
         return true;
-    if (c->fd != fd) { /* the one that is asked is the one by which they leave */
+    if (c->fd != fd) { /* the buffered bytes leave by the descriptor that was checked */
         c->other_fd = c->fd;
         c->fd = fd;
     }
@@ -46,8 +46,9 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
     return true;
 }
 
-/* Buffering is a promise that the kernel will take the bytes: a quarter of its
- * send buffer a message, and none while it may be full. */
+/* A buffered write has reported success, so the kernel must take its bytes later.  At most
+ * a quarter of the send buffer is buffered for a message, and none while the send buffer
+ * may be full. */
 static void look_for_room(struct conn *c, int fd) {
     struct policy *p = &c->policy;
     int room = 0;
@@ -61,11 +62,11 @@ static void look_for_room(struct conn *c, int fd) {
         p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
 }
 
-/* This write may be the first one held: is there to be a thread that keeps the window?  Deciding that
- * releases the lock.  NULL: the connection is gone. */
+/* This write may be the first one held: decides whether the window's thread starts.  The lock is released
+ * meanwhile.  Returns the connection, locked; NULL: it is closed. */
 static struct conn *with_ticker(struct conn *c, int fd, const struct policy_write *w) {
     if (c->policy.unsure)
-        hold_ask_facts(c); /* or policy would say now "no" and, once it knows, "yes" */
+        hold_ask_facts(c); /* without them policy would refuse to hold now and agree later */
     struct policy_limits limits = decide_limits_of_write(c);
     limits.windowless = false;
     if (!policy_holds(&c->policy, &limits, w))
@@ -76,7 +77,7 @@ static struct conn *with_ticker(struct conn *c, int fd, const struct policy_writ
     return shim_find(fd);
 }
 
-/* What is asked before policy decides; the connection again, or NULL. */
+/* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
 static struct conn *with_facts(struct conn *c, int fd, const struct policy_write *w) {
     struct policy_limits limits = decide_limits();
     if (c->policy.mode == MODE_COALESCE && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
@@ -85,7 +86,8 @@ static struct conn *with_facts(struct conn *c, int fd, const struct policy_write
     return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : with_ticker(c, fd, w);
 }
 
-/* The parts of a write that policy can judge.  False: there are none, or they cannot be read. */
+/* Fills in the parts of a write.  False: policy has nothing to decide, because the write is empty or its
+ * memory is not readable. */
 static bool parts_to_judge(const struct conn *c, const struct write_request *o, struct parts *p) {
     shim_parts_of(o, p);
     if (c->policy.mode == MODE_COALESCE && p->valid && p->bytes <= config()->small)
@@ -93,7 +95,7 @@ static bool parts_to_judge(const struct conn *c, const struct write_request *o, 
     return p->valid && p->bytes > 0;
 }
 
-/* A write of no bytes moves nothing and releases nothing; the kernel judges one that cannot be read. */
+/* An empty write sends and pushes nothing.  The kernel reports the error of an unreadable one. */
 static ssize_t pass_on(struct conn *c, const struct write_request *o, const struct parts *p) {
     if (!p->valid && buffer_length(c))
         return shim_send_after_buffered(c, o, p);
@@ -101,7 +103,7 @@ static ssize_t pass_on(struct conn *c, const struct write_request *o, const stru
     return shim_forward(o);
 }
 
-/* As decided, without the lock, which is released. */
+/* Sends as decided.  Lock held; released before the send. */
 static ssize_t send_decided(struct conn *c, const struct write_request *o, const struct parts *p,
                             const struct policy_action *action) {
     bool was_held = c->held, holds = action->how == WRITE_MORE;
@@ -114,7 +116,7 @@ static ssize_t send_decided(struct conn *c, const struct write_request *o, const
     if (UNLIKELY(action->late_push))
         verbose_late_push(o->fd, p->bytes, first);
     if (was_held && !holds)
-        self.releasing = c; /* should this thread be cancelled in the call */
+        self.releasing = c; /* in case this thread is cancelled in the call */
     ssize_t sent = holds ? shim_forward_more(o, p) : shim_forward(o);
     self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)p->bytes)) {
@@ -141,7 +143,7 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
     if (UNLIKELY(!c))
         return shim_forward(o);
     if (UNLIKELY((w.more || w.special) && c->buffer))
-        hold_push(c, PUSH_WRITE); /* a unit of its own, before this write is judged */
+        hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
     struct policy_limits limits = decide_limits_of_write(c);
     struct policy_action action = decide_write(c, &limits, &w);
     bool buffers = action.how == WRITE_COALESCE;
@@ -160,8 +162,8 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
     return send_decided(c, o, &p, &action);
 }
 
-/* Where nothing is to be done before the call, the call comes first: the kernel follows its
- * pointers before us. */
+/* If there is nothing to do before the call, the call comes first: the kernel then checks the
+ * caller's pointers before the library reads them. */
 static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
     evidence_writes(c);
@@ -175,7 +177,7 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     conn_lock(c);
     bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
     struct policy_limits limits = decide_limits();
-    if (answered && open) { /* the last write of a message that is over */
+    if (answered && open) { /* the last write of a finished message */
         shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
                      (size_t)sent);
         conn_unlock(c);
@@ -207,7 +209,7 @@ ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joi
     }
     if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
         conn_unlock(c);
-        fds_forget(o->fd); /* one of its numbers is another's now */
+        fds_forget(o->fd); /* this descriptor belongs to another connection now */
         return shim_write(o);
     }
     bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
@@ -226,9 +228,9 @@ ssize_t shim_write(const struct write_request *o) {
     if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
         return shim_forward(o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
-        return reentry_write(o); /* from a handler, beneath which the same thread drains it */
+        return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
     if (config()->buffers && !o->raw)
-        pthread_testcancel(); /* as the write would be that is buffered instead */
+        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     struct conn *c = shim_find(o->fd);
     return c ? shim_write_found(c, o, false) : shim_forward(o);
 }
