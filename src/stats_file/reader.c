@@ -29,7 +29,7 @@ void reader_fail(struct reader_error *error, const char *format, ...) {
             *c = '?';
 }
 
-/* ---- is the file a segment? ------------------------------------------- */
+/* ---- is it a statistics file? ----------------------------------------- */
 
 static const char *kind_of(mode_t mode) {
     switch (mode & S_IFMT) {

@@ -40,7 +40,7 @@ struct reader_tally {
 };
 
 struct reader_row {
-    unsigned index; /* in the segment; connections and patterns refer to it */
+    unsigned index; /* in the file; connections and patterns refer to it */
     struct stats_row id;
     struct reader_tally tally;
 };
@@ -60,8 +60,8 @@ struct reader_file {
     char path[4096];
 };
 
-/* Reads the parts `want` of the segment at `path`, and always the header.  NULL, and `error`, if it cannot
- * be read.  The caller frees the result by reader_free(). */
+/* Reads the parts `want` of the statistics file at `path`, and always the header.  NULL, and `error`, if
+ * it cannot be read.  The caller frees the result by reader_free(). */
 struct reader_file *reader_read(const char *path, unsigned want, struct reader_error *error);
 
 /* The same for an open file, which stays open. */
@@ -70,8 +70,8 @@ struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
 
 void reader_free(struct reader_file *r);
 
-/* Writes the path of the segment that a running process maps into path[size].  0, or -errno and `error`:
- * -ESRCH no such process, -EACCES the process may not be inspected, -ENOENT it has no segment. */
+/* Writes the path of the statistics file that a running process maps into path[size].  0, or -errno and
+ * `error`: -ESRCH no such process, -EACCES the process may not be inspected, -ENOENT it has no file. */
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error);
 
 /* 1 if the process maps this file, 0 if not, or -errno. */
@@ -83,7 +83,7 @@ void reader_add(struct reader_tally *a, const struct reader_tally *b);
 /* a -= b, where b is an earlier a.  A counter that has shrunk becomes zero. */
 void reader_subtract(struct reader_tally *a, const struct reader_tally *b);
 
-/* after -= before, for two snapshots of one segment.  Rows match by index; patterns that have not grown are
+/* after -= before, for two snapshots of one file.  Rows match by index; patterns that have not grown are
  * removed. */
 void reader_since(struct reader_file *after, const struct reader_file *before);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the segment of a process by its memory map.
+ * Finds the statistics file of a process by its memory map.
  */
 #include <errno.h>
 #include <stdio.h>

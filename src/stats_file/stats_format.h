@@ -76,8 +76,8 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
 
 /* ---- counters of a row ----------------------------------------------- */
 
-/* NAME(constant, name in JSON and metrics, description).  The library's own counts, the segment, the
- * reports and the metrics are all made from these tables. */
+/* NAME(constant, name in JSON and metrics, description).  The library's own counts, the statistics file,
+ * the reports and the metrics are all made from these tables. */
 
 /* Pushes, by cause. */
 #define PUSH_COUNTERS_OF(NAME)                                                                     \
@@ -295,7 +295,7 @@ struct stats_header {
     char magic[8];
     uint32_t version, header_bytes;
     uint64_t bytes;      /* STATS_BYTES of the writer */
-    uint64_t started_ns; /* CLOCK_REALTIME, when the segment was made */
+    uint64_t started_ns; /* CLOCK_REALTIME, when the file was made */
     uint64_t started_monotonic_ns;
     uint64_t ended_monotonic_ns; /* 0: runs, or was killed */
     uint32_t pid, parent;

@@ -8,14 +8,14 @@
 #include "conn.h"
 
 /* The application closes the last descriptor while the kernel has no room for
- * what was buffered: a descriptor of our own keeps the connection until the
- * ticker has sent it.  Lock held.  False: no descriptor to be had. */
+ * the buffered bytes: a descriptor of our own keeps the connection open until
+ * the ticker has sent them.  Lock held.  False: no descriptor was available. */
 bool close_lingers(struct conn *c, int fd);
 
-/* Its last descriptor, `fd`, leads to c no longer: counted, and given back.  Lock held; unlocks. */
+/* Counts the end of c and releases it, after its last descriptor `fd` was removed.  Lock held; unlocks. */
 void close_ends(struct conn *c, int fd);
 
-/* Everything of a lingering connection has left: close and release.  Lock held; unlocks. */
+/* A lingering connection has sent all its bytes: closes and releases it.  Lock held; unlocks. */
 void close_linger_ends(struct conn *c);
 
 #endif

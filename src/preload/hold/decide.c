@@ -32,7 +32,7 @@ struct policy_action decide_write(struct conn *c, const struct policy_limits *li
     return decide(c, limits, OF_WRITE, w);
 }
 
-/* The library saw no input.  The kernel knows whether none came, or another reader took it. */
+/* The library saw no input.  The kernel's count shows whether none came, or another reader took it. */
 static bool input_came_unseen(struct conn *c) {
     struct kernel_tcp_info segments;
     if (kernel->segments(c->fd, &segments) != 0 || segments.bytes_received == 0)

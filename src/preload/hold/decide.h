@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Asking policy, and doing what it answers: the facts that it is given, the question, TCP_NODELAY.
- * Lock held, for all of these.
+ * Asks policy with the facts that it needs, and applies its decision to TCP_NODELAY.
+ * The caller of each function holds the connection's lock.
  */
 #ifndef UNSTALL_DECIDE_H
 #define UNSTALL_DECIDE_H
@@ -11,11 +11,11 @@
 #include "conn.h"
 #include "ticker.h"
 
-/* Set while the process ends or is replaced: nothing is held any more, so that what another thread
- * writes meanwhile is not left behind. */
+/* True while the process ends or is replaced (exec).  The library then holds nothing, so that no bytes
+ * of another thread's write are lost. */
 extern bool hold_refused;
 
-/* The only place that makes the limits.  The fast path has `now` and `ticker` already. */
+/* The only function that makes the limits.  The fast path already has `now` and `ticker`. */
 static inline struct policy_limits decide_limits_now(const struct config *now, enum ticker_state ticker) {
     return (struct policy_limits){
         .small = now->small,
@@ -28,7 +28,8 @@ static inline struct policy_limits decide_limits(void) {
     return decide_limits_now(config(), ticker_state());
 }
 
-/* In coalesce: for a write that may be buffered.  Where it is so decided, buffer_put() has the room. */
+/* In mode coalesce, for a write that may be buffered.  If policy decides to buffer, buffer_put() has
+ * room for the write. */
 static inline void decide_add_room(struct policy_limits *limits, const struct conn *c) {
     if (limits->may_hold)
         limits->room = buffer_room(c);
@@ -40,16 +41,16 @@ static inline struct policy_limits decide_limits_of_write(const struct conn *c) 
     return limits;
 }
 
-/* What policy says of a write.  Facts that it lacks are asked of the kernel. */
+/* Returns the policy's decision about a write.  Asks the kernel for missing facts. */
 struct policy_action decide_write(struct conn *c, const struct policy_limits *limits,
                                   const struct policy_write *w);
-/* Does what the action asks for before the bytes leave through `fd`: TCP_NODELAY on, or as the
- * application has it. */
+/* Applies the action before the bytes leave through `fd`: sets TCP_NODELAY, or restores the
+ * application's value. */
 void decide_apply(struct conn *c, const struct policy_action *action, int fd);
 
-/* Both at once.  `waiting` buffered bytes leave as a unit. */
+/* Decides and applies.  `waiting` buffered bytes leave as a unit. */
 void decide_release(struct conn *c, size_t waiting);
-/* The application has taken its TCP_CORK off: the bytes behind it have left as a unit. */
+/* The application has cleared TCP_CORK: the bytes that it held have left as a unit. */
 void decide_uncork(struct conn *c);
 
 #endif

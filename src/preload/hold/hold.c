@@ -17,7 +17,7 @@ enum {
     FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
-    AT_ONCE_NS = 300000, /* a wait that took less found its answer waiting */
+    AT_ONCE_NS = 300000, /* a shorter wait means that the answer had already arrived */
 };
 
 bool hold_acted;
@@ -32,24 +32,24 @@ static bool has_one_that_tells_apart(int fd) {
     return hold_tells_apart(stamps) || hold_tells_apart(zerocopy) || hold_tells_apart(unsent);
 }
 
-/* Nothing of ours has been set yet: what the kernel has is the application's. */
+/* The library has set no option yet, so the kernel's values are the application's. */
 static void ask_options(struct conn *c) {
     struct policy *p = &c->policy;
-    int nodelay = 0, cork = 0, ulp = 0; /* ulp: the first bytes of a name, "tls" */
+    int nodelay = 0, cork = 0, ulp = 0; /* ulp: the first bytes of the name "tls" */
     kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &nodelay);
     kernel->get_option(c->fd, IPPROTO_TCP, TCP_CORK, &cork);
     kernel->get_option(c->fd, IPPROTO_TCP, TCP_ULP, &ulp);
-    p->no_more |= ulp != 0; /* there MSG_MORE leaves a record open */
+    p->no_more |= ulp != 0; /* kTLS: MSG_MORE leaves a record open */
     p->app_nodelay = p->nodelay = nodelay != 0;
     if (p->app_cork && !cork && p->pending && !p->app_more)
-        policy_pushed(p); /* what it was thought to keep back has left as a unit */
+        policy_pushed(p); /* the application has cleared it: the corked bytes have left as a unit */
     p->app_cork = cork != 0;
     p->had_option |= p->app_nodelay || p->app_cork;
     p->never_hold |= has_one_that_tells_apart(c->fd);
     p->unsure = false;
 }
 
-/* The number was closed behind our back and born again as another kind. */
+/* True: the descriptor was closed unseen, and its number is now no TCP socket. */
 static bool is_not_tcp(int error) {
     return error == -ENOPROTOOPT || error == -EOPNOTSUPP;
 }
@@ -79,9 +79,9 @@ void hold_restore(struct conn *c) {
     p->nodelay = p->app_nodelay;
 }
 
-/* Also where it is not set yet: a child's program that has set it may set it back at its end,
- * when we have set it since.  What this process itself has from its parent it would have
- * to doubt from the beginning. */
+/* The value is uncertain even if the library has not set it yet: a child that has set TCP_NODELAY may
+ * restore it at its end, after this process has set it.  A `shared` connection is excepted until then:
+ * one inherited from a parent would otherwise be uncertain from its start. */
 void hold_nodelay_uncertain(struct conn *c) {
     c->nodelay_checked = LOAD(&nodelay_epoch);
     if (!c->policy.app_nodelay && (c->policy.nodelay || !c->shared))
@@ -99,8 +99,8 @@ void hold_ask_facts(struct conn *c) {
     c->policy.mss = (uint32_t)mss;
 }
 
-/* One that was not born in our sight may be a listener: what is set on it all that it accepts
- * would inherit. */
+/* True: c is a listener.  Accepted sockets inherit its options, so the library must not set them.  A
+ * descriptor whose creation the library did not see may be one. */
 static bool listens(struct conn *c) {
     int listens = 0;
     if (c->origin == ORIGIN_FOREIGN && !c->listener && !c->policy.established &&
@@ -121,8 +121,8 @@ void hold_untrack(struct conn *c) {
         hold_set_nodelay(c, c->fd);
 }
 
-/* Bytes that leave though we did not see them written: something else writes
- * here too (stdio, a raw system call).  Asked after pushes 1, 2, 4, 8 … */
+/* The kernel has sent more bytes than the library saw: the connection has untracked
+ * I/O (stdio, a raw system call).  The check runs after pushes 1, 2, 4, 8 … */
 static void probe_untracked(struct conn *c, uint32_t pushes) {
     struct kernel_tcp_info segments;
     if (c->origin == ORIGIN_FOREIGN || c->policy.untracked_io || (pushes & (pushes - 1)) != 0 ||
@@ -132,9 +132,9 @@ static void probe_untracked(struct conn *c, uint32_t pushes) {
         c->policy.untracked_io = true;
 }
 
-/* The kernel holds: let go. */
+/* Pushes the bytes that the kernel holds. */
 static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
-    STORE_RELEASE(&c->held, false); /* hold_leaves_turn(): after the lock was taken */
+    STORE_RELEASE(&c->held, false); /* after taking the lock: hold_leaves_turn() relies on this order */
     hold_check_age(c);
     if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
         struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
@@ -157,7 +157,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
     size_t waiting = buffer_length(c);
     if (waiting == 0 || c->draining)
         return;
-    if (UNLIKELY(c->flush_blocked)) { /* counted when it was let go; the kernel had no room */
+    if (UNLIKELY(c->flush_blocked)) { /* a push without room in the kernel; it was counted then */
         c->flush_blocked = !buffer_flush(c, 0);
         return;
     }
@@ -193,15 +193,15 @@ void hold_window_ends(struct conn *c) {
 
 /* ---- turns ----------------------------------------------------------- */
 
-/* Somebody goes on with the message: the turn before has been left, or is another
- * thread's, and this one is a turn of its own. */
+/* A new turn continues the message: the turn before was left by TURN_LEFT, or belongs
+ * to another thread. */
 void hold_turn_taken_over(struct conn *c) {
     c->policy.quick_turns = 0;
     if (LOAD(&c->turn_end) == TURN_LEFT)
         hold_turn_teaches(c);
 }
 
-/* Only the second turn of a message says whether it went on at once. */
+/* Only the second turn of a message shows whether the message continued at once. */
 bool hold_wait_was_quick(struct conn *c) {
     bool quick = c->policy.turns == 1 && clock_now() - c->wait_began < AT_ONCE_NS;
     c->wait_began = 0;
@@ -214,8 +214,8 @@ void hold_resume_turn(struct conn *c) {
     STORE(&c->turn_end, TURN_ENDS);
 }
 
-/* The connection of the open turn, or NULL.  Read once: a signal handler may end
- * the turn between two looks. */
+/* Returns the connection of the open turn, or NULL.  It is read once, because a signal
+ * handler may end the turn between two reads. */
 static struct conn *turn_now(void) {
     return ours() ? LOAD(&self.turn) : NULL;
 }
@@ -227,7 +227,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
         self.turn = NULL;
     hold_push(c, cause);
     if (c->turn_owner != &self)
-        return; /* another thread has gone on with the message */
+        return; /* another thread has continued the message */
     if (policy_learns_habit(p) && ticker_windowless(ticker_state()))
         policy_habit_turn(p, clock_now() - c->held_since);
     hold_turn_teaches(c);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * What this thread holds, and letting it go: the open turn of a thread, its end
- * before anything that may wait, and the push.
+ * Holds and pushes: the open turn of a thread, its end before any call that may
+ * block, and the push.
  *
- * A thread has at most one open turn, on one connection: writing to another
- * descriptor that could block ends it.  So "does this thread hold anything" is
- * one thread-local load.
+ * A thread has at most one open turn, on one connection: a write to another
+ * descriptor that could block ends it.  So one thread-local load shows whether
+ * this thread may hold bytes.
  */
 #ifndef UNSTALL_HOLD_H
 #define UNSTALL_HOLD_H
@@ -21,16 +21,17 @@
 
 void hold_end_turn_slow(enum push_cause cause);
 
-/* Before any call that could block. */
+/* Runs before any call that could block. */
 static inline void hold_end_turn(enum push_cause cause) {
     if (UNLIKELY(self.turn != NULL))
         hold_end_turn_slow(cause);
 }
 
-/* The open turn of this thread ends at a read of its own connection `c`: where nothing is
- * held there is nothing to do but to learn, which waits for the next lock, so that a
- * well-behaved program pays for none here.  False: hold_end_turn().  A push that somebody
- * else has begun is under way while he has the lock; handlers go by reentry.h meanwhile. */
+/* The open turn of this thread ends at a read of its own connection `c`.  True: nothing is held,
+ * so the turn has ended without the lock, and policy learns from it at the next lock.  A program
+ * that writes each message in one call takes no lock here.  False: call hold_end_turn().  The
+ * check of the lock makes this thread wait for a push by another thread.  A signal handler that
+ * interrupts this function goes by reentry.h. */
 static inline bool hold_leaves_turn(struct conn *c) {
     self.depth++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -45,37 +46,37 @@ static inline bool hold_leaves_turn(struct conn *c) {
     return leaves;
 }
 
-/* May an argument of the caller's be looked at, to decide about the open turn?  Only where a
- * decision depends on it: never in off and observe. */
+/* True: the library may read an argument of the caller, because a decision about the open turn
+ * depends on it.  Always false in modes off and observe. */
 static inline bool hold_looks(void) {
     const struct conn *c = LOAD(&self.turn);
     return c && mode_cures((enum mode)LOAD(&c->policy.mode));
 }
 
-/* Would keeping the open turn of this thread whole be worth something: it holds
- * bytes (in the kernel or buffered), or its connection was cured by us? */
+/* True: the open turn of this thread should go on if it can.  It holds bytes (in the
+ * kernel or buffered), or the library has cured its connection. */
 bool hold_could_go_on(void);
 
-/* Before a wait for readiness.  True: ask first, by the same wait with timeout
- * zero, and say hold_asked(); if nothing came back, hold_end_turn() and wait.
- * False: go on, the turn has ended where it had to. */
+/* Runs before a wait for readiness.  True: first make the same wait with timeout
+ * zero and report its result by hold_asked(); if nothing is ready, call
+ * hold_end_turn() and wait.  False: wait at once; the turn has ended if necessary. */
 bool hold_before_poll(bool only_writable);
 void hold_asked(bool at_once);
 
-/* Does the open turn have buffered bytes? */
+/* True: the open turn has buffered bytes. */
 static inline bool hold_buffers(void) {
     struct conn *c = LOAD(&self.turn);
     return c && LOAD(&c->buffer) != NULL;
 }
 
-/* In coalesce: before an act that others can see.  Buffered bytes leave; what
- * the kernel holds may stay. */
+/* In mode coalesce, runs before an act that other processes can see.  Sends the
+ * buffered bytes; bytes that the kernel holds may stay. */
 void hold_before_visible(void);
 
 void hold_turn_taken_over(struct conn *c);
 bool hold_wait_was_quick(struct conn *c);
 
-/* The turn is over: it teaches what it was.  Lock held. */
+/* The turn is over: policy and the endpoint cache learn from it.  Lock held. */
 static inline void hold_turn_teaches(struct conn *c) {
     c->turn_owner = NULL;
     STORE(&c->turn_end, TURN_ENDS);
@@ -84,8 +85,8 @@ static inline void hold_turn_teaches(struct conn *c) {
         endpoint_update(c);
 }
 
-/* A write has joined the turn of this thread on c (lock held): opens the turn
- * if need be. */
+/* A write joins the turn of this thread on c; opens the turn if necessary.  Lock
+ * held. */
 static inline void hold_join_turn(struct conn *c) {
     struct policy *p = &c->policy;
     if (c->turn_owner != &self || self.turn != c) {
@@ -109,39 +110,40 @@ static inline void hold_join_turn(struct conn *c) {
         hold_watch_thread_end();
 }
 
-/* The turn of this thread on c goes on, though it was ended meanwhile. */
+/* The turn of this thread on c goes on, although it has ended meanwhile. */
 void hold_resume_turn(struct conn *c);
 
-/* Lock held, for all of these. */
+/* The caller of each function below holds the lock. */
 void hold_push(struct conn *c, enum push_cause cause);
-/* The same where what stays behind would be lost or overtaken (fork, exec, the
- * end of the sending side): waits for room as the application's own write would
- * have done, but no longer than a second.  The lock is released meanwhile. */
+/* The same before an event at which unsent bytes would be lost or overtaken (fork,
+ * exec, the end of the sending side).  Waits for room as the application's write
+ * would have done, but at most one second.  The lock is released meanwhile. */
 void hold_push_all(struct conn *c, enum push_cause cause);
 void hold_window_ends(struct conn *c);
-/* TCP_NODELAY=1 now (the late push).  0 or -errno. */
+/* Sets TCP_NODELAY now (the late push).  Returns 0 or -errno. */
 int hold_set_nodelay(struct conn *c, int fd);
-/* TCP_NODELAY as the application has it.  Counted, for who sets it at the same time. */
+/* Restores the application's value of TCP_NODELAY.  hold_restores counts the calls: a thread in
+ * which the application sets the option can thus notice a restore at the same time. */
 extern uint32_t hold_restores;
 void hold_restore(struct conn *c);
 
-/* Writes happen here that we do not see: TCP_NODELAY, and never a hold. */
+/* The connection has untracked I/O: it gets TCP_NODELAY and is never held. */
 void hold_untrack(struct conn *c);
-/* The numbers of stdio's streams: a connection that is one of them is untracked. */
+/* True: fd is a standard stream (0 to 2).  A connection on it has untracked I/O. */
 static inline bool hold_is_stdio(int fd) {
     return (unsigned)fd <= STDERR_FILENO;
 }
-/* The value of SO_TIMESTAMPING or one of its like: is it on?  TCP_NOTSENT_LOWAT is off with -1. */
+/* True: SO_TIMESTAMPING, SO_ZEROCOPY or TCP_NOTSENT_LOWAT is on with this value; -1 turns the last off. */
 static inline bool hold_tells_apart(int value) {
     return value != 0 && value != -1;
 }
 
-/* The MSS, and the application's options where they are not known: asked once. */
+/* Asks the kernel for the MSS and for unknown options of the application, once. */
 void hold_ask_facts(struct conn *c);
-/* Another process may have set our options back: doubt what we know. */
+/* Another process may have restored TCP_NODELAY: marks the known value as uncertain. */
 void hold_nodelay_uncertain(struct conn *c);
 
-/* Anything was ever held, or any option set, in this process. */
+/* True once this process has held bytes or set an option. */
 extern bool hold_acted;
 
 #endif

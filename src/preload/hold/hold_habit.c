@@ -5,8 +5,8 @@
 #include "endpoint_cache.h"
 
 enum {
-    LATE_NS = 5000000,          /* a hold without a window that lasted longer was no habit's */
-    KERNEL_ENDS_NS = 200000000, /* the least after which the kernel lets go by itself */
+    LATE_NS = 5000000,          /* a longer hold without a window did not fit the habit */
+    KERNEL_ENDS_NS = 200000000, /* the kernel ends a hold after this time at the earliest */
 };
 
 void hold_learn_piece(struct conn *c) {
@@ -15,7 +15,7 @@ void hold_learn_piece(struct conn *c) {
     uint64_t now = clock_now();
     policy_habit_piece(&c->policy, now - c->held_since);
     c->held_since = now;
-    STORE(&c->turn_end, TURN_ENDS); /* its end is to be seen, too */
+    STORE(&c->turn_end, TURN_ENDS); /* the habit needs the end of the turn, too */
 }
 
 void hold_check_age_slow(struct conn *c) {

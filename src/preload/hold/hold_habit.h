@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds where no thread keeps a window: by what a connection has the habit of.  Lock held,
- * for all of these.
+ * Holds without a thread that keeps the window: they rely on the habit of the connection.  The
+ * caller of each function holds the lock.
  */
 #ifndef UNSTALL_HOLD_HABIT_H
 #define UNSTALL_HOLD_HABIT_H
 
 #include "ticker.h"
 
-/* Without a window: the habit of a connection on which nothing is held yet. */
+/* Without a window: learns the habit of a connection that has no held bytes yet. */
 void hold_learn_piece(struct conn *c);
 
-/* Without a window: a hold ends, or another write joins it, which is to be decided by this (lock held).
- * In auto, one that was no habit's makes its endpoint one of TCP_NODELAY alone; in cork, several in a row
- * that the kernel had to end make the connection one: its waits do not pass by us. */
+/* Without a window: checks the age of a hold when it ends, or before the decision about a write that joins
+ * it.  In mode auto, a hold that was too long sets its endpoint to TCP_NODELAY only.  In mode cork, several
+ * holds in a row that the kernel ended set the connection to TCP_NODELAY only: the library does not see
+ * the waits of its program. */
 void hold_check_age_slow(struct conn *c);
 static inline void hold_check_age(struct conn *c) {
     if (ticker_windowless(ticker_state()))

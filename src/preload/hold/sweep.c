@@ -7,7 +7,7 @@
 #include "stats_control.h"
 #include "tally.h"
 
-/* False: it cannot be told yet, because the connection is not connected. */
+/* False: the mode is not certain yet, because the socket is not connected. */
 static bool mode_of(struct conn *c, const struct config *now, enum mode *mode) {
     bool settled = true;
     *mode = now->mode;
@@ -27,7 +27,7 @@ void sweep_adopt(struct conn *c) {
     c->epoch = mode_of(c, now, &mode) ? now->epoch : 0;
     c->policy.mode = (uint8_t)mode;
     if (now->no_syscalls)
-        return; /* what is still held is process_filters()'s to push */
+        return; /* process_filters() pushes the bytes that are still held */
     if (c->policy.mode != before)
         hold_push(c, PUSH_MODE);
     if (mode_cures(before) && !mode_cures((enum mode)c->policy.mode))

@@ -9,16 +9,16 @@
 #include "ticker_thread.h"
 
 static pthread_key_t ends_key;
-static uint32_t ends_state; /* 0 none, 1 being made, 2 there, 3 impossible */
+static uint32_t ends_state; /* of ends_key: 0 none, 1 in creation, 2 ready, 3 impossible */
 
 static void thread_ends(void *unused) {
     (void)unused;
     self.ends_watched = false;
-    reentry_abandon(); /* cancelled inside the send of buffered bytes, or beneath a handler */
+    reentry_abandon(); /* cancelled while sending buffered bytes, or inside a handler */
     hold_thread_ends();
     struct conn *c = self.releasing;
     self.releasing = NULL;
-    if (c) { /* cancelled before the write that would have let the bytes go */
+    if (c) { /* cancelled before the write that would have pushed the held bytes */
         conn_lock(c);
         STORE(&c->held, true);
         hold_push(c, PUSH_PROCESS);
@@ -27,7 +27,7 @@ static void thread_ends(void *unused) {
     buffer_thread_ends();
 }
 
-/* A thread's return or cancellation is a turn's end too. */
+/* The return or cancellation of a thread ends its turn, too. */
 void hold_watch_thread_end(void) {
     uint32_t none = 0;
     if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
@@ -37,8 +37,8 @@ void hold_watch_thread_end(void) {
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }
 
-/* A reader that is cancelled asynchronously may have a lock.  It may also be a handler, so only
- * where libc needs no memory for it: keys below 32 lie in the thread itself. */
+/* A reading thread that is cancelled asynchronously may hold a lock, so its end must be seen.  The read
+ * may run in a signal handler, so libc must not allocate: it keeps keys below 32 in the thread itself. */
 void hold_watch_reader(void) {
     if (LOAD_ACQUIRE(&ends_state) != 2 || ends_key < 32)
         hold_watch_thread_end();

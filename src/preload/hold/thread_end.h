@@ -5,7 +5,8 @@
 #ifndef UNSTALL_THREAD_END_H
 #define UNSTALL_THREAD_END_H
 
-/* From now on the end of this thread is seen; and that of one that reads. */
+/* Makes the library see the end of the calling thread.  hold_watch_reader() is for a read: it may run in
+ * a signal handler. */
 void hold_watch_thread_end(void);
 void hold_watch_reader(void);
 

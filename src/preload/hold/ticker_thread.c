@@ -25,8 +25,8 @@ enum {
     LONGEST_TICK_US = 4000,
     CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
     CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
-    BUSY_AFTER = 16,     /* times that something waited and had ended at the next look */
-    ENOUGH_STOPS = 16,   /* by changes of rights, before none is started any more */
+    BUSY_AFTER = 16,     /* ticks that found a hold which had ended at the next tick */
+    ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */
     LINGER_TICKS = 10,   /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
     PARKED_MS = 100,     /* without a hold, before the thread ends: another start costs 30 µs */
 };
@@ -38,9 +38,9 @@ static uint32_t start_lock;
 static struct raw_thread thread;
 static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
 static bool threads_seen;        /* the program has made a thread of its own */
-static bool tasks_exit;          /* one of them has left by SYS_exit */
-static uint32_t stopping;        /* futex: 1 once the thread is to end */
-static uint32_t bars;            /* calls under way during which no thread is to start */
+static bool tasks_exit;          /* such a thread has ended by SYS_exit */
+static uint32_t stopping;        /* futex: 1 tells the thread to end */
+static uint32_t bars;            /* calls under way during which no thread may start */
 static uint32_t stops;           /* how often the thread was ended */
 
 static uint32_t tick_us(void) {
@@ -48,30 +48,30 @@ static uint32_t tick_us(void) {
     return window < LONGEST_TICK_US ? window : LONGEST_TICK_US;
 }
 
-/* Ticks after which a hold that began within tick n is older than the window. */
+/* The number of ticks after which a hold is certainly older than the window. */
 static uint64_t window_ticks(void) {
     return (config()->window_us + tick_us() - 1) / tick_us() + 1;
 }
 
 /* ---- the thread ------------------------------------------------------ */
 
-/* What a tick has found. */
+/* The result of a tick. */
 struct tick {
     uint64_t number;
-    bool waits;   /* something is held: look again after one window */
-    bool expired; /* something was older than the window */
+    bool waits;   /* some bytes are held: look again after one window */
+    bool expired; /* a hold was older than the window */
 };
 
-/* Where turns end by themselves a look every 8 ms is enough to find one that does not: what
- * is seen waiting is looked at again one window later.  Where among many connections some
- * turn is always open, that would be a look every window: there it is every 4.5 ms (of a
- * window of 1 ms), and what waits at two looks has waited too long.  Either way nothing
- * waits longer than a window and 8 ms. */
+/* The time between ticks.  While all turns end by themselves, a tick every 8 ms is enough: a hold
+ * that it finds is checked again one window later.  With many connections some turn is always
+ * open, and this rule would give a tick every window.  The tick is then 4.5 ms (for a window of
+ * 1 ms), and a hold that two ticks find is too old.  In both cases no hold lasts longer than a
+ * window and 8 ms. */
 struct pace {
-    unsigned calm; /* ticks since one found a hold older than the window */
-    unsigned open; /* how often a turn was open and none too old, of late */
-    bool waits;    /* the last tick saw one */
-    bool slow;     /* the last tick was one of 8 ms */
+    unsigned calm; /* ticks since the last that found a hold older than the window */
+    unsigned open; /* how often recent ticks found a hold and none too old */
+    bool waits;    /* the last tick found a hold */
+    bool slow;     /* the last tick took 8 ms */
 };
 
 static uint32_t next_tick_us(struct pace *p) {
@@ -92,8 +92,9 @@ static void keep_pace(struct pace *p, const struct tick *seen) {
         p->open++;
 }
 
-/* Holds begin and end a thousand times between two looks: most are seen to need
- * nothing without the lock, for which the holder would have to wait. */
+/* Checks a connection without its lock, because a writing thread would have to wait
+ * for the lock.  Most connections need nothing: holds begin and end a thousand times
+ * between two ticks. */
 static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (LOAD(&c->lingering))
         return false;
@@ -105,10 +106,10 @@ static bool needs_nothing(const struct conn *c, struct tick *now) {
     return true;
 }
 
-/* One look at one connection.  True: keep it on the list. */
+/* Checks one connection in one tick.  True: keep it on the list. */
 static bool look(struct conn *c, struct tick *now) {
     if (needs_nothing(c, now) || !conn_trylock(c))
-        return true; /* its holder is in a call of ours and will not keep it long */
+        return true; /* a thread inside the library has the lock, for a short time */
     if (c->lingering && c->refs > 0 && buffer_length(c) == 0) {
         close_linger_ends(c);
         return true;
@@ -133,7 +134,7 @@ static bool look(struct conn *c, struct tick *now) {
     return stays;
 }
 
-/* A connection is written to only where one leaves the list: its first line is its writers'. */
+/* Stores into a connection only when another leaves the list: writing threads use its first cache line. */
 static struct conn *look_at_all(struct conn *list, struct tick *now) {
     for (struct conn **at = &list; *at;) {
         struct conn *c = *at, *next = c->next_ticking;
@@ -157,7 +158,7 @@ static struct conn *take_incoming(struct conn *list) {
     return list;
 }
 
-/* Nobody looks any more: what is held leaves now. */
+/* The ticks end: pushes all held bytes now. */
 static void let_go(struct conn *list) {
     for (struct conn *c = take_incoming(list), *next; c; c = next) {
         next = c->next_ticking;
@@ -168,7 +169,7 @@ static void let_go(struct conn *list) {
     }
 }
 
-/* True: something is held again, or the thread is to end.  False: nothing was for a while. */
+/* True: bytes are held again, or the thread must end.  False: nothing was held for PARKED_MS. */
 static bool park(void) {
     const struct __kernel_timespec most = {.tv_nsec = PARKED_MS * 1000000L};
     __atomic_store_n(&ticker_parked, 1, __ATOMIC_SEQ_CST);
@@ -180,9 +181,10 @@ static bool park(void) {
            __atomic_load_n(&stopping, __ATOMIC_SEQ_CST);
 }
 
-/* The thread ends by itself, so that an idle program has none, and none outlives the
- * program's own threads.  False: something is held again.  A holder puts its connection on
- * the list and then looks at the state; this looks at the list after it has set the state. */
+/* The thread ends by itself, so that an idle program has no such thread, and the thread does not
+ * outlive the program's own threads.  False: bytes are held again.  The order prevents a race: a
+ * writing thread puts its connection on the list and then reads the state; this function sets the
+ * state and then reads the list. */
 static bool leave(void) {
     if (!spin_trylock(&start_lock))
         return false;
@@ -194,8 +196,8 @@ static bool leave(void) {
     return leaves;
 }
 
-/* One tick after the last one, `due`.  A window of many ticks must not add up what each
- * woke too late; where more than a tick was lost they begin anew. */
+/* Sleeps until one tick after the last one, `due`.  In a window of many ticks the delays of the
+ * wake-ups must not add up.  After a delay of more than a tick the series starts anew. */
 static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
     uint64_t now = clock_now(), ns = (uint64_t)us * 1000;
     *due += ns;
@@ -245,8 +247,8 @@ static void run(void) {
 
 /* ---- start and end --------------------------------------------------- */
 
-/* Without a descriptor of our own: /proc/PID/task has a link for each beside its own two
- * (proc_task_getattr in fs/proc/base.c of the kernel). */
+/* Counts the tasks without opening a descriptor: /proc/PID/task has two links of its own and one
+ * for each task (proc_task_getattr in fs/proc/base.c of the kernel). */
 unsigned ticker_tasks(void) {
     struct stat st = {0};
     long error = raw4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0);
@@ -281,7 +283,7 @@ void ticker_decide(bool buffers) {
 void ticker_stop(void) {
     spin_lock(&start_lock);
     if (ticker_state() == TICKER_RUNS) {
-        /* from now on nobody begins a hold; who was about to sees it in ticker_watch() */
+        /* from now on no hold begins; a thread about to hold sees the state in ticker_watch() */
         __atomic_store_n(&ticker_now, TICKER_STOPS, __ATOMIC_SEQ_CST);
         __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
         raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
@@ -291,7 +293,7 @@ void ticker_stop(void) {
         let_go(NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     } else {
-        raw_thread_join(&thread); /* it may be about to leave */
+        raw_thread_join(&thread); /* it may be about to end by itself */
     }
     spin_unlock(&start_lock);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window's thread: lets go of what a computing thread has held longer than
+ * The window's thread: pushes bytes that a computing thread has held longer than
  * the window, and sends buffered bytes that the kernel did not take at once.
  *
- * When it exists (UNSTALL_THREAD): coalesce needs it, because bytes in a buffer that
- * nothing empties are lost.  Other modes have it in a program with threads of its own
- * only.  A program with a single thread stays one; there the kernel's own timer bounds a
- * hold (200 ms), and policy holds by a proved habit alone (policy_limits.windowless).
+ * When it exists (UNSTALL_THREAD): mode coalesce needs it, because buffered bytes that
+ * no thread sends are lost.  Other modes have it only in a program with threads of its
+ * own.  A program with a single thread stays single-threaded: the kernel's timer bounds
+ * a hold (200 ms), and policy holds only by a proved habit (policy_limits.windowless).
  *
  * It starts at the first hold (raw_thread.h), ticks only while something is held, and
  * ends when nothing was held for a moment.
@@ -20,32 +20,32 @@
 
 #include "ticker.h"
 
-/* The process that has, or had, a window's thread; 0: none yet. */
+/* The id of the process that has, or had, a window's thread; 0: none yet. */
 extern int ticker_process;
 
-/* Decide, before the first hold, or before the first buffering: start the thread, if it is
- * wanted.  Takes no connection's lock and must not be called under one. */
+/* Runs before the first hold or the first buffered write: starts the thread if the program needs it.
+ * Takes no connection's lock; the caller must hold none. */
 void ticker_decide(bool buffers);
 
-/* End the thread and wait for its end; the next hold decides anew. */
+/* Ends the thread and waits for its end.  The next hold decides again. */
 void ticker_stop(void);
 
-/* The same, and none is started until ticker_unbar(), which is given the result. */
+/* The same, and the thread does not start until ticker_unbar(), which takes the result. */
 uint32_t ticker_bar(void);
 void ticker_unbar(uint32_t barred);
 
-/* The number of tasks of this process; 0: it cannot be told. */
+/* Returns the number of tasks of this process; 0: unknown. */
 unsigned ticker_tasks(void);
 
-/* The program has a thread of its own now: the next hold decides anew. */
+/* The program has a thread of its own now: the next hold decides again. */
 void ticker_threads_seen(void);
 
-/* The calling thread leaves by SYS_exit.  libc counts it on, so it will not end the process
- * behind the last of the others: from now on each thread's end stops ours. */
+/* The calling thread ends by SYS_exit.  libc still counts it, so libc will not end the process
+ * after the last other thread.  From now on the end of each thread stops the window's thread. */
 void ticker_task_exits(void);
 void ticker_thread_ends(void);
 
-/* In the child of a fork: there is one thread. */
+/* Runs in the child of a fork, which has one thread. */
 void ticker_forked(void);
 
 #endif
