@@ -141,7 +141,7 @@ static void step(struct player *player, const char *word) {
         break;
     case 'x':
         let_go(player);
-        policy_window_ended(p);
+        policy_window_ended(p, false);
         say(player, "~");
         break;
     case 'c':

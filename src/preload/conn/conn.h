@@ -116,20 +116,7 @@ void reentry_forget(struct conn *c);
 
 void conn_lock_slow(struct conn *c, uint32_t seen);
 
-static inline void conn_lock(struct conn *c) {
-    self.depth++;
-    self.locked = c;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t expected = lock_free_word();
-    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
-                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
-        conn_lock_slow(c, expected);
-    if (UNLIKELY(LOAD(&c->deferred) != NULL))
-        reentry_take_in(c);
-}
-
-/* Never waits: false when another thread has it. */
-static inline bool conn_trylock(struct conn *c) {
+static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool waits) {
     struct conn *outer = self.locked;
     self.depth++;
     self.locked = c;
@@ -137,7 +124,7 @@ static inline bool conn_trylock(struct conn *c) {
     uint32_t expected = lock_free_word();
     if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) {
-        if (expected >> 18 == fork_generation) {
+        if (!waits && expected >> 18 == fork_generation) {
             self.locked = outer;
             self.depth--;
             return false;
@@ -147,6 +134,15 @@ static inline bool conn_trylock(struct conn *c) {
     if (UNLIKELY(LOAD(&c->deferred) != NULL))
         reentry_take_in(c);
     return true;
+}
+
+static inline void conn_lock(struct conn *c) {
+    conn_take(c, true);
+}
+
+/* Never waits: false when another thread has it. */
+static inline bool conn_trylock(struct conn *c) {
+    return conn_take(c, false);
 }
 
 /* Test builds: is what the holder leaves behind legal (conn_check.h)? */

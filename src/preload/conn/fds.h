@@ -52,6 +52,14 @@ static inline struct conn *fds_lock(int fd) {
     }
 }
 
+/* Lock c, if fd still leads there: during a call it may have become another's.  False: not locked. */
+static inline bool fds_lock_again(struct conn *c, int fd) {
+    struct conn *now = fds_lock(fd);
+    if (now && now != c)
+        conn_unlock(now);
+    return now == c;
+}
+
 /* Set a word.  False: no memory for the table's page (nothing changed). */
 bool fds_set(int fd, uintptr_t word);
 /* Set a word that is still FDS_UNKNOWN; false: no memory, or another thread was first. */

@@ -21,7 +21,6 @@ enum {
     STORAGE_MOST = 1 << 26, /* a program with more static thread-local storage gets no thread */
     HEAD = 64,              /* bytes of libc's block that compiled code reads (the canary) */
     ALIGNMENT = 64,
-    KERNEL_SIGSET = 8, /* bytes, rt_sigprocmask(2) */
     GONE_LOOKS = 64,   /* before the first sleep */
     GONE_SLEEP_NS = 50000,
     WAIT_NS = 50000000,
@@ -88,13 +87,12 @@ static int start_raw(struct raw_thread *t) {
     /* Without CLONE_SYSVSEM: it gives the process a list of semaphores to undo, visible by kcmp(2). */
     const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                       CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-    uint64_t all = ~UINT64_C(0), before;
     if (!make_memory(t))
         return -ENOMEM;
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    uint64_t before = raw_block_signals(~UINT64_C(0));
     int id = REAL(clone)(runs, t->memory + GUARD + STACK, flags, t, &t->id, t->storage, &t->id);
     int error = errno;
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    raw_set_signals(before);
     if (id < 0)
         return -error;
     t->known_id = id;
@@ -111,10 +109,9 @@ static void *runs_by_libc(void *thread) {
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
     /* all but the signals that libc reserves: setuid(2) hangs if a thread blocks SIGSETXID */
-    uint64_t all = ~(UINT64_C(7) << 31), before;
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    uint64_t before = raw_block_signals(~(UINT64_C(7) << 31));
     int error = REAL(pthread_create)(&made, NULL, runs_by_libc, t);
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    raw_set_signals(before);
     if (error)
         return -error;
     t->by_libc = true;
@@ -154,7 +151,6 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
 
 /* The kernel clears `id` before it removes the thread from the thread group. */
 void raw_thread_join(struct raw_thread *t) {
-    const struct __kernel_timespec moment = {.tv_nsec = GONE_SLEEP_NS};
     if (t->by_libc)
         join_by_libc(t);
     wait_until_left(t);
@@ -162,7 +158,7 @@ void raw_thread_join(struct raw_thread *t) {
         if (raw3(SYS_tgkill, raw0(SYS_getpid), t->known_id, 0) != 0)
             break;
         if (i >= GONE_LOOKS)
-            raw2(SYS_nanosleep, &moment, NULL);
+            raw_sleep(GONE_SLEEP_NS);
     }
     t->known_id = 0;
 }

@@ -2,15 +2,11 @@
 #include "reentry.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <string.h>
 
 #include "fds.h"
 #include "coalesce_buffer.h"
 #include "raw.h"
 #include "ticker.h"
-
-enum { KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
 
 struct piece *reentry_piece(int fd, size_t bytes) {
     uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
@@ -47,11 +43,10 @@ static void put_behind(struct conn *c, const struct piece *piece) {
 }
 
 void reentry_take_in(struct conn *c) {
-    uint64_t all = ~UINT64_C(0), before;
     if (c->draining)
         return; /* appended when draining is over */
     /* a handler that jumped out of this loop would lose the pieces already off the list */
-    raw4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, KERNEL_SIGSET);
+    uint64_t before = raw_block_signals(~UINT64_C(0));
     struct piece *last = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST), *first = NULL;
     while (last) { /* the latest is on top */
         struct piece *earlier = last->next;
@@ -70,7 +65,7 @@ void reentry_take_in(struct conn *c) {
         policy_no_room(&c->policy);
         ticker_watch(c);
     }
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    raw_set_signals(before);
 }
 
 void reentry_catch_up(struct conn *c) {

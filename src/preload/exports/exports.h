@@ -13,6 +13,13 @@
 #include "real.h"
 #include "shim.h"
 
+/* type name(parameters): `before`, and then the next definition. */
+#define FORWARD(before, type, name, parameters, arguments) \
+    type name parameters {                                 \
+        before;                                            \
+        return REAL(name) arguments;                       \
+    }
+
 /* True for a timeout of zero.  An unreadable one is not zero. */
 static inline bool is_zero(const struct timespec *t) {
     return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
@@ -40,6 +47,11 @@ ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 
 /* Before lio_listio(3), of whichever version. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count);
+
+#define QUEUES_LIST(name, type)                                                                \
+    FORWARD(exports_queue_list(mode, (const struct aiocb *const *)list, count), int, name,     \
+            (int mode, type *const list[restrict], int count, struct sigevent *event),         \
+            (mode, list, count, event))
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));

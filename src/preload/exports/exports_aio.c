@@ -16,11 +16,8 @@ static void queues(const struct aiocb *block) {
     shim_untrack(block->aio_fildes);
 }
 
-#define QUEUES(name, type)                   \
-    EXPORT int name(type *block) {           \
-        queues((const struct aiocb *)block); \
-        return REAL(name)(block);            \
-    }
+#define QUEUES(name, type) \
+    EXPORT FORWARD(queues((const struct aiocb *)block), int, name, (type * block), (block))
 
 QUEUES(aio_read, struct aiocb)
 QUEUES(aio_read64, struct aiocb64)
@@ -38,28 +35,13 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count) {
         hold_end_turn(PUSH_WAIT);
 }
 
-EXPORT int lio_listio(int mode, struct aiocb *const list[restrict], int count,
-                      struct sigevent *event) {
-    exports_queue_list(mode, (const struct aiocb *const *)list, count);
-    return REAL(lio_listio)(mode, list, count, event);
-}
+EXPORT QUEUES_LIST(lio_listio, struct aiocb)
+EXPORT QUEUES_LIST(lio_listio64, struct aiocb64)
 
-EXPORT int lio_listio64(int mode, struct aiocb64 *const list[restrict], int count,
-                        struct sigevent *event) {
-    exports_queue_list(mode, (const struct aiocb *const *)list, count);
-    return REAL(lio_listio64)(mode, list, count, event);
-}
+#define SUSPENDS(name, type)                                                             \
+    EXPORT FORWARD(if (!is_zero(timeout)) hold_end_turn(PUSH_WAIT), int, name,           \
+                   (const type *const list[], int count, const struct timespec *timeout), \
+                   (list, count, timeout))
 
-EXPORT int aio_suspend(const struct aiocb *const list[], int count,
-                       const struct timespec *timeout) {
-    if (!is_zero(timeout))
-        hold_end_turn(PUSH_WAIT);
-    return REAL(aio_suspend)(list, count, timeout);
-}
-
-EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
-                         const struct timespec *timeout) {
-    if (!is_zero(timeout))
-        hold_end_turn(PUSH_WAIT);
-    return REAL(aio_suspend64)(list, count, timeout);
-}
+SUSPENDS(aio_suspend, struct aiocb)
+SUSPENDS(aio_suspend64, struct aiocb64)

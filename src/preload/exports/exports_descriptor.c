@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 
 #include "exports.h"
-#include "hold.h"
 #include "process.h"
 #include "raw.h"
 #include "rights.h"

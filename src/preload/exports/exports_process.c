@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "exports.h"
-#include "hold.h"
 #include "reentry.h"
 #include "process.h"
 
@@ -37,21 +36,17 @@ EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
     return process_forked(REAL(forkpty)(terminal, name, termp, window));
 }
 
-EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                       const posix_spawnattr_t *attributes, char *const argv[],
-                       char *const environment[]) {
-    process_runs_program();
-    return WITH_ROOM(int, REAL(posix_spawn)(pid, path, actions, attributes, argv, environment),
-                     result == EAGAIN);
-}
+#define SPAWN(name)                                                                            \
+    EXPORT int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,   \
+                    const posix_spawnattr_t *attributes, char *const argv[],                   \
+                    char *const environment[]) {                                               \
+        process_runs_program();                                                                \
+        return WITH_ROOM(int, REAL(name)(pid, path, actions, attributes, argv, environment),   \
+                         result == EAGAIN);                                                    \
+    }
 
-EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-                        const posix_spawnattr_t *attributes, char *const argv[],
-                        char *const environment[]) {
-    process_runs_program();
-    return WITH_ROOM(int, REAL(posix_spawnp)(pid, file, actions, attributes, argv, environment),
-                     result == EAGAIN);
-}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
 
 /* Its failure looks like that of a command, which must not run twice: so room is made before. */
 EXPORT int system(const char *command) {
@@ -68,10 +63,7 @@ EXPORT FILE *popen(const char *command, const char *mode) {
 }
 ALSO(_IO_popen, popen)
 
-EXPORT int pclose(FILE *stream) {
-    hold_end_turn(PUSH_WAIT);
-    return REAL(pclose)(stream);
-}
+EXPORT FORWARD(hold_end_turn(PUSH_WAIT), int, pclose, (FILE * stream), (stream))
 
 /* ---- new programs ---------------------------------------------------- */
 
@@ -81,14 +73,14 @@ EXPORT int pclose(FILE *stream) {
         return process_stays(REAL(name) arguments); \
     }
 
-RUNS(process_is_replaced(path), execve,
-     (const char *path, char *const argv[], char *const environment[]), (path, argv, environment))
+RUNS(process_is_replaced(path), execve, (const char *path, char *const argv[], char *const environment[]),
+     (path, argv, environment))
 RUNS(process_is_replaced(path), execv, (const char *path, char *const argv[]), (path, argv))
 RUNS(process_is_replaced_by(file), execvp, (const char *file, char *const argv[]), (file, argv))
-RUNS(process_is_replaced_by(file), execvpe,
-     (const char *file, char *const argv[], char *const environment[]), (file, argv, environment))
-RUNS(process_is_replaced_at(fd, NULL), fexecve,
-     (int fd, char *const argv[], char *const environment[]), (fd, argv, environment))
+RUNS(process_is_replaced_by(file), execvpe, (const char *file, char *const argv[], char *const environment[]),
+     (file, argv, environment))
+RUNS(process_is_replaced_at(fd, NULL), fexecve, (int fd, char *const argv[], char *const environment[]),
+     (fd, argv, environment))
 RUNS(process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path), execveat,
      (int directory, const char *path, char *const argv[], char *const environment[], int flags),
      (directory, path, argv, environment, flags))

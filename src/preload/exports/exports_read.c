@@ -35,23 +35,20 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
 READ(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes), false, bytes)
 ALSO(__read, read)
 READ(__read_chk, (int fd, void *buffer, size_t bytes, size_t size), (fd, buffer, bytes, size), false, bytes)
-READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false,
-     ASKED(iov, count))
+READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false, ASKED(iov, count))
 READ(preadv2, (int fd, const struct iovec *iov, int count, off_t offset, int flags),
      (fd, iov, count, offset, flags), (flags & RWF_NOWAIT) != 0, ASKED(iov, count))
 ALSO(preadv64v2, preadv2)
-READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags),
-     dont_wait(flags), bytes)
+READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags),
+     bytes)
 ALSO(__recv, recv)
 READ(__recv_chk, (int fd, void *buffer, size_t bytes, size_t size, int flags),
      (fd, buffer, bytes, size, flags), dont_wait(flags), bytes)
-READ(recvfrom,
-     (int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address, socklen_t *length),
+READ(recvfrom, (int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address, socklen_t *length),
      (fd, buffer, bytes, flags, address, length), dont_wait(flags), bytes)
 READ(__recvfrom_chk,
-     (int fd, void *buffer, size_t bytes, size_t size, int flags, struct sockaddr *address,
-      socklen_t *length),
-     (fd, buffer, bytes, size, flags, address, length), dont_wait(flags), bytes)
+     (int fd, void *buffer, size_t bytes, size_t size, int flags, struct sockaddr *address, socklen_t
+      *length), (fd, buffer, bytes, size, flags, address, length), dont_wait(flags), bytes)
 
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw) {
     struct call call = shim_read_begins(fd, dont_wait(flags));

@@ -6,22 +6,15 @@
 #include <errno.h>
 
 #include "exports.h"
-#include "hold.h"
 
 #define WAITS() hold_end_turn(PUSH_WAIT)
 
-/* EXPORT type name(parameters): end the turn, then the real call. */
-#define WAIT(type, name, parameters, arguments) \
-    EXPORT type name parameters {               \
-        WAITS();                                \
-        return REAL(name) arguments;            \
-    }
+#define WAIT(type, name, parameters, arguments) EXPORT FORWARD(WAITS(), type, name, parameters, arguments)
 #define WAIT_UNLESS(condition, type, name, parameters, arguments) \
-    EXPORT type name parameters {                                 \
-        if (!(condition))                                         \
-            WAITS();                                              \
-        return REAL(name) arguments;                              \
-    }
+    EXPORT FORWARD(if (!(condition)) WAITS(), type, name, parameters, arguments)
+/* Other processes see the effect also of a call that does not wait (exports_visible.c). */
+#define WAIT_OR_SHOW(waits, type, name, parameters, arguments) \
+    EXPORT FORWARD(if (waits) WAITS(); else hold_before_visible(), type, name, parameters, arguments)
 
 /* sleeps */
 WAIT(unsigned, sleep, (unsigned seconds), (seconds))
@@ -36,16 +29,13 @@ WAIT(int, thrd_sleep, (const struct timespec *request, struct timespec *left), (
 /* semaphores and threads */
 WAIT(int, sem_wait, (sem_t * sem), (sem))
 WAIT(int, sem_timedwait, (sem_t * sem, const struct timespec *until), (sem, until))
-WAIT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *until),
-     (sem, clock, until))
-WAIT(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex),
-     (condition, mutex))
+WAIT(int, sem_clockwait, (sem_t * sem, clockid_t clock, const struct timespec *until), (sem, clock, until))
+WAIT(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex))
 WAIT(int, pthread_cond_timedwait,
      (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
      (condition, mutex, until))
 WAIT(int, pthread_cond_clockwait,
-     (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock,
-      const struct timespec *until),
+     (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
      (condition, mutex, clock, until))
 WAIT(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex))
 WAIT(int, cnd_timedwait, (cnd_t * condition, mtx_t *mutex, const struct timespec *until),
@@ -63,11 +53,9 @@ WAIT(pid_t, wait, (int *status), (status))
 ALSO(__wait, wait)
 WAIT_UNLESS(options &WNOHANG, pid_t, wait3, (int *status, int options, struct rusage *usage),
             (status, options, usage))
-WAIT_UNLESS(options &WNOHANG, pid_t, wait4,
-            (pid_t pid, int *status, int options, struct rusage *usage),
+WAIT_UNLESS(options &WNOHANG, pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
             (pid, status, options, usage))
-WAIT_UNLESS(options &WNOHANG, pid_t, waitpid, (pid_t pid, int *status, int options),
-            (pid, status, options))
+WAIT_UNLESS(options &WNOHANG, pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
 ALSO(__waitpid, waitpid)
 WAIT_UNLESS(options &WNOHANG, int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
             (type, id, info, options))
@@ -76,8 +64,7 @@ WAIT_UNLESS(options &WNOHANG, int, waitid, (idtype_t type, id_t id, siginfo_t *i
 WAIT(int, sigwait, (const sigset_t *set, int *number), (set, number))
 WAIT(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
 WAIT_UNLESS(is_zero(timeout), int, sigtimedwait,
-            (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
-            (set, info, timeout))
+            (const sigset_t *set, siginfo_t *info, const struct timespec *timeout), (set, info, timeout))
 WAIT(int, sigsuspend, (const sigset_t *mask), (mask))
 ALSO(__sigsuspend, sigsuspend)
 WAIT(int, __sigpause, (int mask, int is_signal), (mask, is_signal))
@@ -88,28 +75,17 @@ WAIT(int, pause, (void), ())
 int bsd_sigpause(int mask) __asm__("sigpause");
 
 EXPORT int bsd_sigpause(int mask) {
+    void *next = LOAD(&real_sigpause);
     WAITS();
-    return ((int (*)(int))(LOAD(&real_sigpause) ? LOAD(&real_sigpause)
-                                                : real_find(&real_sigpause, "sigpause")))(mask);
+    return ((int (*)(int))(next ? next : real_find(&real_sigpause, "sigpause")))(mask);
 }
 
 /* locks on files */
 WAIT_UNLESS(operation &LOCK_NB, int, flock, (int fd, int operation), (fd, operation))
-WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length),
-            (fd, command, length))
+WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length), (fd, command, length))
 ALSO(lockf64, lockf)
 
 /* System V and POSIX messages and semaphores */
-/* Other processes see the effect also of a call that does not wait (exports_visible.c). */
-#define WAIT_OR_SHOW(waits, type, name, parameters, arguments) \
-    EXPORT type name parameters {                              \
-        if (waits)                                             \
-            WAITS();                                           \
-        else                                                   \
-            hold_before_visible();                             \
-        return REAL(name) arguments;                           \
-    }
-
 enum { MOST_OPERATIONS = 500 }; /* SEMOPM, semop(2): the kernel refuses more, as it is set up */
 
 static bool may_wait(const struct sembuf *operations, size_t count) {
@@ -122,13 +98,12 @@ static bool may_wait(const struct sembuf *operations, size_t count) {
     return false;
 }
 
-WAIT_OR_SHOW(!(flags & IPC_NOWAIT), int, msgsnd,
-             (int id, const void *message, size_t size, int flags), (id, message, size, flags))
-WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv,
-            (int id, void *message, size_t size, long type, int flags),
+WAIT_OR_SHOW(!(flags & IPC_NOWAIT), int, msgsnd, (int id, const void *message, size_t size, int flags),
+             (id, message, size, flags))
+WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv, (int id, void *message, size_t size, long type, int flags),
             (id, message, size, type, flags))
-WAIT_OR_SHOW(may_wait(operations, count), int, semop,
-             (int id, struct sembuf *operations, size_t count), (id, operations, count))
+WAIT_OR_SHOW(may_wait(operations, count), int, semop, (int id, struct sembuf *operations, size_t count),
+             (id, operations, count))
 WAIT_OR_SHOW(!is_zero(timeout) && may_wait(operations, count), int, semtimedop,
              (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
              (id, operations, count, timeout))
@@ -137,8 +112,7 @@ WAIT(int, mq_send, (mqd_t queue, const char *message, size_t size, unsigned prio
 WAIT(ssize_t, mq_receive, (mqd_t queue, char *message, size_t size, unsigned *priority),
      (queue, message, size, priority))
 WAIT(int, mq_timedsend,
-     (mqd_t queue, const char *message, size_t size, unsigned priority,
-      const struct timespec *until),
+     (mqd_t queue, const char *message, size_t size, unsigned priority, const struct timespec *until),
      (queue, message, size, priority, until))
 WAIT(ssize_t, mq_timedreceive,
      (mqd_t queue, char *message, size_t size, unsigned *priority, const struct timespec *until),

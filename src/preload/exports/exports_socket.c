@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "exports.h"
-#include "hold.h"
 
 EXPORT int socket(int domain, int type, int protocol) {
     int fd = REAL(socket)(domain, type, protocol);

@@ -44,20 +44,17 @@ static FILE *reopened(FILE *stream) {
     return stream;
 }
 
-EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream) {
-    closes(stream);
-    return reopened(REAL(freopen)(path, mode, stream));
-}
+#define REOPENS(name)                                                     \
+    EXPORT FILE *name(const char *path, const char *mode, FILE *stream) { \
+        closes(stream);                                                   \
+        return reopened(REAL(name)(path, mode, stream));                  \
+    }
 
-EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream) {
-    closes(stream);
-    return reopened(REAL(freopen64)(path, mode, stream));
-}
+REOPENS(freopen)
+REOPENS(freopen64)
 
-EXPORT int vdprintf(int fd, const char *format, va_list arguments) {
-    prints(fd);
-    return REAL(vdprintf)(fd, format, arguments);
-}
+EXPORT FORWARD(prints(fd), int, vdprintf, (int fd, const char *format, va_list arguments),
+               (fd, format, arguments))
 
 EXPORT int dprintf(int fd, const char *format, ...) {
     va_list arguments;
@@ -68,10 +65,8 @@ EXPORT int dprintf(int fd, const char *format, ...) {
     return n;
 }
 
-EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments) {
-    prints(fd);
-    return REAL(__vdprintf_chk)(fd, flag, format, arguments);
-}
+EXPORT FORWARD(prints(fd), int, __vdprintf_chk, (int fd, int flag, const char *format, va_list arguments),
+               (fd, flag, format, arguments))
 
 EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...) {
     va_list arguments;

@@ -5,13 +5,9 @@
  * other modes the bytes are in the kernel already.
  */
 #include "exports.h"
-#include "hold.h"
 
 #define VISIBLE(type, name, parameters, arguments) \
-    EXPORT type name parameters {                  \
-        hold_before_visible();                     \
-        return REAL(name) arguments;               \
-    }
+    EXPORT FORWARD(hold_before_visible(), type, name, parameters, arguments)
 
 VISIBLE(int, kill, (pid_t pid, int number), (pid, number))
 VISIBLE(int, killpg, (pid_t group, int number), (group, number))

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "exports.h"
-#include "hold.h"
 
 enum {
     SET_BYTES_LIMIT = FD_SETSIZE / 8, /* larger sets are not copied: threads have small stacks */

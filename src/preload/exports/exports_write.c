@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 
 #include "exports.h"
-#include "hold.h"
 #include "shim_reentry.h"
 
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */

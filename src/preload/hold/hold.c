@@ -10,7 +10,6 @@
 #include "coalesce_buffer.h"
 #include "decide.h"
 #include "kernel.h"
-#include "endpoint_cache.h"
 #include "ticker.h"
 
 enum {
@@ -24,26 +23,29 @@ bool hold_acted;
 
 /* ---- the push -------------------------------------------------------- */
 
+/* 0 where it cannot be told. */
+static int option(int fd, int level, int name) {
+    int value = 0;
+    kernel->get_option(fd, level, name, &value);
+    return value;
+}
+
 static bool has_one_that_tells_apart(int fd) {
-    int stamps = 0, zerocopy = 0, unsent = 0;
-    kernel->get_option(fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps);
-    kernel->get_option(fd, SOL_SOCKET, SO_ZEROCOPY, &zerocopy);
-    kernel->get_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent);
-    return hold_tells_apart(stamps) || hold_tells_apart(zerocopy) || hold_tells_apart(unsent);
+    return hold_tells_apart(option(fd, SOL_SOCKET, SO_TIMESTAMPING)) ||
+           hold_tells_apart(option(fd, SOL_SOCKET, SO_ZEROCOPY)) ||
+           hold_tells_apart(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT));
 }
 
 /* The library has set no option yet, so the kernel's values are the application's. */
 static void ask_options(struct conn *c) {
     struct policy *p = &c->policy;
-    int nodelay = 0, cork = 0, ulp = 0; /* ulp: the first bytes of the name "tls" */
-    kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &nodelay);
-    kernel->get_option(c->fd, IPPROTO_TCP, TCP_CORK, &cork);
-    kernel->get_option(c->fd, IPPROTO_TCP, TCP_ULP, &ulp);
-    p->no_more |= ulp != 0; /* kTLS: MSG_MORE leaves a record open */
-    p->app_nodelay = p->nodelay = nodelay != 0;
+    p->app_nodelay = p->nodelay = option(c->fd, IPPROTO_TCP, TCP_NODELAY) != 0;
+    bool cork = option(c->fd, IPPROTO_TCP, TCP_CORK) != 0;
+    /* the first bytes of the name "tls": with kTLS MSG_MORE leaves a record open */
+    p->no_more |= option(c->fd, IPPROTO_TCP, TCP_ULP) != 0;
     if (p->app_cork && !cork && p->pending && !p->app_more)
         policy_pushed(p); /* the application has cleared it: the corked bytes have left as a unit */
-    p->app_cork = cork != 0;
+    p->app_cork = cork;
     p->had_option |= p->app_nodelay || p->app_cork;
     p->never_hold |= has_one_that_tells_apart(c->fd);
     p->unsure = false;
@@ -89,23 +91,19 @@ void hold_nodelay_uncertain(struct conn *c) {
 }
 
 void hold_ask_facts(struct conn *c) {
-    int mss = 0;
     if (c->policy.unsure)
         ask_options(c);
     if (c->policy.mss)
         return;
-    if (kernel->get_option(c->fd, IPPROTO_TCP, TCP_MAXSEG, &mss) != 0 || mss <= 0)
-        mss = FALLBACK_MSS;
-    c->policy.mss = (uint32_t)mss;
+    int mss = option(c->fd, IPPROTO_TCP, TCP_MAXSEG);
+    c->policy.mss = mss > 0 ? (uint32_t)mss : FALLBACK_MSS;
 }
 
 /* True: c is a listener.  Accepted sockets inherit its options, so the library must not set them.  A
  * descriptor whose creation the library did not see may be one. */
 static bool listens(struct conn *c) {
-    int listens = 0;
-    if (c->origin == ORIGIN_FOREIGN && !c->listener && !c->policy.established &&
-        kernel->get_option(c->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == 0)
-        c->listener = listens != 0;
+    if (c->origin == ORIGIN_FOREIGN && !c->listener && !c->policy.established)
+        c->listener = option(c->fd, SOL_SOCKET, SO_ACCEPTCONN) != 0;
     return c->listener;
 }
 
@@ -188,7 +186,7 @@ void hold_window_ends(struct conn *c) {
         return;
     }
     hold_push(c, PUSH_WINDOW);
-    policy_window_ended(&c->policy);
+    policy_window_ended(&c->policy, false);
 }
 
 /* ---- turns ----------------------------------------------------------- */

@@ -25,7 +25,7 @@ void hold_check_age_slow(struct conn *c) {
         endpoint_set_nodelay_only(c->endpoint);
     } else if (c->policy.mode == MODE_CORK) {
         if (age > KERNEL_ENDS_NS)
-            policy_kernel_ended(&c->policy);
+            policy_window_ended(&c->policy, true);
         c->held_since = now;
     }
 }

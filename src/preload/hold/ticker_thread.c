@@ -110,27 +110,22 @@ static bool needs_nothing(const struct conn *c, struct tick *now) {
 static bool look(struct conn *c, struct tick *now) {
     if (needs_nothing(c, now) || !conn_trylock(c))
         return true; /* a thread inside the library has the lock, for a short time */
-    if (c->lingering && c->refs > 0 && buffer_length(c) == 0) {
-        close_linger_ends(c);
-        return true;
-    }
-    bool waits = c->held || buffer_length(c) > 0;
-    bool stays = true;
-    if (waits && c->refs > 0) {
+    bool lingers = c->lingering && c->refs > 0, stays = true;
+    uint64_t age = now->number - c->held_since;
+    if (c->refs > 0 && (c->held || buffer_length(c) > 0)) {
         now->waits = true;
-        if (now->number - c->held_since >= window_ticks()) {
+        if (age >= window_ticks()) {
             now->expired = true;
             hold_window_ends(c);
         }
-        if (c->lingering && buffer_length(c) == 0) {
-            close_linger_ends(c);
-            return true;
-        }
-    } else if (now->number - c->held_since >= LINGER_TICKS) {
+    } else if (!lingers && age >= LINGER_TICKS) {
         c->ticking = false;
         stays = false;
     }
-    conn_unlock(c);
+    if (lingers && buffer_length(c) == 0)
+        close_linger_ends(c); /* unlocks */
+    else
+        conn_unlock(c);
     return stays;
 }
 

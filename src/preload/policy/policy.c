@@ -90,15 +90,10 @@ void policy_no_room(struct policy *p) {
     p->large = false;
 }
 
-void policy_window_ended(struct policy *p) {
+void policy_window_ended(struct policy *p, bool by_kernel) {
     p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
-    if (p->mode == MODE_AUTO && p->window_ends >= WINDOW_END_LIMIT)
+    if ((by_kernel || p->mode == MODE_AUTO) && p->window_ends >= WINDOW_END_LIMIT)
         p->nodelay_only = true;
-}
-
-void policy_kernel_ended(struct policy *p) {
-    p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
-    p->nodelay_only |= p->window_ends >= WINDOW_END_LIMIT;
 }
 
 bool policy_asks_first(const struct policy *p) {

@@ -185,10 +185,8 @@ static inline void policy_turn_begins(struct policy *p, bool quick) {
     if (UNLIKELY(quick) && p->turns == 2 && p->goes_on < UINT8_MAX)
         p->goes_on++;
 }
-/* The window ended a hold. */
-void policy_window_ended(struct policy *p);
-/* The kernel's own timer ended a hold, because there is no window. */
-void policy_kernel_ended(struct policy *p);
+/* The window ended a hold; where there is no window, the kernel's own timer (`by_kernel`). */
+void policy_window_ended(struct policy *p, bool by_kernel);
 /* True if the application's next wait is first tried with timeout zero. */
 bool policy_asks_first(const struct policy *p);
 /* The result of that try: `at_once` if the wait returned something. */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "capture.h"
 #include "clock.h"
 #include "config.h"
 #include "decide.h"

@@ -147,8 +147,7 @@ void process_ends(void) {
             left |= buffer_length(c) > 0;
         if (!left)
             break;
-        struct timespec moment = {.tv_nsec = 1000000};
-        raw2(SYS_nanosleep, &moment, NULL);
+        raw_sleep(1000000);
     }
     /* An inherited connection gets its options back for its other owners, unless a child of ours
      * may go on writing to it, which still needs the cure. */

@@ -8,7 +8,6 @@
 #include "fds.h"
 #include "hold.h"
 #include "process.h"
-#include "shim.h"
 #include "stats_rows.h"
 #include "sweep.h"
 #include "ticker_thread.h"

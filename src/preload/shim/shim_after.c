@@ -13,29 +13,27 @@
 void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
                   ssize_t sent, bool held) {
     int saved = errno;
-    struct conn *still = fds_lock(fd);
-    if (still == c) {
-        struct conn_counts *n = &c->counts;
-        n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
-        policy_no_room(&c->policy);
-        if (sent < 0) {
-            policy_unsent(&c->policy, action, bytes);
-            n->writes--;
-            n->messages -= action->new_message;
-            n->bursts -= action->burst;
-            n->suspected -= action->suspected;
-            n->held_writes -= action->how == WRITE_MORE;
-            if (UNLIKELY(c->evidence != NULL))
-                tally_unsent(c, action);
-            bool again = held && !c->held; /* a push came before this write failed */
-            STORE(&c->held, held);
-            if (again && !ticker_watch(c))
-                hold_push(c, PUSH_PROCESS);
-            policy_met(&c->policy, saved);
-        }
+    if (!fds_lock_again(c, fd))
+        return;
+    struct conn_counts *n = &c->counts;
+    n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
+    policy_no_room(&c->policy);
+    if (sent < 0) {
+        policy_unsent(&c->policy, action, bytes);
+        n->writes--;
+        n->messages -= action->new_message;
+        n->bursts -= action->burst;
+        n->suspected -= action->suspected;
+        n->held_writes -= action->how == WRITE_MORE;
+        if (UNLIKELY(c->evidence != NULL))
+            tally_unsent(c, action);
+        bool again = held && !c->held; /* a push came before this write failed */
+        STORE(&c->held, held);
+        if (again && !ticker_watch(c))
+            hold_push(c, PUSH_PROCESS);
+        policy_met(&c->policy, saved);
     }
-    if (still)
-        conn_unlock(still);
+    conn_unlock(c);
     errno = saved;
 }
 
@@ -52,15 +50,13 @@ void shim_established(struct conn *c) {
  * holds them all the same. */
 void shim_rehold_after_push(struct conn *c, int fd) {
     int saved = errno;
-    struct conn *still = fds_lock(fd);
-    if (still == c) {
-        STORE(&c->held, true);
-        hold_resume_turn(c);
-        if (!ticker_watch(c))
-            hold_push(c, PUSH_PROCESS);
-    }
-    if (still)
-        conn_unlock(still);
+    if (!fds_lock_again(c, fd))
+        return;
+    STORE(&c->held, true);
+    hold_resume_turn(c);
+    if (!ticker_watch(c))
+        hold_push(c, PUSH_PROCESS);
+    conn_unlock(c);
     errno = saved;
 }
 
@@ -68,14 +64,12 @@ void shim_rehold_after_push(struct conn *c, int fd) {
  * that the application has seen. */
 void shim_not_sent(struct conn *c, int fd, int error) {
     int saved = errno;
-    struct conn *still = fds_lock(fd);
-    if (still && still == c) {
-        policy_met(&c->policy, error);
-        if (c->evidence)
-            tally_unsent(c, NULL);
-    }
-    if (still)
-        conn_unlock(still);
+    if (!fds_lock_again(c, fd))
+        return;
+    policy_met(&c->policy, error);
+    if (c->evidence)
+        tally_unsent(c, NULL);
+    conn_unlock(c);
     errno = saved;
 }
 

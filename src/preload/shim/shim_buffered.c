@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -85,12 +84,11 @@ bool shim_non_blocking(const struct write_request *o) {
 
 bool shim_drained(struct conn *c, int fd) {
     /* no sched_yield(2): that thread may have a lower priority */
-    static const struct timespec moment = {.tv_nsec = 50000};
     while (c->draining) {
         if (kernel->writable(fd, 0) <= 0)
             return false;
         conn_unlock(c);
-        raw2(SYS_nanosleep, &moment, NULL);
+        raw_sleep(50000);
         conn_lock(c);
     }
     return true;

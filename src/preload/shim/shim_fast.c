@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "config.h"

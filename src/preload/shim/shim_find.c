@@ -3,7 +3,6 @@
  * Finding a connection: classifying at first sight, filters, configuration.
  */
 #include <errno.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <unistd.h>
 

@@ -123,21 +123,19 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
     if (!c || (result != 0 && error != EINPROGRESS))
         return;
     rings_before_birth();
-    struct conn *now = fds_lock(fd);
-    if (now == c) {
-        bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
-        if (undone)
-            policy_refuses(&c->policy);
-        else
-            policy_established(&c->policy);
-        c->policy.established = result == 0 && !undone;
-        endpoint_join(c, endpoint_of_destination(address, length));
-        tally_born(c);
-        shim_cures_at_birth(c);
-        rings_made(c);
-    }
-    if (now)
-        conn_unlock(now);
+    if (!fds_lock_again(c, fd))
+        return;
+    bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
+    if (undone)
+        policy_refuses(&c->policy);
+    else
+        policy_established(&c->policy);
+    c->policy.established = result == 0 && !undone;
+    endpoint_join(c, endpoint_of_destination(address, length));
+    tally_born(c);
+    shim_cures_at_birth(c);
+    rings_made(c);
+    conn_unlock(c);
 }
 
 void shim_shuts(int fd, int how) {

@@ -2,7 +2,6 @@
  *
  * The application reads back the option values that it set, even if the library has set others in the kernel.
  */
-#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "shim_parts.h"
 
 /* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */
-enum { TIMESTAMPING_NEW = 65 };
+#define SO_TIMESTAMPING_64 65
 
 static _Thread_local uint32_t restores_before;
 
@@ -30,47 +29,25 @@ enum concern {
     OF_LATER, /* applies to the bytes that leave from then on */
 };
 
-static enum concern concern_of_tcp(int name) {
-    switch (name) {
-    case TCP_NODELAY:
-    case TCP_CORK:
-    case TCP_ULP: return OF_HOLDS;
-    case TCP_NOTSENT_LOWAT:
-    case TCP_FASTOPEN_CONNECT:
-    case TCP_REPAIR: return OF_APART;
-    case TCP_MAXSEG:
-    case TCP_MD5SIG:
-    case TCP_CONGESTION: return OF_LATER;
-    default: return OF_NONE;
-    }
-}
-
-static enum concern concern_of_socket(int name) {
-    switch (name) {
-    case SO_SNDBUF:
-    case SO_SNDBUFFORCE: return OF_ROOM;
-    case SO_TIMESTAMPING:
-    case TIMESTAMPING_NEW:
-    case SO_TXTIME:
-    case SO_ZEROCOPY: return OF_APART;
-    case SO_PRIORITY:
-    case SO_MARK:
-    case SO_MAX_PACING_RATE:
-    case SO_DONTROUTE:
-    case SO_BINDTODEVICE: return OF_LATER;
-    default: return OF_NONE;
-    }
-}
-
 static enum concern concern_of(int level, int name) {
-    switch (level) {
-    case IPPROTO_TCP: return concern_of_tcp(name);
-    case SOL_SOCKET: return concern_of_socket(name);
-    case IPPROTO_IP: return name == IP_TOS || name == IP_TTL ? OF_LATER : OF_NONE;
-    case IPPROTO_IPV6:
-        return name == IPV6_TCLASS || name == IPV6_UNICAST_HOPS ? OF_LATER : OF_NONE;
+#define TCP(name)    case (uint64_t)IPPROTO_TCP << 32 | TCP_##name
+#define SOCKET(name) case (uint64_t)SOL_SOCKET << 32 | SO_##name
+#define IPV4(name)   case (uint64_t)IPPROTO_IP << 32 | IP_##name
+#define IPV6(name)   case (uint64_t)IPPROTO_IPV6 << 32 | IPV6_##name
+    switch ((uint64_t)(uint32_t)level << 32 | (uint32_t)name) {
+    TCP(NODELAY): TCP(CORK): TCP(ULP): return OF_HOLDS;
+    SOCKET(SNDBUF): SOCKET(SNDBUFFORCE): return OF_ROOM;
+    TCP(NOTSENT_LOWAT): TCP(FASTOPEN_CONNECT): TCP(REPAIR): return OF_APART;
+    SOCKET(TIMESTAMPING): SOCKET(TIMESTAMPING_64): SOCKET(TXTIME): SOCKET(ZEROCOPY): return OF_APART;
+    TCP(MAXSEG): TCP(MD5SIG): TCP(CONGESTION): return OF_LATER;
+    SOCKET(PRIORITY): SOCKET(MARK): SOCKET(MAX_PACING_RATE): SOCKET(DONTROUTE): return OF_LATER;
+    SOCKET(BINDTODEVICE): IPV4(TOS): IPV4(TTL): IPV6(TCLASS): IPV6(UNICAST_HOPS): return OF_LATER;
     default: return OF_NONE;
     }
+#undef TCP
+#undef SOCKET
+#undef IPV4
+#undef IPV6
 }
 
 void shim_option_setting(int fd, int level, int name) {

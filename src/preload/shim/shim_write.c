@@ -16,7 +16,6 @@
 #include "shim_reentry.h"
 #include "shim_parts.h"
 #include "shim_tally.h"
-#include "tally.h"
 #include "ticker_thread.h"
 #include "verbose.h"
 

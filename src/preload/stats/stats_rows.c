@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -24,7 +23,7 @@ enum { MACHINE = EM_X86_64 };
 enum { MACHINE = EM_AARCH64 };
 #endif
 
-enum { KERNEL_SIGSET = 8, PAGE = 4096, MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
+enum { PAGE = 4096, MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
 
 typedef uint64_t __attribute__((may_alias)) aliased;
 
@@ -101,12 +100,11 @@ void stats_file_make(void) {
         return;
     }
     /* a handler must not find a half-made file or jump out of here */
-    uint64_t all = ~UINT64_C(0), before = 0;
     int saved = errno;
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, KERNEL_SIGSET);
+    uint64_t before = raw_block_signals(~UINT64_C(0));
     make();
     raw3(SYS_futex, &stats_state, FUTEX_WAKE_PRIVATE, INT_MAX);
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+    raw_set_signals(before);
     errno = saved;
 }
 
@@ -137,10 +135,8 @@ uint32_t stats_row(const struct stats_row *wanted) {
     } else if (i == rows_used) {
         struct stats_row *row = &s->row[i];
         STORE(&row->state, (uint32_t)STATS_BEING_WRITTEN);
-        row->role = wanted->role;
-        row->arm = wanted->arm;
-        row->mode = wanted->mode;
-        row->endpoint = wanted->endpoint;
+        memcpy((char *)row + sizeof(row->state), (const char *)wanted + sizeof(row->state),
+               sizeof(*row) - sizeof(row->state));
         stats_valid(&row->state);
         rows_used++;
     }

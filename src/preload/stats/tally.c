@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tally.h"
 
-#include <string.h>
-
 #include "address.h"
 #include "clock.h"
 #include "kernel.h"

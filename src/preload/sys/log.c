@@ -9,8 +9,6 @@
 
 #include "raw.h"
 
-enum { KERNEL_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
-
 static const char *log_target = "stderr";
 static bool no_stderr;
 
@@ -35,15 +33,14 @@ static int write_text(int fd, const struct text *t) {
  * The host must not see a signal of ours: it is blocked during the write and then consumed. */
 static int write_all(int fd, const struct text *t) {
     uint64_t ours = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
-    uint64_t before = 0, pending = 0;
+    uint64_t before = raw_block_signals(ours), pending = 0;
     struct __kernel_timespec none = {0, 0};
-    raw4(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, KERNEL_SIGSET);
-    raw2(SYS_rt_sigpending, &pending, KERNEL_SIGSET);
+    raw2(SYS_rt_sigpending, &pending, RAW_SIGSET);
     int error = write_text(fd, t);
     uint64_t raised = ours & ~pending;
     if (error && raised)
-        raw4(SYS_rt_sigtimedwait, &raised, NULL, &none, KERNEL_SIGSET);
-    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
+        raw4(SYS_rt_sigtimedwait, &raised, NULL, &none, RAW_SIGSET);
+    raw_set_signals(before);
     return error;
 }
 

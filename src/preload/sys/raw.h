@@ -7,7 +7,9 @@
 #ifndef UNSTALL_RAW_H
 #define UNSTALL_RAW_H
 
+#include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -65,6 +67,26 @@ static inline char *raw_thread_pointer(void) {
 #define raw3(n, a, b, c)       raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define raw4(n, a, b, c, d)    raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 #define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+
+/* ---- signals, and time -------------------------------------------------- */
+
+enum { RAW_SIGSET = 8 /* bytes, rt_sigprocmask(2) */ };
+
+/* Block signals (bit n - 1: signal n).  The mask as it was, for raw_set_signals(). */
+static inline uint64_t raw_block_signals(uint64_t signals) {
+    uint64_t before = 0;
+    raw4(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &before, RAW_SIGSET);
+    return before;
+}
+
+static inline void raw_set_signals(uint64_t mask) {
+    raw4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, RAW_SIGSET);
+}
+
+static inline void raw_sleep(long ns) {
+    const long moment[] = {0, ns};
+    raw2(SYS_nanosleep, moment, NULL);
+}
 
 /* ---- memory of our own ------------------------------------------------- */
 
