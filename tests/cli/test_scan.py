@@ -110,23 +110,29 @@ def test_a_program_that_does_not_stall_is_not_named(crowd, source, kind):
     assert row_of(reports[source], actors[kind].pid) is None
 
 
-@pytest.mark.parametrize("rate", [0, 4], ids=["always", "now and then"])
-def test_it_agrees_with_what_went_over_the_wire(rate):
-    need("exact")
+def seen_by_both(rate):
+    """A program that stalls: its rows in both sources, and its stalls on the wire."""
     with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
         actor = Actor("stall", 3, rate, silent=1)
         with captured(actor.port) as capture:
             actor.exchanges()
-        seen = {"exact": row_of(exact(), actor.pid), "sampled": row_of(sampled(), actor.pid)}
-    truth = capture.stalls()
-    assert len(truth) >= 8
-    row = seen["exact"]
-    assert abs(row["stalls"] - len(truth)) <= 0.02 * len(truth) + 1
-    assert abs(row["mean_ms"] - sum(truth) / len(truth) / 1e6) <= 0.02 * 44 + 1
-    if seen["sampled"]:  # stalls that fill a sixth of the time need luck to be found within seconds
-        assert seen["sampled"]["stalls_low"] <= len(truth) <= seen["sampled"]["stalls_high"]
-    else:
-        assert rate
+        return row_of(exact(), actor.pid), row_of(sampled(), actor.pid), capture.stalls()
+
+
+@pytest.mark.parametrize("rate", [0, 4], ids=["always", "now and then"])
+def test_it_agrees_with_what_went_over_the_wire(rate):
+    need("exact")
+    for _ in range(5):
+        exact, sampled, truth = seen_by_both(rate)
+        assert len(truth) >= 8
+        assert abs(exact["stalls"] - len(truth)) <= 0.02 * len(truth) + 1
+        assert abs(exact["mean_ms"] - sum(truth) / len(truth) / 1e6) <= 0.02 * 44 + 1
+        # Samples may miss a stall: on a busy machine, or where stalls fill a sixth of the time.
+        if sampled or rate:
+            break
+    assert rate or sampled
+    if sampled:
+        assert sampled["stalls_low"] <= len(truth) <= sampled["stalls_high"]
 
 
 def test_it_says_how_much_it_took_itself():
