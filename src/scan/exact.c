@@ -86,7 +86,8 @@ static const char *obstacle(void) {
 
 static bool wants_log;
 
-static int log_line(enum libbpf_print_level level, const char *format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) static int
+log_line(enum libbpf_print_level level, const char *format, va_list arguments) {
     (void)level;
     return wants_log ? vfprintf(stderr, format, arguments) : 0;
 }

@@ -2,8 +2,8 @@
  *
  * Calls of a signal handler that has interrupted the library (reentry.h).
  */
-#ifndef UNSTALL_SHIM_NESTED_H
-#define UNSTALL_SHIM_NESTED_H
+#ifndef UNSTALL_SHIM_REENTRY_H
+#define UNSTALL_SHIM_REENTRY_H
 
 #include "shim.h"
 
