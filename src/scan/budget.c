@@ -4,7 +4,7 @@
 /* Of 2 % of a core.  The rest is for the start and the search of /proc for the processes. */
 static const double SHARE = 0.012, DUMPS = 0.005, WATCHES = 0.006;
 
-static const uint64_t MS = 1000 * 1000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
+static const uint64_t MS = 1000000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
                       WATCH_EVERY = 12 * MS,
                       ADVANCE = 20 * MS; /* spent at the start, before any time has gone by */
 
