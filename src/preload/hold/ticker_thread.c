@@ -191,13 +191,15 @@ static bool leave(void) {
     return leaves;
 }
 
-/* Sleeps until one tick after the last one, `due`.  In a window of many ticks the delays of the
- * wake-ups must not add up.  After a delay of more than a tick the series starts anew. */
+/* Sleeps until one tick after the last one, `due`.  In a window of many ticks the small delays of
+ * the wake-ups must not add up.  After a delay of more than an eighth of a tick the series starts
+ * anew: a hold that began before the late tick and ended with the series would be shorter than the
+ * window by that delay. */
 static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
     uint64_t now = clock_now(), ns = (uint64_t)us * 1000;
+    if (!adds_up || now > *due + ns / 8)
+        *due = now;
     *due += ns;
-    if (!adds_up || *due + ns < now)
-        *due = now + ns;
     struct __kernel_timespec until = {.tv_sec = (long long)(*due / 1000000000),
                                       .tv_nsec = (long long)(*due % 1000000000)};
     raw6(SYS_futex, (long)&stopping, FUTEX_WAIT_BITSET_PRIVATE, 0, (long)&until, 0,
