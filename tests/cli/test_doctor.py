@@ -423,3 +423,56 @@ def test_the_text_fits_eighty_columns(tmp_path):
         text = unstall("doctor", binary).stdout
         assert [line for line in text.splitlines()[1:] if len(line) > 80 and "/" not in line] == []
         assert text.splitlines()[0].startswith(f"{binary}: a preload ")
+
+
+# ---- software that is known to stall -----------------------------------------------------------------------
+
+KNOWN = "known to stall: {}. Without the library: "
+
+
+def script_of(folder, text):
+    path = folder / "script"
+    path.write_text(f"#!/usr/bin/python3\n{text}\n", "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_that_is_known_to_stall_by_its_name(tmp_path):
+    program = tmp_path / "wget"
+    shutil.copy(specimens.plain(tmp_path), program)
+    (remark,) = told(program)["remarks"]
+    assert remark.startswith(KNOWN.format("GNU Wget, --post-data"))
+    assert KNOWN.format("GNU Wget, --post-data") in " ".join(unstall("doctor", program).stdout.split())
+
+
+@pytest.mark.parametrize("text, software", [
+    ("import http.server", "CPython, http.server with HTTP/1.1"),
+    ("use Net::SMTP;", "Perl, Net::SMTP"),
+    ("exec 3<>/dev/tcp/localhost/80", "Bash, /dev/tcp"),
+])
+def test_a_script_that_is_known_to_stall_by_its_text(tmp_path, text, software):
+    (remark,) = told(script_of(tmp_path, text))["remarks"]
+    assert remark.startswith(KNOWN.format(software))
+
+
+@pytest.mark.parametrize("text", ["import http.client",
+                                  "import http.server\nsock.setsockopt(6, TCP_NODELAY, 1)",
+                                  "import http.server\nclass H:\n disable_nagle_algorithm = True"])
+def test_nothing_is_known_of_a_script_without_a_sign_or_with_the_cure(tmp_path, text):
+    assert told(script_of(tmp_path, text))["remarks"] == []
+
+
+def test_a_program_that_is_known_to_stall_by_a_library(tmp_path):
+    network = tmp_path / "libQt5Network.so.5"
+    empty = tmp_path / "empty.c"
+    empty.touch()
+    subprocess.run(["gcc", "-shared", "-Wl,-soname," + network.name, "-o", network, empty], check=True)
+    program = compile_c(specimens.HELLO, "-Wl,--no-as-needed", network)
+    (remark,) = told(program)["remarks"]
+    assert remark.startswith(KNOWN.format("Qt 5, QNetworkAccessManager, post"))
+
+
+def test_a_script_of_any_bytes_is_read(tmp_path):
+    path = script_of(tmp_path, "")
+    path.write_bytes(b"#!/usr/bin/python3\n\0\xff" * 100_000)
+    assert told(path)["remarks"] == []

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
 from harness import LIB  # noqa: E402
 from runner import SIMPLE, TREATMENTS, complaints, load, simple, victims, wrong_of_well  # noqa: E402
+from runner import affected  # noqa: E402
 from runner.document import update  # noqa: E402
 from runner.table import Table  # noqa: E402
 from runner.wells import load_well, wells  # noqa: E402
@@ -40,6 +41,8 @@ def parse():
     parser.add_argument("--list", action="store_true", help="name the programs and their stories")
     parser.add_argument("--update-docs", action="store_true",
                         help="write what was measured into docs/gallery.md; other rows stay")
+    parser.add_argument("--affected", action="store_true",
+                        help="measure nothing; write docs/affected.md and the table of unstall doctor")
     return parser.parse_args()
 
 
@@ -120,6 +123,9 @@ def main():
         for name in wells(heavy=True):
             print(f"{name}: {load_well(name).story}{' (heavy)' if load_well(name).heavy else ''}")
         return 0
+    if arguments.affected:
+        affected.write()
+        return 0
     if not LIB.exists():
         sys.exit(f"{LIB} is missing: build first, or set UNSTALL_BUILD_ROOT")
     columns = [column for column in COLUMNS if column in (arguments.mode or COLUMNS)]
@@ -129,6 +135,7 @@ def main():
     def write(results, unchanged):
         if arguments.update_docs:
             update(COLUMNS, results, unchanged)
+            affected.write()
 
     found = run_victims([name for name in chosen if name not in well], columns, write)
     found += run_wells([name for name in chosen if name in well], write)

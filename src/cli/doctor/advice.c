@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "affected.h"
 #include "diagnosis.h"
 
 __attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADVICE_ROOM],
@@ -113,6 +114,9 @@ void diagnosis_advise(struct diagnosis *d) {
     d->remark_count = d->advice_count = 0;
     if (d->live)
         remarks_of_process(d);
+    const struct affected *known = affected_find(&d->program, &d->file);
+    if (known)
+        REMARK("known to stall: %s. Without the library: %s", known->software, known->cure);
     for (unsigned i = 0; i < d->obstacles.count; i++)
         if (d->obstacles.list[i].remark)
             REMARK("%s: %s", d->obstacles.list[i].reason, d->obstacles.list[i].instead);

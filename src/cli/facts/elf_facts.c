@@ -102,6 +102,9 @@ static bool offset_of(Elf *elf, size_t count, GElf_Addr address, int64_t *offset
 static void library_needed(const char *name, struct elf_facts *f) {
     f->asan |= strncmp(name, "libasan.so", 10) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0;
     f->uring |= strncmp(name, "liburing.so", 11) == 0;
+    size_t used = strlen(f->needed);
+    if (used + 1 + strlen(name) < sizeof(f->needed))
+        snprintf(f->needed + used, sizeof(f->needed) - used, "\n%s", name);
 }
 
 static void dynamic(Elf *elf, size_t count, const GElf_Phdr *header, struct elf_facts *f) {

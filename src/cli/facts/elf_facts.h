@@ -28,6 +28,7 @@ struct elf_facts {
     bool go;
     bool asan;  /* links a sanitizer's runtime, which must be the first library */
     bool uring; /* links liburing */
+    char needed[1024]; /* names of the libraries that it links, each behind a '\n'; the first of them */
     /* rights that it gains over its caller; ld.so then ignores LD_PRELOAD */
     bool gains_user, gains_group, gains_capabilities;
     uid_t user;

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import TalkPeer, Victim, measured
+from runner import Affected, TalkPeer, Victim, measured
 from runner.client import talk
 
 HERE = Path(__file__).parent
@@ -35,4 +35,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="Writes bypass the library: with",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="Bash, /dev/tcp",
+        package="bash",
+        source="Build the message in a variable, and print it by one printf.",
+        observe="bash client.bash",
+        words=("/dev/tcp/",),
+    ),
 )

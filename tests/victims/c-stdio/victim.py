@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from harness import compile_c
-from runner import Victim, run_client
+from runner import Affected, Victim, run_client
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
@@ -22,4 +22,10 @@ VICTIM = Victim(
     measure=measure,
     verdict="Writes bypass the library: with 127.0.0.1:",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="stdio over a socket",
+        package="libc6",
+        source="Flush once a message, or give the stream a buffer that a message fits into (setvbuf).",
+        observe="PROGRAM",
+    ),
 )

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// server PORT: a line server on POCO's SocketStream with a flush after each line, a thread a connection.
+// server PORT [nodelay]: a line server on POCO's SocketStream with a flush after each line, a thread a
+// connection.
 // (POCO's TCPServer sets TCP_NODELAY, its ServerSocket does not.)
 #include <Poco/Net/ServerSocket.h>
 #include <Poco/Net/SocketStream.h>
@@ -8,7 +9,9 @@
 #include <string>
 #include <thread>
 
-static void serve(Poco::Net::StreamSocket socket) {
+static void serve(Poco::Net::StreamSocket socket, bool nodelay) {
+    if (nodelay)
+        socket.setNoDelay(true);
     Poco::Net::SocketStream stream(socket);
     for (std::string line; std::getline(stream, line);) {
         stream << "200 " << line.size() << std::endl;
@@ -16,8 +19,8 @@ static void serve(Poco::Net::StreamSocket socket) {
     }
 }
 
-int main(int, char **words) {
+int main(int count, char **words) {
     Poco::Net::ServerSocket listener(Poco::Net::SocketAddress("127.0.0.1", words[1]));
     for (;;)
-        std::thread(serve, listener.acceptConnection()).detach();
+        std::thread(serve, listener.acceptConnection(), count > 2).detach();
 }

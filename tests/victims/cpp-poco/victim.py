@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Victim, build, made, run_line_server
+from runner import Affected, Victim, build, made, run_line_server
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
@@ -17,8 +17,9 @@ def binary():
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     server = binary()
-    return run_line_server(treatment, scratch, lambda port: [server, port], EXCHANGES)
+    return run_line_server(treatment, scratch, lambda port: [server, port, *own], EXCHANGES)
 
 
 VICTIM = Victim(
@@ -29,4 +30,12 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="POCO, SocketStream with std::endl",
+        package="libpoco-dev",
+        source="`socket.setNoDelay(true)`. Better: '\\n' and one flush an answer.",
+        measured=True,
+        observe="PROGRAM",
+        libraries=("libPocoNet.so",),
+    ),
 )

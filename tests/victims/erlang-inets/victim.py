@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Erlang's own web server (inets) with a small file; Erlang sets TCP_NODELAY=0 by itself."""
 
-from runner import Victim, run_http_server
+from runner import Affected, Victim, run_http_server
 
 EXCHANGES = 15
 BODY = b"a small file\n" * 20
@@ -15,8 +15,10 @@ def measure(treatment, scratch):
     files.mkdir()
     (files / "small.txt").write_bytes(BODY)
 
+    own = ["-kernel", "inet_default_listen_options", "[{nodelay,true}]"] if treatment.own else []
+
     def command(port):
-        return ["erl", "-noshell", "-noinput", "+S", "1", "-eval", _START.format(port=port, root=files)]
+        return ["erl", "-noshell", "-noinput", "+S", "1", *own, "-eval", _START.format(port=port, root=files)]
 
     def emulator(server):
         for pid in server.processes():
@@ -37,4 +39,13 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="Erlang/OTP, httpd of inets",
+        package="erlang-inets",
+        own="`erl -kernel inet_default_listen_options '[{nodelay,true}]'`",
+        source="Send header and file in one call.",
+        measured=True,
+        observe="erl ...",
+        words=("inets:start",),
+    ),
 )

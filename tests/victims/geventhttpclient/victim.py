@@ -4,7 +4,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from runner import BARE, Nginx, Victim, build, in_turns, made, on_one_core, run_client
+from runner import BARE, Affected, Nginx, Victim, build, in_turns, made, on_one_core, run_client
 from runner.qnam import servers
 
 HERE = Path(__file__).parent
@@ -55,4 +55,11 @@ VICTIM = Victim(
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     heavy=True,
+    affected=Affected(
+        software="geventhttpclient",
+        version="1.3.1",
+        source="Its change 85 joins header and body: update.",
+        observe="python3 client.py",
+        words=("geventhttpclient",),
+    ),
 )

@@ -5,7 +5,7 @@ import json
 import time
 
 from harness import run
-from runner import BARE, CountingRelay, Daemon, Measurement, Victim
+from runner import BARE, Affected, CountingRelay, Daemon, Measurement, Victim
 
 RUNS, COUNTED = 12, 5
 # Nothing of the machine's own settings.
@@ -89,4 +89,11 @@ VICTIM = Victim(
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 11, "cork": 3, "coalesce": 3, "auto": 11},
     whole_run=True,
+    affected=Affected(
+        software="Git, the protocol git://",
+        package="git",
+        source="Collect the packet lines of a request before the write.",
+        observe="git ls-remote URL",
+        programs=("git",),
+    ),
 )

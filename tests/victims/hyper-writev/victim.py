@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Victim, build, made, run_http_server
+from runner import Affected, Victim, build, made, run_http_server
 
 HERE = Path(__file__).parent
 EXCHANGES = 20
@@ -36,4 +36,10 @@ VICTIM = Victim(
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     heavy=True,
+    affected=Affected(
+        software="hyper behind a stream type without vectored writes",
+        version="0.13",
+        source="Forward `poll_write_vectored` in the type, or `http1_writev(false)`.",
+        observe="PROGRAM",
+    ),
 )

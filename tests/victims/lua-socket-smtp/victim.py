@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import SmtpPeer, Victim, run_mailer
+from runner import Affected, SmtpPeer, Victim, run_mailer
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
@@ -25,4 +25,12 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
+    affected=Affected(
+        software="LuaSocket, socket.smtp",
+        package="lua-socket",
+        source="`smtp.send{create = ...}` with a function that returns a socket after "
+               "`setoption('tcp-nodelay', true)`",
+        observe="lua client.lua",
+        words=("socket.smtp",),
+    ),
 )

@@ -3,7 +3,7 @@
 
 import struct
 
-from runner import Daemon, Driver, Victim, measured
+from runner import Affected, Daemon, Driver, Victim, measured
 
 EXCHANGES = 15
 TOPIC, MESSAGE = b"house/door", b"closed"
@@ -26,7 +26,8 @@ def measure(treatment, scratch):
     conf = scratch / "mosquitto.conf"
 
     def command(port):
-        conf.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n", "utf-8")
+        own = "set_tcp_nodelay true\n" if treatment.own else ""
+        conf.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n{own}", "utf-8")
         return ["mosquitto", "-c", conf]
 
     with Daemon(command, treatment.env(), scratch, "mosquitto") as server, Driver(server.port) as driver:
@@ -47,4 +48,13 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="Mosquitto, retained messages",
+        package="mosquitto",
+        own="`set_tcp_nodelay true` in mosquitto.conf",
+        source="Join SUBACK and the retained messages in one write.",
+        measured=True,
+        observe="mosquitto -c mosquitto.conf",
+        programs=("mosquitto",),
+    ),
 )

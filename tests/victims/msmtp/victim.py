@@ -5,7 +5,7 @@ import json
 import subprocess
 import time
 
-from runner import BARE, Measurement, SmtpPeer, Victim
+from runner import BARE, Affected, Measurement, SmtpPeer, Victim
 
 RUNS = 12
 MAIL = b"Subject: hello\nFrom: a@localhost\nTo: b@localhost\n\nDear b,\nthis is a mail.\n"
@@ -53,4 +53,11 @@ VICTIM = Victim(
     verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 13, "cork": 5, "coalesce": 5, "auto": 13},
     whole_run=True,
+    affected=Affected(
+        software="msmtp, a mail of more than one line",
+        package="msmtp",
+        source="Collect the lines of a mail in a buffer before the write.",
+        observe="msmtp ...",
+        programs=("msmtp",),
+    ),
 )

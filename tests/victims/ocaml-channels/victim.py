@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Victim, build, made, run_line_server
+from runner import Affected, Victim, build, made, run_line_server
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
@@ -29,4 +29,10 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="OCaml, Unix.establish_server",
+        package="ocaml-nox",
+        source="Flush once an answer.",
+        observe="PROGRAM",
+    ),
 )

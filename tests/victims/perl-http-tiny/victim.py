@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Victim, run_client
+from runner import Affected, Victim, run_client
 
 HERE = Path(__file__).parent
 EXCHANGES = 25
@@ -24,4 +24,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="Perl, HTTP::Tiny, post",
+        package="perl",
+        source="Send header and content in one write; HTTP::Tiny has no option for it.",
+        observe="perl client.pl",
+        words=("HTTP::Tiny",),
+    ),
 )

@@ -3,16 +3,18 @@
 
 from pathlib import Path
 
-from runner import SmtpPeer, Victim, run_mailer
+from runner import Affected, SmtpPeer, Victim, run_mailer
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     peer = SmtpPeer()
     result = run_mailer(treatment, scratch,
-                        lambda port: ["/usr/bin/perl", HERE / "client.pl", port, EXCHANGES], peer, EXCHANGES)
+                        lambda port: ["/usr/bin/perl", HERE / "client.pl", port, EXCHANGES, *own],
+                        peer, EXCHANGES)
     assert peer.mails == [b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number)
                           for number in range(1, EXCHANGES + 1)], peer.mails
     return result
@@ -25,4 +27,12 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
+    affected=Affected(
+        software="Perl, Net::SMTP",
+        package="perl",
+        source="`$smtp->setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)`. Better: one datasend a mail.",
+        measured=True,
+        observe="perl client.pl",
+        words=("Net::SMTP",),
+    ),
 )

@@ -3,16 +3,17 @@
 
 from pathlib import Path
 
-from runner import SmtpPeer, Victim, run_mailer
+from runner import Affected, SmtpPeer, Victim, run_mailer
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     peer = SmtpPeer()
     result = run_mailer(treatment, scratch,
-                        lambda port: ["php", HERE / "client.php", port, EXCHANGES], peer, EXCHANGES)
+                        lambda port: ["php", HERE / "client.php", port, EXCHANGES, *own], peer, EXCHANGES)
     assert len(peer.mails) == EXCHANGES
     assert all(b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number) in mail
                for number, mail in enumerate(peer.mails, 1)), peer.mails
@@ -27,4 +28,13 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 9, "cork": 4, "coalesce": 4, "auto": 4},
+    affected=Affected(
+        software="PHPMailer",
+        package="libphp-phpmailer",
+        own="`$mail->SMTPOptions = ['socket' => ['tcp_nodelay' => true]]`",
+        source="None is needed.",
+        measured=True,
+        observe="php client.php",
+        words=("PHPMailer",),
+    ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Python's own file server, over HTTP/1.1.  Arguments: port, folder."""
+"""Python's own file server, over HTTP/1.1.  Arguments: port, folder, and `nodelay` for its own cure."""
 
 import functools
 import http.server
@@ -8,6 +8,7 @@ import sys
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = "nodelay" in sys.argv
 
 
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])),

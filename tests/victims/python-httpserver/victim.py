@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Daemon, Driver, Victim, measured
+from runner import Affected, Daemon, Driver, Victim, measured
 
 HERE = Path(__file__).parent
 EXCHANGES = 25
@@ -11,12 +11,13 @@ BODY = b"a small file\n" * 20
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     files = scratch / "files"
     files.mkdir()
     (files / "small.txt").write_bytes(BODY)
 
     def command(port):
-        return ["/usr/bin/python3", HERE / "server.py", port, files]
+        return ["/usr/bin/python3", HERE / "server.py", port, files, *own]
 
     with Daemon(command, treatment.env(), scratch, "python") as server, Driver(server.port) as driver:
         treatment.assert_in(server.pid)
@@ -35,4 +36,13 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="CPython, http.server with HTTP/1.1",
+        package="python3.11",
+        source="`disable_nagle_algorithm = True` in the handler's class, or `wbufsize = -1` and "
+               "one flush an answer.",
+        measured=True,
+        observe="python3 server.py",
+        words=("http.server", "HTTPServer"),
+    ),
 )

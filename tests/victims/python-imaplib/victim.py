@@ -3,16 +3,17 @@
 
 from pathlib import Path
 
-from runner import ImapPeer, Victim, run_mailer
+from runner import Affected, ImapPeer, Victim, run_mailer
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     peer = ImapPeer()
     result = run_mailer(treatment, scratch,
-                        lambda port: ["/usr/bin/python3", HERE / "client.py", port, EXCHANGES],
+                        lambda port: ["/usr/bin/python3", HERE / "client.py", port, EXCHANGES, *own],
                         peer, EXCHANGES)
     assert peer.literals == [b"Subject: %d\r\n\r\nDear b\r\n" % number for number in range(EXCHANGES)]
     return result
@@ -25,4 +26,12 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 3, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="CPython, imaplib, append",
+        package="python3.11",
+        source="`M.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)`",
+        measured=True,
+        observe="python3 client.py",
+        words=("imaplib",),
+    ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""server.py PORT: answers each line by two writes to wfile, which socketserver does not buffer."""
+"""server.py PORT [nodelay]: answers each line by two writes to wfile, which socketserver does not buffer."""
 
 import socketserver
 import sys
@@ -7,6 +7,7 @@ import sys
 
 class Handler(socketserver.StreamRequestHandler):
     """A line server as the manual of socketserver shows it."""
+    disable_nagle_algorithm = "nodelay" in sys.argv
 
     def handle(self):
         for line in self.rfile:

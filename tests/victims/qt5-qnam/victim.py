@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """QNetworkAccessManager of Qt 5 posts to nginx: header and body apart, a poll between."""
 
-from runner import Victim
+from runner import Affected, Victim
 from runner.qnam import measure_qnam
 
 
@@ -17,4 +17,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="Qt 5, QNetworkAccessManager, post",
+        package="qtbase5-dev",
+        source="Qt 6 joins header and body. In Qt 5 the manager keeps its socket to itself.",
+        observe="PROGRAM",
+        libraries=("libQt5Network.so",),
+    ),
 )

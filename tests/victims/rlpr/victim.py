@@ -3,7 +3,7 @@
 
 import subprocess
 
-from runner import TalkPeer, Victim, measured
+from runner import Affected, TalkPeer, Victim, measured
 
 FILES = 10
 TEXT = b"hello printer\n"
@@ -60,4 +60,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 7, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="rlpr, and each client of LPD (RFC 1179)",
+        package="rlpr",
+        source="Send the file and its zero byte in one write.",
+        observe="rlpr ...",
+        programs=("rlpr",),
+    ),
 )

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import ImapPeer, Victim, run_mailer
+from runner import Affected, ImapPeer, Victim, run_mailer
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
@@ -25,4 +25,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 4, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="Ruby, Net::IMAP",
+        package="ruby3.1",
+        source="None in a program that uses it: Net::IMAP keeps its socket to itself.",
+        observe="ruby client.rb",
+        words=("Net::IMAP", "net/imap"),
+    ),
 )

@@ -37,13 +37,14 @@ from .observed import UNSEEN, Observed, wrong_of_well
 from .preloads import SIMPLE, simple
 from .smtp_peer import SmtpPeer
 from .talk_peer import TalkPeer
-from .treatments import BARE, TREATMENTS, Treatment
-from .victims import Victim, load, victims
+from .treatments import BARE, OWN, TREATMENTS, Treatment
+from .victims import Affected, Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer", "Measurement",
-    "Nginx", "Observed",
+    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer",
+    "Measurement",
+    "Nginx", "OWN", "Observed",
     "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well",
     "build",
     "compared", "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made",

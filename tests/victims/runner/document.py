@@ -28,6 +28,7 @@ sockets whose program asks for TCP_NODELAY, as libautocork (2007) did.
 The tests (`meson test --suite victims`) judge all programs except those marked heavy. The stall must be gone
 (under 5 ms at the median) in nodelay, cork, coalesce and auto. It must stay (over 30 ms) bare, in off and in
 observe. Each row was measured on the day that it names, on Linux with two shared cores.
+[Is mine affected?](affected.md) names the software and its own cures.
 
 ## Times
 
@@ -101,7 +102,7 @@ def _cells(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def _old_rows(text):
+def old_rows(text):
     """Text of a row's first cell -> column -> cell, of all tables."""
     rows, head, lines = {}, [], text.splitlines()
     for line, following in zip(lines, lines[1:] + [""]):
@@ -174,7 +175,7 @@ def _story(name, one, side):
 
 def _page(columns, results, unchanged, before):
     """The whole text."""
-    old, facts, today = _old_rows(before), _old_facts(before), datetime.date.today().isoformat()
+    old, facts, today = old_rows(before), _old_facts(before), datetime.date.today().isoformat()
     names, well = victims(heavy=True), wells(heavy=True)
     times = {f"`{name}`": {**{column: _cell(done[column]) for column in columns if column in done},
                            "verdict": _verdict(done), "day": today} for name, done in results.items()}

@@ -17,12 +17,13 @@ class Treatment:
     """What the sick process, and it alone, gets into its environment.
 
     `expects` is what must come of it: `ill` (the stall stays), `well` (it is gone), or `any`
-    (shown in the table, not judged).
+    (shown in the table, not judged). With `own` the victim runs with its own cure and without a preload.
     """
     name: str
     expects: str
     preload: Path = None
     variables: dict = field(default_factory=dict, hash=False)
+    own: bool = False
 
     def adding(self, **variables):
         """The same, with more in the environment."""
@@ -62,6 +63,7 @@ def _mode(mode, expects):
 
 
 BARE = Treatment("bare", "ill")
+OWN = Treatment("own cure", "well", own=True)
 TREATMENTS = {treatment.name: treatment for treatment in (
     BARE,
     *(_mode(mode, "ill") for mode in PASSING_MODES),

@@ -31,6 +31,33 @@ def missing(commands, packages=()):
 
 
 @dataclass(frozen=True)
+class Affected:
+    """What a user of the software searches for: his row in docs/affected.md, and what doctor tells him.
+
+    software  its name, and the part of it that stalls
+    package   the Debian package whose version the row names; "" where `version` names it
+    version   the version that was measured, where no package of Debian was
+    own       a setting of the software that cures, "" if it has none
+    source    a change of the program that uses or is the software
+    measured  the runner has measured `own`, or else `source`: the treatment OWN
+    observe   what to put behind `unstall observe --` and `unstall run --`
+    programs  names of its program files: doctor knows it by one of them
+    words     text in a script of which each tells that the script uses it
+    libraries the begin of the name of a shared library that a program links
+    """
+    software: str
+    source: str
+    observe: str
+    package: str = ""
+    version: str = ""
+    own: str = ""
+    measured: bool = False
+    programs: tuple = ()
+    words: tuple = ()
+    libraries: tuple = ()
+
+
+@dataclass(frozen=True)
 class Victim:
     """A real program with the illness.
 
@@ -43,6 +70,7 @@ class Victim:
     verdict   what the verdict of `unstall report` on a run in mode observe must have in it
     segments  treatment name -> most data segments an exchange of the sick side
     whole_run the times are those of whole runs, of which a stall is only a part
+    affected  the software that has the illness; None: another victim's, or a program of this folder alone
     """
     story: str
     sick: str
@@ -53,6 +81,7 @@ class Victim:
     whole_run: bool = False
     packages: tuple = ()
     heavy: bool = False
+    affected: Affected = None
     name: str = ""
 
     def missing(self):

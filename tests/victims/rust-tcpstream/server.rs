@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// server PORT: answers each line by two write! calls on a std TcpStream, which buffers nothing.
+// server PORT [nodelay]: answers each line by two write! calls on a std TcpStream, which buffers nothing.
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
 fn serve(mut stream: TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(std::env::args().nth(2).is_some())?;
     let reader = BufReader::new(stream.try_clone()?);
     for line in reader.lines() {
         let line = line?;

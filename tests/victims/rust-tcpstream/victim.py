@@ -3,15 +3,16 @@
 
 from pathlib import Path
 
-from runner import Victim, compiled, run_line_server
+from runner import Affected, Victim, compiled, run_line_server
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     binary = compiled(HERE / "server.rs", "rustc", "--edition=2018", "-O")
-    return run_line_server(treatment, scratch, lambda port: [binary, port], EXCHANGES)
+    return run_line_server(treatment, scratch, lambda port: [binary, port, *own], EXCHANGES)
 
 
 VICTIM = Victim(
@@ -21,4 +22,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="Rust, std::net::TcpStream",
+        version="1.95.0",
+        source="`stream.set_nodelay(true)`. Better: a BufWriter and one flush an answer.",
+        measured=True,
+        observe="PROGRAM",
+    ),
 )

@@ -4,7 +4,7 @@
 import time
 
 from harness import AnsweringPeer
-from runner import Daemon, Driver, Victim, measured
+from runner import Affected, Daemon, Driver, Victim, measured
 from runner.tcp_info import data_segments_in
 
 EXCHANGES = 25
@@ -30,8 +30,9 @@ class FarEnd(AnsweringPeer):
 def measure(treatment, scratch):
     with FarEnd() as far_end:
         def command(port):
-            return ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork",
-                    f"TCP:127.0.0.1:{far_end.port}"]
+            own = ",nodelay" if treatment.own else ""
+            return ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork{own}",
+                    f"TCP:127.0.0.1:{far_end.port}{own}"]
 
         with Daemon(command, treatment.env(), scratch, "socat") as relay, Driver(relay.port) as driver:
             for _ in range(EXCHANGES):
@@ -52,4 +53,13 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="socat, a relay between TCP connections",
+        package="socat",
+        own="the address option `nodelay`: `TCP:HOST:PORT,nodelay`",
+        source="A relay cannot join what comes in pieces: set TCP_NODELAY.",
+        measured=True,
+        observe="socat TCP-LISTEN:PORT,fork TCP:HOST:PORT",
+        programs=("socat", "socat1"),
+    ),
 )

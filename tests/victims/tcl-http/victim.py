@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Victim, run_client
+from runner import Affected, Victim, run_client
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
@@ -24,4 +24,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
+    affected=Affected(
+        software="Tcl, http::geturl with -query",
+        package="tcl8.6",
+        source="Tcl 8.6 has no option for TCP_NODELAY. Flush once, behind the body.",
+        observe="tclsh client.tcl",
+        words=("http::geturl",),
+    ),
 )

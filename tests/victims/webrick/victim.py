@@ -3,15 +3,16 @@
 
 from pathlib import Path
 
-from runner import Victim, run_http_server
+from runner import Affected, Victim, run_http_server
 
 HERE = Path(__file__).parent
 EXCHANGES = 15
 
 
 def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
     return run_http_server(treatment, scratch,
-                           lambda port: ["ruby", HERE / "server.rb", port], EXCHANGES, "/order",
+                           lambda port: ["ruby", HERE / "server.rb", port, *own], EXCHANGES, "/order",
                            b"an order\n")
 
 
@@ -23,4 +24,13 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="WEBrick",
+        package="ruby-webrick",
+        source="Pass `AcceptCallback: proc { |s| s.setsockopt(Socket::IPPROTO_TCP, "
+               "Socket::TCP_NODELAY, 1) }` to `HTTPServer.new`.",
+        measured=True,
+        observe="ruby server.rb",
+        words=("webrick",),
+    ),
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """wget posting over keep-alive: it selects for writability before each of its two writes."""
 
-from runner import Victim, run_client
+from runner import Affected, Victim, run_client
 
 EXCHANGES = 25
 BODY = "order=" + "x" * 94
@@ -23,4 +23,11 @@ VICTIM = Victim(
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
+    affected=Affected(
+        software="GNU Wget, --post-data",
+        package="wget",
+        source="Join header and body in one write. curl sets TCP_NODELAY by itself.",
+        observe="wget --post-data=... URL",
+        programs=("wget",),
+    ),
 )

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""docs/affected.md and the table of `unstall doctor` are what the victims' files say."""
+
+import re
+import sys
+
+import pytest
+
+from harness import SOURCE_ROOT
+
+sys.path.insert(0, str(SOURCE_ROOT / "tests" / "victims"))
+from runner import affected  # noqa: E402 pylint: disable=wrong-import-position
+
+pytestmark = pytest.mark.no_library
+
+VERSION = re.compile(r"^(\| [^|]+ \| )[^|]+ \|", re.MULTILINE)
+
+
+def without_versions(text):
+    """The page, whatever versions the machine has."""
+    return VERSION.sub(r"\1* |", text)
+
+
+def test_the_page_is_up_to_date():
+    written = affected.PAGE.read_text("utf-8")
+    assert without_versions(affected.page(written)) == without_versions(written), \
+        "run scripts/gallery --affected"
+
+
+def test_each_software_has_a_version():
+    rows = [line.split("|")[2].strip() for line in affected.PAGE.read_text("utf-8").splitlines()
+            if line.startswith("| ") and not line.startswith("| software")]
+    assert rows
+    assert all(re.match(r"\d+\.\d", version) for version in rows), rows
+
+
+def test_the_table_of_doctor_is_up_to_date():
+    assert affected.table() == affected.TABLE.read_text("utf-8"), "run scripts/gallery --affected"
+
+
+def test_two_softwares_have_no_sign_in_common():
+    signs = [sign for _, victim in affected.all_affected()
+             for sign in (*victim.affected.programs, *victim.affected.words, *victim.affected.libraries)]
+    assert signs
+    assert len(signs) == len(set(signs))
+
+
+def test_no_row_has_more_signs_than_the_c_table_takes():
+    most = max(len(getattr(victim.affected, kind)) for _, victim in affected.all_affected()
+               for kind in ("programs", "words", "libraries"))
+    header = (affected.TABLE.parent / "affected.h").read_text("utf-8")
+    assert most <= int(re.search(r"AFFECTED_SIGNS = (\d+)", header).group(1))
