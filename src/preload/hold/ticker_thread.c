@@ -48,16 +48,22 @@ static uint32_t tick_us(void) {
     return window < LONGEST_TICK_US ? window : LONGEST_TICK_US;
 }
 
-/* The number of ticks after which a hold is certainly older than the window. */
-static uint64_t window_ticks(void) {
-    return (config()->window_us + tick_us() - 1) / tick_us() + 1;
+/* A window of many ticks: the ticks do not count, because a late tick is followed by an early one. */
+static bool window_is_long(void) {
+    return config()->window_us > LONGEST_TICK_US;
 }
 
 /* ---- the thread ------------------------------------------------------ */
 
+/* The time of each of the last ticks, by clock_now(). */
+enum { TICKS_KEPT = 64 };
+_Static_assert(WINDOW_MAX_US / LONGEST_TICK_US < TICKS_KEPT / 2, "a hold outlives its tick");
+static uint64_t tick_times[TICKS_KEPT];
+
 /* The result of a tick. */
 struct tick {
     uint64_t number;
+    uint64_t ns;  /* its time */
     bool waits;   /* some bytes are held: look again after one window */
     bool expired; /* a hold was older than the window */
 };
@@ -92,16 +98,26 @@ static void keep_pace(struct pace *p, const struct tick *seen) {
         p->open++;
 }
 
+/* True: a hold that began between tick `since` and the next one is as old as the window, but for an eighth
+ * of a tick: a wake-up that is a little early does not cost a tick. */
+static bool window_is_over(uint64_t since, const struct tick *now) {
+    uint64_t age = now->number - since;
+    if (!window_is_long() || age >= TICKS_KEPT)
+        return age >= 2;
+    uint64_t least_us = config()->window_us - LONGEST_TICK_US / 8;
+    return age > 0 && now->ns - tick_times[(since + 1) % TICKS_KEPT] >= least_us * 1000;
+}
+
 /* Checks a connection without its lock, because a writing thread would have to wait
  * for the lock.  Most connections need nothing: holds begin and end a thousand times
  * between two ticks. */
 static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (LOAD(&c->lingering))
         return false;
-    uint64_t age = now->number - LOAD(&c->held_since);
+    uint64_t since = LOAD(&c->held_since);
     bool waits = LOAD(&c->held) || LOAD(&c->buffer);
-    if (age >= window_ticks())
-        return !waits && age < LINGER_TICKS;
+    if (window_is_over(since, now))
+        return !waits && now->number - since < LINGER_TICKS;
     now->waits |= waits;
     return true;
 }
@@ -114,7 +130,7 @@ static bool look(struct conn *c, struct tick *now) {
     uint64_t age = now->number - c->held_since;
     if (c->refs > 0 && (c->held || buffer_length(c) > 0)) {
         now->waits = true;
-        if (age >= window_ticks()) {
+        if (window_is_over(c->held_since, now)) {
             now->expired = true;
             hold_window_ends(c);
         }
@@ -191,15 +207,13 @@ static bool leave(void) {
     return leaves;
 }
 
-/* Sleeps until one tick after the last one, `due`.  In a window of many ticks the small delays of
- * the wake-ups must not add up.  After a delay of more than an eighth of a tick the series starts
- * anew: a hold that began before the late tick and ended with the series would be shorter than the
- * window by that delay. */
+/* Sleeps until one tick after the last one, `due`.  In a window of many ticks the delays of the
+ * wake-ups must not add up.  After a delay of more than a tick the series starts anew. */
 static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
     uint64_t now = clock_now(), ns = (uint64_t)us * 1000;
-    if (!adds_up || now > *due + ns / 8)
-        *due = now;
     *due += ns;
+    if (!adds_up || *due + ns < now)
+        *due = now + ns;
     struct __kernel_timespec until = {.tv_sec = (long long)(*due / 1000000000),
                                       .tv_nsec = (long long)(*due % 1000000000)};
     raw6(SYS_futex, (long)&stopping, FUTEX_WAIT_BITSET_PRIVATE, 0, (long)&until, 0,
@@ -229,9 +243,11 @@ static void run(void) {
             pace = (struct pace){0};
             continue;
         }
-        bool long_window = config()->window_us > LONGEST_TICK_US;
-        sleep_us(long_window ? tick_us() : next_tick_us(&pace), long_window, &due);
-        tick = (struct tick){.number = __atomic_add_fetch(&ticker_ticks, 1, __ATOMIC_RELAXED)};
+        bool is_long = window_is_long();
+        sleep_us(is_long ? tick_us() : next_tick_us(&pace), is_long, &due);
+        tick = (struct tick){.number = __atomic_add_fetch(&ticker_ticks, 1, __ATOMIC_RELAXED),
+                             .ns = clock_now()};
+        tick_times[tick.number % TICKS_KEPT] = tick.ns;
         if (control_changed())
             sweep_told();
         list = look_at_all(list, &tick);

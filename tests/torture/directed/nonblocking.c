@@ -90,14 +90,24 @@ static bool writable(int fd, int how, int ms) {
     return n == 1;
 }
 
+/* A busy kernel makes room after the EAGAIN now and then: then a write must find that room. */
+static void not_writable_when_full(struct pair *p, int how) {
+    for (int i = 0; i < 1000; i++) {
+        put_until_full(p, 100);
+        if (!writable(p->ours, how, 0))
+            return;
+        CHECK(put(p, 100) > 0 || !writable(p->ours, how, 0), "%d: writable though full", how);
+    }
+    fail("there is always room");
+}
+
 static void level_of_writability(void) {
     for (int how = 0; how < 3; how++) {
         struct pair p = full_pair(SMALL_BUFFERS);
         for (int round = 0; round < 3; round++) {
             if (round)
                 overfill(&p);
-            put_until_full(&p, 100);
-            CHECK(!writable(p.ours, how, 0), "%d: writable though full", how);
+            not_writable_when_full(&p, how);
             arrives(&p, 3000);
             CHECK(writable(p.ours, how, 2000), "%d: not writable though empty", how);
         }
