@@ -18,9 +18,10 @@
 /* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
 #define PYTHON "/usr/bin/python3"
 
-/* Folders to search: relative to the installed command, and the sources, whose path is compiled in for the
- * build folder. */
-static const char *const folders[] = {CLI_ANALYSIS_FROM_BIN, CLI_ANALYSIS_SOURCE};
+/* Folders to search, relative to the folder of the command: where it is installed to, and the link to the
+ * sources that src/cli/meson.build makes in the build folder.  No path of the build is compiled in: an
+ * installed command must not run code from there, and two builds must be equal. */
+static const char *const folders[] = {CLI_ANALYSIS_FROM_BIN, "analysis"};
 
 static bool command_itself(char path[PATH_MAX]) {
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -34,9 +35,7 @@ static bool command_itself(char path[PATH_MAX]) {
 static bool find_analysis(const char *self, char path[PATH_MAX]) {
     int folder = (int)(strrchr(self, '/') - self);
     for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-        int n = folders[i][0] == '/'
-                    ? snprintf(path, PATH_MAX, "%s/__main__.py", folders[i])
-                    : snprintf(path, PATH_MAX, "%.*s/%s/__main__.py", folder, self, folders[i]);
+        int n = snprintf(path, PATH_MAX, "%.*s/%s/__main__.py", folder, self, folders[i]);
         if (n < PATH_MAX && access(path, R_OK) == 0) {
             *strrchr(path, '/') = '\0';
             return true;
@@ -62,8 +61,8 @@ static int ab(int argc, char **argv) {
     if (!command_itself(self))
         return complain("/proc/self/exe: %s", strerror(errno));
     if (!find_analysis(self, analysis))
-        return complain("its analysis is neither in " CLI_ANALYSIS_SOURCE
-                        " nor where it is installed to; install it (meson install)");
+        return complain("its analysis is not in " CLI_ANALYSIS_FROM_BIN
+                        ", seen from the command; install it (package unstall-analysis, or meson install)");
     const char *library = library_find(NULL);
     if (!library)
         return EXIT_OWN;
