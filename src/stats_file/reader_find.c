@@ -73,7 +73,7 @@ int reader_maps(pid_t pid, uint64_t device, uint64_t inode) {
 struct search {
     char path[4096];
     uint64_t device, inode;
-    bool has_memory, has_library, has_segment, is_deleted;
+    bool has_memory, has_library, has_file, is_deleted;
 };
 
 static bool ends_in(const char *text, size_t length, const char *end) {
@@ -97,7 +97,7 @@ static bool is_stats_file(const struct mapping *m, void *context) {
     s->path[length] = '\0';
     s->device = m->device;
     s->inode = m->inode;
-    s->has_segment = true;
+    s->has_file = true;
     s->is_deleted = gone;
     return !gone;
 }
@@ -122,7 +122,7 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
                     (int)pid, strerror(-failed));
     if (failed)
         return failed;
-    if (s.has_segment) {
+    if (s.has_file) {
         /* If the process lives in another mount namespace, the path is below its own root. */
         int n = snprintf(path, size, "%s", s.path);
         if (n > 0 && (size_t)n < size && is_file(path, &s))

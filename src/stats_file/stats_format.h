@@ -201,11 +201,11 @@ struct stats_connection {
     uint32_t row;
     uint64_t serial; /* grows from 1; gaps show a polling reader what was overwritten */
     uint64_t cookie; /* SO_COOKIE or 0 */
-    uint64_t born_ns, ended_ns;
+    uint64_t opened_ns, ended_ns;
     struct stats_address peer, local;
     uint8_t arm, mode; /* as in the row */
     uint16_t unused;
-    uint32_t first_write_us; /* since born_ns; UINT32_MAX: has not written */
+    uint32_t first_write_us; /* since opened_ns; UINT32_MAX: has not written */
     uint64_t exchanges, exchange_ns, exchange_longest_ns;
     uint64_t messages, bursts, writes, bytes, segments;
     uint64_t stalls_proved, stalls_suspected, stalls_cured, stall_ns, stall_bound_ns;

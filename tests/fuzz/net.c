@@ -167,7 +167,7 @@ static int cookie(int fd, uint64_t *value) {
     return s ? 0 : -EBADF;
 }
 
-static int segments(int fd, struct kernel_tcp_info *out) {
+static int tcp_info(int fd, struct kernel_tcp_info *out) {
     struct net_socket *s = net_of(fd);
     if (!s)
         return -EBADF;
@@ -222,7 +222,7 @@ const struct kernel_ops kernel_real = {
     .set_option = set_option,
     .get_option = get_option,
     .cookie = cookie,
-    .segments = segments,
+    .tcp_info = tcp_info,
     .send = own_send,
     .descriptor_flags = descriptor_flags,
     .status_flags = status_flags,

@@ -88,9 +88,9 @@ static void connections(const struct stats_file *s) {
         uint64_t coarse = 0;
         for (int b = 0; b < COARSE_BUCKETS; b++)
             coarse += c->exchange[b];
-        printf("%s{\"row\": %u, \"serial\": %" PRIu64 ", \"born_ns\": %" PRIu64
+        printf("%s{\"row\": %u, \"serial\": %" PRIu64 ", \"opened_ns\": %" PRIu64
                ", \"ended_ns\": %" PRIu64 ", ",
-               comma, c->row, c->serial, c->born_ns, c->ended_ns);
+               comma, c->row, c->serial, c->opened_ns, c->ended_ns);
         address("peer", &c->peer);
         printf(", ");
         address("local", &c->local);

@@ -104,7 +104,7 @@ def test_times_add_up(directory):
     assert row["exchange_ns"] > 9 * 20_000_000  # stalled, but for the first ones
     assert record["exchange_ns"] == row["exchange_ns"] and record["exchanges"] == record["coarse"] == 12
     assert record["exchange_longest_ns"] > 20_000_000
-    assert record["born_ns"] < record["ended_ns"]
+    assert record["opened_ns"] < record["ended_ns"]
     assert record["first_write_us"] < 1_000_000
 
 

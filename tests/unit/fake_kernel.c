@@ -78,10 +78,10 @@ static int cookie(int fd, uint64_t *value) {
     return fake.cookie ? 0 : -ENOTSOCK;
 }
 
-static int segments(int fd, struct kernel_tcp_info *out) {
+static int tcp_info(int fd, struct kernel_tcp_info *out) {
     fake_note("info", fd, NULL, 0);
-    *out = fake.segments;
-    return fake.segments_error;
+    *out = fake.tcp_info;
+    return fake.tcp_info_error;
 }
 
 static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
@@ -148,7 +148,7 @@ static const struct kernel_ops ops = {
     .set_option = set_option,
     .get_option = get_option,
     .cookie = cookie,
-    .segments = segments,
+    .tcp_info = tcp_info,
     .send = send_message,
     .descriptor_flags = descriptor_flags,
     .status_flags = status_flags,

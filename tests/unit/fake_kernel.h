@@ -25,8 +25,8 @@ struct fake_kernel {
     bool full;         /* not writable */
     bool non_blocking; /* O_NONBLOCK */
     uint16_t peer_port, local_port; /* at 127.0.0.1; 0: -ENOTCONN */
-    struct kernel_tcp_info segments;
-    int segments_error;
+    struct kernel_tcp_info tcp_info;
+    int tcp_info_error;
     ssize_t sends[FAKE_SENDS]; /* answers in turn; 0: everything; < 0: -errno */
     unsigned send_count;
     char log_buffer[8192], wire_buffer[65536];

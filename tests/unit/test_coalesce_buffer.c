@@ -237,9 +237,9 @@ Test(buffer, resolve_after_a_jump_out_of_the_send) {
         const struct kernel_ops *before = kernel;
         jump_out_of_the_send();
         kernel = before;
-        fake.segments = (struct kernel_tcp_info){
+        fake.tcp_info = (struct kernel_tcp_info){
             .bytes_sent = row->total - 1, .bytes_queued = 1, .segments_out = 1};
-        fake.segments_error = row->error;
+        fake.tcp_info_error = row->error;
         buffer_resolve(&c);
         EXPECT_INT(row->name, buffer_length(&c), row->left);
         buffer_resolve(&c);

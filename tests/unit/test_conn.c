@@ -76,7 +76,7 @@ Test(conn, a_sleeping_waiter_is_woken, .timeout = 10) {
 Test(conn, a_lock_of_the_parents_is_repaired) {
     struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
-    struct conn *c = fds_birth(5, ORIGIN_SOCKET); /* and never unlocked */
+    struct conn *c = fds_create(5, ORIGIN_SOCKET); /* and never unlocked */
     ASSERT(buffer_add(c, &one, 1, 3));
     c->held = c->ticking = c->draining = c->flush_blocked = true;
     c->pending_error = 32;
@@ -102,7 +102,7 @@ Test(conn, a_lock_of_the_parents_is_repaired) {
 }
 
 Test(conn, trylock_repairs_too) {
-    struct conn *c = fds_birth(5, ORIGIN_SOCKET);
+    struct conn *c = fds_create(5, ORIGIN_SOCKET);
     c->held = true;
     conn_unlock(c);
     fork_generation++;
@@ -121,7 +121,7 @@ Test(conn, fits_the_thread_local_budget) {
 static struct conn *with_facts(unsigned facts) {
     struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
-    struct conn *c = fds_birth(5, ORIGIN_SOCKET);
+    struct conn *c = fds_create(5, ORIGIN_SOCKET);
     if (facts & IS_BUFFERED)
         ASSERT(buffer_add(c, &one, 1, 3));
     c->held = facts & IS_HELD;

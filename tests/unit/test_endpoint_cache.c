@@ -20,7 +20,7 @@ static void set_up(void) {
 TestSuite(endpoint_cache, .init = set_up);
 
 static struct conn *accepted(int fd, uint8_t endpoint) {
-    struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
+    struct conn *c = fds_create(fd, ORIGIN_ACCEPTED);
     c->policy.mode = MODE_AUTO;
     c->policy.established = true;
     endpoint_join(c, endpoint);

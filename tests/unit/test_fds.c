@@ -10,8 +10,8 @@
 #include "coalesce_buffer.h"
 #include "unit.h"
 
-static struct conn *born(int fd) {
-    struct conn *c = fds_birth(fd, ORIGIN_SOCKET);
+static struct conn *created(int fd) {
+    struct conn *c = fds_create(fd, ORIGIN_SOCKET);
     cr_assert(c, "no memory for descriptor %d", fd);
     conn_unlock(c);
     return c;
@@ -66,7 +66,7 @@ Test(fds, beyond_the_limit) {
         EXPECT_INT("word", fds_word(fd), FDS_OTHER);
         cr_expect(!fds_set(fd, FDS_FILE), "%d", fd);
         EXPECT_INT("still", fds_word(fd), FDS_OTHER);
-        cr_expect(fds_birth(fd, ORIGIN_SOCKET) == NULL, "%d", fd);
+        cr_expect(fds_create(fd, ORIGIN_SOCKET) == NULL, "%d", fd);
         fds_forget(fd);
     }
     EXPECT_INT("nothing seen", fds_high(), 0);
@@ -77,7 +77,7 @@ Test(fds, beyond_the_limit) {
 Test(fds, grows_by_pages) {
     static const int descriptors[] = {0, 1023, 1024, 5000, 999999, FDS_LIMIT - 1};
     for (size_t i = 0; i < ARRAY_SIZE(descriptors); i++) {
-        struct conn *c = born(descriptors[i]);
+        struct conn *c = created(descriptors[i]);
         EXPECT(fds_conn(fds_word(descriptors[i])) == c);
         EXPECT_INT("high", fds_high(), descriptors[i] + 1);
     }
@@ -97,15 +97,15 @@ Test(fds, forgetting_the_unknown_maps_nothing) {
 
 Test(fds, alignment_leaves_room_for_tags) {
     for (int fd = 3; fd < 600; fd++) {
-        uintptr_t word = (uintptr_t)born(fd);
+        uintptr_t word = (uintptr_t)created(fd);
         ASSERT(word > FDS_LAST_TAG && word % 64 == 0);
     }
 }
 
-/* ---- births --------------------------------------------------------------- */
+/* ---- creation --------------------------------------------------------------- */
 
-Test(fds, birth) {
-    struct conn *c = fds_birth(9, ORIGIN_ACCEPTED);
+Test(fds, creation) {
+    struct conn *c = fds_create(9, ORIGIN_ACCEPTED);
     ASSERT(c);
     EXPECT_INT("locked", self.depth, 1);
     EXPECT_INT("fd", c->fd, 9);
@@ -119,34 +119,34 @@ Test(fds, birth) {
     conn_unlock(c);
 }
 
-/* A close that we could not see: the next birth starts afresh. */
-Test(fds, birth_over_a_stale_word) {
-    struct conn *stale = born(5);
+/* A close that we could not see: the next creation starts afresh. */
+Test(fds, creation_over_a_stale_word) {
+    struct conn *stale = created(5);
     stale->policy.bursty = true;
     cookies_note(stale, 99);
     stale->counts.writes = 7;
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     EXPECT(!c->policy.bursty && c->cookie == 0 && c->counts.writes == 0);
     EXPECT_INT("one connection", in_use(), 1);
     EXPECT(fds_conn(fds_word(5)) == c);
     EXPECT(cookies_find(99) == NULL);
 }
 
-Test(fds, birth_over_a_stale_copy_leaves_the_others) {
-    struct conn *stale = born(5);
+Test(fds, creation_over_a_stale_copy_leaves_the_others) {
+    struct conn *stale = created(5);
     conn_lock(stale);
     fds_share(stale, 6);
     conn_unlock(stale);
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     ASSERT(c != stale);
     EXPECT_INT("refs", stale->refs, 1);
     EXPECT_INT("its descriptor", stale->fd, 6);
     EXPECT_INT("two connections", in_use(), 2);
 }
 
-Test(fds, birth_over_a_tag) {
+Test(fds, creation_over_a_tag) {
     fds_set(5, FDS_FILE);
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     EXPECT(fds_conn(fds_word(5)) == c);
 }
 
@@ -162,13 +162,13 @@ Test(fds, the_loser_of_a_meeting_returns_to_the_pool) {
     ASSERT(self.depth == 1); /* its lock alone */
     conn_unlock(c);
     EXPECT_INT("one connection", in_use(), 1);
-    EXPECT(born(6) == c + 1); /* what was given back is taken first */
+    EXPECT(created(6) == c + 1); /* what was given back is taken first */
 }
 
 /* ---- copies ---------------------------------------------------------------- */
 
 Test(fds, copies_share_one_connection) {
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     conn_lock(c);
     fds_share(c, 8);
     fds_share(c, 2000);
@@ -189,7 +189,7 @@ Test(fds, copies_share_one_connection) {
 }
 
 Test(fds, a_copy_beyond_the_limit_is_not_counted) {
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     conn_lock(c);
     fds_share(c, FDS_LIMIT);
     EXPECT_INT("refs", c->refs, 1);
@@ -197,7 +197,7 @@ Test(fds, a_copy_beyond_the_limit_is_not_counted) {
 }
 
 Test(fds, forget) {
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     conn_lock(c);
     fds_share(c, 6);
     conn_unlock(c);
@@ -215,18 +215,18 @@ Test(fds, forget) {
 /* ---- the pool ---------------------------------------------------------------- */
 
 Test(fds, the_pool_is_used_again) {
-    struct conn *first = born(5);
+    struct conn *first = created(5);
     close_last(first, 5);
     EXPECT_INT("released", first->refs, 0);
-    struct conn *second = born(17);
+    struct conn *second = created(17);
     EXPECT(first == second);
     EXPECT_INT("afresh", second->fd, 17);
     for (int i = 0; i < 10000; i++) {
-        struct conn *c = born(5);
+        struct conn *c = created(5);
         ASSERT(c != second);
         close_last(c, 5);
     }
-    EXPECT_INT("ten thousand births later", in_use(), 1);
+    EXPECT_INT("ten thousand creations later", in_use(), 1);
 }
 
 Test(fds, many_at_once_then_none_then_many) {
@@ -234,7 +234,7 @@ Test(fds, many_at_once_then_none_then_many) {
     static struct conn *all[MANY];
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < MANY; i++)
-            all[i] = born(i + 3);
+            all[i] = created(i + 3);
         EXPECT_INT("many", in_use(), MANY);
         for (int i = 0; i < MANY; i++)
             for (int j = i + 1; j < i + 3 && j < MANY; j++)
@@ -245,20 +245,20 @@ Test(fds, many_at_once_then_none_then_many) {
     }
 }
 
-/* The ticker's list may still lead here: its link survives the release and the next birth. */
+/* The ticker's list may still lead here: its link survives the release and the next creation. */
 Test(fds, release_keeps_the_tickers_link) {
-    struct conn *next = born(6), *c = born(5);
+    struct conn *next = created(6), *c = created(5);
     c->ticking = true;
     c->next_ticking = next;
     close_last(c, 5);
     EXPECT(c->ticking && c->next_ticking == next);
-    struct conn *again = born(9);
+    struct conn *again = created(9);
     ASSERT(again == c);
     EXPECT(again->ticking && again->next_ticking == next);
 }
 
 Test(fds, release_gives_the_buffered_buffer_back) {
-    struct conn *c = born(5);
+    struct conn *c = created(5);
     struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
     ASSERT(buffer_add(c, &one, 1, 3));
@@ -273,7 +273,7 @@ Test(fds, release_gives_the_buffered_buffer_back) {
 Test(fds, by_cookie) {
     enum { MANY = 5000, GENERATIONS = 3000 };
     for (int fd = 3; fd < MANY; fd++)
-        cookies_note(born(fd), (uint64_t)fd * 1000);
+        cookies_note(created(fd), (uint64_t)fd * 1000);
     for (int fd = 3; fd < MANY; fd++) {
         struct conn *c = cookies_find((uint64_t)fd * 1000);
         ASSERT(c);
@@ -286,7 +286,7 @@ Test(fds, by_cookie) {
         close_last(fds_conn(fds_word(fd)), fd);
     cr_expect(cookies_find(11000) == NULL, "closed");
     for (int i = 0; i < GENERATIONS; i++) {
-        cookies_note(born(10), UINT64_C(1) << 40 | (uint64_t)i);
+        cookies_note(created(10), UINT64_C(1) << 40 | (uint64_t)i);
         struct conn *c = cookies_find(UINT64_C(1) << 40 | (uint64_t)i);
         ASSERT(c);
         fds_leave(c, 10);
@@ -301,9 +301,9 @@ Test(fds, by_cookie) {
 }
 
 Test(fds, each_holds_the_lock) {
-    born(5);
-    struct conn *gone = born(6);
-    born(7);
+    created(5);
+    struct conn *gone = created(6);
+    created(7);
     close_last(gone, 6);
     EXPECT_INT("those in use", in_use(), 2);
     EXPECT_INT("depth", self.depth, 0);

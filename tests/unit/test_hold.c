@@ -21,7 +21,7 @@ static struct conn *c;
 static void set_up(void) {
     fake_kernel_install();
     config_load(NULL, "prog");
-    c = fds_birth(5, ORIGIN_SOCKET);
+    c = fds_create(5, ORIGIN_SOCKET);
     c->policy.established = true;
     conn_unlock(c);
 }
@@ -256,7 +256,7 @@ Test(hold, the_last_of_a_lingering_connection) {
     EXPECT_TEXT("log", fake_log(), "close(5)");
     EXPECT_INT("unlocked", self.depth, 0);
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
-    again = fds_birth(9, ORIGIN_SOCKET);
+    again = fds_create(9, ORIGIN_SOCKET);
     cr_expect(again == c && !again->lingering, "the pool has it again");
 }
 
@@ -341,7 +341,7 @@ static const struct {
     int nodelay, cork;
 } options[] = {{"none", 0, 0}, {"TCP_NODELAY", 1, 0}, {"TCP_CORK", 0, 1}, {"both", 1, 1}};
 
-/* The options of a connection that was not born in our sight. */
+/* The options of a connection whose creation we did not see. */
 Test(hold, asks_a_stranger_for_its_options_once) {
     EACH_ROW(row, options) {
         c->policy.unsure = true;
@@ -417,7 +417,7 @@ Test(hold, untrack) {
         c->policy.nodelay = c->policy.app_nodelay = row->app_nodelay;
         c->policy.app_cork = row->app_cork;
         c->held = row->held;
-        fake.segments_error = -EINVAL;
+        fake.tcp_info_error = -EINVAL;
         conn_lock(c);
         hold_untrack(c);
         conn_unlock(c);
@@ -452,9 +452,9 @@ Test(hold, probe) {
         c->policy.untracked_io = false;
         c->origin = (uint8_t)row->origin;
         c->counts = (struct conn_counts){.bytes = row->seen};
-        fake.segments = (struct kernel_tcp_info){
+        fake.tcp_info = (struct kernel_tcp_info){
             .bytes_sent = row->sent, .bytes_queued = row->queued, .segments_out = 1};
-        fake.segments_error = row->error;
+        fake.tcp_info_error = row->error;
         c->held = true;
         push(PUSH_WAIT);
         EXPECT_INT(row->name, c->policy.untracked_io, row->untracked_io);
@@ -758,7 +758,7 @@ Test(hold, only_a_wait_that_could_go_on_is_timed) {
     cr_expect(!hold_could_go_on(), "no turn");
 }
 
-/* One that was not born in our sight may be a listener: asked, unless that is known. */
+/* One whose creation we did not see may be a listener: asked, unless that is known. */
 Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
     in_mode(MODE_AUTO);
     for (int established = 0; established < 2; established++) {

@@ -99,7 +99,7 @@ Test(policy_alone, left_alone) {
     }
 }
 
-/* A connection that was not born in our sight: its options are asked when it matters. */
+/* A connection whose creation we did not see: its options are asked when it matters. */
 static const struct {
     const char *name;
     enum mode mode;

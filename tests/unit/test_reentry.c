@@ -159,7 +159,7 @@ static sigjmp_buf away;
 
 static ssize_t take_all_and_leave(int fd, const struct msghdr *message, int flags) {
     (void)fd, (void)flags;
-    fake.segments.bytes_sent += message->msg_iov[0].iov_len;
+    fake.tcp_info.bytes_sent += message->msg_iov[0].iov_len;
     siglongjmp(away, 1);
 }
 
@@ -167,7 +167,7 @@ static ssize_t take_all_and_leave(int fd, const struct msghdr *message, int flag
 Test(reentry, what_the_kernel_has_taken_is_not_sent_again) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    fake.segments.bytes_sent = c->counts.bytes;
+    fake.tcp_info.bytes_sent = c->counts.bytes;
     EXPECT_INT("buffered", whole_write(5, "abcdef"), 6);
     const struct kernel_ops *before = kernel;
     struct kernel_ops jumping = *kernel;

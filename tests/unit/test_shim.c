@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is neither a write nor a birth: reads, options, calls that move bytes by themselves,
+ * Calls that neither write nor create a descriptor: reads, options, calls that move bytes by themselves,
  * descriptors inside messages.
  */
 #include <errno.h>

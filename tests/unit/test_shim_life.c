@@ -69,11 +69,11 @@ Test(shim_life, an_accepted_one_is_asked_what_it_inherited) {
 }
 
 /* UNSTALL_PORTS names the port of the server's side, whichever side is ours.  Of a
- * connection that was not born in our sight either may be it. */
-enum birth { CONNECTED, ACCEPTED, INHERITED };
+ * connection whose creation we did not see may be either. */
+enum origin_seen { CONNECTED, ACCEPTED, INHERITED };
 static const struct {
     const char *name;
-    enum birth birth;
+    enum origin_seen origin;
     uint16_t peer, local;
     bool included;
 } filters[] = {
@@ -86,10 +86,10 @@ static const struct {
     {"inherited, of other ports", INHERITED, 5000, 5001, false},
 };
 
-static void born(enum birth birth) {
-    if (birth == CONNECTED)
+static void created_as(enum origin_seen origin) {
+    if (origin == CONNECTED)
         whole_connected(6);
-    if (birth != ACCEPTED)
+    if (origin != ACCEPTED)
         return; /* what is inherited is met at its first use */
     shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
     shim_listens(3);
@@ -103,7 +103,7 @@ Test(shim_life, ports_are_the_servers) {
         fake.peer_port = row->peer;
         fake.local_port = row->local;
         fds_forget(6);
-        born(row->birth);
+        created_as(row->origin);
         struct conn *c = shim_find(6);
         ASSERT(c);
         EXPECT_INT(row->name, c->policy.mode, row->included ? MODE_NODELAY : MODE_OFF);
@@ -151,14 +151,14 @@ Test(shim_life, accepted_of_what_is_no_listener_of_ours) {
     shim_accepted(3, 6);
     EXPECT_INT("of another family as its listener", fds_word(6), FDS_OTHER);
     shim_accepted(88, 6);
-    EXPECT_INT("of one that nobody knows", fds_word(6), FDS_UNKNOWN);
+    EXPECT_INT("of an unknown one", fds_word(6), FDS_UNKNOWN);
     shim_accepted(88, -1);
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- cured from birth ------------------------------------------------------------ */
+/* ---- cured from creation --------------------------------------------------------- */
 
-Test(shim_life, cured_from_birth) {
+Test(shim_life, cured_from_creation) {
     static const struct {
         const char *name, *mode, *nodelay;
         bool cured;

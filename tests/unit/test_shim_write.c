@@ -221,14 +221,14 @@ static ssize_t by_fast_path(void) {
     return whole_write(5, "abc");
 }
 
-static ssize_t by_long_way(void) {
+static ssize_t by_slow_path(void) {
     return write_in_form(FORM_WRITEV, false, 0);
 }
 
-static ssize_t (*const ways[])(void) = {by_fast_path, by_long_way};
+static ssize_t (*const ways[])(void) = {by_fast_path, by_slow_path};
 #define EACH_WAY(way) for (__typeof__(&ways[0]) way = ways; way < ways + ARRAY_SIZE(ways); way++)
 
-/* A number that was closed and born again unseen: forgotten, and the call made as it came. */
+/* The number was closed and reused unseen: the library forgets it and makes the call unchanged. */
 Test(shim_write, the_number_is_no_socket_now) {
     EACH_WAY(way) {
         whole_start_in(MODE_CORK);
@@ -359,7 +359,7 @@ Test(shim_write, a_stream_is_given_back) {
         whole_start_in(MODE_AUTO);
         struct conn *c = whole_connected(5 + (int)row->received);
         c->endpoint = 0;
-        fake.segments.bytes_received = row->received;
+        fake.tcp_info.bytes_received = row->received;
         for (int i = 0; i < 12; i++)
             whole_write(5 + (int)row->received, "abc");
         EXPECT_INT(row->name, strstr(fake_log(), ",0)") != NULL, row->back);
@@ -637,11 +637,11 @@ Test(shim_write, what_a_message_counts) {
     }
 }
 
-/* The number is closed and born again during the drain, by calls that pass us by.  Once the buffer went back
+/* The number is closed and reused during the drain, by calls that pass us by.  Once the buffer went back
  * to the pool while the thread sent from it, and the new connection lost as many bytes as were sent. */
 static struct coalesce_buffer *sent_from, *reused;
 
-static void the_number_is_born_again(void) {
+static void the_number_is_reused(void) {
     struct iovec one = {(char[]){"new"}, 3};
     sent_from = drained->buffer;
     conn_lock(drained);
@@ -651,11 +651,11 @@ static void the_number_is_born_again(void) {
     conn_unlock(drained);
 }
 
-Test(shim_write, a_number_that_is_born_again_during_a_drain) {
+Test(shim_write, a_number_that_is_reused_during_a_drain) {
     whole_start_in(MODE_COALESCE);
     drained = whole_warm(5);
     stuck("abcdef");
-    fake_real.meanwhile = the_number_is_born_again;
+    fake_real.meanwhile = the_number_is_reused;
     fake.sends[fake.send_count] = -EAGAIN;
     fake_real.answers[fake_real.count] = 2;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);

@@ -24,7 +24,7 @@ static struct conn *c;
 static void set_up(void) {
     fake_kernel_install();
     config_load(NULL, "prog");
-    c = fds_birth(5, ORIGIN_SOCKET);
+    c = fds_create(5, ORIGIN_SOCKET);
     c->policy.established = true;
     c->policy.mode = MODE_CORK;
     c->policy.untracked_io = true; /* no probes */
@@ -61,7 +61,7 @@ static bool within_ms(long ms, bool (*done)(void)) {
     return done();
 }
 
-static bool let_go(void) {
+static bool pushed(void) {
     conn_lock(c);
     bool gone = !c->held && buffer_length(c) == 0;
     conn_unlock(c);
@@ -93,7 +93,7 @@ Test(ticker, the_window_ends_a_hold) {
     ASSERT(starts());
     for (int i = 0; i < 5; i++) {
         hold_now();
-        cr_expect(within_ms(2000, let_go), "hold %d is never let go", i);
+        cr_expect(within_ms(2000, pushed), "hold %d is never pushed", i);
         EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
         pause_ms(i * 10); /* parked or not */
     }
@@ -107,7 +107,7 @@ Test(ticker, not_before_the_window) {
     struct timespec begun, ended;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     hold_now();
-    EXPECT(within_ms(5000, let_go));
+    EXPECT(within_ms(5000, pushed));
     clock_gettime(CLOCK_MONOTONIC, &ended);
     double ms =
         (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6;
@@ -123,13 +123,13 @@ Test(ticker, the_rest_of_a_tick_does_not_count) {
     ASSERT(starts());
     hold_now(); /* from now on it ticks */
     for (int i = 0; i < 5; i++) {
-        EXPECT(within_ms(5000, let_go));
+        EXPECT(within_ms(5000, pushed));
         for (uint64_t tick = LOAD(&ticker_ticks); LOAD(&ticker_ticks) == tick && !off_the_list();)
             nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         nanosleep(&(struct timespec){.tv_nsec = (TICK_US - 1000) * 1000L}, NULL);
         uint64_t begun = clock_now();
         hold_now();
-        EXPECT(within_ms(5000, let_go));
+        EXPECT(within_ms(5000, pushed));
         uint64_t us = (clock_now() - begun) / 1000;
         cr_expect(us >= WINDOW_US - TICK_US / 8, "a window of %d us ended after %d", WINDOW_US, (int)us);
     }
@@ -145,7 +145,7 @@ Test(ticker, buffered_bytes_are_tried_again) {
     ASSERT(buffer_add(c, &one, 1, 3));
     ticker_watch(c);
     conn_unlock(c);
-    EXPECT(within_ms(2000, let_go));
+    EXPECT(within_ms(2000, pushed));
     EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) send(5,abc) send(5,abc)");
     ticker_stop();
 }
@@ -158,7 +158,7 @@ Test(ticker, what_holds_no_more_leaves_the_list) {
     conn_unlock(c);
     EXPECT(within_ms(2000, off_the_list));
     hold_now();
-    cr_expect(within_ms(2000, let_go), "and comes back at the next hold");
+    cr_expect(within_ms(2000, pushed), "and comes back at the next hold");
     ticker_stop();
 }
 
@@ -168,19 +168,19 @@ Test(ticker, a_connection_released_while_on_the_list) {
     conn_lock(c);
     fds_leave(c, 5);
     fds_release(c);
-    struct conn *again = fds_birth(6, ORIGIN_SOCKET);
+    struct conn *again = fds_create(6, ORIGIN_SOCKET);
     ASSERT(again == c);
     again->policy.mode = MODE_CORK;
     again->policy.untracked_io = true;
     conn_unlock(again);
     fake_log();
     hold_now();
-    EXPECT(within_ms(2000, let_go));
+    EXPECT(within_ms(2000, pushed));
     EXPECT_TEXT("the new descriptor", fake_log(), "nodelay(6,1)");
     ticker_stop();
 }
 
-Test(ticker, the_end_lets_go_and_another_can_start) {
+Test(ticker, the_end_pushes_and_another_can_start) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
     for (int i = 0; i < 3; i++) {
         ASSERT(starts());
@@ -281,7 +281,7 @@ Test(ticker, ends_by_itself_and_starts_again) {
     for (int i = 0; i < 3; i++) {
         ASSERT(starts());
         hold_now();
-        EXPECT(within_ms(2000, let_go));
+        EXPECT(within_ms(2000, pushed));
         EXPECT(within_ms(2000, none_there));
     }
     ticker_stop(); /* of one that has left, or is about to */
@@ -321,7 +321,7 @@ Test(ticker, a_lingering_connection) {
     c->lingering = true;
     ticker_watch(c);
     conn_unlock(c);
-    EXPECT(within_ms(2000, let_go));
+    EXPECT(within_ms(2000, pushed));
     pause_ms(20);
     const char *log = fake_log();
     cr_expect(strstr(log, "send(5,abc) send(5,abc)") && strstr(log, "close(5)"), "%s", log);

@@ -222,7 +222,7 @@ class Live:
                 self.rows[self._row_key(process, row)] = row
         for connection in process["connections"]:
             arm = self.arm_of.get(connection["arm"]) if connection["arm"] is not None else None
-            if arm is None or connection["born_ns"] < self.since_ns:
+            if arm is None or connection["opened_ns"] < self.since_ns:
                 continue
             self._connection(arm, process, connection)
 

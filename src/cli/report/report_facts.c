@@ -24,13 +24,13 @@ static void add_start(struct verdict_start *start, const struct reader_file *r) 
         for (size_t k = 0; k < r->connection_count; k++) {
             const struct stats_connection *c = &r->connections[k];
             if (c->row == row->index && c->first_write_us != UINT32_MAX &&
-                (!first || c->born_ns < first->born_ns))
+                (!first || c->opened_ns < first->opened_ns))
                 first = c;
         }
     }
-    if (!first || !loaded || first->born_ns < loaded)
+    if (!first || !loaded || first->opened_ns < loaded)
         return;
-    uint64_t connected = first->born_ns - loaded;
+    uint64_t connected = first->opened_ns - loaded;
     uint64_t written = connected + first->first_write_us * UINT64_C(1000);
     if (written < waited / 4)
         return;

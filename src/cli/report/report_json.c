@@ -79,7 +79,7 @@ static void connection(struct json *j, const struct stats_connection *c) {
     arm(j, c->arm);
     json_string(j, "mode", mode_name(c->mode));
     json_unsigned(j, "cookie", c->cookie);
-    json_unsigned(j, "born_ns", c->born_ns);
+    json_unsigned(j, "opened_ns", c->opened_ns);
     json_unsigned(j, "ended_ns", c->ended_ns);
     json_string(j, "peer", address_text(&c->peer, text));
     json_string(j, "local", address_text(&c->local, text));

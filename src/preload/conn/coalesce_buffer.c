@@ -185,7 +185,7 @@ void buffer_resolve(struct conn *c) {
         return;
     c->buffer->in_flight = false;
     size_t waiting = buffer_length(c), taken = waiting;
-    if ((c->buffer->exact || c->origin != ORIGIN_FOREIGN) && kernel->segments(c->fd, &now) == 0) {
+    if ((c->buffer->exact || c->origin != ORIGIN_FOREIGN) && kernel->tcp_info(c->fd, &now) == 0) {
         uint64_t total = now.bytes_sent + now.bytes_queued;
         uint64_t of_these = total > c->buffer->before ? total - c->buffer->before : 0;
         taken = of_these < waiting ? (size_t)of_these : waiting;

@@ -63,7 +63,7 @@ static struct conn *give_back(struct conn *c) {
     return NULL;
 }
 
-struct conn *fds_birth(int fd, enum conn_origin origin) {
+struct conn *fds_create(int fd, enum conn_origin origin) {
     fds_forget(fd);
     struct conn *c = take(fd, origin);
     if (!c || fds_set(fd, (uintptr_t)c))

@@ -67,7 +67,7 @@ bool fds_set_first(int fd, uintptr_t word);
 
 /* fd is the first descriptor of a new connection, which is returned locked; NULL
  * without memory.  An earlier word is dropped. */
-struct conn *fds_birth(int fd, enum conn_origin origin);
+struct conn *fds_create(int fd, enum conn_origin origin);
 
 /* The connection of a descriptor whose creation we did not see, locked.  It is new (`first`),
  * unless another thread has made it at the same time.  NULL without memory. */

@@ -34,8 +34,8 @@ struct policy_action decide_write(struct conn *c, const struct policy_limits *li
 
 /* The library saw no input.  The kernel's count shows whether none came, or another reader took it. */
 static bool input_came_unseen(struct conn *c) {
-    struct kernel_tcp_info segments;
-    if (kernel->segments(c->fd, &segments) != 0 || segments.bytes_received == 0)
+    struct kernel_tcp_info info;
+    if (kernel->tcp_info(c->fd, &info) != 0 || info.bytes_received == 0)
         return false;
     c->policy.input_ever = true;
     c->policy.one_way = false;

@@ -122,11 +122,11 @@ void hold_untrack(struct conn *c) {
 /* The kernel has sent more bytes than the library saw: the connection has untracked
  * I/O (stdio, a raw system call).  The check runs after pushes 1, 2, 4, 8 … */
 static void probe_untracked(struct conn *c, uint32_t pushes) {
-    struct kernel_tcp_info segments;
+    struct kernel_tcp_info info;
     if (c->origin == ORIGIN_FOREIGN || c->policy.untracked_io || (pushes & (pushes - 1)) != 0 ||
-        kernel->segments(c->fd, &segments) != 0)
+        kernel->tcp_info(c->fd, &info) != 0)
         return;
-    if (segments.bytes_sent + segments.bytes_queued > c->counts.bytes)
+    if (info.bytes_sent + info.bytes_queued > c->counts.bytes)
         c->policy.untracked_io = true;
 }
 
@@ -196,7 +196,7 @@ void hold_window_ends(struct conn *c) {
 void hold_turn_taken_over(struct conn *c) {
     c->policy.quick_turns = 0;
     if (LOAD(&c->turn_end) == TURN_LEFT)
-        hold_turn_teaches(c);
+        hold_finish_turn(c);
 }
 
 /* Only the second turn of a message shows whether the message continued at once. */
@@ -228,7 +228,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
         return; /* another thread has continued the message */
     if (policy_learns_habit(p) && ticker_windowless(ticker_state()))
         policy_habit_turn(p, clock_now() - c->held_since);
-    hold_turn_teaches(c);
+    hold_finish_turn(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
         c->wait_began = clock_now();
 }

@@ -77,7 +77,7 @@ void hold_turn_taken_over(struct conn *c);
 bool hold_wait_was_quick(struct conn *c);
 
 /* The turn is over: policy and the endpoint cache learn from it.  Lock held. */
-static inline void hold_turn_teaches(struct conn *c) {
+static inline void hold_finish_turn(struct conn *c) {
     c->turn_owner = NULL;
     STORE(&c->turn_end, TURN_ENDS);
     policy_turn_ends(&c->policy);

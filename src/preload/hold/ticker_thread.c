@@ -170,7 +170,7 @@ static struct conn *take_incoming(struct conn *list) {
 }
 
 /* The ticks end: pushes all held bytes now. */
-static void let_go(struct conn *list) {
+static void push_all(struct conn *list) {
     for (struct conn *c = take_incoming(list), *next; c; c = next) {
         next = c->next_ticking;
         conn_lock(c);
@@ -254,7 +254,7 @@ static void run(void) {
         keep_pace(&pace, &tick);
     }
     if (!leaves)
-        let_go(list);
+        push_all(list);
     buffer_thread_ends();
 }
 
@@ -303,7 +303,7 @@ void ticker_stop(void) {
         ticker_unpark();
         raw_thread_join(&thread);
         STORE(&stops, stops + 1);
-        let_go(NULL);
+        push_all(NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     } else {
         raw_thread_join(&thread); /* it may be about to end by itself */

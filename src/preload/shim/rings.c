@@ -80,7 +80,7 @@ static bool last_is_silent(void) {
     return silent;
 }
 
-void rings_before_birth(void) {
+void rings_before_connection(void) {
     if (wanted() && (liburing || last_is_silent()))
         rings_look();
 }

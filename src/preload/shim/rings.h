@@ -20,9 +20,9 @@
 /* At load: looks for liburing among the loaded libraries. */
 void rings_start(void);
 
-/* rings_before_birth() runs before a connection is recorded, so that the connection gets TCP_NODELAY from
- * its start.  rings_made() runs once it is recorded (lock held). */
-void rings_before_birth(void);
+/* rings_before_connection() runs before a connection is recorded, so that the connection gets
+ * TCP_NODELAY from its start.  rings_made() runs once it is recorded (lock held). */
+void rings_before_connection(void);
 void rings_made(struct conn *c);
 
 /* True: c is connected and the library saw no byte of it (lock held).  At its end this is a reason for

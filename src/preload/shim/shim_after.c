@@ -41,7 +41,7 @@ void shim_established(struct conn *c) {
     conn_lock(c);
     policy_established(&c->policy);
     if (UNLIKELY(!c->evidence))
-        tally_born(c); /* connected by a write (TCP Fast Open) */
+        tally_created(c); /* connected by a write (TCP Fast Open) */
     conn_unlock(c);
 }
 

@@ -111,7 +111,7 @@ static int send_front(struct conn *c, const struct write_request *o) {
     struct coalesce_buffer *sending = c->buffer;
     struct iovec front = buffer_front(c);
     struct kernel_tcp_info before = {0};
-    sending->exact = kernel->segments(c->fd, &before) == 0;
+    sending->exact = kernel->tcp_info(c->fd, &before) == 0;
     sending->before = before.bytes_sent + before.bytes_queued;
     sending->in_flight = true; /* in case a handler interrupts the send and never returns */
     c->draining = true;

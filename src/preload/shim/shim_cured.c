@@ -10,7 +10,7 @@ bool rings_known;
 
 /* True: the connection gets TCP_NODELAY when it is made.  The reason is UNSTALL_NODELAY=always, an
  * io_uring, or a stdio stream on the descriptor. */
-void shim_cures_at_birth(struct conn *c) {
+void shim_nodelay_at_creation(struct conn *c) {
     const struct config *now = config();
     if (now->no_syscalls || !(now->always_nodelay || LOAD(&rings_known) || c->policy.untracked_io) ||
         c->policy.nodelay || c->policy.app_cork)
@@ -26,5 +26,5 @@ void shim_uring(void) {
     STORE(&rings_known, true);
     FDS_EACH(c)
         if (!c->listener && c->policy.established)
-            shim_cures_at_birth(c);
+            shim_nodelay_at_creation(c);
 }

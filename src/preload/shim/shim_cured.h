@@ -10,6 +10,6 @@
 extern bool rings_known; /* this process has an io_uring */
 
 /* Runs when c has been made.  Lock held. */
-void shim_cures_at_birth(struct conn *c);
+void shim_nodelay_at_creation(struct conn *c);
 
 #endif

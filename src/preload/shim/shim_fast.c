@@ -43,12 +43,12 @@ INLINE struct write_request request_of(const struct plain *w) {
                         .bytes = w->bytes};
 }
 
-COLD ssize_t long_way(struct plain w) {
+COLD ssize_t slow_path(struct plain w) {
     const struct write_request o = request_of(&w);
     return shim_write(&o);
 }
 
-COLD ssize_t long_way_from(struct conn *c, struct plain w, bool joined) {
+COLD ssize_t slow_path_found(struct conn *c, struct plain w, bool joined) {
     const struct write_request o = request_of(&w);
     return shim_write_found(c, &o, joined);
 }
@@ -161,39 +161,39 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     struct conn *turn = self.turn;
     if (UNLIKELY(!c || (turn && turn != c) || self.draining ||
                  (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || !ours()))
-        return long_way(w);
+        return slow_path(w);
     const struct config *now = config();
     if (now->buffers)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     conn_lock(c);
     if (UNLIKELY(fds_word(fd) != word)) {
         conn_unlock(c);
-        return long_way(w);
+        return slow_path(w);
     }
     enum ticker_state ticker = ticker_state();
     if (UNLIKELY(!in_steady_state(c, now) ||
                  ticker_undecided(ticker, &c->policy) ||
                  (c->evidence && !tally_begins(c)))) {
         shim_refresh(c);
-        return long_way_from(c, w, false);
+        return slow_path_found(c, w, false);
     }
     struct policy_limits limits = decide_limits_now(now, ticker);
     if (c->buffer) {
         if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
-            return long_way_from(c, w, false);
+            return slow_path_found(c, w, false);
         conn_unlock(c);
         return (ssize_t)bytes;
     }
     hold_join_turn(c);
     if (c->policy.mode == MODE_COALESCE) {
         if (UNLIKELY(!may_begin(c, &w, &limits)))
-            return long_way_from(c, w, true);
+            return slow_path_found(c, w, true);
         decide_add_room(&limits, c);
     }
     struct policy_action action = {.how = WRITE_PLAIN};
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
     if (UNLIKELY(action.need_facts))
-        return long_way_from(c, w, true);
+        return slow_path_found(c, w, true);
     shim_count(c, &action, bytes);
     if (UNLIKELY(c->evidence != NULL))
         tally_accounts(c, w, &action);

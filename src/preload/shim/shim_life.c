@@ -41,7 +41,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
         fds_set(fd, FDS_OTHER);
         return;
     }
-    struct conn *c = fds_birth(fd, ORIGIN_SOCKET);
+    struct conn *c = fds_create(fd, ORIGIN_SOCKET);
     if (!c)
         return;
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
@@ -66,7 +66,7 @@ void shim_accepted(int listener, int fd) {
     if (fd < 0 || !ours())
         return;
     shim_tally_outside();
-    rings_before_birth();
+    rings_before_connection();
     struct conn *l = shim_find(listener);
     if (!l) {
         uintptr_t word = fds_word(listener);
@@ -83,7 +83,7 @@ void shim_accepted(int listener, int fd) {
     bool kernel_nodelay = l->policy.nodelay, never_hold = l->policy.never_hold;
     uint8_t endpoint = endpoint_of_listener(l);
     conn_unlock(l);
-    struct conn *c = fds_birth(fd, ORIGIN_ACCEPTED);
+    struct conn *c = fds_create(fd, ORIGIN_ACCEPTED);
     if (!c)
         return;
     c->policy.app_nodelay = nodelay;
@@ -97,8 +97,8 @@ void shim_accepted(int listener, int fd) {
     c->policy.untracked_io = hold_is_stdio(fd);
     endpoint_join(c, endpoint);
     c->nodelay_checked = LOAD(&nodelay_epoch);
-    tally_born(c);
-    shim_cures_at_birth(c);
+    tally_created(c);
+    shim_nodelay_at_creation(c);
     rings_made(c);
     conn_unlock(c);
 }
@@ -122,7 +122,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
                         const struct sockaddr *address, socklen_t length) {
     if (!c || (result != 0 && error != EINPROGRESS))
         return;
-    rings_before_birth();
+    rings_before_connection();
     if (!fds_lock_again(c, fd))
         return;
     bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
@@ -132,8 +132,8 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
         policy_established(&c->policy);
     c->policy.established = result == 0 && !undone;
     endpoint_join(c, endpoint_of_destination(address, length));
-    tally_born(c);
-    shim_cures_at_birth(c);
+    tally_created(c);
+    shim_nodelay_at_creation(c);
     rings_made(c);
     conn_unlock(c);
 }

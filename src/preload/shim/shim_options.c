@@ -135,7 +135,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     if (!c)
         return;
     if (error && c->evidence && !c->policy.established && !c->evidence->wrote)
-        c->evidence->born = clock_now(); /* a non-blocking connect has ended by now */
+        c->evidence->opened = clock_now(); /* a non-blocking connect has ended by now */
     if (nodelay && !c->policy.unsure)
         answer(value, length, nodelay_of_application(c, length && *(const char *)value));
     else if (error && c->pending_error)

@@ -55,7 +55,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
 /* Lock held. */
 static inline void end_left_turn(struct conn *c) {
     if (c->turn_owner == &self && self.turn != c)
-        hold_turn_teaches(c);
+        hold_finish_turn(c);
 }
 
 static inline void input_came(struct call call, ssize_t got, size_t asked) {

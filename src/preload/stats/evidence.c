@@ -41,7 +41,7 @@ static void look(struct conn *c, int fd) {
         return;
     e->looked = true;
     e->times.written = e->times.last_written = clock_now();
-    if (kernel->segments(fd, &e->first_look) != 0)
+    if (kernel->tcp_info(fd, &e->first_look) != 0)
         return;
     add(e, COUNT_SUSPECTS, 1);
     e->bytes_at_look = c->counts.bytes;
@@ -54,7 +54,7 @@ static void settle(struct conn *c, int fd) {
     struct kernel_tcp_info now;
     e->suspect = false;
     e->times.looked = clock_now();
-    if (config()->no_syscalls || kernel->segments(fd, &now) != 0)
+    if (config()->no_syscalls || kernel->tcp_info(fd, &now) != 0)
         return;
     struct proof_facts facts = {c->counts.bytes - e->bytes_at_look, c->mptcp};
     struct proof proof = proof_of(&e->first_look, &now, &e->times, &facts);
@@ -94,7 +94,7 @@ static void peer_wrote(struct conn *c, uint64_t at) {
         return;
     enum quickack_use use = (enum quickack_use)config()->quickack;
     struct quickack_action action = quickack_input(&e->quickack, use, at);
-    if (UNLIKELY(action.look) && kernel->segments(c->fd, &now) == 0)
+    if (UNLIKELY(action.look) && kernel->tcp_info(c->fd, &now) == 0)
         quickack_arrived(&e->quickack, now.last_received_ms, now.rtt_least_us);
     if (UNLIKELY(action.set)) {
         kernel->set_option(c->fd, IPPROTO_TCP, TCP_QUICKACK, 1);

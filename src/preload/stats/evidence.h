@@ -25,7 +25,7 @@ enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPEC
 
 struct evidence {
     /* ---- written by tally.c ---- */
-    uint64_t born; /* connect, accept or first sight; all times are ns of CLOCK_MONOTONIC */
+    uint64_t opened; /* connect, accept or first sight; all times are ns of CLOCK_MONOTONIC */
     uint64_t message_began; /* just before the first write of the open message; 0: none is open */
     uint64_t input_at;      /* the input that ended the last message, until a write; 0: none */
     uint64_t early;         /* message_began of a message whose answer came before its count */

@@ -19,7 +19,7 @@ bool evidence_begin(struct conn *c) {
     if (!e)
         return false;
     memset(e, 0, sizeof(*e));
-    e->born = clock_now();
+    e->opened = clock_now();
     e->row = e->record = EVIDENCE_NONE;
     e->arm = NO_ARM;
     e->role = c->origin == ORIGIN_ACCEPTED ? ROLE_LISTENER

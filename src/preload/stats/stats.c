@@ -35,7 +35,7 @@ static const struct kernel_tcp_info *tcp_info_of(const struct conn *c, int fd,
                                                  struct kernel_tcp_info *room) {
     bool used = c->counts.writes + c->counts.reads > 0;
     bool wanted = (c->evidence && config()->stats) || (config()->report && used);
-    if (!wanted || config()->no_syscalls || c->listener || kernel->segments(fd, room) != 0)
+    if (!wanted || config()->no_syscalls || c->listener || kernel->tcp_info(fd, room) != 0)
         return NULL;
     return room;
 }

@@ -21,7 +21,7 @@ static bool begin(struct conn *c) {
     return true;
 }
 
-void tally_born(struct conn *c) {
+void tally_created(struct conn *c) {
     if (begin(c))
         c->epoch = 0; /* forces a look at its arm and its mode */
 }
@@ -45,7 +45,7 @@ void tally_first_sight(struct conn *c) {
     struct sockaddr_storage peer;
     struct kernel_tcp_info now;
     if (!config()->no_syscalls && kernel->name(c->fd, true, &peer) == 0 && begin(c) &&
-        kernel->segments(c->fd, &now) == 0)
+        kernel->tcp_info(c->fd, &now) == 0)
         c->evidence->before_us = now.bytes_sent + now.bytes_queued;
 }
 
@@ -63,7 +63,7 @@ static void begin_record(const struct conn *c, struct evidence *e, const struct 
     struct stats_connection *r = &stats_file_now()->connection[e->record];
     r->row = e->row;
     r->cookie = c->cookie;
-    r->born_ns = e->born;
+    r->opened_ns = e->opened;
     r->peer = e->peer;
     r->local = e->local;
     r->arm = row->arm;
@@ -163,7 +163,7 @@ static void count_first_write(const struct conn *c, struct evidence *e, uint64_t
     e->wrote = true;
     if (!s)
         return;
-    uint64_t ns = began - e->born;
+    uint64_t ns = began - e->opened;
     stats_add(e, COUNT_FIRST_WRITES, 1);
     stats_add(e, COUNT_FIRST_WRITE_NS, ns);
     if (e->record == EVIDENCE_NONE)

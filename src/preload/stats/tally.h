@@ -20,7 +20,7 @@
 bool tally_pending(void);
 
 /* c is connected or accepted, or is about to be. */
-void tally_born(struct conn *c);
+void tally_created(struct conn *c);
 /* A connection whose creation we did not see; ignored unless it is connected. */
 void tally_first_sight(struct conn *c);
 

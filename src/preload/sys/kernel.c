@@ -23,7 +23,7 @@ static int cookie(int fd, uint64_t *value) {
     return (int)raw5(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, value, &length);
 }
 
-static int segments(int fd, struct kernel_tcp_info *out) {
+static int tcp_info(int fd, struct kernel_tcp_info *out) {
     struct tcp_info info = {0};
     socklen_t length = sizeof(info);
     int error = (int)raw5(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &length);
@@ -100,7 +100,7 @@ const struct kernel_ops kernel_real = {
     .set_option = set_option,
     .get_option = get_option,
     .cookie = cookie,
-    .segments = segments,
+    .tcp_info = tcp_info,
     .send = send_message,
     .descriptor_flags = descriptor_flags,
     .status_flags = status_flags,

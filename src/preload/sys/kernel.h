@@ -35,7 +35,7 @@ struct kernel_ops {
     int (*set_option)(int fd, int level, int name, int value);
     int (*get_option)(int fd, int level, int name, int *value);
     int (*cookie)(int fd, uint64_t *cookie);
-    int (*segments)(int fd, struct kernel_tcp_info *out);
+    int (*tcp_info)(int fd, struct kernel_tcp_info *out);
     ssize_t (*send)(int fd, const struct msghdr *message, int flags);
     int (*descriptor_flags)(int fd); /* F_GETFD */
     int (*status_flags)(int fd);     /* F_GETFL */

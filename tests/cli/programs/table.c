@@ -129,7 +129,7 @@ static bool connection(struct stats_file *s, const char *line) {
     if (sscanf(line,
                "connection %" SCNu64 " %u %u %u %" SCNu64 " %" SCNu64 " %63s %u %63s %u %" SCNu64
                " %" SCNu64,
-               &c.serial, &c.row, &arm, &mode, &c.born_ns, &c.ended_ns, peer, &peer_port, local,
+               &c.serial, &c.row, &arm, &mode, &c.opened_ns, &c.ended_ns, peer, &peer_port, local,
                &local_port, &c.exchanges, &ns) != 12)
         return false;
     c.arm = (uint8_t)arm;

@@ -36,7 +36,7 @@ static void put_cork(int fd, int on) {
 }
 
 // Drawing the cork pushes only where Nagle's algorithm is off, and the program asked for that.
-static void let_go(int fd) {
+static void uncork(int fd) {
     if (fd >= 0 && fd < TABLE && corked[fd]) {
         put_cork(fd, 0);
         put_cork(fd, 1);
@@ -45,7 +45,7 @@ static void let_go(int fd) {
 
 static void let_all_go(void) {
     for (int fd = 0; fd <= last; fd++)
-        let_go(fd);
+        uncork(fd);
 }
 
 int setsockopt(int fd, int level, int option, const void *value, socklen_t length) {
@@ -68,19 +68,19 @@ int close(int fd) {
 
 ssize_t read(int fd, void *bytes, size_t count) {
     NEXT(read, ssize_t, int, void *, size_t);
-    let_go(fd);
+    uncork(fd);
     return next(fd, bytes, count);
 }
 
 ssize_t recv(int fd, void *bytes, size_t count, int flags) {
     NEXT(recv, ssize_t, int, void *, size_t, int);
-    let_go(fd);
+    uncork(fd);
     return next(fd, bytes, count, flags);
 }
 
 ssize_t recvfrom(int fd, void *bytes, size_t count, int flags, struct sockaddr *from, socklen_t *length) {
     NEXT(recvfrom, ssize_t, int, void *, size_t, int, struct sockaddr *, socklen_t *);
-    let_go(fd);
+    uncork(fd);
     return next(fd, bytes, count, flags, from, length);
 }
 
