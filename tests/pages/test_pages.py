@@ -9,6 +9,7 @@ import pytest
 from ab_pages import by_the_command, rendered
 from browser import Page
 from checks import faults
+from explain_pages import long_stalls, no_stall, stalls
 
 pytestmark = pytest.mark.no_library
 
@@ -19,6 +20,9 @@ PAGES = {
     "ab, odd": rendered("odd"),
     "ab, wall time alone": rendered("wall time alone"),
     "ab, one round": rendered("one round"),
+    "unstall explain --html": stalls,
+    "explain, 200 ms": long_stalls,
+    "explain, no stall": no_stall,
 }
 
 

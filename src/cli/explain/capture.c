@@ -65,6 +65,7 @@ static void add_stalls(struct capture *c, const struct flow *f, int from,
     row->connections++;
     row->messages += a->messages;
     stall_waits(f, from, &row->waits);
+    timeline_merge(&row->when, &e->when);
 }
 
 static void add_sender(struct capture *c, const struct flow *f, int from) {

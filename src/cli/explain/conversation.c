@@ -27,6 +27,7 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
     if (c->timed[timer].count < EXAMPLES)
         c->examples[timer][c->timed[timer].count] = *example;
     waits_add(&c->timed[timer], wait_ns);
+    timeline_add(&c->when[timer], example->at_ns[2], 1);
 }
 
 /* The number of waits from half the timer's lower bound to twice its upper bound that are not within the
@@ -111,6 +112,7 @@ void conversation_judge(const struct conversation *c, struct findings *out) {
         row->messages += c->all[MESSAGE_PIECES].count + c->all[MESSAGE_FIRST].count +
                          c->all[MESSAGE_WHOLE].count;
         waits_merge(&row->waits, &c->timed[timer]);
+        timeline_merge(&row->when, &c->when[timer]);
         any = true;
     }
     if (!any)

@@ -34,6 +34,7 @@ struct conversation {
     struct waits all[MESSAGE_KINDS];
     uint32_t within[MESSAGE_KINDS][TIMERS]; /* of these, waits as long as a timer */
     struct waits timed[TIMERS];             /* the same of MESSAGE_PIECES */
+    struct timeline when[TIMERS];
     struct finding_example examples[TIMERS][EXAMPLES];
 };
 

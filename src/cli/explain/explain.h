@@ -11,12 +11,20 @@
 
 #include "findings.h"
 #include "json.h"
+#include "ladder.h"
 
 /* Tells the kind of a file by its first bytes, reads it and closes it.  0, or -errno if nothing could be
  * read; out->stopped says why. */
 int explain_open(FILE *in, const char *name, struct findings *out);
 
 void explain_text(FILE *out, const char *name, const struct findings *f);
+/* A section of a page. */
+void explain_html(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
+
+/* The first example of a sender as a ladder, and the same exchange as it would run cured.  The names in it
+ * are those of `r`. */
+struct ladder explain_ladder(const struct findings *f, const struct finding *r);
+struct ladder explain_ladder_cured(const struct findings *f, const struct finding *r);
 
 #endif

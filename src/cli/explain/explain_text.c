@@ -108,24 +108,11 @@ static void strace_example(FILE *out, const struct findings *f, const struct fin
 }
 
 static void cure(FILE *out, const struct finding *r) {
-    const char *program = r->command[0] ? r->command : r->by_server ? "SERVER" : "PROGRAM";
-    if (r->by_server)
-        fprintf(out, "To cure: run the server %s under unstall:\n", r->service);
-    else if (r->writer_host[0])
-        fprintf(out, "To cure: on %s, run the client under unstall:\n", r->writer_host);
-    else
-        fprintf(out, "To cure: run it under unstall:\n");
-    fprintf(out, "    unstall run -- %s\n", program);
-    if (r->by_server) {
-        fprintf(out, "If you can change only the clients, use one of these there:\n"
-                     "    unstall run --quickack auto -- CLIENT\n"
-                     "    ip route change ROUTE quickack 1    # ROUTE as `ip route show` has it\n");
-        return;
-    }
-    fprintf(out, "If you can change only %s, use one of these there:\n",
-            r->service[0] ? r->service : "the server");
-    fprintf(out, "    unstall run --quickack auto -- SERVER\n"
-                 "    ip route change ROUTE quickack 1    # ROUTE as `ip route show` has it\n");
+    char where[NOTE_TEXT], command[NOTE_TEXT];
+    fprintf(out, "To cure: %s:\n    %s\n", findings_cure_where(r, where), findings_cure(r, command));
+    fprintf(out, "If you can change only %s, use one of these there:\n", findings_other_side(r));
+    for (int i = 0; i < CURES_THERE; i++)
+        fprintf(out, "    %s\n", findings_cure_there(r, i));
 }
 
 static void look_closer(FILE *out, const struct finding *r) {

@@ -41,6 +41,7 @@ struct finding {
     char evidence[NOTE_TEXT];    /* strace: why a stall is likely */
     uint64_t connections, messages;
     struct waits waits;
+    struct timeline when; /* the stalls, on the clock of the file */
     struct finding_example examples[EXAMPLES];
 };
 
@@ -72,6 +73,16 @@ void findings_sort(struct findings *f);
 
 /* The number of stalls in rows of this verdict, and their total time. */
 uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, int64_t *total_ns);
+
+/* Where and how to cure the stalls of a sender: "on 192.0.2.1, run the client under unstall", and the
+ * command.  They write into `text` and return it. */
+const char *findings_cure_where(const struct finding *r, char text[NOTE_TEXT]);
+const char *findings_cure(const struct finding *r, char text[NOTE_TEXT]);
+
+/* The other side, "the server" or its address, and the commands that cure there. */
+enum { CURES_THERE = 2 };
+const char *findings_other_side(const struct finding *r);
+const char *findings_cure_there(const struct finding *r, int which);
 
 /* The one sentence that sums a file up: "199 stalls of 43.6 ms cost 8.7 s: …". */
 void findings_sentence(const struct findings *f, char *text, size_t size);

@@ -14,6 +14,7 @@
 
 #include "packet.h"
 #include "table.h"
+#include "timeline.h"
 #include "waits.h"
 
 /* One stall, to be looked up in the capture. */
@@ -35,6 +36,7 @@ struct evidence {
         near; /* the rest came soon after the late acknowledgement, but too late to be its effect */
     struct pairs late_gap; /* x: beginning to acknowledgement, y: acknowledgement to rest */
     struct waits waits;
+    struct timeline when; /* of these */
     struct example examples[EXAMPLES];
 };
 

@@ -112,6 +112,7 @@ static void record(struct flow *f, int from, const struct tcp_segment *s, uint64
         };
     note(&e->late_gap, a->ack_at - a->data_at, now - a->ack_at);
     waits_add(&e->waits, now - a->data_at);
+    timeline_add(&e->when, now, 1);
 }
 
 /* True if the peer's window had no room for this before the late acknowledgement opened it. */

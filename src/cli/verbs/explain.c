@@ -11,6 +11,9 @@
 
 #include "args.h"
 #include "errors.h"
+#include "page.h"
+#include "page_file.h"
+#include "terminal.h"
 #include "verbs.h"
 
 static void on_interrupt(int signal_number) {
@@ -25,9 +28,39 @@ static void ignore_first_interrupt(void) {
     sigaction(SIGINT, &once, NULL);
 }
 
+/* How the findings are written. */
+struct form {
+    struct json *json;
+    FILE *page;
+    bool ladder;
+};
+
 /* ---- one file -------------------------------------------------------- */
 
-static int explain_one(const char *name, struct json *json) {
+static void write_ladders(const struct findings *f) {
+    int64_t total;
+    if (findings_count(f, STALL_FOUND, &total) == 0)
+        return;
+    struct ladder stalled = explain_ladder(f, &f->rows[0]),
+                  cured = explain_ladder_cured(f, &f->rows[0]);
+    bool ascii = !speaks_utf8();
+    ladder_text(stdout, &stalled, ascii);
+    putchar('\n');
+    ladder_text(stdout, &cured, ascii);
+}
+
+static void write_findings(const struct form *form, const char *shown, const struct findings *f) {
+    if (form->json)
+        explain_json(form->json, shown, f);
+    else if (form->page)
+        explain_html(form->page, shown, f);
+    else if (form->ladder)
+        write_ladders(f);
+    else
+        explain_text(stdout, shown, f);
+}
+
+static int explain_one(const char *name, const struct form *form) {
     bool standard = strcmp(name, "-") == 0;
     FILE *in = standard ? stdin : fopen(name, "re");
     if (!in)
@@ -41,45 +74,72 @@ static int explain_one(const char *name, struct json *json) {
         return complain("%s: %s", name, strerror(ENOMEM));
     const char *shown = standard ? "standard input" : name;
     explain_open(in, shown, &f);
-    if (json)
-        explain_json(json, shown, &f);
-    else
-        explain_text(stdout, shown, &f);
+    write_findings(form, shown, &f);
     int result = f.stopped[0] ? complain("%s: %s", shown, f.stopped) : 0;
     findings_free(&f);
     return result;
 }
 
+static int explain_all(char **names, int count, const struct form *form) {
+    int result = 0;
+    for (int i = 0; i < count; i++) {
+        if (!form->json && !form->page && i > 0)
+            putchar('\n');
+        int one = explain_one(names[i], form);
+        result = one ? one : result;
+    }
+    return result;
+}
+
 /* ---- the verb -------------------------------------------------------- */
+
+static int as_json(char **names, int count) {
+    struct json json = json_begin(stdout);
+    json_array(&json, NULL);
+    int result = explain_all(names, count, &(struct form){.json = &json});
+    json_array_end(&json);
+    json_end(&json);
+    return result;
+}
+
+static int as_page(const char *path, char **names, int count) {
+    struct page_file page;
+    int failed = page_file_open(&page, path);
+    if (failed)
+        return failed;
+    page_begin(page.out, "Stalls by Nagle's algorithm and delayed acknowledgements");
+    int result = explain_all(names, count, &(struct form){.page = page.out});
+    page_end(page.out);
+    int closed = page_file_close(&page, result == 0);
+    return result ? result : closed;
+}
 
 static int explain(int argc, char **argv) {
     struct args a = args_begin(&verb_explain, argc, argv);
-    struct json json = json_begin(stdout);
-    bool as_json = false;
+    bool json = false, ladder = false;
+    const char *page = NULL;
     int files = 0, result = 0;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD)
             argv[files++] = argv[a.at - 1]; /* words move to the front */
         else if (args_flag(&a, "--json"))
-            as_json = true;
-        else
+            json = true;
+        else if (args_flag(&a, "--ladder"))
+            ladder = true;
+        else if (!args_value(&a, "--html", &page))
             return args_unknown(&a);
     }
     if (files == 0)
         return complain("no file: give a capture (pcap, pcapng) or a log of strace; try --help");
-    if (as_json)
-        json_array(&json, NULL);
-    for (int i = 0; i < files; i++) {
-        if (!as_json && i > 0)
-            putchar('\n');
-        int one = explain_one(argv[i], as_json ? &json : NULL);
-        result = one ? one : result;
-    }
-    if (as_json) {
-        json_array_end(&json);
-        json_end(&json);
-    }
+    if (json + ladder + (page != NULL) > 1)
+        return complain("--json, --html and --ladder exclude one another; try --help");
+    if (json)
+        result = as_json(argv, files);
+    else if (page)
+        result = as_page(page, argv, files);
+    else
+        result = explain_all(argv, files, &(struct form){.ladder = ladder});
     int written = finish_output();
     return result ? result : written;
 }
@@ -87,7 +147,7 @@ static int explain(int argc, char **argv) {
 const struct verb verb_explain = {
     .name = "explain",
     .summary = "Find the stalls in a packet capture or a log of strace",
-    .usage = "[--json] FILE...",
+    .usage = "[--json|--ladder|--html FILE] FILE...",
     .help = "Reads files of two kinds, told apart by their content (\"-\": standard input):\n"
             "  a packet capture (pcap, pcapng), as of\n"
             "      tcpdump -i any -s 128 -w FILE tcp port 80\n"
@@ -96,8 +156,11 @@ const struct verb verb_explain = {
             "Says which side writes in pieces, what the waits cost, where to look them up,\n"
             "and what cures them. In a capture a stall is proved, in a log it is likely.\n"
             "\n"
-            "  --json     an array with an object for each file\n"
-            "  --help     this text\n"
+            "  --json       an array with an object for each file\n"
+            "  --ladder     draw one exchange, with the bytes that are held back\n"
+            "  --html FILE  the report as a page with pictures (\"-\": standard output);\n"
+            "               none is written if a file is damaged\n"
+            "  --help       this text\n"
             "\n"
             "Ends with 0 if every file was read to its end, else with 125.\n",
     .run = explain,

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One exchange as a ladder: two life lines, an arrow for each segment, and the bytes that are held back
+ * between them.
+ */
+#ifndef UNSTALL_CLI_LADDER_H
+#define UNSTALL_CLI_LADDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { LADDER_STEPS = 8 };
+
+enum ladder_kind {
+    LADDER_DATA,   /* a segment of the writer */
+    LADDER_HELD,   /* the writer's bytes wait from here to its next segment, or to the end */
+    LADDER_ACK,    /* the peer's bare acknowledgement, delayed */
+    LADDER_ANSWER, /* the peer's data */
+};
+
+struct ladder_step {
+    enum ladder_kind kind;
+    int64_t at_ns;  /* since the first step; not decreasing */
+    uint64_t bytes; /* 0: not known */
+};
+
+struct ladder {
+    const char *writer, *peer;
+    bool predicted; /* not measured */
+    unsigned count;
+    struct ladder_step step[LADDER_STEPS];
+};
+
+void ladder_add(struct ladder *l, enum ladder_kind kind, int64_t at_ns, uint64_t bytes);
+
+/* The step that ends the hold of step `held`; the last step if none does. */
+unsigned ladder_hold_ends(const struct ladder *l, unsigned held);
+
+/* How long bytes were held; 0 if none were. */
+int64_t ladder_held_ns(const struct ladder *l);
+
+/* "200 bytes", "acknowledgement, delayed" */
+const char *ladder_label(const struct ladder_step *s, char text[64]);
+
+/* At most 80 columns; `ascii` uses ASCII only. */
+void ladder_text(FILE *out, const struct ladder *l, bool ascii);
+
+/* A figure of HTML with an SVG.  Its y axis is proportional to time, but two steps have at least a line's
+ * height between them.  The attributes data-kind, data-at-ms and data-held-ms have the numbers. */
+void ladder_figure(FILE *out, const struct ladder *l, const char *caption);
+
+#endif

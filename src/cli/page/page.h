@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A self-contained page of HTML: no network, light and dark, readable without colours and without scripts.
+ *
+ * Text is escaped.  A control character, and a byte that is no UTF-8, is written as '?'.
+ */
+#ifndef UNSTALL_CLI_PAGE_H
+#define UNSTALL_CLI_PAGE_H
+
+#include <stdio.h>
+
+void page_begin(FILE *out, const char *title);
+void page_end(FILE *out);
+
+/* Text within an element that the caller has written. */
+void page_text(FILE *out, const char *text);
+
+void page_heading(FILE *out, const char *text);
+void page_paragraph(FILE *out, const char *text);
+void page_verdict(FILE *out, const char *text);
+
+/* A line to copy. */
+void page_command(FILE *out, const char *text);
+
+/* Text whose line breaks and spaces count. */
+void page_verbatim(FILE *out, const char *text);
+
+/* A table that a click on a heading sorts.  `heads` ends with NULL; the first column has text, the others
+ * have numbers. */
+void page_table_begin(FILE *out, const char *const *heads);
+void page_row_begin(FILE *out);
+void page_cell(FILE *out, const char *text);
+/* `value` is what the column is sorted by. */
+void page_number(FILE *out, const char *text, double value);
+void page_row_end(FILE *out);
+void page_table_end(FILE *out);
+
+#endif

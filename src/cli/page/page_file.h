@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The file of a page: it appears whole under its name, or not at all.
+ */
+#ifndef UNSTALL_CLI_PAGE_FILE_H
+#define UNSTALL_CLI_PAGE_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct page_file {
+    FILE *out;
+    const char *path;
+    char draft[PATH_MAX]; /* beside `path`; "": standard output */
+};
+
+/* `path` "-" is standard output.  0, or EXIT_OWN and a complaint. */
+int page_file_open(struct page_file *p, const char *path);
+
+/* Gives the file its name, or removes it if it is not to be kept.  0, or EXIT_OWN and a complaint. */
+int page_file_close(struct page_file *p, bool keep);
+
+#endif

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""unstall explain --html and --ladder: the pictures have the numbers of the recording."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from captures import Capture, Dialog
+from test_explain_capture import published
+
+from harness import bare_env, unstall
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def recorded(folder, capture, name="a.pcap"):
+    path = folder / name
+    path.write_bytes(capture.pcap())
+    return path
+
+
+def page_of(folder, *files):
+    """The text of the page about these files."""
+    page = folder / "page.html"
+    unstall("explain", "--html", page, *files, check=True)
+    return page.read_text("utf-8")
+
+
+def pictures(text):
+    """The SVGs of a page, in their order."""
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def parts(svg):
+    """Kind -> its groups, in their order."""
+    found = {}
+    for group in svg.iter("g"):
+        found.setdefault(group.get("data-kind"), []).append(group)
+    return found
+
+
+def number(element, name):
+    return float(element.get(name))
+
+
+def test_the_ladder_shows_43_5_ms_at_the_right_place(tmp_path):
+    text = page_of(tmp_path, recorded(tmp_path, published()))
+    ladder, predicted = pictures(text)[:2]
+    found, scale = parts(ladder), number(ladder, "data-px-per-ms")
+    (held,), (acknowledgement,), (first, rest) = found["held"], found["ack"], found["data"]
+    assert number(held, "data-held-ms") == pytest.approx(43.536)
+    assert number(acknowledgement, "data-at-ms") == pytest.approx(49.994 - 6.527)
+    assert number(rest, "data-at-ms") == pytest.approx(50.063 - 6.527)
+    top, bottom = (number(part.find("line"), "y1") for part in (first, acknowledgement))
+    assert bottom - top == pytest.approx(43.467 * scale, abs=0.02)
+    bar = held.find("rect")
+    assert number(bar, "y") == pytest.approx(top)
+    assert number(bar, "y") + number(bar, "height") == \
+        pytest.approx(number(rest.find("line"), "y1"), abs=0.02)
+    assert [part.find("text").text for part in (first, rest)] == ["160 bytes", "90 bytes"]
+    (joined,) = parts(predicted)["data"]
+    assert (joined.find("text").text, number(joined, "data-at-ms")) == ("250 bytes", 0)
+    assert "Predicted" in text
+
+
+def test_a_long_stall_is_drawn_to_scale_too(tmp_path):
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0.001)
+    for i in range(5):
+        dialog.stall(0.1 + i, late=0.2)
+    ladder = pictures(page_of(tmp_path, recorded(tmp_path, capture)))[0]
+    found, scale = parts(ladder), number(ladder, "data-px-per-ms")
+    first, acknowledgement = found["data"][0], found["ack"][0]
+    assert scale < 2
+    assert number(acknowledgement.find("line"), "y1") - number(first.find("line"), "y1") == \
+        pytest.approx(number(acknowledgement, "data-at-ms") * scale, abs=0.02)
+
+
+def test_the_page_has_the_bill_the_cure_and_the_distribution(tmp_path):
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    for i in range(100):
+        dialog.stall(0.1 * i + 0.001, late=0.0435)
+    text = page_of(tmp_path, recorded(tmp_path, capture))
+    assert "100 stalls" in text
+    # 43.55 ms of each 100 ms, of which the last exchange lacks some
+    hours = float(re.search(r"At this rate they cost ([\d.]+) h a day", text).group(1))
+    assert hours == pytest.approx(24 * 0.4355, rel=0.02)
+    assert "<code>unstall run -- PROGRAM</code>" in text and "quickack 1" in text and "writev" in text
+    _, _, when, how_long = pictures(text)
+    assert when.get("aria-label").startswith("100 in ")
+    assert how_long.get("aria-label").startswith("100 values")
+    bars = [number(bar, "x") for bar in how_long.iter("rect")]
+    forty = number(next(line for line in how_long.iter("line") if line.get("stroke-dasharray")), "x1")
+    assert bars and all(0 <= x - forty < 30 for x in bars)
+
+
+def test_many_senders_make_a_small_page_heaviest_first(tmp_path):
+    capture = Capture()
+    for i in range(400):
+        dialog = Dialog(capture, client=f"10.0.{i // 200}.{i % 200 + 1}", ports=(40000, 80))
+        dialog.handshake(i * 0.001)
+        for k in range(1 + (i == 350)):
+            dialog.stall(1 + k + i * 0.001, late=0.045)
+    text = page_of(tmp_path, recorded(tmp_path, capture))
+    assert len(text) < 500_000
+    rows = re.findall(r"<tr><td>([^<]*)</td>", text)
+    assert rows[0] == "10.0.1.151" and 100 <= len(rows) <= 200
+
+
+def test_several_files_are_one_page(tmp_path):
+    files = [recorded(tmp_path, published(), name) for name in ("first.pcap", "second.pcap")]
+    text = page_of(tmp_path, *files)
+    assert text.count("<h2>") > 6 and "first.pcap</h2>" in text and "second.pcap</h2>" in text
+    assert text.count("<!DOCTYPE") == 1
+
+
+def test_names_are_escaped(tmp_path):
+    text = page_of(tmp_path, recorded(tmp_path, published(), '<b>"&\xff\x01.pcap'))
+    assert "&lt;b&gt;&quot;&amp;\xff?.pcap" in text and "<b>" not in text
+
+
+@pytest.mark.parametrize("broken", ["cut", "nothing", "missing"])
+def test_a_damaged_file_gives_an_error_and_no_page(tmp_path, broken):
+    path, page = tmp_path / "a.pcap", tmp_path / "page.html"
+    if broken == "cut":
+        path.write_bytes(published().pcap()[:-7])
+    if broken == "nothing":
+        path.write_bytes(b"\0" * 100)
+    page.write_text("an older page", "utf-8")
+    done = unstall("explain", "--html", page, path)
+    assert done.returncode == 125
+    assert done.stderr.count("\n") == 1 and str(path) in done.stderr
+    assert page.read_text("utf-8") == "an older page"
+    assert {one.name for one in tmp_path.iterdir()} <= {"a.pcap", "page.html"}
+
+
+def test_a_page_that_cannot_be_written(tmp_path):
+    path = recorded(tmp_path, published())
+    for page, why in ((tmp_path / "none" / "page.html", "No such file or directory"),
+                      (tmp_path, "Is a directory")):
+        done = unstall("explain", "--html", page, path)
+        assert (done.returncode, done.stderr) == (125, f"unstall explain: --html {page}: {why}\n")
+    assert {one.name for one in tmp_path.iterdir()} == {"a.pcap"}
+
+
+def test_a_page_to_standard_output(tmp_path):
+    done = unstall("explain", "--html", "-", recorded(tmp_path, published()), check=True)
+    assert done.stdout.startswith("<!DOCTYPE html>") and done.stdout.endswith("</html>\n")
+
+
+def test_one_form_at_a_time(tmp_path):
+    done = unstall("explain", "--json", "--ladder", recorded(tmp_path, published()))
+    assert (done.returncode, done.stderr) == (
+        125, "unstall explain: --json, --html and --ladder exclude one another; try --help\n")
+
+
+@pytest.mark.parametrize("locale, dash", [("C.UTF-8", "─"), ("C", "-")])
+def test_the_ladder_as_text(tmp_path, locale, dash):
+    path = recorded(tmp_path, published(client="2001:db8::1", server="2001:db8:1:2:3:4:5:6"))
+    text = unstall("explain", "--ladder", path, env=bare_env(LC_ALL=locale), check=True).stdout
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "160 bytes" in lines[1] and lines[1].split()[0] == "0.000"
+    assert "90 bytes held by Nagle's algorithm" in text and "43.5 ms" in text
+    assert re.search(r"^ +43\.467 .*acknowledgement, delayed", text, re.MULTILINE)
+    assert re.search(r"^ +43\.536 .*90 bytes", text, re.MULTILINE)
+    assert dash * 5 in text and (locale != "C" or text.isascii())
+    assert "predicted" in text and "250 bytes" in text
+
+
+def test_no_stall_no_ladder(tmp_path):
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    dialog.whole(0.1)
+    path = recorded(tmp_path, capture)
+    assert unstall("explain", "--ladder", path, check=True).stdout == ""
+    text = page_of(tmp_path, path)
+    assert "No stall" in text and "<svg" not in text
