@@ -136,7 +136,7 @@ static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
 
 static int dup_above(int fd, int lowest) {
     fake_note("dup", fd, NULL, 0);
-    return lowest;
+    return fake.dup_answer ? fake.dup_answer : lowest;
 }
 
 static int close_descriptor(int fd) {

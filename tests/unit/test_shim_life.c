@@ -283,6 +283,31 @@ Test(shim_life, buffered_bytes_outlive_a_close) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
+/* Without a descriptor of our own, or without a place for it in the table, the close waits for room and
+ * sends the bytes itself.  Once it dropped them where the table had no place. */
+Test(shim_life, a_close_that_cannot_linger_sends) {
+    static const struct {
+        const char *name;
+        int own;
+    } rows[] = {{"no descriptor", -EMFILE}, {"above the table", FDS_LIMIT}};
+    EACH_ROW(row, rows) {
+        whole_start_in(MODE_COALESCE);
+        whole_warm(5);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+        for (unsigned i = 0; i < 3; i++)
+            fake.sends[fake.send_count + i] = -EAGAIN;
+        fake.dup_answer = row->own;
+        fake_log();
+        shim_closing(5);
+        const char *log = fake_log();
+        const char *dup = strstr(log, "dup(5)");
+        cr_expect(dup && strstr(dup, "send(5,abc)"), "%s: %s", row->name, log);
+        cr_expect(!strstr(log, "close(") == (row->own < 0), "%s: %s", row->name, log);
+        EXPECT_INT("its number is free", fds_word(5), FDS_UNKNOWN);
+        EXPECT_INT("depth", self.depth, 0);
+    }
+}
+
 /* dup2 closes what stood there, unless it is about to fail. */
 Test(shim_life, dup2_closes_what_stood_there) {
     whole_start_in(MODE_CORK);

@@ -13,12 +13,10 @@ bool close_lingers(struct conn *c, int fd) {
     int own = kernel->dup_above(fd, LINGER_LOWEST);
     if (own < 0)
         own = kernel->dup_above(fd, 0);
-    if (own < 0) {
+    if (own < 0 || !fds_set(own, (uintptr_t)c)) {
+        if (own >= 0)
+            kernel->close(own);
         hold_push_all(c, PUSH_CLOSE);
-        return false;
-    }
-    if (!fds_set(own, (uintptr_t)c)) {
-        kernel->close(own);
         return false;
     }
     fds_set(fd, FDS_UNKNOWN);

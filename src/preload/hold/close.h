@@ -9,7 +9,8 @@
 
 /* The application closes the last descriptor while the kernel has no room for
  * the buffered bytes: a descriptor of our own keeps the connection open until
- * the ticker has sent them.  Lock held.  False: no descriptor was available. */
+ * the ticker has sent them.  Lock held.  False: no descriptor was available; the
+ * bytes were sent as far as room came in time. */
 bool close_lingers(struct conn *c, int fd);
 
 /* Counts the end of c and releases it, after its last descriptor `fd` was removed.  Lock held; unlocks. */
