@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "capture.h"
+#include "stack_snapshot.h"
 #include "conn.h"
 #include "evidence.h"
 #include "stats_control.h"
@@ -46,7 +46,7 @@ void evidence_ends_slow(struct conn *c, int fd) {
 }
 
 /* What modules.c reads is what the test has put there. */
-size_t capture_peek(void *to, uintptr_t from, size_t bytes) {
+size_t snapshot_peek(void *to, uintptr_t from, size_t bytes) {
     memcpy(to, (const void *)from, bytes);
     return bytes;
 }

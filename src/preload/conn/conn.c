@@ -17,6 +17,15 @@ void conn_lock_slow(struct conn *c, uint32_t seen) {
         conn_repair(c);
 }
 
+/* Other threads read some of these words without the lock, as hints: the ticker, a walk over the pool, a
+ * search for a cookie.  memset may store single bytes, which is a data race with their loads. */
+static void clear(struct conn *c) {
+    typedef uint64_t __attribute__((may_alias)) word;
+    _Static_assert(offsetof(struct conn, fd) % sizeof(word) == 0 && sizeof(*c) % sizeof(word) == 0, "words");
+    for (word *w = (word *)&c->fd; w < (word *)(c + 1); w++)
+        STORE(w, 0);
+}
+
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     if (c->deferred)
         reentry_forget(c);
@@ -25,7 +34,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
         buffer_free(c);
     if (c->evidence)
         conn_ends(c); /* the end of the connection may have passed us by */
-    memset((char *)c + offsetof(struct conn, fd), 0, sizeof(*c) - offsetof(struct conn, fd));
+    clear(c);
     c->fd = fd;
     STORE(&c->generation, (uint16_t)(c->generation + 1));
     STORE(&c->refs, 1);

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "capture.h"
+#include "stack_snapshot.h"
 #include "raw.h"
 
 enum { BUFFER = 8192 };
@@ -66,7 +66,7 @@ static void note_line(struct stats_file *s, const struct modules_line *line) {
     memcpy(m->path, line->path + cut, line->path_bytes - cut);
     if (cut)
         memcpy(m->path, "...", 3);
-    size_t there = capture_peek(head, beginning, sizeof(head));
+    size_t there = snapshot_peek(head, beginning, sizeof(head));
     m->head = there == sizeof(head) ? stats_hash(0, head, there) : 0;
     STORE_RELEASE(&m->state, STATS_VALID);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "capture.h"
+#include "stack_snapshot.h"
 #include "evidence.h"
 #include "modules.h"
 #include "raw.h"
@@ -73,7 +73,7 @@ void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
         e->first_write = next_first++ % FIRST_WRITES;
         struct first_write *f = &firsts[e->first_write];
         f->owner = e;
-        capture(&f->write, w);
+        stack_snapshot(&f->write, w);
     }
     spin_unlock(&stacks_lock);
 }
@@ -121,7 +121,7 @@ static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t p
     o->state = STATS_BEING_WRITTEN;
     o->write[0] = firsts[e->first_write].write;
     firsts[e->first_write].owner = NULL;
-    capture(&o->write[1], w);
+    stack_snapshot(&o->write[1], w);
     STORE_RELEASE(&o->state, STATS_VALID);
     if (n == 0)
         modules_note(s); /* libraries may have been loaded since the last pattern */

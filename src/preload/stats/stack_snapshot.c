@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "capture.h"
+#include "stack_snapshot.h"
 
 #include <string.h>
 #include <sys/prctl.h>
@@ -25,7 +25,7 @@ copy(char *to, const volatile char *from, size_t bytes) {
 /* process_vm_readv(2) on our own process cannot fault, even if another thread unmaps the memory; it
  * stops at the first unreadable page.  Under an inherited seccomp filter (of a container or a service
  * manager) it is not used: a call that the filter does not allow may end the process. */
-size_t capture_peek(void *to, uintptr_t from, size_t bytes) {
+size_t snapshot_peek(void *to, uintptr_t from, size_t bytes) {
     static uint8_t filtered; /* 1: no, 2: yes */
     struct iovec here = {to, bytes}, there = {(void *)from, bytes}; // NOLINT(performance-no-int-to-ptr)
     if (!LOAD(&filtered))
@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
 
 /* The copy ends at the end of the stack.  Above the main thread's stack lie the arguments and the
  * environment, which may hold secrets; above another thread's stack lies its control block. */
-__attribute__((noinline)) void capture(struct stats_write *to, const struct evidence_write *w) {
+__attribute__((noinline)) void stack_snapshot(struct stats_write *to, const struct evidence_write *w) {
     memset(to->registers, 0, sizeof(to->registers));
     to->register_count = registers_now(to->registers);
 #if defined(__x86_64__)
@@ -93,7 +93,7 @@ __attribute__((noinline)) void capture(struct stats_write *to, const struct evid
     uintptr_t sp = to->registers[31];
 #endif
     size_t most = stack_end(sp) - sp;
-    to->stack_bytes = (uint32_t)capture_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);
+    to->stack_bytes = (uint32_t)snapshot_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);
     to->bytes = w->bytes;
     to->when_ns = clock_now();
     to->thread = (uint32_t)raw0(SYS_gettid);

@@ -3,8 +3,8 @@
  * Copies the registers and the stack of the calling thread, and memory that may be
  * unmapped.  No function here faults, allocates or locks.
  */
-#ifndef UNSTALL_CAPTURE_H
-#define UNSTALL_CAPTURE_H
+#ifndef UNSTALL_STACK_SNAPSHOT_H
+#define UNSTALL_STACK_SNAPSHOT_H
 
 #include "base.h"
 #include "stats_format.h"
@@ -12,9 +12,9 @@
 struct evidence_write;
 
 /* Snapshot of this thread, inside the exported call that it made. */
-void capture(struct stats_write *to, const struct evidence_write *w);
+void stack_snapshot(struct stats_write *to, const struct evidence_write *w);
 
 /* Copy up to `bytes` from an address that may be unreadable.  Returns the number copied. */
-size_t capture_peek(void *to, uintptr_t from, size_t bytes);
+size_t snapshot_peek(void *to, uintptr_t from, size_t bytes);
 
 #endif
