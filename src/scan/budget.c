@@ -41,6 +41,10 @@ uint64_t scan_budget_watch_every(void) {
 
 /* Fewer where the last turn took more than its share, more where it took clearly less. */
 unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wanted) {
+    enum { CREDIT_S = 60 };
+    double saved = SHARE * (double)(now_ns - b->began_ns) - (double)b->spent_ns;
+    if (saved > SHARE * CREDIT_S * 1e9) /* what a quiet night has saved is not spent at once */
+        b->spent_ns += (uint64_t)(saved - SHARE * CREDIT_S * 1e9);
     double may = WATCHES * (double)(now_ns - b->turn_ns), spent = (double)b->turn_spent_ns;
     if (spent > may)
         b->watched -= (b->watched + 3) / 4;

@@ -115,6 +115,34 @@ struct scan_estimate scan_candidate_estimate(const struct scan_candidate *c) {
     return e;
 }
 
+static void drop(struct scan_candidates *c, struct scan_candidate *one) {
+    tdelete(one, &c->by_cookie, by_cookie);
+    free(one);
+}
+
+static bool is_idle_for_long(const struct scan_candidate *one, uint64_t before_ns) {
+    bool tells = one->finished.seen > 0 && !scan_judge_corks(&one->judge);
+    return !one->active && !tells && one->judge.last.at_ns < before_ns;
+}
+
+void scan_candidates_forget(struct scan_candidates *c, const struct scan_key *keys, size_t count,
+                            uint64_t before_ns) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct scan_candidate *one = find(c, &keys[i]);
+        if (one)
+            one->dropped = true;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        struct scan_candidate *one = c->list[i];
+        if (one->dropped || is_idle_for_long(one, before_ns))
+            drop(c, one);
+        else
+            c->list[kept++] = one;
+    }
+    c->count = kept;
+}
+
 static void nothing(void *node) {
     (void)node;
 }

@@ -22,6 +22,7 @@ struct scan_candidate {
     uint32_t uid;
     bool active; /* watched, or waiting for its turn */
     bool peer_sought;
+    bool dropped; /* goes in scan_candidates_forget() */
 };
 
 struct scan_candidates {
@@ -53,6 +54,10 @@ bool scan_candidate_is_cleared(const struct scan_candidate *c);
 /* Those that are watched for the next while, at most `room`.  Returns their number. */
 size_t scan_candidates_turn(struct scan_candidates *c, struct scan_candidate *chosen[],
                             size_t room);
+
+/* Drop these, and those that have nothing to report and were looked at last before before_ns. */
+void scan_candidates_forget(struct scan_candidates *c, const struct scan_key *keys, size_t count,
+                            uint64_t before_ns);
 
 /* What is known of its stalls now. */
 struct scan_estimate scan_candidate_estimate(const struct scan_candidate *c);

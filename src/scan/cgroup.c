@@ -50,6 +50,15 @@ void scan_cgroup_unit(const char *path, char unit[SCAN_UNIT]) {
     }
 }
 
+void scan_cgroup_lasting_unit(const char *unit, char lasting[SCAN_UNIT]) {
+    static const char *const passing[] = {"session-", "run-", "app-", "vte-spawn-"};
+    const char *kind = strrchr(unit, '.');
+    snprintf(lasting, SCAN_UNIT, "%s", unit);
+    for (size_t i = 0; kind && i < sizeof(passing) / sizeof(passing[0]); i++)
+        if (strncmp(unit, passing[i], strlen(passing[i])) == 0 && strpbrk(unit, "0123456789"))
+            snprintf(lasting, SCAN_UNIT, "%s*%s", passing[i], kind);
+}
+
 void scan_cgroup_container(const char *path, char container[SCAN_CONTAINER]) {
     container[0] = '\0';
     for (const char *at = path; *at;) {

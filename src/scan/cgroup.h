@@ -19,6 +19,10 @@ void scan_cgroup_path(const char *text, char path[SCAN_CGROUP]);
 /* The innermost service or scope of it, "" where there is none. */
 void scan_cgroup_unit(const char *path, char unit[SCAN_UNIT]);
 
+/* The unit as a name that lasts: that of a session or of a transient unit has a number that no other
+ * one gets again ("session-*.scope"). */
+void scan_cgroup_lasting_unit(const char *unit, char lasting[SCAN_UNIT]);
+
 /* The first 12 digits of the innermost container's id, as docker, podman, containerd and CRI-O
  * put it there; "" where there is none. */
 void scan_cgroup_container(const char *path, char container[SCAN_CONTAINER]);

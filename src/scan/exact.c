@@ -86,8 +86,8 @@ static const char *obstacle(void) {
 
 static bool wants_log;
 
-__attribute__((format(printf, 2, 0))) static int
-log_line(enum libbpf_print_level level, const char *format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) static int log_line(enum libbpf_print_level level,
+                                                          const char *format, va_list arguments) {
     (void)level;
     return wants_log ? vfprintf(stderr, format, arguments) : 0;
 }
@@ -162,6 +162,8 @@ static uint64_t peer_of(struct exact *e, uint64_t cookie, const struct scan_key 
     for (size_t i = 0; i < e->peer_count; i++)
         if (e->peers[i].cookie == cookie)
             return e->peers[i].inode;
+    if (e->options.no_peers)
+        return 0;
     if (scan_diag_query(e->diag, &asked, 1, &sample, &found) != 0 || !found || !sample.inode)
         return 0;
     struct peer *more = reallocarray(e->peers, e->peer_count + 1, sizeof(*more));
@@ -233,4 +235,13 @@ static int collect(void *source, struct scan_result *r) {
     return 0;
 }
 
-const struct scan_source scan_exact = {begin, run, collect, end};
+static void forget(void *source, const struct scan_key *keys, size_t count) {
+    const struct exact *e = source;
+    int map = bpf_map__fd(e->program->maps.totals);
+    for (size_t i = 0; i < count; i++) {
+        __u64 cookie = keys[i].cookie[0] | (__u64)keys[i].cookie[1] << 32;
+        bpf_map_delete_elem(map, &cookie);
+    }
+}
+
+const struct scan_source scan_exact = {begin, run, collect, forget, end};

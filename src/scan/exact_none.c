@@ -23,8 +23,14 @@ static int collect(void *source, struct scan_result *r) {
     return -ENOSYS;
 }
 
+static void forget(void *source, const struct scan_key *keys, size_t count) {
+    (void)source;
+    (void)keys;
+    (void)count;
+}
+
 static void end(void *source) {
     (void)source;
 }
 
-const struct scan_source scan_exact = {begin, run, collect, end};
+const struct scan_source scan_exact = {begin, run, collect, forget, end};

@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-static int by_inode(const void *a, const void *b) {
+int scan_owner_order(const void *a, const void *b) {
     const struct scan_owner *x = a, *y = b;
     return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
 static struct scan_owner *find(struct scan_owner *owners, size_t count, uint64_t inode) {
     const struct scan_owner wanted = {.inode = inode};
-    return bsearch(&wanted, owners, count, sizeof(*owners), by_inode);
+    return bsearch(&wanted, owners, count, sizeof(*owners), scan_owner_order);
 }
 
 /* Of one process; returns how many it has.  A socket that several processes share goes to the
@@ -51,7 +51,7 @@ static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t c
 
 void scan_owners_sort(struct scan_owner *owners, size_t count) {
     if (count)
-        qsort(owners, count, sizeof(*owners), by_inode);
+        qsort(owners, count, sizeof(*owners), scan_owner_order);
 }
 
 /* The walk ends when all are found: it costs 2 us for each descriptor of each process.  A socket
@@ -82,7 +82,7 @@ const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t
                                          uint64_t inode) {
     const struct scan_owner wanted = {.inode = inode};
     const struct scan_owner *found =
-        count && inode ? bsearch(&wanted, owners, count, sizeof(*owners), by_inode) : NULL;
+        count && inode ? bsearch(&wanted, owners, count, sizeof(*owners), scan_owner_order) : NULL;
     return found && found->process.pid ? &found->process : NULL;
 }
 

@@ -34,6 +34,7 @@ struct scan_owner {
  * that end before all were found. */
 bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left);
 void scan_owners_sort(struct scan_owner *owners, size_t count);
+int scan_owner_order(const void *a, const void *b);
 
 /* The process that has it; NULL: not known. */
 const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t count,

@@ -160,6 +160,8 @@ static void seek_peer(struct sampled *s, struct scan_candidate *c) {
     struct scan_sample sample;
     bool found;
     c->peer_sought = true;
+    if (s->options.no_peers)
+        return;
     if (scan_diag_query(s->diag, &key, 1, &sample, &found) == 0 && found)
         c->peer_inode = sample.inode;
 }
@@ -300,4 +302,16 @@ static int collect(void *source, struct scan_result *r) {
     return 0;
 }
 
-const struct scan_source scan_sampled = {begin, run, collect, end};
+static void forget(void *source, const struct scan_key *keys, size_t count) {
+    struct sampled *s = source;
+    enum { MANY = 4096, KEPT_S = 60, KEPT_OF_MANY_S = 2 };
+    uint64_t kept = s->candidates.count > MANY ? KEPT_OF_MANY_S : KEPT_S;
+    uint64_t now = scan_now(), most = kept * 1000000000;
+    scan_candidates_forget(&s->candidates, keys, count, now > most ? now - most : 0);
+    if (count == 0)
+        return;           /* none of those watched */
+    s->watched_count = 0; /* the next turn chooses anew */
+    s->turn_due = 0;
+}
+
+const struct scan_source scan_sampled = {begin, run, collect, forget, end};

@@ -9,16 +9,16 @@
 
 /* ---- whose sockets ------------------------------------------------------- */
 
+/* One of the sorted ones, which are in front. */
 static bool is_known(const struct scan_table *t, uint64_t inode) {
-    for (size_t i = 0; i < t->owner_count; i++)
-        if (t->owners[i].inode == inode)
-            return true;
-    return false;
+    const struct scan_owner wanted = {.inode = inode};
+    return t->sorted && bsearch(&wanted, t->owners, t->sorted, sizeof(wanted), scan_owner_order);
 }
 
 static int want(struct scan_table *t, uint64_t inode) {
     if (inode == 0 || is_known(t, inode))
         return 0;
+    /* one of two new ones with the same inode goes in sort_owners() */
     struct scan_owner *more = reallocarray(t->owners, t->owner_count + 1, sizeof(*more));
     if (!more)
         return -ENOMEM;
@@ -35,6 +35,21 @@ static int learn_process(struct scan_table *t, const struct scan_connection *c) 
     if (!failed && c->inode)
         scan_process_of(c->pid, &t->owners[t->owner_count - 1].process);
     return failed;
+}
+
+static void sort_owners(struct scan_table *t) {
+    size_t kept = 0;
+    scan_owners_sort(t->owners, t->owner_count);
+    for (size_t i = 0; i < t->owner_count; i++) {
+        struct scan_owner *o = &t->owners[i];
+        if (kept && t->owners[kept - 1].inode == o->inode) {
+            if (!t->owners[kept - 1].process.pid)
+                t->owners[kept - 1] = *o;
+            continue;
+        }
+        t->owners[kept++] = *o;
+    }
+    t->owner_count = t->sorted = kept;
 }
 
 /* A walk that comes to its end too early is made again when twice as much may be looked at. */
@@ -61,10 +76,51 @@ int scan_table_learn(struct scan_table *t, const struct scan_result *r, size_t m
             return failed;
         t->seeks |= t->owner_count > before;
     }
+    sort_owners(t);
     if (t->seeks)
         seek(t, most);
-    scan_owners_sort(t->owners, t->owner_count);
     return 0;
+}
+
+static int inode_order(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+void scan_table_keep(struct scan_table *t, const struct scan_result *r) {
+    uint64_t *wanted = calloc(2 * r->count + 1, sizeof(*wanted));
+    size_t kept = 0;
+    if (!wanted)
+        return;
+    for (size_t i = 0; i < r->count; i++) {
+        wanted[2 * i] = r->connections[i].inode;
+        wanted[2 * i + 1] = r->connections[i].peer_inode;
+    }
+    qsort(wanted, 2 * r->count, sizeof(*wanted), inode_order);
+    for (size_t i = 0; i < t->owner_count; i++)
+        if (bsearch(&t->owners[i].inode, wanted, 2 * r->count, sizeof(*wanted), inode_order))
+            t->owners[kept++] = t->owners[i];
+    t->owner_count = t->sorted = kept;
+    free(wanted);
+}
+
+const struct scan_process *scan_table_sender(const struct scan_table *t,
+                                             const struct scan_connection *c,
+                                             struct scan_process *room) {
+    const struct scan_owner wanted = {.inode = c->inode};
+    const struct scan_owner *o = t->sorted && c->inode ? bsearch(&wanted, t->owners, t->sorted,
+                                                                 sizeof(wanted), scan_owner_order)
+                                                       : NULL;
+    if (o && o->process.pid && (c->pid == 0 || c->pid == o->process.pid)) {
+        *room = o->process;
+    } else if (!c->pid && o && !o->sought) {
+        return NULL;
+    } else {
+        scan_process_of(c->pid, room);
+    }
+    if (c->pid && !room->program[0]) /* it ended before it was looked at */
+        memcpy(room->program, c->thread, sizeof(c->thread));
+    return room;
 }
 
 /* ---- rows ------------------------------------------------------------------ */

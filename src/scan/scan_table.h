@@ -26,7 +26,7 @@ struct scan_row {
 
 struct scan_table {
     struct scan_owner *owners; /* sorted by inode */
-    size_t owner_count;
+    size_t owner_count, sorted;
     size_t looked; /* at descriptors of processes, so far */
     size_t enough; /* descriptors for a walk through all of them, as far as is known */
     bool seeks;    /* some processes are still to be looked for */
@@ -44,6 +44,14 @@ struct scan_filter {
 /* Find the processes of sockets not looked for yet, with no more than `most` descriptors looked
  * at in all calls together.  0 or -ENOMEM. */
 int scan_table_learn(struct scan_table *t, const struct scan_result *r, size_t most);
+
+/* Drop the processes of sockets that the result has not. */
+void scan_table_keep(struct scan_table *t, const struct scan_result *r);
+
+/* The sender, in *room; NULL: not known yet.  pid 0: not to be known. */
+const struct scan_process *scan_table_sender(const struct scan_table *t,
+                                             const struct scan_connection *c,
+                                             struct scan_process *room);
 
 /* Make the rows anew.  0 or -ENOMEM. */
 int scan_table_make(struct scan_table *t, const struct scan_result *r, const struct scan_filter *f);

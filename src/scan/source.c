@@ -15,10 +15,14 @@ void scan_sleep_until(uint64_t due) {
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() looks */
 }
 
-double scan_own_share(uint64_t began_ns, uint64_t now_ns) {
+uint64_t scan_own_time(void) {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return ((double)t.tv_sec * 1e9 + (double)t.tv_nsec) / (double)(now_ns - began_ns + 1);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+double scan_own_share(uint64_t began_ns, uint64_t now_ns) {
+    return (double)scan_own_time() / (double)(now_ns - began_ns + 1);
 }
 
 void scan_result_free(struct scan_result *r) {

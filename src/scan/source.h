@@ -14,6 +14,7 @@ enum { SCAN_ERROR = 256 };
 struct scan_options {
     uint16_t port;      /* only connections that have it on one of their sides; 0: all */
     pid_t namespace_of; /* look into the network namespace of this process; 0: our own */
+    bool no_peers;      /* the other ends need not be looked for */
     int verbose;
 };
 
@@ -24,6 +25,9 @@ struct scan_source {
     int (*run)(void *source, uint64_t until_ns, const volatile sig_atomic_t *stop);
     /* What was found so far; scan_result_free() it.  0 or -errno. */
     int (*collect)(void *source, struct scan_result *r);
+    /* Connections that a scan without an end need not keep: a new stall on them counts from 0.
+     * What was never told is dropped as well once it is not looked at any more. */
+    void (*forget)(void *source, const struct scan_key *keys, size_t count);
     void (*end)(void *source);
 };
 
@@ -32,7 +36,9 @@ extern const struct scan_source scan_sampled, scan_exact;
 uint64_t scan_now(void); /* CLOCK_MONOTONIC */
 void scan_sleep_until(uint64_t due_ns);
 
-/* The share of a core that this process has used, the search for processes included. */
+/* The processor time that this process has used, and the share of a core that it is: the search
+ * for processes included. */
+uint64_t scan_own_time(void);
 double scan_own_share(uint64_t began_ns, uint64_t now_ns);
 void scan_result_free(struct scan_result *r);
 

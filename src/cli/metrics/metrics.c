@@ -28,30 +28,18 @@ struct metrics {
     size_t count;
 };
 
-/* Escapes `"` and `\`.  There are no newlines: safe_text() leaves printable ASCII only. */
-static void add_label(char *labels, size_t size, const char *name, const char *value) {
-    size_t used = strlen(labels);
-    used += (size_t)snprintf(labels + used, size - used, "%s%s=\"", used ? "," : "", name);
-    for (const char *c = value; *c && used + 4 < size; c++) {
-        if (*c == '"' || *c == '\\')
-            labels[used++] = '\\';
-        labels[used++] = *c;
-    }
-    snprintf(labels + used, size - used, "\"");
-}
-
 static void set_labels(struct series *s) {
     char text[ENDPOINT_ROOM], number[16];
     size_t size = sizeof(s->labels);
     s->labels[0] = '\0';
     snprintf(number, sizeof(number), "%" PRIu32, s->pid);
-    add_label(s->labels, size, "pid", number);
-    add_label(s->labels, size, "program", base_text(s->program, text, sizeof(text)));
-    add_label(s->labels, size, "endpoint", row_text(&s->row.id, text));
-    add_label(s->labels, size, "role", role_name(&s->row.id));
+    openmetrics_label(s->labels, size, "pid", number);
+    openmetrics_label(s->labels, size, "program", base_text(s->program, text, sizeof(text)));
+    openmetrics_label(s->labels, size, "endpoint", row_text(&s->row.id, text));
+    openmetrics_label(s->labels, size, "role", role_name(&s->row.id));
     snprintf(number, sizeof(number), "%u", s->row.id.arm);
-    add_label(s->labels, size, "arm", s->row.id.arm == 0xff ? "" : number);
-    add_label(s->labels, size, "mode", mode_name(s->row.id.mode));
+    openmetrics_label(s->labels, size, "arm", s->row.id.arm == 0xff ? "" : number);
+    openmetrics_label(s->labels, size, "mode", mode_name(s->row.id.mode));
 }
 
 static void add_series(struct metrics *m, const struct reader_file *r,
@@ -85,26 +73,6 @@ static bool collect(struct metrics *m, const struct stats_files *files) {
 
 /* ---- families --------------------------------------------------------- */
 
-static void family(const struct metrics *m, const char *name, const char *type, const char *unit,
-                   const char *help) {
-    bool open = m->form == METRICS_OPEN;
-    const char *suffix = "";
-    if (!open && strcmp(type, "counter") == 0)
-        suffix = "_total";
-    if (!open && strcmp(type, "info") == 0) {
-        suffix = "_info";
-        type = "gauge";
-    }
-    fprintf(m->out, "# TYPE unstall_%s%s %s\n", name, suffix, type);
-    if (open && unit)
-        fprintf(m->out, "# UNIT unstall_%s %s\n", name, unit);
-    fprintf(m->out, "# HELP unstall_%s%s %s\n", name, suffix, help);
-}
-
-static void seconds(FILE *out, uint64_t ns) {
-    fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-}
-
 /* Counters that a histogram repeats as its sum or count. */
 static bool is_in_histogram(unsigned counter) {
     return counter == COUNT_EXCHANGES || counter == COUNT_EXCHANGE_NS || counter == COUNT_ANSWERS ||
@@ -125,12 +93,12 @@ static void counter(const struct metrics *m, unsigned which) {
     snprintf(help, sizeof(help), "%s", helps[which] + (goes_on ? 4 : 0));
     if (time && strlen(help) > 4 && strcmp(help + strlen(help) - 4, ", ns") == 0)
         help[strlen(help) - 4] = '\0';
-    family(m, name, "counter", time ? "seconds" : NULL, help);
+    openmetrics_family(m->out, m->form, name, "counter", time ? "seconds" : NULL, help);
     for (size_t i = 0; i < m->count; i++) {
         uint64_t value = m->series[i].row.tally.counter[which];
         fprintf(m->out, "unstall_%s_total{%s} ", name, m->series[i].labels);
         if (time)
-            seconds(m->out, value);
+            openmetrics_seconds(m->out, value);
         else
             fprintf(m->out, "%" PRIu64, value);
         fputc('\n', m->out);
@@ -160,23 +128,23 @@ static void histogram_of(const struct metrics *m, const char *name, const struct
         while (next < end)
             below += buckets[next++];
         fprintf(m->out, "unstall_%s_bucket{%s,le=\"", name, s->labels);
-        seconds(m->out, bound);
+        openmetrics_seconds(m->out, bound);
         fprintf(m->out, "\"} %" PRIu64 "\n", below);
     }
     fprintf(m->out, "unstall_%s_bucket{%s,le=\"+Inf\"} %" PRIu64 "\n", name, s->labels, all);
     fprintf(m->out, "unstall_%s_sum{%s} ", name, s->labels);
-    seconds(m->out, sum);
+    openmetrics_seconds(m->out, sum);
     fprintf(m->out, "\nunstall_%s_count{%s} %" PRIu64 "\n", name, s->labels, all);
 }
 
 static void histograms(const struct metrics *m) {
-    family(m, "exchange_seconds", "histogram", "seconds",
-           "first write of a message to the next input");
+    openmetrics_family(m->out, m->form, "exchange_seconds", "histogram", "seconds",
+                       "first write of a message to the next input");
     for (size_t i = 0; i < m->count; i++)
         histogram_of(m, "exchange_seconds", &m->series[i], m->series[i].row.tally.exchange,
                      m->series[i].row.tally.counter[COUNT_EXCHANGE_NS]);
-    family(m, "answer_seconds", "histogram", "seconds",
-           "input to the first write after it: the application's own time");
+    openmetrics_family(m->out, m->form, "answer_seconds", "histogram", "seconds",
+                       "input to the first write after it: the application's own time");
     for (size_t i = 0; i < m->count; i++)
         histogram_of(m, "answer_seconds", &m->series[i], m->series[i].row.tally.answer,
                      m->series[i].row.tally.counter[COUNT_ANSWER_NS]);
@@ -193,20 +161,20 @@ static bool is_last(const struct stats_files *s, size_t which) {
 }
 
 static void processes(const struct metrics *m, const struct stats_files *s) {
-    family(m, "process", "info", NULL, "a process that has statistics");
+    openmetrics_family(m->out, m->form, "process", "info", NULL, "a process that has statistics");
     for (size_t i = 0; i < s->count; i++) {
         const struct reader_file *r = s->list[i];
         char labels[512] = "", text[ENDPOINT_ROOM];
         if (!is_last(s, i))
             continue;
         snprintf(text, sizeof(text), "%" PRIu32, r->header.pid);
-        add_label(labels, sizeof(labels), "pid", text);
-        add_label(labels, sizeof(labels), "program",
-                  base_text(r->header.program, text, sizeof(text)));
-        add_label(labels, sizeof(labels), "mode", mode_name(r->header.mode));
-        add_label(labels, sizeof(labels), "state", life_name(r->life));
-        add_label(labels, sizeof(labels), "library",
-                  safe_text(r->header.library, text, sizeof(text)));
+        openmetrics_label(labels, sizeof(labels), "pid", text);
+        openmetrics_label(labels, sizeof(labels), "program",
+                          base_text(r->header.program, text, sizeof(text)));
+        openmetrics_label(labels, sizeof(labels), "mode", mode_name(r->header.mode));
+        openmetrics_label(labels, sizeof(labels), "state", life_name(r->life));
+        openmetrics_label(labels, sizeof(labels), "library",
+                          safe_text(r->header.library, text, sizeof(text)));
         fprintf(m->out, "unstall_process_info{%s} 1\n", labels);
     }
     uint64_t connections = 0, rows = 0;
@@ -214,11 +182,14 @@ static void processes(const struct metrics *m, const struct stats_files *s) {
         connections += s->list[i]->header.lost_connections;
         rows += s->list[i]->header.lost_rows;
     }
-    family(m, "lost_connections", "counter", NULL, "connections without a record of their own");
+    openmetrics_family(m->out, m->form, "lost_connections", "counter", NULL,
+                       "connections without a record of their own");
     fprintf(m->out, "unstall_lost_connections_total %" PRIu64 "\n", connections);
-    family(m, "lost_endpoints", "counter", NULL, "endpoints counted as other");
+    openmetrics_family(m->out, m->form, "lost_endpoints", "counter", NULL,
+                       "endpoints counted as other");
     fprintf(m->out, "unstall_lost_endpoints_total %" PRIu64 "\n", rows);
-    family(m, "unreadable_segments", "gauge", NULL, "files that could not be read");
+    openmetrics_family(m->out, m->form, "unreadable_segments", "gauge", NULL,
+                       "files that could not be read");
     fprintf(m->out, "unstall_unreadable_segments %zu\n", s->refused);
 }
 

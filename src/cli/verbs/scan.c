@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "choose.h"
 #include "errors.h"
 #include "terminal.h"
 #include "scan_report.h"
@@ -103,20 +104,9 @@ static int report(struct scan *s) {
     return failed ? failed : code;
 }
 
-/* The source that was asked for, or the best one: `sampled` has the reason why not the other. */
 static int begin(struct scan *s) {
     char error[SCAN_ERROR] = "";
-    bool exact = s->source_wanted && strcmp(s->source_wanted, "exact") == 0;
-    if (exact || !s->source_wanted) {
-        s->source = &scan_exact;
-        s->state = s->source->begin(&s->options, s->not_exact);
-        if (s->state)
-            return 0;
-        if (exact)
-            return complain("--source exact: %s; --source sampled needs nothing", s->not_exact);
-    }
-    s->source = &scan_sampled;
-    s->state = s->source->begin(&s->options, error);
+    s->state = scan_source_begin(s->source_wanted, &s->options, &s->source, s->not_exact, error);
     return s->state ? 0 : complain("%s", error);
 }
 

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""unstall metrics --host: what scan sees, for a real Prometheus; its dashboard and its alerts."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+from test_metrics import get, prometheus, samples
+from test_scan import Actor, need
+
+from harness import BUILD_ROOT, COMMAND, SOURCE_ROOT, bare_env, skip, unstall
+
+DATA = SOURCE_ROOT / "data/prometheus"
+FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
+PAGE = FLEET[FLEET.index("# All hosts watched"):]
+GRAFANA = {"@grafana/schema": "13.0.1", "typescript": "5.9.3"}
+
+
+@contextlib.contextmanager
+def watching(*words, command=(COMMAND,), code=0):
+    """The exporter; gives (process, URL, what it said before).  It must end by SIGTERM, soon and silently."""
+    process = subprocess.Popen([*map(str, command), "metrics", "--host", "--listen", "0", *words],
+                               env=bare_env(), text=True, stderr=subprocess.PIPE, cwd="/")
+    try:
+        said = []
+        while not said or "http://" not in said[-1]:
+            said.append(process.stderr.readline())
+            assert said[-1], said
+        yield process, re.search(r"http://\S+", said[-1]).group(), "".join(said[:-1])
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=20)
+        assert (process.returncode, rest) == (code, "")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(look, seconds=30):
+    """Until it gives something."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if found := look():
+                return found
+        time.sleep(0.2)
+    raise AssertionError("nothing came")
+
+
+def stalls_of(url, family="unstall_host_stalls_total"):
+    """{labels: value} of this family."""
+    found = samples(get(url)[1])
+    return {name[len(family):]: value for name, value in found.items() if name.startswith(family + "{")}
+
+
+def of_python(found):
+    """The sum of its programs that are Python's."""
+    return sum(value for labels, value in found.items() if 'program="python3' in labels)
+
+
+@pytest.mark.parametrize("source", ["exact", "sampled"])
+def test_it_counts_what_stalls_and_the_counters_only_grow(source):
+    need(source)
+    with watching("--source", source) as (process, url, _):
+        quiet = Actor("single", 3)
+        actors = [Actor("stall", 3), Actor("stall", 3), Actor("one-way", 3)]
+        before = {}
+        for _ in range(6):
+            now = {name: value for name, value in samples(get(url)[1]).items() if "_total" in name}
+            assert all(now.get(name, 0) >= value for name, value in before.items())
+            before = now
+            time.sleep(0.5)
+        made = [actor.exchanges() for actor in actors]
+        quiet.exchanges()
+        wait_for(lambda: of_python(stalls_of(url)) >= 0.75 * (made[0] + made[1]))
+        time.sleep(1.2)  # what ends later than the last slice
+        stalls, seconds = stalls_of(url), stalls_of(url, "unstall_host_stall_seconds_total")
+        own = samples(get(url)[1])["unstall_host_own_cpu_seconds_total"]
+        told = os.sched_getaffinity(process.pid)  # it lives
+    assert told and all(f'source="{source}"' in labels for labels in stalls)
+    assert 0.75 * (made[0] + made[1]) <= of_python(stalls) <= 1.25 * (made[0] + made[1]) + 4
+    assert 0.025 < of_python(seconds) / of_python(stalls) < 0.2
+    assert 0 < own < 2
+
+
+def test_it_says_what_it_may_not_see(tmp_path):
+    if os.geteuid() != 0:
+        skip("only root may become another user")
+    command = tmp_path / "unstall"
+    shutil.copy(COMMAND, command)
+    for folder in [tmp_path, *list(tmp_path.parents)[:-2]]:
+        os.chmod(folder, os.stat(folder).st_mode | 0o055)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command]
+    with watching(command=nobody) as (_, url, said):
+        actor = Actor("stall", 3)
+        actor.exchanges()
+        stalls = wait_for(lambda: {labels: value for labels, value in stalls_of(url).items() if value > 5})
+        info = [name for name in samples(get(url)[1]) if name.startswith("unstall_host_info")]
+    assert re.search(r"^unstall metrics: source sampled: numbers are estimates; not exact: "
+                     r"(it needs CAP_BPF and CAP_PERFMON|this build)", said)
+    assert "of processes of other users it sees the user, not the program\n" in said
+    assert '{unit="",container="",program="",user="0",source="sampled"}' in stalls
+    assert re.search(r'not_exact="(it needs CAP_BPF|this build).*processes="own"', info[0])
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--host"], "--host: its counters grow while it runs; give --listen [ADDRESS:]PORT"),
+    (["--host", "--listen", "0", "/tmp"], "--host and /tmp: choose one of them"),
+    (["--host", "--listen", "0", "--source", "best"], "--source best: expected exact or sampled"),
+    (["--source", "exact", "/tmp"], "--source: it goes with --host"),
+    (["--host", "--listen", "here"],
+     "--listen here: expected PORT, ADDRESS:PORT or [ADDRESS]:PORT, as in 127.0.0.1:9105"),
+])
+def test_what_makes_no_sense_is_refused(words, message):
+    done = unstall("metrics", *words)
+    assert done.returncode == 125 and done.stderr.endswith(f"unstall metrics: {message}\n")
+
+
+# ---- Prometheus, its alerts and the dashboard -----------------------------------
+
+
+class Fleet:
+    """One host, looked at by both sources, in a real Prometheus."""
+
+    def __init__(self, api):
+        self.api = api
+
+    def ask(self, query):
+        """The series of an instant query."""
+        words = urllib.parse.urlencode({"query": query})
+        with urllib.request.urlopen(f"{self.api}/api/v1/query?{words}", timeout=20) as answer:
+            value = json.load(answer)
+        assert value["status"] == "success"
+        return value["data"]["result"]
+
+
+@pytest.fixture(name="fleet", scope="module")
+def a_host_in_prometheus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("prometheus")
+    with contextlib.ExitStack() as stack:
+        _, url, _ = stack.enter_context(watching())
+        actor = Actor("stall", 8)
+        wait_for(lambda: of_python(stalls_of(url)))
+        fleet = Fleet(stack.enter_context(prometheus(folder, url)))
+        wait_for(lambda: fleet.ask("rate(unstall_host_stalls_total[30s]) > 0"))
+        yield fleet
+        actor.exchanges()
+
+
+def test_a_real_prometheus_scrapes_it(fleet):
+    metadata = json.loads(get(f"{fleet.api}/api/v1/metadata?metric=unstall_host_stall_seconds")[1])["data"]
+    assert metadata["unstall_host_stall_seconds"][0]["type"] == "counter"
+    up, = fleet.ask("unstall_host_up")
+    assert up["value"][1] == "1"
+
+
+def test_every_query_of_the_page_gives_something(fleet):
+    queries = re.findall(r"```promql\n(.*?)```", PAGE, re.DOTALL)
+    assert len(queries) >= 4
+    for query in queries:
+        assert fleet.ask(query.replace("[5m]", "[30s]").replace("[1d]", "[30s]")), query
+
+
+def panels():
+    """The panels of the dashboard."""
+    return json.loads((DATA / "unstall-host.json").read_text(encoding="utf-8"))["panels"]
+
+
+def test_every_panel_of_the_dashboard_shows_something(fleet):
+    variables = {"$__rate_interval": "30s", "$__range": "30s", "$job": ".+", "$instance": ".+"}
+    for panel in panels():
+        query = panel["targets"][0]["expr"]
+        for name, value in variables.items():
+            query = query.replace(name, value)
+        assert fleet.ask(query), panel["title"]
+
+
+def test_promtool_knows_the_metrics_and_the_alerts(tmp_path):
+    with watching() as (_, url, _):
+        text = get(url)[1]
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True, capture_output=True,
+                          check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    shutil.copy(DATA / "unstall-host.rules.yml", tmp_path)
+    shutil.copy(SOURCE_ROOT / "tests/cli/host.rules.test.yml", tmp_path)
+    done = subprocess.run(["promtool", "test", "rules", "host.rules.test.yml"], cwd=tmp_path, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# The enums of the schema are written as their values in JSON.
+TYPES = """
+import type { Dashboard } from '@grafana/schema/dist/types/raw/dashboard/x/types.gen';
+import * as timeseries from '@grafana/schema/dist/types/raw/composable/timeseries/panelcfg/x/types.gen';
+import * as stat from '@grafana/schema/dist/types/raw/composable/stat/panelcfg/x/types.gen';
+import * as table from '@grafana/schema/dist/types/raw/composable/table/panelcfg/x/types.gen';
+type Written<T> = T extends string ? `${T}` : T extends (infer U)[] ? Written<U>[]
+  : T extends object ? { [K in keyof T]: Written<T[K]> } : T;
+"""
+
+
+def complaints_about(**dashboards):
+    """What TypeScript says of each, checked against the types that Grafana publishes."""
+    home = BUILD_ROOT / "grafana"
+    if not (home / "node_modules/typescript/bin/tsc").exists():
+        home.mkdir(exist_ok=True)
+        (home / "package.json").write_text(json.dumps({"private": True, "dependencies": GRAFANA}))
+        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--silent"],
+                       cwd=home, check=True, timeout=300)
+    for name, dashboard in dashboards.items():
+        parts = [TYPES, f"export const whole: Written<Dashboard> = {json.dumps(dashboard)};\n"]
+        for panel in dashboard["panels"]:
+            kind, options = panel["type"], json.dumps(panel["options"])
+            parts.append(f"export const panel{panel['id']}: Written<Partial<{kind}.Options>> = {options};\n")
+        (home / f"{name}.ts").write_text("".join(parts), encoding="utf-8")
+    done = subprocess.run(["node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict",
+                           "--skipLibCheck", "--moduleResolution", "node", "--target", "es2020",
+                           *(f"{name}.ts" for name in dashboards)],
+                          cwd=home, capture_output=True, text=True, check=False, timeout=120)
+    return {name: [line for line in done.stdout.splitlines() if line.startswith(f"{name}.ts")]
+            for name in dashboards}
+
+
+def test_the_types_that_grafana_publishes_accept_the_dashboard():
+    text = (DATA / "unstall-host.json").read_text(encoding="utf-8")
+    broken = json.loads(text)
+    broken["panels"][4]["gridpos"] = broken["panels"][4].pop("gridPos")
+    broken["panels"][5]["options"]["legend"]["placement"] = "somewhere"
+    said = complaints_about(good=json.loads(text), broken=broken)
+    assert said["good"] == []
+    assert any("gridpos" in line for line in said["broken"])
+    assert any("somewhere" in line for line in said["broken"])
