@@ -184,7 +184,7 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
         .cgroup = t->cgroup,
         .uid = t->user,
         .pid = (pid_t)t->process,
-        .one_way = t->stalls > 1 && t->answered == 0,
+        .one_way = t->answered == 0,
     };
     c->key.local = address_of(t, t->local, t->local_port);
     c->key.peer = address_of(t, t->peer, t->peer_port);

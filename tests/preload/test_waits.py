@@ -48,9 +48,16 @@ def test_the_client_calls_every_row_by_its_own_name():
 def bare():
     """Every act performed without the library: act -> outcome."""
     acts = run([program(), "list"], bare_env()).stdout.splitlines()
+
+    def in_time(act):
+        for _ in range(TRIES):
+            outcome = perform(act, to_the_end=True)
+            if outcome.late_ms is not None and outcome.late_ms < LONG_MS:
+                break
+        return outcome
+
     with ThreadPoolExecutor(8) as threads:
-        outcomes = threads.map(lambda act: perform(act, to_the_end=True), acts)
-        return dict(zip(acts, outcomes))
+        return dict(zip(acts, threads.map(in_time, acts)))
 
 
 @pytest.mark.no_library

@@ -13,7 +13,7 @@ from .client import HELD, perform
 # 100 ms, or the kernel's 200.
 PROMPT_MS = 20.0
 MORE = b"and more"
-TRIES = 3  # a busy machine may be late once, a missing entry is late every time
+TRIES = 5  # a busy machine may be late once, a missing entry is late every time
 BURSTS = 6  # what `auto` sees of a connection before it holds: exchanges of two writes each
 
 _QUERIES = re.compile(r"SO_PROTOCOL|SO_TYPE|SO_DOMAIN")
