@@ -10,6 +10,7 @@ from ab_pages import by_the_command, rendered
 from browser import Page
 from checks import faults
 from explain_pages import long_stalls, no_stall, stalls
+from report_pages import processes
 
 pytestmark = pytest.mark.no_library
 
@@ -23,6 +24,7 @@ PAGES = {
     "unstall explain --html": stalls,
     "explain, 200 ms": long_stalls,
     "explain, no stall": no_stall,
+    "unstall report --html": processes,
 }
 
 

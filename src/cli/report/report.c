@@ -5,16 +5,14 @@
 
 #include "errors.h"
 
-int report_on(FILE *out, const struct stats_files *s, char *const *argv, bool json) {
+int report_on(FILE *out, const struct stats_files *s, char *const *argv,
+              void (*form)(FILE *out, const struct report *report)) {
     struct report report = {.files = s, .argv = argv};
     struct reader_row *rows = stats_files_merge(s, &report.row_count);
     if (!rows)
         return EXIT_OWN;
     report.rows = rows;
-    if (json)
-        report_json(out, &report);
-    else
-        report_text(out, &report);
+    form(out, &report);
     free(rows);
     return 0;
 }

@@ -19,7 +19,10 @@ struct report {
 void report_json(FILE *out, const struct report *report);
 void report_text(FILE *out, const struct report *report);
 
-/* Merges the rows and writes the report.  0, or EXIT_OWN and a complaint. */
-int report_on(FILE *out, const struct stats_files *s, char *const *argv, bool json);
+void report_html(FILE *out, const struct report *report);
+
+/* Merges the rows and writes the report in a form.  0, or EXIT_OWN and a complaint. */
+int report_on(FILE *out, const struct stats_files *s, char *const *argv,
+              void (*form)(FILE *out, const struct report *report));
 
 #endif

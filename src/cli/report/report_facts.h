@@ -5,6 +5,8 @@
 #ifndef UNSTALL_CLI_REPORT_FACTS_H
 #define UNSTALL_CLI_REPORT_FACTS_H
 
+#include "prose.h"
+#include "report.h"
 #include "stats_files.h"
 #include "verdict.h"
 
@@ -18,5 +20,8 @@ struct verdict_start start_of(const struct stats_files *s);
 
 /* "python3 (pid 4711)", "nginx (4 processes)" */
 const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]);
+
+/* The command to type next, with the program; false if there is none. */
+bool report_next(struct prose *p, const struct report *r, const struct verdict *v);
 
 #endif

@@ -152,103 +152,11 @@ static void print_picture(FILE *out, const struct reader_row *row, unsigned widt
     bars_print(out, row->tally.exchange, width, ascii);
 }
 
-/* ---- the next command ------------------------------------------------ */
-
-static void add_word(struct prose *p, const char *word) {
-    char safe[512];
-    safe_text(word, safe, sizeof(safe));
-    bool plain = safe[0] && strspn(safe, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_@%+=:,./-") == strlen(safe);
-    prose_add(p, " ");
-    if (plain) {
-        prose_add(p, "%s", safe);
-        return;
-    }
-    prose_add(p, "'");
-    for (const char *c = safe; *c; c++)
-        prose_add(p, *c == '\'' ? "'\\''" : "%c", *c);
-    prose_add(p, "'");
-}
-
-/* Adds the command line of a running program. */
-static bool add_running(struct prose *p, const struct reader_file *r) {
-    char name[64], words[2048];
-    snprintf(name, sizeof(name), "/proc/%u/cmdline", r->header.pid);
-    FILE *file = r->life == LIFE_RUNS ? fopen(name, "re") : NULL;
-    size_t n = file ? fread(words, 1, sizeof(words) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    words[n] = '\0';
-    for (size_t at = 0; at < n; at += strlen(words + at) + 1)
-        add_word(p, words + at);
-    return n > 0;
-}
-
-/* True if $PATH finds the program by the last part of its path. */
-static bool is_in_path(const char *program) {
-    const char *slash = strrchr(program, '/'), *list = getenv("PATH");
-    size_t length = slash ? (size_t)(slash - program) : 0;
-    while (list && length) {
-        size_t n = strcspn(list, ":");
-        if (n == length && memcmp(list, program, n) == 0)
-            return true;
-        list = list[n] ? list + n + 1 : NULL;
-    }
-    return false;
-}
-
-/* The process that lost most time, or, if none lost any, the busiest.  Its program is the one to start
- * anew. */
-static const struct reader_file *heaviest_process(const struct stats_files *s) {
-    const struct reader_file *best = NULL;
-    uint64_t most = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        uint64_t lost = 0, done = 0;
-        for (size_t k = 0; k < s->list[i]->row_count; k++) {
-            lost += lost_ns(&s->list[i]->rows[k].tally);
-            done += s->list[i]->rows[k].tally.counter[COUNT_MESSAGES];
-        }
-        uint64_t weight = lost ? lost + (UINT64_C(1) << 62) : done;
-        if (!best || weight > most) {
-            best = s->list[i];
-            most = weight;
-        }
-    }
-    return best;
-}
-
-static void add_program(struct prose *p, const struct report *r) {
-    char name[64];
-    const struct reader_file *process = heaviest_process(r->files);
-    prose_add(p, " --");
-    if (r->argv) {
-        for (size_t i = 0; r->argv[i]; i++)
-            add_word(p, r->argv[i]);
-    } else if (!add_running(p, process)) {
-        const char *path = process->header.program;
-        add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
-        prose_add(p, " ...");
-    }
-}
-
 static void print_next(FILE *out, const struct report *r, const struct verdict *v) {
-    static const char *const options[] = {
-        [VERDICT_STALLS] = "unstall run --mode auto",
-        [VERDICT_PEER_STALLS] = "unstall run --quickack auto",
-        [VERDICT_CURED] = "unstall ab",
-        [VERDICT_SUSPECTED] = "unstall ab",
-        [VERDICT_UNSEEN] = NULL,
-        [VERDICT_APPLICATION] = NULL,
-        [VERDICT_NO_STALL] = NULL,
-        [VERDICT_NOT_LOOKED] = "unstall observe",
-        [VERDICT_NOTHING] = NULL,
-    };
     const struct reader_file *first = r->files->list[0];
-    if (!options[v->kind])
-        return;
     struct prose p = {.used = 0};
-    prose_add(&p, "%s", options[v->kind]);
-    add_program(&p, r);
+    if (!report_next(&p, r, v))
+        return;
     const char *why = v->kind == VERDICT_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
     if (v->kind == VERDICT_STALLS && r->files->count == 1 && first->life == LIFE_RUNS)

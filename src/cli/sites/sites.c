@@ -42,3 +42,18 @@ int site_author(const struct site *site) {
             return (int)i;
     return -1;
 }
+
+void sites_pieces(const struct stats_files *s, uint64_t bytes[2]) {
+    uint64_t most = 0;
+    bytes[0] = bytes[1] = 0;
+    for (size_t i = 0; i < s->count; i++)
+        for (size_t k = 0; k < s->list[i]->pattern_count; k++) {
+            const struct stats_pattern *p = &s->list[i]->patterns[k];
+            const struct stats_occurrence *o = site_occurrence(p);
+            if (!o || p->stall_ns < most)
+                continue;
+            most = p->stall_ns;
+            bytes[0] = o->write[0].bytes;
+            bytes[1] = o->write[1].bytes;
+        }
+}

@@ -14,6 +14,9 @@
 /* For people: the sites of the few processes that lost most. */
 void sites_text(FILE *out, const struct stats_files *s, unsigned width);
 
+/* The bytes of the first and the second piece, of the pair of call sites that lost most; 0: not known. */
+void sites_pieces(const struct stats_files *s, uint64_t bytes[2]);
+
 /* For programs: the member "patterns", all of it. */
 void sites_json(struct json *j, const struct reader_file *r);
 

@@ -31,7 +31,7 @@ static int write_report(const struct options *o, const struct stats_files *s, ch
     FILE *out = o->report && strcmp(o->report, "stderr") != 0 ? fopen(o->report, "we") : stderr;
     if (!out)
         return complain("--report %s: %s", o->report, strerror(errno));
-    int failed = report_on(out, s, argv, o->json);
+    int failed = report_on(out, s, argv, o->json ? report_json : report_text);
     if (fflush(out) != 0 || ferror(out))
         failed = complain("%s: %s", o->report ? o->report : "stderr", strerror(errno));
     if (out != stderr)

@@ -1,36 +1,65 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall report: the report on a process, a segment or a folder of them.
+ * unstall report: the report on a process, a statistics file or a folder of them.
  */
 #include "report.h"
 
 #include "args.h"
 #include "errors.h"
+#include "page_file.h"
 #include "verbs.h"
 
-static int report(const char *word, bool json) {
+static int as_page(const struct stats_files *s, const char *path) {
+    struct page_file page;
+    int failed = page_file_open(&page, path);
+    if (failed)
+        return failed;
+    failed = report_on(page.out, s, NULL, report_html);
+    int closed = page_file_close(&page, failed == 0);
+    return failed ? failed : closed;
+}
+
+static int report(const char *word, bool json, const char *page) {
     struct stats_files s;
     int failed = stats_files_open(&s, word, READ_ALL, false);
     if (failed)
         return failed;
-    failed = report_on(stdout, &s, NULL, json);
+    failed =
+        page ? as_page(&s, page) : report_on(stdout, &s, NULL, json ? report_json : report_text);
     stats_files_close(&s);
     return failed ? failed : finish_output();
 }
 
 static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_report, argc, argv);
+    const char *word = NULL, *page = NULL;
     bool json = false;
-    const char *word = args_word_and_json(&verb_report, argc, argv, "PID, FILE or DIR", &json);
-    return word ? report(word, json) : EXIT_OWN;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD) {
+            if (!args_one_word(&a, "PID, FILE or DIR", &word))
+                return EXIT_OWN;
+        } else if (args_flag(&a, "--json")) {
+            json = true;
+        } else if (!args_value(&a, "--html", &page)) {
+            return args_unknown(&a);
+        }
+    }
+    if (!word)
+        return args_no_word("PID, FILE or DIR");
+    if (json && page)
+        return complain("--json and --html exclude one another; try --help");
+    return report(word, json, page);
 }
 
 const struct verb verb_report = {
     .name = "report",
     .summary = "Tell what a program's statistics say, and who wrote the pieces",
-    .usage = "[--json] PID|FILE|DIR",
-    .help = "  --json  everything, for programs; the form is in the manual\n"
+    .usage = "[--json|--html FILE] PID|FILE|DIR",
+    .help = "  --json       everything, for programs; the form is in the manual\n"
+            "  --html FILE  the report as a page with pictures (\"-\": standard output)\n"
             "\n"
-            "PID is a running process, FILE the segment that one has left, DIR the folder\n"
-            "that UNSTALL_STATS named (all its processes, added up).\n",
+            "PID is a running process, FILE the statistics file that one has left, DIR the\n"
+            "folder that UNSTALL_STATS named (all its processes, added up).\n",
     .run = run,
 };

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report as a page: the verdict, the cost of the stalls a day, the cure, a typical exchange as a ladder,
+ * the distribution of the exchanges, the endpoints, the processes and the call sites.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chart.h"
+#include "counters.h"
+#include "format.h"
+#include "ladder.h"
+#include "page.h"
+#include "report.h"
+#include "report_facts.h"
+#include "sites.h"
+#include "stats_names.h"
+
+enum { SITES_WIDTH = 80 };
+
+static const uint64_t DAY_NS = UINT64_C(86400) * 1000000000;
+
+/* ---- the verdict ----------------------------------------------------- */
+
+static void bill(FILE *out, const struct report *r) {
+    uint64_t lost = 0, stalls = 0, ran = 0;
+    char text[300], each[NAME_ROOM], whole[NAME_ROOM], day[NAME_ROOM], count[NAME_ROOM];
+    for (size_t i = 0; i < r->row_count; i++) {
+        lost += lost_ns(&r->rows[i].tally);
+        stalls += proved_stalls(&r->rows[i].tally);
+    }
+    for (size_t i = 0; i < r->files->count; i++)
+        if (ran_ns(r->files->list[i]) > ran)
+            ran = ran_ns(r->files->list[i]);
+    if (!lost || !ran)
+        return;
+    double share = (double)lost / (double)ran;
+    snprintf(text, sizeof(text), "%s stalls cost %s in %s. At this rate they cost %s a day.",
+             count_text(stalls, count), time_text(lost, false, each), time_text(ran, false, whole),
+             time_text((uint64_t)(share * (double)DAY_NS), false, day));
+    page_paragraph(out, text);
+}
+
+static void what_to_do(FILE *out, const struct report *r, const struct verdict *v) {
+    struct prose command = {.used = 0};
+    if (!report_next(&command, r, v))
+        return;
+    page_heading(out, "What to do");
+    page_command(out, command.text);
+    if (v->kind == VERDICT_STALLS)
+        page_paragraph(
+            out, "In the source: send the pieces of a message by one call (a buffer, writev), or "
+                 "set TCP_CORK around them, or set TCP_NODELAY.");
+}
+
+/* ---- pictures -------------------------------------------------------- */
+
+/* The mean stall of the row, with the pieces of the pair of call sites that lost most. */
+static void typical(FILE *out, const struct report *r, const struct reader_row *row) {
+    uint64_t pieces[2] = {0, 0};
+    const struct reader_tally *t = &row->tally;
+    char endpoint[ENDPOINT_ROOM];
+    if (!proved_stalls(t))
+        return;
+    sites_pieces(r->files, pieces);
+    int64_t mean = (int64_t)(lost_ns(t) / proved_stalls(t));
+    struct ladder stalled = {.writer = "the program", .peer = row_text(&row->id, endpoint)};
+    struct ladder cured = stalled;
+    ladder_add(&stalled, LADDER_DATA, 0, pieces[0]);
+    ladder_add(&stalled, LADDER_HELD, 0, pieces[1]);
+    ladder_add(&stalled, LADDER_ACK, mean, 0);
+    ladder_add(&stalled, LADDER_DATA, mean, pieces[1]);
+    ladder_add(&cured, LADDER_DATA, 0, pieces[0] && pieces[1] ? pieces[0] + pieces[1] : 0);
+    page_heading(out, "A typical exchange");
+    fputs("<div class=\"side\">\n", out);
+    ladder_figure(out, &stalled,
+                  "From the means of the statistics: the time of a stall, and the sizes of the "
+                  "pieces where they were kept.");
+    ladder_figure(out, &cured,
+                  "Predicted, with unstall: the pieces leave as one segment, at once.");
+    fputs("</div>\n", out);
+}
+
+static void distribution(FILE *out, const struct reader_row *row) {
+    static struct chart_bin bins[HISTOGRAM_BUCKETS];
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        double low = (double)histogram_lowest(i, HISTOGRAM_STEPS);
+        double high =
+            i + 1 < HISTOGRAM_BUCKETS ? (double)histogram_lowest(i + 1, HISTOGRAM_STEPS) : low * 2;
+        bins[i] = (struct chart_bin){low > 0 ? low : 1, high, row->tally.exchange[i]};
+    }
+    page_heading(out, "How long an exchange takes");
+    char endpoint[ENDPOINT_ROOM], caption[ENDPOINT_ROOM + 80];
+    bool listener = row->id.role == ROLE_LISTENER;
+    snprintf(caption, sizeof(caption), "%s %s%s", listener ? "At" : "With",
+             row_text(&row->id, endpoint),
+             listener ? ", with the peer's time until it sends again" : "");
+    chart_distribution(out, bins, HISTOGRAM_BUCKETS, caption);
+}
+
+/* ---- tables ---------------------------------------------------------- */
+
+static void number(FILE *out, uint64_t n) {
+    char text[NAME_ROOM];
+    page_number(out, count_text(n, text), (double)n);
+}
+
+static void time(FILE *out, uint64_t ns, bool known) {
+    char text[NAME_ROOM];
+    page_number(out, known ? time_text(ns, false, text) : "-", (double)ns);
+}
+
+static void endpoint(FILE *out, const struct reader_row *row) {
+    const struct reader_tally *t = &row->tally;
+    char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 40];
+    bool answered = t->counter[COUNT_EXCHANGES] > 0;
+    snprintf(text, sizeof(text), "%s %s", row->id.role == ROLE_LISTENER ? "at" : "to",
+             row_text(&row->id, address));
+    page_row_begin(out);
+    page_cell(out, text);
+    number(out, t->counter[COUNT_EXCHANGES]);
+    time(out, reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5), answered);
+    time(out, reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99), answered);
+    number(out, proved_stalls(t));
+    number(out, t->counter[COUNT_STALLS_CURED]);
+    time(out, lost_ns(t), lost_ns(t) > 0);
+    page_row_end(out);
+}
+
+static void endpoints(FILE *out, const struct report *r) {
+    static const char *const heads[] = {"endpoint", "exchanges", "median",    "p99",
+                                        "stalls",   "cured",     "time lost", NULL};
+    page_heading(out, "Endpoints");
+    page_table_begin(out, heads);
+    for (size_t i = 0; i < r->row_count; i++)
+        if (is_used(&r->rows[i]))
+            endpoint(out, &r->rows[i]);
+    page_table_end(out);
+}
+
+static void process(FILE *out, const struct reader_file *f) {
+    char name[NAME_ROOM], text[NAME_ROOM + 32];
+    uint64_t stalls = 0, lost = 0, exchanges = 0;
+    for (size_t i = 0; i < f->row_count; i++) {
+        stalls += proved_stalls(&f->rows[i].tally);
+        lost += lost_ns(&f->rows[i].tally);
+        exchanges += f->rows[i].tally.counter[COUNT_EXCHANGES];
+    }
+    snprintf(text, sizeof(text), "%s (pid %u), %s",
+             base_text(f->header.program, name, sizeof(name)), f->header.pid,
+             mode_name(f->header.mode));
+    page_row_begin(out);
+    page_cell(out, text);
+    time(out, ran_ns(f), ran_ns(f) > 0);
+    number(out, exchanges);
+    number(out, stalls);
+    time(out, lost, lost > 0);
+    page_row_end(out);
+}
+
+static void processes(FILE *out, const struct stats_files *s) {
+    static const char *const heads[] = {"process", "ran", "exchanges", "stalls", "time lost", NULL};
+    page_heading(out, "Processes");
+    page_table_begin(out, heads);
+    for (size_t i = 0; i < s->count; i++)
+        process(out, s->list[i]);
+    page_table_end(out);
+}
+
+static void call_sites(FILE *out, const struct stats_files *s) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory)
+        return;
+    sites_text(memory, s, SITES_WIDTH);
+    if (fclose(memory) == 0 && size)
+        page_verbatim(out, text + strspn(text, "\n"));
+    free(text);
+}
+
+void report_html(FILE *out, const struct report *r) {
+    char who[PROGRAMS_ROOM];
+    static struct verdict v;
+    struct verdict_start start = start_of(r->files);
+    verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, false);
+    page_begin(out, who);
+    page_verdict(out, v.sentence.text);
+    for (unsigned i = 0; i < v.note_count; i++)
+        page_paragraph(out, v.note[i].text);
+    bill(out, r);
+    what_to_do(out, r, &v);
+    if (v.row && v.kind != VERDICT_NOTHING) {
+        typical(out, r, v.row);
+        distribution(out, v.row);
+    }
+    endpoints(out, r);
+    processes(out, r->files);
+    call_sites(out, r->files);
+    page_end(out);
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""unstall report --html: the page has the numbers of the statistics."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from harness import unstall
+from stats_files import STALLING, make_stats_file
+from test_report_text import CURED, TLS
+
+
+def page_of(folder, table):
+    """The text of the page about a statistics file."""
+    path, page = make_stats_file(folder / "1-2.unstall", table), folder / "page.html"
+    unstall("report", "--html", page, path, check=True)
+    return page.read_text("utf-8")
+
+
+def pictures(text):
+    """The SVGs of a page, in their order."""
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def test_the_page_has_verdict_ladder_distribution_and_tables(tmp_path):
+    text = page_of(tmp_path, STALLING)
+    said = unstall("report", tmp_path / "1-2.unstall", check=True).stdout
+    sentence = re.search(r'<p class="verdict">(.*)</p>', text).group(1)
+    assert sentence in " ".join(said.split())
+    ladder, predicted, distribution = pictures(text)
+    (held,) = [group for group in ladder.iter("g") if group.get("data-kind") == "held"]
+    assert float(held.get("data-held-ms")) == pytest.approx(4200 / 96, abs=1e-3)
+    assert [group.get("data-kind") for group in predicted.iter("g")] == ["data"]
+    assert distribution.get("aria-label").startswith("100 values")
+    assert re.search(r'to 127\.0\.0\.1:8080</td><td data-value="100">100</td>.*'
+                     r'<td data-value="96">96</td>.*<td data-value="4\.2e\+09">4\.20 s</td>', text)
+    assert "<code>unstall run --mode auto -- " in text
+
+
+@pytest.mark.parametrize("table", [CURED, TLS, ""])
+def test_no_ladder_without_a_stall(tmp_path, table):
+    assert "data-kind" not in page_of(tmp_path, table)
+
+
+def test_a_damaged_file_gives_an_error_and_no_page(tmp_path):
+    path, page = tmp_path / "1-2.unstall", tmp_path / "page.html"
+    path.write_bytes(b"no statistics")
+    done = unstall("report", "--html", page, path)
+    assert (done.returncode, done.stderr.count("\n")) == (125, 1)
+    assert not page.exists() and [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_folder_is_one_page_with_each_process(tmp_path):
+    for number in range(3):
+        make_stats_file(tmp_path / f"{number}-2.unstall", STALLING)
+    page = tmp_path / "page.html"
+    unstall("report", "--html", page, tmp_path, check=True)
+    text = page.read_text("utf-8")
+    assert text.count(", observe</td>") == 3 and '<td data-value="288">' in text
+
+
+def test_one_form_at_a_time(tmp_path):
+    done = unstall("report", "--json", "--html", tmp_path / "page.html", tmp_path)
+    assert (done.returncode, done.stderr) == (
+        125, "unstall report: --json and --html exclude one another; try --help\n")
