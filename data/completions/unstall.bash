@@ -32,11 +32,17 @@ _unstall_processes() {
     done
 }
 
+# The services that systemd knows.
+_unstall_units() {
+    systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null | sed 's/ .*//'
+}
+
 _unstall_words() {
     local usage=$1 cur=$2 words=
     COMPREPLY=()
     [[ $usage != *MODE* ]] || words+=' off observe nodelay cork coalesce auto started'
     [[ $usage != *PID* || $cur != [0-9]* ]] || words+=" $(_unstall_processes)"
+    [[ $usage != *UNIT* ]] || words+=" $(_unstall_units)"
     mapfile -t COMPREPLY < <(
         compgen -W "$words" -- "$cur"
         [[ $usage != *PROGRAM* ]] || compgen -c -- "$cur"

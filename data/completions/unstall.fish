@@ -86,6 +86,8 @@ function __unstall_operands
     set -l usage (unstall $words[1] --help 2>/dev/null)[1]
     string match -q '*MODE*' $usage; and printf '%s\n' off observe nodelay cork coalesce auto started
     string match -q '*PID*' $usage; and __fish_complete_pids
+    string match -q '*UNIT*' $usage
+    and systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null | string replace -r ' .*' ''
     string match -q '*PROGRAM*' $usage; and __fish_complete_command
     __fish_complete_path (commandline -ct)
 end

@@ -284,7 +284,7 @@ def test_what_is_neither_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name, way",
                          [("sudo", "sudo unstall run -- PROGRAM"), ("docker", "-e LD_PRELOAD=FILE"),
-                                       ("systemctl", "Environment=LD_PRELOAD=FILE")])
+                                       ("systemctl", "unstall enable SERVICE")])
 def test_what_starts_programs_elsewhere_is_refused(name, way, tmp_path):
     path = script(tmp_path, name, "#!/bin/sh\n")
     done = unstall("run", path)

@@ -79,17 +79,13 @@ static void advise_start(struct diagnosis *d) {
                "run -v %s:%s:ro -e LD_PRELOAD=%s",
                library, library, library);
     else if (d->live && p->unit[0])
-        ADVISE("systemctl edit %s: [Service], and below it Environment=LD_PRELOAD=%s; then "
-               "systemctl restart %s",
-               p->unit, library, p->unit);
+        ADVISE("cure: unstall enable --restart %s", p->unit);
     if (!d->live || (!p->unit[0] && !p->other_files)) {
         ADVISE("look first: unstall observe -- %s", name);
         ADVISE("cure: unstall run -- %s", name);
     }
     if (!d->live)
-        ADVISE("as a service: systemctl edit SERVICE: [Service], and below it "
-               "Environment=LD_PRELOAD=%s",
-               library);
+        ADVISE("as a service: unstall enable SERVICE");
     if (!d->library)
         ADVISE("first install libunstall.so: meson install");
 }

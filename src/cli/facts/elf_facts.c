@@ -19,18 +19,18 @@
 
 /* With no_new_privs, or on a nosuid mount, execve(2) grants no rights, and ld.so(8) does not enter its
  * secure mode. */
-static void rights(const char *path, const struct stat *st, struct elf_facts *f) {
+static void rights(const char *path, const struct stat *st, const struct elf_caller *caller,
+                   struct elf_facts *f) {
     struct statvfs mount;
     f->user = st->st_uid;
     f->group = st->st_gid;
-    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
-        (statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID)))
+    if (caller->no_new_privs || (statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID)))
         return;
-    f->gains_user = (st->st_mode & S_ISUID) && st->st_uid != getuid();
+    f->gains_user = (st->st_mode & S_ISUID) && st->st_uid != caller->user;
     f->gains_group =
-        (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st->st_gid != getgid();
+        (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && st->st_gid != caller->group;
     /* root has all capabilities already and gains none (capabilities(7)) */
-    f->gains_capabilities = getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
+    f->gains_capabilities = caller->user != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
 /* ---- the file -------------------------------------------------------- */
@@ -159,11 +159,16 @@ static void examine(Elf *elf, struct elf_facts *f) {
 }
 
 int elf_facts(const char *path, struct elf_facts *f) {
+    struct elf_caller self = {getuid(), getgid(), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1};
+    return elf_facts_for(path, &self, f);
+}
+
+int elf_facts_for(const char *path, const struct elf_caller *caller, struct elf_facts *f) {
     struct stat st;
     memset(f, 0, sizeof(*f));
     if (stat(path, &st) != 0)
         return -errno;
-    rights(path, &st, f);
+    rights(path, &st, caller, f);
     int fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return 0;

@@ -28,16 +28,25 @@ struct elf_facts {
     bool go;
     bool asan;  /* links a sanitizer's runtime, which must be the first library */
     bool uring; /* links liburing */
-    char needed[1024]; /* names of the libraries that it links, each behind a '\n'; the first of them */
+    char needed
+        [1024]; /* names of the libraries that it links, each behind a '\n'; the first of them */
     /* rights that it gains over its caller; ld.so then ignores LD_PRELOAD */
     bool gains_user, gains_group, gains_capabilities;
     uid_t user;
     gid_t group;
 };
 
-/* 0, or -errno if the file does not exist.  Rights are those that this process would gain: they depend on
- * its user, its no_new_privs and the mount's nosuid. */
+/* Who would run the file. */
+struct elf_caller {
+    uid_t user;
+    gid_t group;
+    bool no_new_privs;
+};
+
+/* 0, or -errno if the file does not exist.  Rights are those that this process (or `caller`) would gain:
+ * they depend on its user, its no_new_privs and the mount's nosuid. */
 int elf_facts(const char *path, struct elf_facts *f);
+int elf_facts_for(const char *path, const struct elf_caller *caller, struct elf_facts *f);
 
 /* "x86-64", "32-bit x86"; for an unknown machine "ELF machine 123". */
 const char *machine_name(unsigned char class, unsigned machine);

@@ -52,7 +52,7 @@ static const struct {
     {"kubectl", "a pod does not inherit LD_PRELOAD",
      "put libunstall.so into the image or a volume, and LD_PRELOAD into the pod's env"},
     {"systemctl", "a service does not inherit LD_PRELOAD",
-     "systemctl edit SERVICE, with [Service] and Environment=LD_PRELOAD=FILE"},
+     "unstall enable SERVICE"},
     {"flatpak", "a sandbox does not inherit LD_PRELOAD",
      "flatpak run --filesystem=FOLDER --env=LD_PRELOAD=FILE"},
     {"snap", "a sandbox does not inherit LD_PRELOAD",

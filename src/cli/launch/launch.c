@@ -13,52 +13,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "array.h"
-#include "config.h"
 #include "errors.h"
 #include "library.h"
 #include "obstacles.h"
+#include "option_setting.h"
 
 extern char **environ;
 
 /* ---- options --------------------------------------------------------- */
 
-static const struct {
-    const char *option, *variable;
-    const char *fixed; /* the value of an option that takes none */
-    bool is_path;
-} settings[] = {
-    {"--mode", "UNSTALL_MODE", NULL, false},
-    {"--window", "UNSTALL_WINDOW_US", NULL, false},
-    {"--small", "UNSTALL_SMALL", NULL, false},
-    {"--thread", "UNSTALL_THREAD", NULL, false},
-    {"--nodelay", "UNSTALL_NODELAY", NULL, false},
-    {"--quickack", "UNSTALL_QUICKACK", NULL, false},
-    {"--override", "UNSTALL_OVERRIDE", "1", false},
-    {"--ports", "UNSTALL_PORTS", NULL, false},
-    {"--peers", "UNSTALL_PEERS", NULL, false},
-    {"--programs", "UNSTALL_PROGRAMS", NULL, false},
-    {"--no-children", "UNSTALL_CHILDREN", "0", false},
-    {"--stats", "UNSTALL_STATS", NULL, true},
-    {"--no-stacks", "UNSTALL_STACKS", "0", false},
-    {"--report", "UNSTALL_REPORT", NULL, true},
-    {"--log", "UNSTALL_LOG", NULL, true},
-    {"--verbose", "UNSTALL_VERBOSE", NULL, false},
-};
-
 void launch_set(const char *name, const char *value) {
     if (setenv(name, value, 1) != 0)
         exit(complain("%s: %s", name, strerror(errno)));
-}
-
-/* An absolute path: the program may change its folder before it writes there. */
-static const char *whole_path(const char *value) {
-    static char whole[2 * PATH_MAX];
-    char here[PATH_MAX];
-    if (!value[0] || value[0] == '/' || strcmp(value, "stderr") == 0 || !getcwd(here, sizeof(here)))
-        return value;
-    snprintf(whole, sizeof(whole), "%s/%s", here, value);
-    return whole;
 }
 
 /* The library checks the folder too (stats_file.c), but its warning may go to a log. */
@@ -79,67 +45,26 @@ static void check_stats(const char *folder) {
                       folder, way));
 }
 
-/* Checks by the library's own parser, so that both accept the same values. */
-static void check(const char *option, const char *variable, const char *value) {
-    static struct config scratch;
-    const char *expected = NULL;
-    enum config_result result = config_set(&scratch, variable, value, &expected);
-    if (result == CONFIG_BAD)
-        exit(complain("%s %s: expected %s", option, value, expected));
-    if (result == CONFIG_UNKNOWN)
-        exit(complain("%s: this build does not know %s", option, variable));
-}
-
 bool launch_option(struct launch *l, struct args *a) {
-    const char *value = NULL;
+    const char *variable = NULL, *value = NULL;
     if (args_value(a, "--library", &l->library))
         return true;
     if (args_flag(a, "--force"))
         return l->force = true;
-    for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-        value = settings[i].fixed;
-        bool taken =
-            value ? args_flag(a, settings[i].option) : args_value(a, settings[i].option, &value);
-        if (!taken)
-            continue;
-        if (settings[i].is_path)
-            value = whole_path(value);
-        check(settings[i].option, settings[i].variable, value);
-        if (strcmp(settings[i].variable, "UNSTALL_STATS") == 0)
-            check_stats(value);
-        launch_set(settings[i].variable, value);
-        return true;
-    }
-    return false;
+    if (!option_setting(a, &variable, &value))
+        return false;
+    if (strcmp(variable, "UNSTALL_STATS") == 0)
+        check_stats(value);
+    launch_set(variable, value);
+    return true;
 }
 
 /* ---- LD_PRELOAD ------------------------------------------------------ */
 
-static bool is_ours(const char *entry, size_t length) {
-    static const char name[] = "libunstall.so";
-    size_t n = sizeof(name) - 1;
-    return length >= n && memcmp(entry + length - n, name, n) == 0 &&
-           (length == n || entry[length - n - 1] == '/');
-}
-
-/* Keeps the user's own libraries, before ours: a sanitizer's must be the first, and calls that pass through
- * another library are part of the program.  Another libunstall.so is removed. */
 static int preload(const char *library) {
-    const char *own = getenv("LD_PRELOAD");
-    size_t size = (own ? strlen(own) : 0) + strlen(library) + 2, used = 0;
-    char *list = malloc(size);
+    char *list = preload_list(getenv("LD_PRELOAD"), library);
     if (!list)
         return complain("LD_PRELOAD: %s", strerror(ENOMEM));
-    while (own && *own) {
-        size_t length = strcspn(own, " :");
-        if (length && !is_ours(own, length)) {
-            memcpy(list + used, own, length);
-            used += length;
-            list[used++] = ':';
-        }
-        own += length + (own[length] != '\0');
-    }
-    memcpy(list + used, library, strlen(library) + 1);
     launch_set("LD_PRELOAD", list);
     free(list);
     return 0;

@@ -43,7 +43,7 @@ bool launch_option(struct launch *l, struct args *a);
     "  --peers LIST      only connections with these peers, as in 10.0.0.0/8,::1\n"    \
     "  --programs LIST   only in programs of these names, as in python3,!java\n"       \
     "  --no-children     not in the programs that it starts\n"                         \
-    "  --stats DIR       a live statistics file for each process in DIR\n"          \
+    "  --stats DIR       a live statistics file for each process in DIR\n"             \
     "  --no-stacks       without stacks of the calls in the segment\n"                 \
     "  --report WHERE    a report at the end: stderr or a file (%p: the process id)\n" \
     "  --log WHERE       where warnings go: stderr or a file\n"                        \

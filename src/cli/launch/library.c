@@ -73,3 +73,26 @@ const char *library_find(const char *named) {
     }
     return path;
 }
+
+static bool is_ours(const char *entry, size_t length) {
+    size_t n = sizeof(NAME) - 1;
+    return length >= n && memcmp(entry + length - n, NAME, n) == 0 &&
+           (length == n || entry[length - n - 1] == '/');
+}
+
+char *preload_list(const char *own, const char *library) {
+    size_t size = (own ? strlen(own) : 0) + strlen(library) + 2, used = 0;
+    char *list = malloc(size);
+    while (list && own && *own) {
+        size_t length = strcspn(own, " :");
+        if (length && !is_ours(own, length)) {
+            memcpy(list + used, own, length);
+            used += length;
+            list[used++] = ':';
+        }
+        own += length + (own[length] != '\0');
+    }
+    if (list)
+        memcpy(list + used, library, strlen(library) + 1);
+    return list;
+}

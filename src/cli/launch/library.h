@@ -15,4 +15,9 @@ const char *library_installed(void);
  * complaint if it cannot be preloaded. */
 const char *library_find(const char *named);
 
+/* The value of LD_PRELOAD: the libraries of `own` (which may be NULL), then `library`.  The user's own
+ * libraries come first: a sanitizer's must be the first, and calls that pass through another library are part
+ * of the program.  Another libunstall.so is removed.  The caller frees the list; NULL: no memory. */
+char *preload_list(const char *own, const char *library);
+
 #endif

@@ -15,6 +15,7 @@
 static const struct verb *const verbs[] = {
     &verb_run,    &verb_observe, &verb_report, &verb_top, &verb_metrics,
     &verb_doctor, &verb_explain, &verb_set,    &verb_ab,  &verb_scan,
+    &verb_enable, &verb_disable, &verb_status,
 };
 
 enum { VERBS = ARRAY_SIZE(verbs) };

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall enable.  Each step that fails undoes those before it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "dropin.h"
+#include "errors.h"
+#include "library.h"
+#include "preflight.h"
+#include "service.h"
+
+enum { VALUE_ROOM = 65536 };
+
+/* ---- systemd ---------------------------------------------------------- */
+
+static const char *reason(const struct said *said) {
+    return said->code < 0              ? strerror(-said->code)
+           : said->text && *said->text ? said->text
+                                       : "it failed and said nothing";
+}
+
+int service_reload(const struct manager *m) {
+    const char *words[] = {"daemon-reload", NULL};
+    struct said said = systemctl(m, words);
+    int failed = said.code ? complain("systemctl daemon-reload: %s", reason(&said)) : 0;
+    free(said.text);
+    return failed;
+}
+
+void instances_pattern(const char *unit, char pattern[UNIT_ROOM + 1]) {
+    const char *at = strstr(unit, "@.");
+    snprintf(pattern, UNIT_ROOM + 1, at ? "%.*s@*%s" : "%.*s%s", at ? (int)(at - unit) : UNIT_ROOM,
+             unit, at ? at + 1 : "");
+}
+
+char *service_running(const struct manager *m, const char *unit) {
+    char pattern[UNIT_ROOM + 1], name[UNIT_ROOM];
+    instances_pattern(unit, pattern);
+    const char *words[] = {
+        "list-units", "--plain", "--no-legend", "--state=active,reloading,activating",
+        "--",         pattern,   NULL};
+    struct said said = systemctl(m, words);
+    if (said.code != 0) {
+        free(said.text);
+        return NULL;
+    }
+    char *out = said.text; /* the first word of each line, in place */
+    for (char *line = said.text, *next; line && *line; line = next) {
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = '\0';
+        const char *list = line;
+        if (list_word(&list, name, sizeof(name)))
+            out = stpcpy(stpcpy(out, name), "\n");
+    }
+    if (out)
+        *out = '\0';
+    return said.text;
+}
+
+int service_restart(const struct manager *m, const char *units) {
+    char name[UNIT_ROOM];
+    int failed = 0;
+    while (units && *units) {
+        size_t n = strcspn(units, "\n");
+        snprintf(name, sizeof(name), "%.*s", (int)n, units);
+        units += n + (units[n] == '\n');
+        const char *words[] = {"restart", "--", name, NULL};
+        struct said said = systemctl(m, words);
+        if (said.code)
+            failed = complain("systemctl restart %s: %s", name, reason(&said));
+        free(said.text);
+    }
+    return failed;
+}
+
+/* ---- the text --------------------------------------------------------- */
+
+static const char *chosen(const struct service_order *o, const char *variable) {
+    for (size_t i = o->setting_count; i-- > 0;)
+        if (strcmp(o->settings[i].variable, variable) == 0)
+            return o->settings[i].value;
+    return NULL;
+}
+
+static void preload_line(FILE *out, const struct unit *u, const char *library) {
+    static char own[VALUE_ROOM];
+    bool has = list_variable(property(&u->p, "Environment"), "LD_PRELOAD", own, sizeof(own));
+    char *list = preload_list(has ? own : NULL, library);
+    if (!list)
+        exit(complain("%s", strerror(ENOMEM)));
+    if (strcmp(list, library) != 0)
+        remark("%s: has LD_PRELOAD=%s already, which is kept before the library", u->name, own);
+    dropin_variable(out, "LD_PRELOAD", list, false);
+    free(list);
+}
+
+/* A path with a control character cannot stand in a unit. */
+static void check_value(const char *variable, const char *value) {
+    for (const char *c = value; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            exit(complain("%s=%s: has a control character, which a unit cannot express", variable,
+                          value));
+}
+
+static void settings_lines(FILE *out, const struct service_order *o) {
+    for (size_t i = 0; i < o->setting_count; i++) {
+        const struct service_setting *s = &o->settings[i];
+        if (chosen(o, s->variable) != s->value)
+            continue; /* given again later */
+        check_value(s->variable, s->value);
+        dropin_variable(out, s->variable, s->value, false);
+    }
+}
+
+static char *compose(const struct service_order *o, const struct unit *u, const struct dropin *d,
+                     const char *library) {
+    char *lines = NULL, *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&lines, &size);
+    if (!out)
+        return NULL;
+    check_value("LD_PRELOAD", library);
+    fprintf(out,
+            "# Written by unstall enable; undone by: unstall disable %s%s\n"
+            "# Put your own settings into another file: disable refuses to remove a changed one.\n"
+            "[Service]\n",
+            manager_option(&o->manager), u->name);
+    preload_line(out, u, library);
+    settings_lines(out, o);
+    if (o->stats) {
+        fputs("RuntimeDirectory=unstall/%N\n", out);
+        dropin_variable(out, "UNSTALL_STATS", "%t/unstall/%N", true);
+    }
+    bool good = fclose(out) == 0;
+    if (good && lines)
+        text = dropin_text(d, lines);
+    free(lines);
+    return text;
+}
+
+/* ---- the steps -------------------------------------------------------- */
+
+static int undo(const struct dropin *d, const struct manager *m, const char *before) {
+    int error = before ? dropin_write(d, before) : dropin_remove(d);
+    if (error)
+        return complain("%s: could not be taken back: %s", d->path, strerror(-error));
+    const char *words[] = {"daemon-reload", NULL};
+    struct said said = systemctl(m, words);
+    free(said.text);
+    return EXIT_OWN;
+}
+
+/* Does the unit have it, as systemd sees it now?  Another drop-in may set LD_PRELOAD after it, or one of the
+ * same name in /etc hide it. */
+static int verify(const struct unit *u, const struct dropin *d, const char *library) {
+    static char value[VALUE_ROOM];
+    struct properties now = {0};
+    int failed = EXIT_OWN;
+    if (!properties_read(&u->manager, u->asked, &now))
+        return EXIT_OWN;
+    bool has = list_variable(property(&now, "Environment"), "LD_PRELOAD", value, sizeof(value));
+    if (!strstr(property(&now, "DropInPaths"), d->path))
+        complain(
+            "%s: systemd does not read %s: one of the same name in a folder before it, or a link, "
+            "takes its place; all undone",
+            u->name, d->path);
+    else if (!has || !strstr(value, library))
+        complain("%s: another file of %s sets LD_PRELOAD after " DROPIN_NAME
+                 ": add %s there; all undone",
+                 u->name, property(&now, "DropInPaths"), library);
+    else
+        failed = 0;
+    properties_free(&now);
+    return failed;
+}
+
+static void show(const struct dropin *d, const char *text) {
+    printf("%s:\n", d->path);
+    while (text && *text) {
+        size_t n = strcspn(text, "\n");
+        printf("    %.*s\n", (int)n, text);
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* Between the file and the reload no signal of the terminal may end us, nor systemctl. */
+static void interruptible(bool on) {
+    static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+        signal(signals[i], on ? SIG_DFL : SIG_IGN);
+}
+
+/* What ran before runs afterwards, if need be without the library. */
+static int restart(const struct service_order *o, const struct unit *u, const struct dropin *d,
+                   const char *before) {
+    char *running = service_running(&o->manager, u->name);
+    int failed = service_restart(&o->manager, running);
+    if (failed) {
+        undo(d, &o->manager, before);
+        service_restart(&o->manager, running);
+        complain("%s: does not start with the library; all undone, and restarted without it",
+                 u->name);
+    } else if (!o->stats) {
+        service_forget_stats(&o->manager, u->name);
+    }
+    free(running);
+    return failed;
+}
+
+static int write_and_reload(const struct service_order *o, const struct unit *u,
+                            const struct dropin *d, const char *text, const char *before,
+                            const char *library) {
+    interruptible(false);
+    int error = dropin_write(d, text);
+    if ((error == -EACCES || error == -EPERM) && !o->manager.user)
+        return complain("%s: %s; as root: sudo unstall enable %s", d->path, strerror(-error),
+                        u->name);
+    if (error)
+        return complain("%s: %s", d->path, strerror(-error));
+    if (service_reload(&o->manager) != 0) {
+        undo(d, &o->manager, before);
+        return complain("%s: all undone", u->name);
+    }
+    if (verify(u, d, library) != 0)
+        return undo(d, &o->manager, before);
+    interruptible(true);
+    return o->restart ? restart(o, u, d, before) : 0;
+}
+
+static void conclude(const struct service_order *o, const struct unit *u) {
+    bool runs = property_is(&u->p, "ActiveState", "active");
+    if (o->restart)
+        printf("enabled for %s, and restarted where it ran\n", u->name);
+    else if (u->template)
+        printf("enabled for all instances of %s from their next start\n", u->name);
+    else if (runs)
+        printf("enabled for %s from its next start; now: systemctl %srestart %s\n", u->name,
+               manager_option(&o->manager), u->name);
+    else
+        printf("enabled for %s from its next start\n", u->name);
+}
+
+static int enable(const struct service_order *o, const struct unit *u, const struct dropin *d,
+                  const char *before) {
+    const char *library = library_find(o->library);
+    if (!library)
+        return EXIT_OWN;
+    int failed = unit_preflight(u, library, o->stats, o->force);
+    char *text = failed ? NULL : compose(o, u, d, library);
+    if (!failed && !text)
+        failed = complain("%s", strerror(ENOMEM));
+    if (!failed) {
+        show(d, text);
+        fflush(stdout);
+    }
+    if (!failed && !o->dry_run)
+        failed = write_and_reload(o, u, d, text, before, library);
+    free(text);
+    if (!failed && !o->dry_run)
+        conclude(o, u);
+    return failed ? failed : finish_output();
+}
+
+int service_enable(const struct service_order *o) {
+    struct unit u;
+    struct dropin d;
+    char base[PATH_MAX], *before = NULL;
+    int failed = unit_find(&u, &o->manager, o->unit, o->force);
+    if (!failed && (!dropin_base(&o->manager, o->runtime, base) || !dropin_place(base, u.name, &d)))
+        failed = EXIT_OWN;
+    if (!failed) {
+        enum dropin_state state = dropin_read(&d, &before);
+        if (state == DROPIN_UNREADABLE)
+            failed = complain("%s: %s", d.path, strerror(errno));
+        else if (state == DROPIN_CHANGED && !o->force)
+            failed =
+                complain("%s: was changed since, or is not of unstall; look at it, then --force "
+                         "replaces it",
+                         d.path);
+    }
+    if (!failed)
+        failed = enable(o, &u, &d, before);
+    free(before);
+    unit_free(&u);
+    return failed;
+}

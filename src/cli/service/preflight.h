@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Can the library work in a service?  The programs that it runs, by whom, and what its sandbox lets it see
+ * and call.
+ */
+#ifndef UNSTALL_CLI_PREFLIGHT_H
+#define UNSTALL_CLI_PREFLIGHT_H
+
+#include <stdbool.h>
+
+#include "unit.h"
+
+/* 0, or EXIT_OWN and a complaint about the first obstacle.  `force`: obstacles are remarks.
+ * `stats`: a statistics folder is wanted too. */
+int unit_preflight(const struct unit *u, const char *library, bool stats, bool force);
+
+/* The path of the program of an ExecStart= value, into path[size]; false if there is none. */
+bool exec_path(const char *exec, char *path, size_t size);
+
+#endif

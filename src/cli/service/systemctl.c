@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#include "systemctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "errors.h"
+
+extern char **environ;
+
+enum { SAID_MOST = 4 << 20, WORDS_MOST = 16 };
+
+bool manager_runs(const struct manager *m) {
+    if (!m->user)
+        return access("/run/systemd/system", F_OK) == 0; /* as sd_booted(3) asks */
+    char path[PATH_MAX];
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (!runtime)
+        return false;
+    snprintf(path, sizeof(path), "%s/systemd/private", runtime);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- the child ------------------------------------------------------- */
+
+static char *read_all(int fd) {
+    size_t used = 0, size = 0;
+    char *text = NULL;
+    for (;;) {
+        if (size - used < 4096 && size < SAID_MOST) {
+            char *more = realloc(text, size + 65536);
+            if (!more)
+                break;
+            text = more;
+            size += 65536;
+        }
+        if (size - used < 2)
+            break;
+        ssize_t n = read(fd, text + used, size - used - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+    }
+    if (text)
+        text[used] = '\0';
+    return text;
+}
+
+static int start(const char *const *words, int output, pid_t *child) {
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return -ENOMEM;
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    int error =
+        posix_spawnp(child, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return -error;
+}
+
+struct said systemctl(const struct manager *m, const char *const *words) {
+    const char *all[WORDS_MOST + 4] = {"systemctl", m->user ? "--user" : "--system", "--no-pager"};
+    struct said said = {0};
+    int ends[2], status = 0;
+    pid_t child = 0;
+    for (size_t i = 0; i < WORDS_MOST && words[i]; i++)
+        all[i + 3] = words[i];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        said.code = -errno;
+        return said;
+    }
+    fflush(NULL);
+    said.code = start(all, ends[1], &child);
+    close(ends[1]);
+    if (said.code == 0) {
+        said.text = read_all(ends[0]);
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            ;
+        said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    close(ends[0]);
+    for (size_t n = said.text ? strlen(said.text) : 0; n > 0 && said.text[n - 1] == '\n';)
+        said.text[--n] = '\0';
+    return said;
+}
+
+/* ---- properties ------------------------------------------------------ */
+
+/* All that enable, disable and status ask for. */
+#define ASKED                                                                                     \
+    "--property=Id,LoadState,LoadError,UnitFileState,FragmentPath,SourcePath,DropInPaths,"        \
+    "Transient,"                                                                                  \
+    "Triggers,ActiveState,SubState,ControlGroup,ActiveEnterTimestamp,"                            \
+    "ActiveEnterTimestampMonotonic,"                                                              \
+    "ExecStart,Environment,EnvironmentFiles,UnsetEnvironment,User,Group,DynamicUser,"             \
+    "NoNewPrivileges,"                                                                            \
+    "SystemCallFilter,ProtectHome,PrivateTmp,RootDirectory,RootImage,InaccessiblePaths,"          \
+    "TemporaryFileSystem,NoExecPaths,ExecPaths,BindPaths,BindReadOnlyPaths,RuntimeDirectoryMode," \
+    "AppArmorProfile,SELinuxContext"
+
+bool properties_read(const struct manager *m, const char *unit, struct properties *p) {
+    const char *words[] = {"show", ASKED, "--", unit, NULL};
+    struct said said = systemctl(m, words);
+    if (said.code != 0 || !said.text) {
+        complain("systemctl show %s: %s", unit,
+                 said.code < 0             ? strerror(-said.code)
+                 : said.text && *said.text ? said.text
+                                           : "it failed and said nothing");
+        free(said.text);
+        return false;
+    }
+    p->text = said.text;
+    p->size = strlen(said.text) + 1;
+    for (char *c = p->text; *c; c++)
+        if (*c == '\n')
+            *c = '\0';
+    return true;
+}
+
+void properties_free(struct properties *p) {
+    free(p->text);
+    *p = (struct properties){0};
+}
+
+const char *property_next(const struct properties *p, const char *name, const char *value) {
+    size_t length = strlen(name);
+    const char *end = p->text + p->size;
+    const char *line = value ? value + strlen(value) + 1 : p->text;
+    for (; line < end; line += strlen(line) + 1)
+        if (strncmp(line, name, length) == 0 && line[length] == '=')
+            return line + length + 1;
+    return NULL;
+}
+
+const char *property(const struct properties *p, const char *name) {
+    const char *value = property_next(p, name, NULL);
+    return value ? value : "";
+}
+
+bool property_is(const struct properties *p, const char *name, const char *value) {
+    return strcmp(property(p, name), value) == 0;
+}
+
+/* ---- lists ----------------------------------------------------------- */
+
+/* A word may be quoted in part.  systemd escapes by a backslash, within double quotes too; newer versions
+ * quote control characters as $'...', which no name of a variable here has. */
+bool list_word(const char **list, char *word, size_t size) {
+    const char *at = *list + strspn(*list, " \t");
+    size_t used = 0;
+    char quote = '\0';
+    if (!*at)
+        return false;
+    for (; *at && (quote || (*at != ' ' && *at != '\t')); at++) {
+        char c = *at;
+        if (quote ? c == quote : (c == '"' || c == '\'')) {
+            quote = quote ? '\0' : c;
+            continue;
+        }
+        if (c == '\\' && quote != '\'' && at[1])
+            c = *++at;
+        if (used + 1 < size)
+            word[used++] = c;
+    }
+    word[used] = '\0';
+    *list = at;
+    return true;
+}
+
+bool list_variable(const char *list, const char *name, char *value, size_t size) {
+    static char word[65536];
+    size_t length = strlen(name);
+    bool found = false;
+    while (list_word(&list, word, sizeof(word)))
+        if (strncmp(word, name, length) == 0 && word[length] == '=') {
+            snprintf(value, size, "%s", word + length + 1);
+            found = true;
+        }
+    return found;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall enable, disable and status: the library in services of systemd.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "errors.h"
+#include "option_setting.h"
+#include "service.h"
+#include "verbs.h"
+
+/* Options that enable and disable share. */
+static bool shared_option(struct service_order *o, struct args *a) {
+    if (args_flag(a, "--user"))
+        return o->manager.user = true;
+    if (args_flag(a, "--dry-run"))
+        return o->dry_run = true;
+    if (args_flag(a, "--restart"))
+        return o->restart = true;
+    if (args_flag(a, "--force"))
+        return o->force = true;
+    return false;
+}
+
+static void take_setting(struct service_order *o, const char *variable, const char *value) {
+    char *copy = strdup(value); /* a completed path is overwritten by the next */
+    if (!copy || o->setting_count == SETTINGS_MOST)
+        exit(complain("%s=%s: %s", variable, value, copy ? "too many options" : strerror(ENOMEM)));
+    o->settings[o->setting_count++] = (struct service_setting){variable, copy};
+}
+
+static bool enable_option(struct service_order *o, struct args *a) {
+    const char *variable = NULL, *value = NULL;
+    if (args_value(a, "--library", &o->library))
+        return true;
+    if (args_flag(a, "--stats"))
+        return o->stats = true;
+    if (args_flag(a, "--runtime"))
+        return o->runtime = true;
+    if (shared_option(o, a))
+        return true;
+    if (!option_setting(a, &variable, &value))
+        return false;
+    take_setting(o, variable, value);
+    return true;
+}
+
+static int enable(int argc, char **argv) {
+    struct args a = args_begin(&verb_enable, argc, argv);
+    static struct service_order o;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD) {
+            if (!args_one_word(&a, "UNIT", &o.unit))
+                return EXIT_OWN;
+        } else if (!enable_option(&o, &a)) {
+            return args_unknown(&a);
+        }
+    }
+    return o.unit ? service_enable(&o) : args_no_word("UNIT");
+}
+
+const struct verb verb_enable = {
+    .name = "enable",
+    .summary = "Cure a service of systemd, by a drop-in that disable removes",
+    .usage = "[OPTION]... UNIT",
+    .help = "  --runtime         until the next boot: in /run, not in /etc\n"
+            "  --user            a unit of your own systemd\n"
+            "  --dry-run         show what would be written, and write nothing\n"
+            "  --restart         restart the unit if it runs\n"
+            "  --stats           live statistics of its processes, in a folder of the unit\n"
+            "  --mode MODE       off, observe, nodelay, cork, coalesce or auto\n"
+            "  --quickack WHEN   off, auto or always: cure the peer's stalls from here\n"
+            "  --nodelay WHEN    late or always\n"
+            "  --ports LIST      only connections to these ports, as in 80,8000-8999,!8443\n"
+            "  --peers LIST      only connections with these peers, as in 10.0.0.0/8,::1\n"
+            "  --programs LIST   only in programs of these names, as in python3,!java\n"
+            "  --no-children     not in the programs that it starts\n"
+            "  --library FILE    this libunstall.so instead of the installed one\n"
+            "  --force           also where a preload seems not to work\n"
+            "\n"
+            "Looks at the programs of the unit, its user and its sandbox first, and refuses\n"
+            "where the library could not work. Nothing of the vendor's is edited, and\n"
+            "nothing is restarted without --restart. The other options of unstall run work\n"
+            "too. foo@.service is the template, for all its instances.\n",
+    .run = enable,
+};
+
+static int disable(int argc, char **argv) {
+    struct args a = args_begin(&verb_disable, argc, argv);
+    static struct service_order o;
+    enum args_kind kind;
+    bool all = false;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD) {
+            if (!args_one_word(&a, "UNIT", &o.unit))
+                return EXIT_OWN;
+        } else if (args_flag(&a, "--all")) {
+            all = true;
+        } else if (!shared_option(&o, &a)) {
+            return args_unknown(&a);
+        }
+    }
+    if (all && o.unit)
+        return complain("%s: --all takes no UNIT; give one or the other", o.unit);
+    return all || o.unit ? service_disable(&o) : args_no_word("UNIT or --all");
+}
+
+const struct verb verb_disable = {
+    .name = "disable",
+    .summary = "Undo enable, for a service or for all",
+    .usage = "[OPTION]... UNIT|--all",
+    .help = "  --all      all units that enable has touched\n"
+            "  --user     units of your own systemd\n"
+            "  --dry-run  show what would be removed, and remove nothing\n"
+            "  --restart  restart the units that run\n"
+            "  --force    also a drop-in that was changed by hand\n"
+            "\n"
+            "Running processes keep the library until their next restart. This works\n"
+            "without systemd, and for units that exist no more.\n",
+    .run = disable,
+};
+
+static int status(int argc, char **argv) {
+    struct args a = args_begin(&verb_status, argc, argv);
+    struct manager m = {0};
+    const char *unit = NULL;
+    enum args_kind kind;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        if (kind == ARGS_WORD) {
+            if (!args_one_word(&a, "UNIT", &unit))
+                return EXIT_OWN;
+        } else if (args_flag(&a, "--user")) {
+            m.user = true;
+        } else {
+            return args_unknown(&a);
+        }
+    }
+    return service_status(&m, unit);
+}
+
+const struct verb verb_status = {
+    .name = "status",
+    .summary = "Tell which services have the library, and whether they stall",
+    .usage = "[--user] [UNIT]",
+    .help = "  --user  units of your own systemd\n"
+            "\n"
+            "Of each unit: its drop-in, the mode, in how many of its processes the library\n"
+            "is loaded, and what their statistics say. Exit codes: 0 all of it is in force,\n"
+            "1 the unit has no drop-in or a process runs without the library, 125 the\n"
+            "command failed.\n",
+    .run = status,
+};

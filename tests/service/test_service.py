@@ -1,0 +1,527 @@
+# SPDX-License-Identifier: MIT
+"""unstall enable, disable and status, with a real systemd: services are cured, and are as before afterwards.
+
+One container for all cases; each case has units and ports of its own.
+"""
+
+import re
+
+import pytest
+from container import LIBRARY, TESTER, UNSTALL, Container
+
+from harness import skip
+
+STALLS_MS = 20  # half of a stall
+
+WEB = "[Service]\nExecStart=/usr/bin/python3 -S /opt/programs/web.py {port}\n"
+DROPIN = "/etc/systemd/system/{}.d/50-unstall.conf"
+
+
+@pytest.fixture(name="c", scope="module")
+def a_container():
+    if not Container.possible():
+        skip("systemd-nspawn needs root")
+    with Container() as container:
+        yield container
+
+
+@pytest.fixture(name="broken")
+def a_systemctl_that_cannot_reload(c):
+    """PATH of a systemctl whose daemon-reload fails; all else is the real one's."""
+    c.write("/opt/broken/systemctl", "#!/bin/sh\n"
+            "case \"$*\" in *daemon-reload*) echo no memory >&2; exit 1;; esac\n"
+            "exec /usr/bin/systemctl \"$@\"\n", 0o755)
+    return {"PATH": "/opt/broken:/usr/sbin:/usr/bin"}
+
+
+def started(c, name, text):
+    c.unit(name, text)
+    c.systemctl("daemon-reload")
+    if "@." not in name:
+        c.systemctl("start", name)
+
+
+def stalls(c, port):
+    return c.exchange_ms(port) > STALLS_MS
+
+
+def dropin(c, unit):
+    return c.path(DROPIN.format(unit))
+
+
+def status(c, *words, **more):
+    """What it says, as one line: it is wrapped."""
+    return " ".join(c.unstall("status", *words, check=False, **more).stdout.split())
+
+
+def nothing_left(c, unit):
+    """No file, no folder, and systemd knows of none."""
+    assert not dropin(c, unit).parent.exists()
+    shown = c.systemctl("show", "-p", "DropInPaths", "-p", "Environment", unit.replace("@.", "@x.")).stdout
+    assert "50-unstall" not in shown and "libunstall" not in shown
+
+
+# ---- services --------------------------------------------------------------
+
+def test_a_server_that_stalls_is_cured_and_stalls_again_when_it_is_undone(c):
+    started(c, "web.service", WEB.format(port=8101))
+    assert stalls(c, 8101)
+
+    said = c.unstall("enable", "web").stdout
+    assert f'Environment="LD_PRELOAD={LIBRARY}"' in said
+    assert "now: systemctl restart web.service" in said
+    assert stalls(c, 8101), "nothing is restarted without --restart"
+    assert "the library is loaded in 0 of 1 process: not before its next start" in \
+        status(c, "web")
+
+    c.unstall("enable", "web", "--restart", "--stats", "--mode", "nodelay")
+    assert not stalls(c, 8101)
+    assert c.loaded(c.main_pid("web"))
+    said = status(c, "web")
+    assert "mode nodelay" in said
+    assert "loaded in 1 of 1 process" in said
+    assert re.search(r"stalls Cured: \d+ messages at 127.0.0.1:8101 would have stalled", said)
+
+    c.unstall("disable", "web", "--restart")
+    assert stalls(c, 8101)
+    assert "No such file" in c.run("ls", "/run/unstall", check=False).stderr
+    assert not c.loaded(c.main_pid("web"))
+    nothing_left(c, "web.service")
+    assert c.unstall("status", "web", check=False).returncode == 1
+
+
+def test_nginx_as_debian_has_it(c):
+    """A daemon that forks, changes its user, and has processes of several kinds."""
+    c.path("/var/log/nginx").mkdir()
+    c.path("/var/lib/nginx").mkdir()
+    c.write("/etc/nginx/nginx.conf", "user www-data;\nworker_processes 2;\npid /run/nginx.pid;\n"
+            "events {}\nhttp { server { listen 127.0.0.1:8102; location / { return 200 hello; } } }\n")
+    c.systemctl("start", "nginx")
+    c.unstall("enable", "nginx", "--restart", "--stats")
+    assert c.exchange_ms(8102) < STALLS_MS
+    assert "the library is loaded in 3 of 3 processes" in status(c)
+    c.systemctl("reload", "nginx")
+    c.unstall("disable", "nginx.service", "--restart")
+    assert "loaded in 0 of 3" in status(c, "nginx")
+    nothing_left(c, "nginx.service")
+
+
+def test_a_socket_activated_service(c):
+    c.unit("lazy.socket", "[Socket]\nListenStream=127.0.0.1:8103\n")
+    started(c, "lazy.service", WEB.format(port="activated"))
+    c.systemctl("stop", "lazy.service")
+    c.systemctl("start", "lazy.socket")
+    refused = c.unstall("enable", "lazy.socket", check=False)
+    assert refused.stderr == ("unstall enable: lazy.socket: is a socket, which has no process; "
+                              "name its service: lazy.service\n")
+    said = c.unstall("enable", "lazy").stdout
+    assert "enabled for lazy.service from its next start\n" in said
+    assert not stalls(c, 8103)
+    c.unstall("disable", "lazy", "--restart")
+    assert stalls(c, 8103)
+    c.systemctl("stop", "lazy.socket")
+
+
+def test_a_template_and_one_of_its_instances(c):
+    started(c, "many@.service", WEB.format(port="%i"))
+    c.systemctl("start", "many@8104", "many@8105")
+
+    c.unstall("enable", "many@8104", "--restart")
+    assert (stalls(c, 8104), stalls(c, 8105)) == (False, True)
+    c.unstall("disable", "many@8104", "--restart")
+
+    done = c.unstall("enable", "many@.service", "--restart", "--stats")
+    assert "is a template" in done.stderr
+    assert (stalls(c, 8104), stalls(c, 8105)) == (False, False)
+    assert c.unstall("status", "many@8104").returncode == 0
+    assert status(c).count("loaded in 1 of 1 process") == 2
+    assert c.run("ls", "/run/unstall").stdout.split() == ["many@8104", "many@8105"]
+
+    c.unstall("disable", "many@.service", "--restart")
+    assert (stalls(c, 8104), stalls(c, 8105)) == (True, True)
+    nothing_left(c, "many@.service")
+
+
+MANAGER = f"""[Service]
+Type=notify
+User=tester
+Delegate=yes
+Environment=XDG_RUNTIME_DIR=/run/user/{TESTER} HOME=/home/tester
+ExecStartPre=+/usr/bin/install -d -o tester -m 700 /run/user /run/user/{TESTER}
+ExecStart=/lib/systemd/systemd --user
+"""
+
+
+@pytest.mark.parametrize("where", [[], ["--runtime"]], ids=["kept", "runtime"])
+def test_a_unit_of_a_users_own_systemd(c, where):
+    mine = {"user": TESTER, "env": {"XDG_RUNTIME_DIR": f"/run/user/{TESTER}", "HOME": "/home/tester"}}
+    c.write("/home/tester/.config/systemd/user/mine.service", WEB.format(port=8106))
+    c.run("chown", "-R", f"{TESTER}:{TESTER}", "/home/tester/.config")
+    started(c, "manager.service", MANAGER)
+    c.run("systemctl", "--user", "start", "mine", **mine)
+    assert stalls(c, 8106)
+    hint = c.unstall("enable", "mine", check=False, **mine).stderr
+    assert hint == "unstall enable: mine.service: is a unit of your own systemd; add --user\n"
+    c.unstall("enable", "--user", "mine", "--stats", "--restart", *where, **mine)
+    assert not stalls(c, 8106)
+    assert "loaded in 1 of 1 process" in status(c, "--user", **mine)
+    c.unstall("disable", "--user", "mine", "--restart", **mine)
+    assert stalls(c, 8106)
+    assert not list(c.path("/home/tester/.config/systemd/user").glob("*.d"))
+    c.systemctl("stop", "manager.service")
+
+
+SANDBOX = """[Service]
+ExecStart=/usr/bin/python3 -S /opt/programs/web.py 8107
+DynamicUser=yes
+NoNewPrivileges=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictAddressFamilies=AF_INET AF_INET6
+LockPersonality=yes
+CapabilityBoundingSet=
+ProtectSystem=strict
+ProtectHome=yes
+ProtectProc=invisible
+ProcSubset=pid
+ProtectClock=yes
+ProtectHostname=yes
+ProtectControlGroups=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+PrivateTmp=yes
+PrivateDevices=yes
+PrivateUsers=yes
+PrivateIPC=yes
+KeyringMode=private
+UMask=0077
+"""
+
+
+@pytest.mark.parametrize("mode", ["auto", "cork"])
+def test_a_unit_with_every_option_of_the_sandbox(c, mode):
+    started(c, "boxed.service", SANDBOX)
+    assert stalls(c, 8107)
+    done = c.unstall("enable", "boxed", "--restart", "--stats", "--runtime", "--mode", mode)
+    assert done.stdout.startswith("/run/systemd/system/boxed.service.d/50-unstall.conf:\n")
+    assert not stalls(c, 8107)
+    assert "Cured: " in status(c, "boxed")
+    c.unstall("disable", "boxed", "--restart")
+    assert stalls(c, 8107)
+    assert "No such file" in c.run("ls", "/run/systemd/system/boxed.service.d", check=False).stderr
+    c.systemctl("stop", "boxed")
+
+
+# ---- what is written ---------------------------------------------------------
+
+def test_a_dry_run_writes_nothing(c):
+    c.unit("dry.service", WEB.format(port=8110))
+    c.systemctl("daemon-reload")
+    said = c.unstall("enable", "dry", "--dry-run", "--ports", "80,!443", user=TESTER).stdout
+    assert said.startswith(DROPIN.format("dry.service") + ":\n")
+    assert said.endswith('    Environment="UNSTALL_PORTS=80,!443"\n')
+    nothing_left(c, "dry.service")
+    c.unstall("enable", "dry")
+    assert "would remove" in c.unstall("disable", "dry", "--dry-run").stdout
+    assert dropin(c, "dry.service").exists()
+    c.unstall("disable", "dry")
+
+
+def test_values_keep_their_percent_signs_and_quotes(c):
+    c.unit("odd.service", WEB.format(port=8111))
+    c.unstall("enable", "odd", "--report", '/tmp/a "b" \\ %p.json')
+    environment = c.systemctl("show", "-P", "Environment", "odd").stdout
+    refused = c.unstall("enable", "odd", "--log", "/tmp/a\nb", check=False).stderr
+    assert "has a control character, which a unit cannot express" in refused
+    assert r'"UNSTALL_REPORT=/tmp/a \"b\" \\ %p.json"' in environment
+    c.unstall("disable", "odd")
+
+
+def test_a_preload_of_the_unit_is_kept_before_the_library(c):
+    own = "/opt/own.so"
+    c.unit("merge.service", WEB.format(port=8112) + f"Environment=FOO=1 LD_PRELOAD={own}\n")
+    c.systemctl("daemon-reload")
+    for _ in range(2):  # enabled again, it is not there twice
+        done = c.unstall("enable", "merge")
+        assert f"has LD_PRELOAD={own}" in done.stderr
+        assert c.systemctl("show", "-P", "Environment", "merge").stdout == \
+            f"FOO=1 LD_PRELOAD={own}:{LIBRARY}\n"
+    c.unstall("disable", "merge")
+    assert c.systemctl("show", "-P", "Environment", "merge").stdout == f"FOO=1 LD_PRELOAD={own}\n"
+
+
+def test_a_drop_in_that_was_changed_by_hand_stays_without_force(c):
+    c.unit("hand.service", WEB.format(port=8113))
+    c.unstall("enable", "hand")
+    file = dropin(c, "hand.service")
+    changed = file.read_text() + "Environment=MINE=1\n"
+    file.write_text(changed)
+    for words in (["disable", "hand"], ["disable", "--all"], ["enable", "hand"]):
+        done = c.unstall(*words, check=False)
+        assert done.returncode == 125
+        assert f"{DROPIN.format('hand.service')}: was changed since, or is not of unstall" in done.stderr
+        assert file.read_text() == changed
+    assert "(changed by hand)" in status(c, "hand")
+    c.unstall("disable", "hand", "--force")
+    assert not file.exists()
+
+
+def test_a_folder_that_was_there_or_has_other_files_stays(c):
+    for name, before, after in (("other.service", True, False), ("others.service", False, True)):
+        c.unit(name, WEB.format(port=8114))
+        folder = dropin(c, name).parent
+        if before:
+            folder.mkdir()
+        c.unstall("enable", name)
+        if after:
+            (folder / "mine.conf").write_text("[Service]\n")
+        c.unstall("disable", name)
+        assert [file.name for file in folder.iterdir()] == (["mine.conf"] if after else [])
+
+
+def test_all_are_disabled_also_of_units_that_are_gone(c):
+    for name, options in (("one.service", []), ("gone.service", []), ("passed.service", ["--runtime"])):
+        c.unit(name, WEB.format(port=8115))
+        c.unstall("enable", name, *options)
+    c.path("/etc/systemd/system/gone.service").unlink()
+    hidden = c.unstall("enable", "one", "--runtime", check=False)
+    assert "one of the same name in a folder before it" in hidden.stderr
+    (dropin(c, "one.service").parent / ".50-unstall.conf.new").write_text("of a command that was killed")
+    said = c.unstall("disable", "--all").stdout
+    assert said.count("removed ") == 3
+    assert not list(c.path("/etc/systemd/system").glob("*.d/*unstall*"))
+    assert not dropin(c, "one.service").parent.exists()
+    assert c.unstall("disable", "--all").stdout == "no unit has a drop-in of unstall\n"
+    assert c.unstall("status").stdout == "no unit has the library by a drop-in of unstall\n"
+
+
+# ---- what is refused ---------------------------------------------------------
+
+# text of the unit, options of enable -> what is said
+REFUSED = {
+    "static": ("ExecStart=/opt/static", [], "/opt/static: it is statically linked"),
+    "setuid": ("User=tester\nExecStart=/opt/setuid", [], "/opt/setuid: it is setuid to root"),
+    "sudo": ("ExecStart=/opt/sudo x", [], "/opt/sudo: sudo drops LD_PRELOAD"),
+    "missing": ("ExecStart=/opt/none", [], "its program /opt/none: No such file or directory"),
+    "hidden": ("ExecStart=/usr/bin/sleep 1\nInaccessiblePaths=/opt/unstall", [],
+               "it cannot load {lib}, by its InaccessiblePaths=; install the library below /usr"),
+    "empty": ("ExecStart=/usr/bin/sleep 1\nTemporaryFileSystem=/opt:ro", [], "by its TemporaryFileSystem="),
+    "home": ("ExecStart=/usr/bin/sleep 1\nProtectHome=yes", ["--library", "/root/libunstall.so"],
+             "it cannot load /root/libunstall.so, by its ProtectHome="),
+    "noexec": ("ExecStart=/usr/bin/sleep 1\nNoExecPaths=/\nExecPaths=/usr", [], "by its NoExecPaths="),
+    "unreadable": ("User=tester\nExecStart=/usr/bin/sleep 1", ["--library", "/root/libunstall.so"],
+                   "its user may not read /root/libunstall.so (/root)"),
+    "root": ("RootDirectory=/srv/root\nExecStart=/static", [],
+             "/static: it is statically linked"),
+    "image": ("RootImage=/srv/image.raw\nExecStart=/usr/bin/sleep 1", [],
+              "it runs in the image /srv/image.raw"),
+    "calls": ("ExecStart=/usr/bin/sleep 1\nSystemCallFilter=~madvise", [],
+              "its SystemCallFilter= forbids madvise, which the library calls; add SystemCallFilter=madvise"),
+    "allowed": ("ExecStart=/usr/bin/sleep 1\nSystemCallFilter=@basic-io @file-system execve", [],
+                "its SystemCallFilter= forbids "),
+    "unset": ("ExecStart=/usr/bin/sleep 1\nUnsetEnvironment=LD_PRELOAD", [],
+              "its UnsetEnvironment= removes LD_PRELOAD"),
+    "file": ("ExecStart=/usr/bin/sleep 1\nEnvironmentFile=-/opt/environment", [],
+             "its EnvironmentFile=/opt/environment sets LD_PRELOAD, which wins over a drop-in"),
+    "shared": ("ExecStart=/usr/bin/sleep 1\nRuntimeDirectory=x\nRuntimeDirectoryMode=0770", ["--stats"],
+               "--stats: its RuntimeDirectoryMode=0770 lets others write"),
+    "nothing": ("Type=oneshot\nRemainAfterExit=yes\nExecStop=/usr/bin/true", [], "it has no ExecStart="),
+}
+
+
+HARMLESS = {
+    "ExecStart=/opt/setuid\nNoNewPrivileges=yes\nUser=tester": [],
+    "ExecStart=/usr/bin/sleep 1\nTemporaryFileSystem=/opt\nBindReadOnlyPaths=/opt/unstall": [],
+    "ExecStart=/usr/bin/sleep 1\nRootDirectory=/srv/root\nBindReadOnlyPaths=/usr /opt/unstall": [],
+    "ExecStart=/usr/bin/sleep 1\nSystemCallFilter=~@mount @reboot": ["--stats"],
+    "ExecStart=/opt/static": ["--force"],
+}
+
+
+@pytest.fixture(name="specimens", scope="module")
+def programs_for_refusals(c):
+    c.write("/opt/environment", "A=1\nLD_PRELOAD=/x.so\n")
+    for name in ("/root", "/srv/root", "/srv/root/opt/unstall"):
+        c.path(name).mkdir(exist_ok=True, parents=True)
+    for name in ("/opt/static", "/srv/root/static"):
+        c.copy("/usr/sbin/ldconfig", name)  # the one static program that each Debian has
+    for name in ("/opt/setuid", "/opt/sudo"):
+        c.copy("/usr/bin/true", name)
+    c.path("/opt/setuid").chmod(0o4755)
+    c.path("/root").chmod(0o700)
+    c.copy(c.path(LIBRARY), "/root/libunstall.so")
+    for name, (text, _, _) in REFUSED.items():
+        c.unit(f"refused-{name}.service", f"[Service]\n{text}\n")
+    for number, text in enumerate(HARMLESS):
+        c.unit(f"harmless-{number}.service", f"[Service]\n{text}\n")
+    c.systemctl("daemon-reload")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.usefixtures("specimens")
+def test_a_unit_in_which_it_could_not_work_is_refused(c, name):
+    _, options, words = REFUSED[name]
+    done = c.unstall("enable", f"refused-{name}", *options, check=False)
+    assert done.returncode == 125
+    assert done.stdout == ""
+    assert words.format(lib=LIBRARY) in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not dropin(c, f"refused-{name}.service").parent.exists()
+
+
+@pytest.mark.usefixtures("specimens")
+def test_what_would_be_refused_is_enabled_where_it_does_work(c):
+    """The same options, with what makes them harmless."""
+    for number, options in enumerate(HARMLESS.values()):
+        c.unstall("enable", f"harmless-{number}", *options)
+        assert dropin(c, f"harmless-{number}.service").exists()
+    c.unstall("disable", "--all")
+
+
+def test_names_that_are_none_and_units_that_cannot_be_enabled(c):
+    c.unit("masked.service", WEB.format(port=1))
+    c.path("/etc/systemd/system/masked.service").unlink()
+    c.path("/etc/systemd/system/masked.service").symlink_to("/dev/null")
+    c.unit("bad.service", "[Service]\nType=simple\n")
+    c.write("/opt/generator", "#!/bin/sh\nprintf '[Unit]\\nSourcePath=/etc/source\\n[Service]\\n"
+                              "ExecStart=/usr/bin/sleep 9\\n' >$1/generated.service\n", 0o755)
+    c.write("/etc/systemd/system-generators/make", c.path("/opt/generator").read_text(), 0o755)
+    c.systemctl("daemon-reload")
+    c.run("systemd-run", "--unit=passing", "/usr/bin/sleep", "60")
+    expected = {
+        "none": "none.service: no such unit; systemctl list-units --type=service lists them",
+        "masked": "masked.service: is masked and cannot start; first: systemctl unmask masked.service",
+        "bad": "bad.service: systemd could not load it (bad-setting): ",
+        "passing": "passing.service: is transient: ",
+        "generated": "generated.service: is generated from /etc/source at each reload, maybe differently; "
+                     "--force enables it all the same",
+        "small.target": "small.target: is no service; expected NAME or NAME.service",
+        "../etc/passwd": "../etc/passwd: is no name of a unit; expected one as in ",
+        "a b": "a b: is no name of a unit; expected one as in ",
+        "x" * 300: "is no name of a unit; ",
+        "": "is no name of a unit; ",
+    }
+    for name, words in expected.items():
+        done = c.unstall("enable", name, check=False)
+        assert (done.returncode, done.stdout) == (125, "")
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert not dropin(c, f"{name[:9]}.service").parent.exists()
+    c.systemctl("stop", "passing")
+    c.path("/etc/systemd/system/bad.service").unlink()
+    done = c.unstall("disable", "none", check=False)
+    assert done.stderr == ("unstall disable: none.service: has no drop-in of unstall; unstall status lists "
+                           "the units that have one\n")
+
+
+def test_another_name_of_a_unit(c):
+    c.unit("real.service", WEB.format(port=8116))
+    c.path("/etc/systemd/system/alias.service").symlink_to("real.service")
+    c.systemctl("daemon-reload")
+    assert "alias.service is another name of real.service" in c.unstall("enable", "alias").stderr
+    assert dropin(c, "real.service").exists()
+    c.unstall("disable", "alias")
+    nothing_left(c, "real.service")
+    c.path("/etc/systemd/system/alias.service").unlink()
+
+
+# ---- failures ----------------------------------------------------------------
+
+def test_without_rights_nothing_is_written(c):
+    c.unit("rights.service", WEB.format(port=8117))
+    c.systemctl("daemon-reload")
+    done = c.unstall("enable", "rights", check=False, user=TESTER)
+    assert done.returncode == 125
+    assert done.stderr.endswith("Permission denied; as root: sudo unstall enable rights.service\n")
+    nothing_left(c, "rights.service")
+    c.unstall("enable", "rights")
+    done = c.unstall("disable", "rights", check=False, user=TESTER)
+    assert done.returncode == 125
+    assert done.stderr.endswith("Permission denied; run this as root\n")
+    assert dropin(c, "rights.service").exists()
+    c.unstall("disable", "rights")
+
+
+def test_a_reload_that_fails_undoes_all(c, broken):
+    c.unit("reload.service", WEB.format(port=8118))
+    c.systemctl("daemon-reload")
+    done = c.unstall("enable", "reload", check=False, env=broken)
+    assert done.returncode == 125
+    assert done.stderr == ("unstall enable: systemctl daemon-reload: no memory\n"
+                           "unstall enable: reload.service: all undone\n")
+    nothing_left(c, "reload.service")
+    c.unstall("enable", "reload", "--mode", "cork")
+    before = dropin(c, "reload.service").read_text()
+    assert c.unstall("enable", "reload", check=False, env=broken).returncode == 125
+    assert dropin(c, "reload.service").read_text() == before
+    c.unstall("disable", "reload")
+
+
+def test_a_service_that_does_not_start_with_it_is_restarted_without_it(c):
+    started(c, "picky.service", WEB.format(port=8119) + "ExecStartPre=/bin/sh -c 'test -z \"$LD_PRELOAD\"'\n")
+    done = c.unstall("enable", "picky", "--restart", check=False)
+    assert done.returncode == 125
+    assert "picky.service: does not start with the library; all undone" in done.stderr
+    nothing_left(c, "picky.service")
+    assert stalls(c, 8119)
+
+
+def test_a_later_drop_in_that_wins_is_found_and_named(c):
+    c.unit("later.service", WEB.format(port=8120))
+    c.write("/etc/systemd/system/later.service.d/90-mine.conf", "[Service]\nEnvironment=LD_PRELOAD=/x.so\n")
+    c.systemctl("daemon-reload")
+    done = c.unstall("enable", "later", check=False)
+    assert done.returncode == 125
+    assert "90-mine.conf sets LD_PRELOAD after 50-unstall.conf: add " in done.stderr
+    assert not dropin(c, "later.service").exists()
+    assert dropin(c, "later.service").parent.exists()
+
+
+def test_without_systemd_it_says_so_and_disable_works(c):
+    c.unit("off.service", WEB.format(port=8121))
+    c.unstall("enable", "off")
+    without = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run/systemd && exec "$@"', "sh",
+               UNSTALL]
+    done = c.run(*without, "enable", "off", check=False)
+    assert done.returncode == 125
+    assert done.stderr == ("unstall enable: systemd does not run here (no /run/systemd/system); start the "
+                           "program by unstall run, or set LD_PRELOAD where it is started\n")
+    assert "not known: systemd does not run here" in c.run(*without, "status", "off").stdout
+    done = c.run(*without, "disable", "off")
+    assert done.stderr == "unstall disable: systemd does not run here, so nothing was reloaded\n"
+    assert not dropin(c, "off.service").exists()
+
+
+def test_a_command_that_is_killed_leaves_a_whole_drop_in_or_none(c):
+    """Killed at any time: what is there is complete, and enable and disable go on from it."""
+    c.unit("killed.service", WEB.format(port=8122))
+    for ms in range(0, 40, 4):
+        c.run("timeout", "-s", "KILL", f"{ms / 1000 + 0.001:.3f}", UNSTALL, "enable", "killed", check=False)
+        file = dropin(c, "killed.service")
+        if file.exists():
+            assert f"LD_PRELOAD={LIBRARY}" in file.read_text()
+            c.unstall("disable", "killed")
+    c.unstall("enable", "killed")
+    c.unstall("disable", "killed")
+    assert not list(dropin(c, "killed.service").parent.glob("*"))
+
+
+def test_bad_command_lines(c):
+    for words, said in {
+        ("enable",): "unstall enable: no UNIT given; try --help\n",
+        ("disable",): "unstall disable: no UNIT or --all given; try --help\n",
+        ("disable", "--all", "web"): "unstall disable: web: --all takes no UNIT; give one or the other\n",
+        ("enable", "a", "b"): "unstall enable: b: one UNIT at a time; try --help\n",
+        ("enable", "web", "--mode", "fast"): "unstall enable: --mode fast: expected off, observe, nodelay, "
+                                            "cork, coalesce or auto\n",
+        ("status", "--all"): "unstall status: --all: no such option; try --help\n",
+    }.items():
+        done = c.unstall(*words, check=False)
+        assert done.returncode == 125
+        assert done.stderr == said
