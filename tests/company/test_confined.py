@@ -34,7 +34,7 @@ def is_fast(us):
 
 # ---- seccomp ---------------------------------------------------------------
 
-FILTERS = ("prctl", "syscall", "all-threads", "syscall-prctl")
+FILTERS = ("prctl", "syscall", "all-threads", "syscall-prctl", "exit")
 
 
 @pytest.mark.parametrize("mode", ALL)

@@ -5,6 +5,7 @@
 
 #include "close.h"
 #include "coalesce_buffer.h"
+#include "fds.h"
 #include "hold.h"
 #include "ticker_thread.h"
 
@@ -34,6 +35,16 @@ void ticker_task_exits(void) {
 }
 
 void ticker_thread_ends(void) {
+}
+
+bool ticker_has_left(void) {
+    bool left = false;
+    FDS_EACH(c)
+        left |= buffer_length(c) > 0 || c->lingering;
+    return left;
+}
+
+void ticker_goes_on(void) { /* the window was never stopped */
 }
 
 unsigned ticker_tasks(void) {

@@ -331,14 +331,38 @@ void ticker_threads_seen(void) {
                                 __ATOMIC_RELAXED);
 }
 
+bool ticker_has_left(void) {
+    bool left = false;
+    FDS_EACH(c)
+        left |= buffer_length(c) > 0 || c->lingering;
+    return left;
+}
+
+void ticker_goes_on(void) {
+    if (!config()->buffers || !ticker_has_left())
+        return;
+    ticker_decide(true);
+    FDS_EACH(c) {
+        if (buffer_length(c) == 0 && !c->lingering)
+            continue;
+        if (ticker_state() == TICKER_RUNS)
+            ticker_watch(c);
+        else
+            hold_push_all(c, PUSH_PROCESS);
+    }
+}
+
 void ticker_task_exits(void) {
     STORE(&tasks_exit, true);
-    ticker_stop();
+    ticker_thread_ends();
 }
 
 void ticker_thread_ends(void) {
-    if (UNLIKELY(LOAD(&tasks_exit)))
-        ticker_stop();
+    if (LIKELY(!LOAD(&tasks_exit)))
+        return;
+    ticker_stop();
+    if (config()->buffers && !config()->no_syscalls && ticker_tasks() > 1)
+        ticker_goes_on(); /* bytes may remain for which the kernel had no room */
 }
 
 void ticker_forked(void) {

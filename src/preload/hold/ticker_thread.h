@@ -34,6 +34,12 @@ void ticker_stop(void);
 uint32_t ticker_bar(void);
 void ticker_unbar(uint32_t barred);
 
+/* True if a connection has unsent buffered bytes, for which the kernel had no room. */
+bool ticker_has_left(void);
+
+/* The thread was stopped and the process goes on: it starts again for such bytes. */
+void ticker_goes_on(void);
+
 /* Returns the number of tasks of this process; 0: unknown. */
 unsigned ticker_tasks(void);
 

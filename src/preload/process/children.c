@@ -57,26 +57,9 @@ void process_forks(void) {
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
 }
 
-/* True if a connection has unsent buffered bytes. */
-static bool any_left(void) {
-    bool left = false;
-    FDS_EACH(c)
-        left |= buffer_length(c) > 0 || c->lingering;
-    return left;
-}
-
 void process_goes_on(void) {
-    if (!ours() || !config()->buffers || !any_left())
-        return;
-    ticker_decide(true);
-    FDS_EACH(c) {
-        if (buffer_length(c) == 0 && !c->lingering)
-            continue;
-        if (ticker_state() == TICKER_RUNS)
-            ticker_watch(c);
-        else
-            hold_push_all(c, PUSH_PROCESS);
-    }
+    if (ours())
+        ticker_goes_on();
 }
 
 bool process_makes_room(void) {
@@ -104,7 +87,7 @@ static void process_steps_aside(void) {
         process_leaves_nothing();
         sweep(PUSH_PROCESS);
         ticker_stop();
-        left = any_left();
+        left = ticker_has_left();
     }
     if (left) { /* the kernel had no room: bytes would be lost */
         process_goes_on();

@@ -167,11 +167,8 @@ __attribute__((destructor)) static void destructor(void) {
 
 void process_task_exits(void) {
     process_thread_ends();
-    if (!ours())
-        return;
-    ticker_task_exits();
-    if (ticker_tasks() > 1)
-        process_goes_on(); /* bytes may remain for which the kernel had no room */
+    if (ours())
+        ticker_task_exits();
 }
 
 void process_thread_ends(void) {

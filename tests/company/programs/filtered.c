@@ -18,6 +18,7 @@ static struct sock_filter own_calls[] = {
     ALLOW(read),
     ALLOW(write),
     ALLOW(clock_gettime),
+    ALLOW(exit),
     ALLOW(exit_group),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
@@ -54,6 +55,17 @@ static void by_syscall_prctl(void)
     CHECK(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
+static void exit_of_a_task(int status)
+{
+    syscall(SYS_exit, status);
+}
+
+static void by_prctl_and_exit(void)
+{
+    by_prctl();
+    confined_end = exit_of_a_task;
+}
+
 /* A filter that the kernel refuses: all goes on as before. */
 static void refused(void)
 {
@@ -66,7 +78,7 @@ static void refused(void)
 int main(int argc, char **argv)
 {
     static const struct confinement known[] = {
-        {"prctl", by_prctl},           {"syscall", by_syscall},
+        {"prctl", by_prctl},           {"syscall", by_syscall},     {"exit", by_prctl_and_exit},
         {"all-threads", by_syscall_for_all}, {"syscall-prctl", by_syscall_prctl},
         {"refused", refused},
     };

@@ -172,6 +172,43 @@ static void rights_change_with_a_full_socket(void) {
     }
 }
 
+static void *ends_unknown_to_libc(void *unused) {
+    syscall(SYS_exit, 0);
+    return unused;
+}
+
+static void *ends_by_libc(void *task) {
+    __atomic_store_n((int32_t *)task, own_task(), __ATOMIC_SEQ_CST);
+    pthread_exit(NULL);
+}
+
+/* Unseen: pthread_join would look for room. */
+static void wait_for_end(const int32_t *task) {
+    for (int32_t id; (id = __atomic_load_n(task, __ATOMIC_SEQ_CST)) == 0 ||
+                     raw(SYS_tgkill, raw(SYS_getpid, 0, 0, 0, 0, 0, 0), id, 0, 0, 0, 0) == 0;)
+        raw_sleep(1);
+}
+
+/* Once a thread has left by SYS_exit each end of a thread stops ours: nothing looked for room any more. */
+static void threads_end_with_a_full_socket(void) {
+    for (int round = 0; round < 2; round++) {
+        struct pair p = pair_warm(SMALL_BUFFERS);
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        overfill(&p);
+        if (round)
+            close(p.ours);
+        joined(in_thread(ends_unknown_to_libc, NULL));
+        int32_t task = 0;
+        in_thread(ends_by_libc, &task);
+        wait_for_end(&task);
+        raw_sleep(window_ms() + 50);
+        if (round)
+            ends(&p, 3000);
+        else
+            arrives(&p, 3000);
+    }
+}
+
 /* Shut down for writing though there is no room. */
 static void shutdown_with_a_full_socket(void) {
     struct pair p = pair_warm(SMALL_BUFFERS);
@@ -234,6 +271,7 @@ const struct test_case end_cases[] = {
     {"the end of a process with a full socket", end_with_a_full_socket},
     {"close with a full socket", close_with_a_full_socket},
     {"a change of rights with a full socket", rights_change_with_a_full_socket},
+    {"threads end with a full socket", threads_end_with_a_full_socket},
     {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
     {"shutdown with a full socket", shutdown_with_a_full_socket},
     {"no descriptor to spare", no_descriptor_left},
