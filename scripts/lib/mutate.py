@@ -184,10 +184,17 @@ class Equivalents:
                 sys.exit(f"{path}: not 'file | before | after | reason': {' | '.join(row)}")
 
     def reason(self, mutant):
-        for file, before, after, reason in self.rows:
-            if file == mutant.file and before == shown(mutant.before) and after in ("*", shown(mutant.after)):
-                return reason
-        return None
+        return next((row[3] for row in self.rows if is_of(row, mutant)), None)
+
+    def dead(self, paths, every, tree):
+        """Rows that no mutant of the sources `paths` has any more, or whose file is nowhere in the tree."""
+        return [" | ".join(row) for row in self.rows
+                if (row[0] in paths or not any(tree.rglob(row[0]))) and not any(is_of(row, m) for m in every)]
+
+
+def is_of(row, mutant):
+    file, before, after, _ = row
+    return file == mutant.file and before == shown(mutant.before) and after in ("*", shown(mutant.after))
 
 
 def shown(text):
@@ -276,13 +283,16 @@ def main():
     wanted = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     paths, every = all_mutants(wanted.tree, wanted.source, wanted.file)
+    equivalents = Equivalents(wanted.equivalent)
+    dead = equivalents.dead(paths, every, wanted.tree)
+    if dead:
+        sys.exit("\n".join([f"{wanted.equivalent}: the source has no such line any more:", *dead]))
     chosen = random.Random(wanted.seed).sample(every, min(wanted.count, len(every)))
     chosen.sort(key=lambda mutant: (mutant.file, mutant.start))  # so that one file is compiled at a time
     if wanted.list:
         for mutant in chosen:
             say(told(mutant))
         return 0
-    equivalents = Equivalents(wanted.equivalent)
     judged = []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         copy = Copy(Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words,

@@ -127,6 +127,21 @@ def test_an_equivalent_needs_a_reason(tree):
     assert "not 'file | before | after | reason'" in mutate(tree).stderr
 
 
+@pytest.mark.parametrize("row", ["planted.c | if (n == 9) | if (false) | it was so",
+                                 "gone.c | x; | ; | it was so"])
+def test_an_equivalent_that_the_source_has_no_more_is_named(tree, row):
+    (tree.parent / "equivalent").write_text(f"{ACCEPTED}{row}\n")
+    done = mutate(tree, "--list")
+    assert done.returncode == 1
+    assert "no such line any more" in done.stderr and done.stderr.splitlines()[1:] == [row]
+
+
+def test_each_accepted_mutant_is_one_of_today():
+    done = subprocess.run([SOURCE_ROOT / "scripts/mutate", "--list", "--count", "1"], check=False,
+                          capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_same_seed_makes_the_same_mutants(tree):
     lists = [mutate(tree, "--list", "--count", "5", "--seed", seed).stdout for seed in ("7", "7", "8")]
     assert lists[0] == lists[1] != lists[2]
