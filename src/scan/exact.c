@@ -40,6 +40,8 @@ struct exact {
     struct scan_diag *diag;
     struct scan_listeners listeners;
     uint64_t began_ns;
+    struct scan_places *places;
+    struct ring_buffer *calls;
     struct peer *peers;
     size_t peer_count;
 };
@@ -94,11 +96,26 @@ __attribute__((format(printf, 2, 0))) static int log_line(enum libbpf_print_leve
 
 static void end(void *source) {
     struct exact *e = source;
+    ring_buffer__free(e->calls);
     stall_bpf__destroy(e->program);
+    scan_places_end(e->places);
     scan_diag_close(e->diag);
     free(e->listeners.ports);
     free(e->peers);
     free(e);
+}
+
+static int take_call(void *arg, void *call, size_t size) {
+    struct exact *e = arg;
+    if (size >= sizeof(struct scan_call))
+        scan_places_take(e->places, call);
+    return 0;
+}
+
+static int keep_calls(struct exact *e) {
+    e->places = scan_places_begin();
+    e->calls = ring_buffer__new(bpf_map__fd(e->program->maps.calls), take_call, e, NULL);
+    return e->places && e->calls ? 0 : -ENOMEM;
 }
 
 static int load(struct exact *e) {
@@ -107,7 +124,10 @@ static int load(struct exact *e) {
     e->program = stall_bpf__open();
     if (!e->program)
         return -errno;
+    e->program->rodata->keeps_calls = e->options.places;
     if ((failed = stall_bpf__load(e->program)) || (failed = stall_bpf__attach(e->program)))
+        return failed;
+    if (e->options.places && (failed = keep_calls(e)))
         return failed;
     return scan_listeners_look(&e->listeners, e->diag);
 }
@@ -121,10 +141,11 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     struct exact *e = calloc(1, sizeof(*e));
     int failed = e ? scan_diag_open(&e->diag, o->namespace_of) : -ENOMEM;
     wants_log = o->verbose >= 2;
+    if (e)
+        e->options = *o;
     if (!failed)
         failed = load(e);
     if (!failed) {
-        e->options = *o;
         e->began_ns = scan_now();
         return e;
     }
@@ -141,6 +162,8 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
     struct exact *e = source;
     while (!*stop && scan_now() < until_ns)
         scan_sleep_until(until_ns); /* a signal ends it */
+    if (e->calls)
+        ring_buffer__consume(e->calls);
     return scan_listeners_look(&e->listeners, e->diag);
 }
 
@@ -235,6 +258,11 @@ static int collect(void *source, struct scan_result *r) {
     return 0;
 }
 
+static const struct stats_files *places(void *source, const struct scan_table *t) {
+    struct exact *e = source;
+    return e->places ? scan_places_of(e->places, t) : NULL;
+}
+
 static void forget(void *source, const struct scan_key *keys, size_t count) {
     const struct exact *e = source;
     int map = bpf_map__fd(e->program->maps.totals);
@@ -244,4 +272,4 @@ static void forget(void *source, const struct scan_key *keys, size_t count) {
     }
 }
 
-const struct scan_source scan_exact = {begin, run, collect, forget, end};
+const struct scan_source scan_exact = {begin, run, collect, places, forget, end};

@@ -23,6 +23,12 @@ static int collect(void *source, struct scan_result *r) {
     return -ENOSYS;
 }
 
+static const struct stats_files *places(void *source, const struct scan_table *t) {
+    (void)source;
+    (void)t;
+    return NULL;
+}
+
 static void forget(void *source, const struct scan_key *keys, size_t count) {
     (void)source;
     (void)keys;
@@ -33,4 +39,4 @@ static void end(void *source) {
     (void)source;
 }
 
-const struct scan_source scan_exact = {begin, run, collect, forget, end};
+const struct scan_source scan_exact = {begin, run, collect, places, forget, end};

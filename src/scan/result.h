@@ -23,7 +23,7 @@ struct scan_connection {
     pid_t pid;                /* 0: not known yet (sampled) */
     char thread[SCAN_THREAD]; /* "": not known */
     struct scan_estimate stalls;
-    bool one_way; /* nobody answers: the stalls are no one's loss */
+    bool one_way; /* a stream that the peer never answers: no one waits for it */
 };
 
 struct scan_result {

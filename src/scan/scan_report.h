@@ -12,8 +12,9 @@
 struct scan_report {
     const struct scan_result *result;
     const struct scan_table *table;
-    const char *not_exact; /* why the source is `sampled`; NULL: it was asked for */
-    const char *scope;     /* "this host", "process 4711" */
+    const struct stats_files *places; /* where the pieces are written; NULL: not known */
+    const char *not_exact;            /* why the source is `sampled`; NULL: it was asked for */
+    const char *scope;                /* "this host", "process 4711" */
 };
 
 void scan_report_text(FILE *out, const struct scan_report *report);

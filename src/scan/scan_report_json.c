@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "format.h"
 #include "json.h"
 #include "scan_report.h"
+#include "sites.h"
 #include "stats_names.h"
 
 #define MS_OF(ns) ((double)(ns) / 1e6)
@@ -61,6 +63,22 @@ static void rows(struct json *j, const char *key, const struct scan_table *t, bo
     json_array_end(j);
 }
 
+static void places(struct json *j, const struct stats_files *s) {
+    char text[STATS_PATH];
+    json_array(j, "places");
+    for (size_t i = 0; s && i < s->count; i++) {
+        const struct reader_file *r = s->list[i];
+        if (!r->pattern_count)
+            continue;
+        json_object(j, NULL);
+        json_unsigned(j, "pid", r->header.pid);
+        json_string(j, "program", base_text(r->header.program, text, sizeof(text)));
+        sites_json(j, r);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
 void scan_report_json(FILE *out, const struct scan_report *report) {
     const struct scan_result *r = report->result;
     double seconds = (double)(r->ended_ns - r->began_ns) / 1e9;
@@ -81,6 +99,7 @@ void scan_report_json(FILE *out, const struct scan_report *report) {
     json_object_end(&j);
     rows(&j, "rows", report->table, false, seconds);
     rows(&j, "one_way", report->table, true, seconds);
+    places(&j, report->places);
     json_object_end(&j);
     json_end(&j);
 }

@@ -6,6 +6,7 @@
 #include "format.h"
 #include "prose.h"
 #include "scan_report.h"
+#include "sites.h"
 #include "stats_names.h"
 #include "terminal.h"
 
@@ -18,11 +19,6 @@ enum {
     STALLS_COLUMNS = 18,
     NUMBER_COLUMNS = 10,
 };
-
-static unsigned width_of(FILE *out) {
-    int width = terminal_width(out);
-    return width > WIDTH_MOST ? WIDTH_MOST : width < WIDTH_LEAST ? WIDTH_LEAST : (unsigned)width;
-}
 
 /* "nginx (812)", or the user where the process is not to be known. */
 static const char *process_text(const struct scan_process *p, uint32_t uid, char *text,
@@ -69,7 +65,7 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
     if (r->lost)
         prose_add(&p, " %" PRIu64 " events found no room: there were more stalls than these.",
                   r->lost);
-    prose_print(out, &p, 0, width_of(out));
+    prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     fputc('\n', out);
 }
 
@@ -126,7 +122,6 @@ static void table(FILE *out, const struct scan_report *report, bool one_way, boo
     }
     if (more)
         fprintf(out, "... and %zu more (--json has all)\n", more);
-    fputc('\n', out);
 }
 
 /* What to type next, for the heaviest row. */
@@ -137,7 +132,8 @@ static void next(FILE *out, const struct scan_table *t) {
         prose_add(&p, "Next: unstall doctor %d", (int)r->process.pid);
     else
         prose_add(&p, "Next: the same as root, which may see the processes of all users");
-    prose_print(out, &p, 0, width_of(out));
+    fputc('\n', out);
+    prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
 
 void scan_report_text(FILE *out, const struct scan_report *report) {
@@ -150,11 +146,13 @@ void scan_report_text(FILE *out, const struct scan_report *report) {
     else
         table(out, report, false, ascii);
     if (t->one_way) {
-        fputs("Streams of small writes without an answer, which Nagle's algorithm buffers on "
+        fputs("\nStreams of small writes without an answer, which Nagle's algorithm buffers on "
               "purpose:\n\n",
               out);
         table(out, report, true, ascii);
     }
+    if (report->places)
+        sites_text(out, report->places, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     if (stalling)
         next(out, t);
 }

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include "places.h"
 #include "result.h"
 
 enum { SCAN_ERROR = 256 };
@@ -14,6 +15,7 @@ enum { SCAN_ERROR = 256 };
 struct scan_options {
     uint16_t port;      /* only connections that have it on one of their sides; 0: all */
     pid_t namespace_of; /* look into the network namespace of this process; 0: our own */
+    bool places;        /* keep calls for places() */
     bool no_peers;      /* the other ends need not be looked for */
     int verbose;
 };
@@ -25,6 +27,9 @@ struct scan_source {
     int (*run)(void *source, uint64_t until_ns, const volatile sig_atomic_t *stop);
     /* What was found so far; scan_result_free() it.  0 or -errno. */
     int (*collect)(void *source, struct scan_result *r);
+    /* The code that writes the pieces, in the processes of these rows; it belongs to the source.
+     * NULL: this source does not know it. */
+    const struct stats_files *(*places)(void *source, const struct scan_table *t);
     /* Connections that a scan without an end need not keep: a new stall on them counts from 0.
      * What was never told is dropped as well once it is not looked at any more. */
     void (*forget)(void *source, const struct scan_key *keys, size_t count);

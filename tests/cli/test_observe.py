@@ -206,6 +206,50 @@ def test_watching_ends_with_the_user_or_the_process():
             process.stdout.close()
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_running_process_without_statistics_is_watched_through_the_kernel(authors, tmp_path, form):
+    with AnsweringPeer() as peer:
+        process = subprocess.Popen([authors, *peer.target, "1000"], env=bare_env())
+        try:
+            done = unstall("observe", str(process.pid), "--time", "2", "--report", tmp_path / "report",
+                           *(["--json"] if form == "json" else []), check=True)
+        finally:
+            process.kill()
+            process.wait()
+    told = (tmp_path / "report").read_text(encoding="utf-8")
+    assert done.stderr == (f"unstall observe: process {process.pid} keeps no statistics: it is watched "
+                           "through the kernel\n")
+    if form == "json":
+        report = json.loads(told)
+        assert report["scope"] == f"process {process.pid}" and report["rows"][0]["stalls"] > 5
+        return
+    assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each", told)
+    if "source exact" in told:
+        assert re.search(r"send_header.*send_body", told, re.DOTALL)
+
+
+@pytest.mark.parametrize("end", ["user", "process"])
+def test_the_watching_through_the_kernel_ends_with_the_user_or_the_process(authors, end):
+    with AnsweringPeer() as peer:
+        process = subprocess.Popen([authors, *peer.target, "1000"], env=bare_env())
+        watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
+                                   stderr=subprocess.PIPE)
+        try:
+            assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
+            time_for_some_exchanges()
+            if end == "user":
+                watcher.send_signal(signal.SIGINT)
+            else:
+                process.kill()
+                process.wait()
+            _, told = watcher.communicate(timeout=20)
+            assert watcher.returncode == 0 and f"Scanned process {process.pid} for" in told
+        finally:
+            for child in (process, watcher):
+                child.kill()
+                child.wait()
+
+
 def time_for_some_exchanges():
     time.sleep(0.6)
 
@@ -216,9 +260,7 @@ def time_for_some_exchanges():
     (["--time", "0", "true"], "--time 0: expected a whole number from 1"),
     ([], "no PROGRAM or PID given; try --help\n"),
     (["1", "2"], "2: one PID at a time; a program goes behind --\n"),
-    ([str(os.getpid())],
-     "runs without the library, and it cannot be added to a running process; start the program "
-                         "with unstall observe -- PROGRAM\n"),
+    (["4194304"], "4194304: no such process; if it has ended, give its segment or the folder of "),
 ])
 def test_what_cannot_be_is_refused(words, message):
     done = unstall("observe", *words)

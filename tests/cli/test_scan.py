@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, bare_env, skip, unstall
+from harness import COMMAND, AnsweringPeer, bare_env, skip, unstall
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -162,6 +162,70 @@ def test_one_process_can_be_asked_for():
     assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
     for actor in (first, second):
         actor.exchanges()
+
+
+AUTHORS = Path(__file__).parent / "programs/two_authors.c"
+
+
+def line_of(mark):
+    """The line of two_authors.c with this mark."""
+    return next(number for number, line in enumerate(AUTHORS.read_text(encoding="utf-8").splitlines(), 1)
+                if f"LINE {mark} */" in line)
+
+
+@contextlib.contextmanager
+def authors_at_work(tmp_path, *flags):
+    """A program that stalls, without frame pointers; its process."""
+    program = tmp_path / "authors"
+    subprocess.run(["cc", "-g", "-O2", "-fomit-frame-pointer", *flags, "-o", program, AUTHORS], check=True)
+    with AnsweringPeer() as peer:
+        process = subprocess.Popen([program, *peer.target, "1000"], env=bare_env(), stdout=subprocess.PIPE)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
+def test_the_two_places_that_write_are_named(tmp_path, flags):
+    need("exact")
+    with authors_at_work(tmp_path, *flags) as process:
+        told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "1.5",
+                                  "--pid", process.pid).stdout)
+        text = unstall("scan", "--source", "exact", "--time", "1.5", "--pid", process.pid).stdout
+    place, = told["places"]
+    assert (place["pid"], place["program"]) == (process.pid, "authors")
+    pattern, = place["patterns"]
+    row, = told["rows"]
+    assert pattern["stalls"] == row["stalls"] and abs(pattern["stall_ns"] / 1e6 - row["lost_ms"]) < 1
+    first, second = pattern["occurrences"][0]
+    assert (first["bytes"], second["bytes"]) == (200, 100)
+    assert (first["author"]["function"], second["author"]["function"]) == ("send_header", "send_body")
+    assert [call["author"]["line"] for call in (first, second)] == [line_of("header"), line_of("body")]
+    assert re.search(r"Who wrote the pieces\n.*send_header.*send_body", text, re.DOTALL)
+
+
+def test_without_the_kernels_types_and_on_an_old_kernel_one_sentence_says_so(tmp_path):
+    need("exact")
+    (tmp_path / "old.c").write_text("int old; void *f(void) { return &old; }\n", encoding="ascii")
+    subprocess.run(["clang", "-g", "--target=bpf", "-c", "-o", "old.o", "old.c"], cwd=tmp_path, check=True)
+    sections = subprocess.run(["readelf", "-SW", tmp_path / "old.o"], capture_output=True, text=True,
+                              check=True).stdout
+    found = re.search(r"\.BTF +PROGBITS +\w+ (\w+) (\w+)", sections)
+    offset, size = (int(word, 16) for word in found.groups())
+    (tmp_path / "old.btf").write_bytes((tmp_path / "old.o").read_bytes()[offset:offset + size])
+    types = "/sys/kernel/btf"
+    for hide, reason in (
+            (f"mount -t tmpfs none {types}",
+             "the kernel does not describe its types (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)"),
+            (f"mount --bind {tmp_path}/old.btf {types}/vmlinux",
+             "the kernel has no tracepoint sock_send_length; Linux 6.3 has it")):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh", COMMAND, "scan",
+                               "--source", "exact"], capture_output=True, text=True, check=False,
+                              env=bare_env())
+        assert (done.returncode, done.stdout) == (125, "")
+        assert done.stderr == f"unstall scan: --source exact: {reason}; --source sampled needs nothing\n"
 
 
 CONTAINER = "".join(f"{number:08x}" for number in (0xf00d, os.getpid(), *range(6)))

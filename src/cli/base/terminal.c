@@ -30,6 +30,11 @@ int terminal_width(FILE *out) {
     return 80;
 }
 
+unsigned terminal_width_within(FILE *out, unsigned least, unsigned most) {
+    unsigned width = (unsigned)terminal_width(out);
+    return width > most ? most : width < least ? least : width;
+}
+
 bool speaks_utf8(void) {
     setlocale(LC_CTYPE, "");
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;

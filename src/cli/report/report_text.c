@@ -18,11 +18,6 @@
 
 enum { WIDTH_MOST = 100, WIDTH_LEAST = 60, ENDPOINT_COLUMNS = 22, ROWS_SHOWN = 16 };
 
-static unsigned width_of(FILE *out) {
-    int width = terminal_width(out);
-    return width > WIDTH_MOST ? WIDTH_MOST : width < WIDTH_LEAST ? WIDTH_LEAST : (unsigned)width;
-}
-
 /* ---- processes ------------------------------------------------------- */
 
 static void print_process(FILE *out, const struct reader_file *r, bool ascii) {
@@ -202,7 +197,7 @@ void report_text(FILE *out, const struct report *r) {
     char who[PROGRAMS_ROOM];
     static struct verdict v;
     bool ascii = !speaks_utf8();
-    unsigned width = width_of(out);
+    unsigned width = terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST);
     print_processes(out, r->files, ascii);
     struct verdict_start start = start_of(r->files);
     verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, ascii);

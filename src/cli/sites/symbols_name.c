@@ -159,4 +159,6 @@ void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
     const char *source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
     if (source && dwarf_lineno(line, &f->line) == 0)
         base_text(source, f->source, sizeof(f->source));
+    if (f->kind == FRAME_PROGRAM && strncmp(f->function, "__libc_", 7) == 0)
+        f->kind = FRAME_LIBC; /* a static program has libc's functions in itself */
 }

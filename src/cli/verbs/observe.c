@@ -13,10 +13,13 @@
 
 #include "args.h"
 #include "errors.h"
+#include "format.h"
 #include "launch.h"
 #include "observe_folder.h"
 #include "report.h"
 #include "stats_files.h"
+#include "survey.h"
+#include "terminal.h"
 #include "verbs.h"
 
 struct options {
@@ -27,16 +30,30 @@ struct options {
 
 /* ---- the report ------------------------------------------------------ */
 
-static int write_report(const struct options *o, const struct stats_files *s, char *const *argv) {
+/* NULL, and a complaint. */
+static FILE *report_begin(const struct options *o) {
     FILE *out = o->report && strcmp(o->report, "stderr") != 0 ? fopen(o->report, "we") : stderr;
     if (!out)
-        return complain("--report %s: %s", o->report, strerror(errno));
-    int failed = report_on(out, s, argv, o->json ? report_json : report_text);
+        complain("--report %s: %s", o->report, strerror(errno));
+    return out;
+}
+
+static int report_end(const struct options *o, FILE *out) {
+    int failed = 0;
     if (fflush(out) != 0 || ferror(out))
         failed = complain("%s: %s", o->report ? o->report : "stderr", strerror(errno));
     if (out != stderr)
         fclose(out);
     return failed;
+}
+
+static int write_report(const struct options *o, const struct stats_files *s, char *const *argv) {
+    FILE *out = report_begin(o);
+    if (!out)
+        return EXIT_OWN;
+    int failed = report_on(out, s, argv, o->json ? report_json : report_text),
+        not_written = report_end(o, out);
+    return failed ? failed : not_written;
 }
 
 /* ---- a program that this command starts ------------------------------ */
@@ -106,10 +123,55 @@ static void wait_for_it(const struct reader_file *r, long seconds) {
     }
 }
 
+/* ... that keeps no statistics: the kernel tells what it sends. */
+static void verdict(FILE *out, const struct survey *s) {
+    const struct scan_estimate *all = &s->table.all;
+    char lost[NAME_ROOM], each[NAME_ROOM], watched[NAME_ROOM];
+    uint64_t time = s->result.ended_ns - s->result.began_ns;
+    bool ascii = !speaks_utf8();
+    if (all->count < 0.5)
+        return;
+    fprintf(out,
+            "Process %d lost %s%s in %.0f stalls of %s each, in the %s that it was watched.\n\n",
+            (int)s->filter.pid, s->result.kind == SCAN_EXACT ? "" : "about ",
+            time_text((uint64_t)all->lost_ns, ascii, lost), all->count,
+            time_text((uint64_t)(all->lost_ns / all->count), ascii, each),
+            time_text(time, ascii, watched));
+}
+
+static int scan_process(const struct options *o, pid_t pid) {
+    struct survey s = {
+        .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
+    char error[SCAN_ERROR] = "";
+    snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
+    if (!survey_begin(&s, error))
+        return complain("%s", error);
+    remark("process %d keeps no statistics: it is watched through the kernel%s", (int)pid,
+           o->seconds ? "" : "; Ctrl-C ends this and prints the report");
+    survey_catch_signals();
+    int failed = survey_look(&s, (double)o->seconds, NULL);
+    if (failed)
+        failed = complain("the scan has failed: %s", strerror(-failed));
+    FILE *out = failed ? NULL : report_begin(o);
+    if (out) {
+        if (!o->json)
+            verdict(out, &s);
+        survey_report(out, &s, o->json);
+        failed = report_end(o, out);
+    } else {
+        failed = EXIT_OWN;
+    }
+    survey_end(&s);
+    return failed;
+}
+
 static int observe_process(const struct options *o, int pid) {
     char path[PATH_MAX];
     struct reader_error error;
-    if (reader_find(pid, path, sizeof(path), &error) != 0)
+    int found = reader_find(pid, path, sizeof(path), &error);
+    if (found == -ENOENT)
+        return scan_process(o, pid);
+    if (found != 0)
         return complain("%s", error.text);
     /* The file stays open, so that it can be read again even if it is deleted. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -191,7 +253,8 @@ const struct verb verb_observe = {
             "\n"
             "Nothing is changed in the program, and the exit code is its own. The statistics\n"
             "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"
-            "A PID must have been started with --stats; Ctrl-C ends the watching.\n"
+            "Ctrl-C ends the watching of a PID. If it was not started with --stats, its\n"
+            "report is that of unstall scan --pid.\n"
             "The options of unstall run work too, but for --mode and --stats.\n",
     .run = run,
 };

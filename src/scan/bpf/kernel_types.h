@@ -40,6 +40,7 @@ struct sock {
     __u16 sk_protocol;
     unsigned long sk_pacing_rate;
     struct socket *sk_socket;
+    void *sk_bpf_storage;
 };
 
 struct inet_connection_sock {
@@ -59,6 +60,11 @@ struct tcp_sock {
     __u32 write_seq, snd_nxt, snd_una, snd_wnd, snd_sml, snd_cwnd, packets_out, mss_cache;
     __u8 nonagle : 4;
     struct minmax rtt_min;
+};
+
+/* The whole of it is copied as it is: registers_of() of places.c knows its order. */
+struct pt_regs {
+    unsigned long sp;
 };
 
 struct sk_buff {

@@ -7,7 +7,25 @@
 
 #include <linux/types.h>
 
-enum { TOTALS_MOST = 65536, NAME_SIZE = 16 };
+enum {
+    TOTALS_MOST = 65536,
+    NAME_SIZE = 16,
+    CALL_STACK = 8192,    /* bytes of a thread's stack kept of one call */
+    CALL_REGISTERS = 272, /* bytes: enough for the struct pt_regs of x86-64 and aarch64 */
+    CALLS_RING = 1 << 20,
+};
+
+/* One of the two sends of a stall: the thread's registers and stack as they were in it. */
+struct scan_call {
+    __u64 cookie, when_ns;
+    __u32 process, thread;
+    __u32 bytes;
+    __u32 held;        /* the second send of the two, which is held back */
+    __u32 stack_bytes; /* of `stack`, from the stack pointer upwards */
+    __u32 unused;
+    __u8 registers[CALL_REGISTERS]; /* struct pt_regs */
+    __u8 stack[CALL_STACK];
+};
 
 /* Of one connection, by its cookie. */
 struct scan_total {

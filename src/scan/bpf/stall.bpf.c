@@ -36,6 +36,8 @@ struct hold {
     __u32 user;
     __u32 next; /* snd_nxt at the hold: a larger one means that the data has been sent */
     __u8 held, waits;
+    __u8 stalls;        /* 1: there was one */
+    __u8 firsts, pairs; /* calls kept */
     char name[NAME_SIZE];
 };
 
@@ -53,6 +55,17 @@ struct {
     __type(key, __u64);
     __type(value, struct scan_total);
 } totals SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, CALLS_RING);
+} calls SEC(".maps");
+
+/* Set before the program is loaded. */
+const volatile __u32 keeps_calls = 0;
+
+__u64 window_ns;
+__u32 in_window; /* calls kept since then; a race keeps one more */
 
 __u64 lost; /* stalls of connections without room in `totals` */
 
@@ -82,6 +95,11 @@ static __always_inline int is_held(const struct sock *sk, const struct tcp_sock 
     return sk->sk_pacing_rate / 1000 * PACED_MS >= queued;
 }
 
+/* NULL, at the cost of one look, for a socket that nothing was ever kept of. */
+static __always_inline struct hold *hold_of(struct sock *sk) {
+    return sk->sk_bpf_storage ? bpf_sk_storage_get(&holds, sk, 0, 0) : 0;
+}
+
 static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp) {
     h->begin_ns = bpf_ktime_get_ns();
     h->next = tp->snd_nxt;
@@ -92,6 +110,62 @@ static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp
     bpf_get_current_comm(h->name, sizeof(h->name));
 }
 
+/* ---- who sends ---- */
+
+enum { FIRSTS_MOST = 32, PAIRS_MOST = 4, A_SECOND_MOST = 64, CHUNK = 512 };
+
+static __always_inline int may_keep_call(__u64 now) {
+    if (now - window_ns > 1000000000) {
+        window_ns = now;
+        in_window = 0;
+    }
+    return in_window++ < A_SECOND_MOST;
+}
+
+/* Only for a socket that has stalled before, a few times, and not for more than so many a second
+ * on the whole host.  A stack that ends sooner is kept as far as it goes. */
+static __always_inline void keep_call(const struct sock *sk, int bytes, int held) {
+    __u64 now = bpf_ktime_get_ns();
+    if (!may_keep_call(now))
+        return;
+    struct scan_call *c = bpf_ringbuf_reserve(&calls, sizeof(*c), 0);
+    if (!c)
+        return;
+    struct pt_regs *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+    __u64 id = bpf_get_current_pid_tgid();
+    c->cookie = bpf_get_socket_cookie((void *)sk);
+    c->when_ns = now;
+    c->process = id >> 32;
+    c->thread = (__u32)id;
+    c->bytes = bytes;
+    c->held = held;
+    c->stack_bytes = 0;
+    c->unused = 0;
+    __u32 size = bpf_core_type_size(struct pt_regs);
+    bpf_probe_read_kernel(c->registers, size < CALL_REGISTERS ? size : CALL_REGISTERS, registers);
+    __u64 at = registers->sp;
+    for (int i = 0; i < CALL_STACK / CHUNK; i++) {
+        if (bpf_probe_read_user(&c->stack[i * CHUNK], CHUNK, (const void *)(at + i * CHUNK)))
+            break;
+        c->stack_bytes += CHUNK;
+    }
+    bpf_ringbuf_submit(c, 0);
+}
+
+static __always_inline void keep_first(struct hold *h, const struct sock *sk, int bytes) {
+    if (keeps_calls && h->stalls && h->pairs < PAIRS_MOST && h->firsts < FIRSTS_MOST) {
+        h->firsts++;
+        keep_call(sk, bytes, 0);
+    }
+}
+
+static __always_inline void keep_held(struct hold *h, const struct sock *sk, int bytes) {
+    if (keeps_calls && h->stalls && h->pairs < PAIRS_MOST) {
+        h->pairs++;
+        keep_call(sk, bytes, 1);
+    }
+}
+
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(after_send, struct sock *sk, int result) {
     if (result <= 0 || !is_tcp(sk))
@@ -100,14 +174,18 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
     if (!tp)
         return 0;
     if (!is_held(sk, tp)) {
-        struct hold *h = bpf_sk_storage_get(&holds, sk, 0, 0);
-        if (h)
+        struct hold *h = hold_of(sk);
+        if (h) {
             h->held = 0;
+            keep_first(h, sk, result);
+        }
         return 0;
     }
     struct hold *h = bpf_sk_storage_get(&holds, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-    if (h && !(h->held && h->next == tp->snd_nxt))
+    if (h && !(h->held && h->next == tp->snd_nxt)) {
         begin_hold(h, tp);
+        keep_held(h, sk, result);
+    }
     return 0;
 }
 
@@ -148,6 +226,7 @@ static __always_inline void count_stall(struct sock *sk, struct hold *h, __u64 t
     t->cgroup = h->cgroup;
     __builtin_memcpy(t->name, h->name, sizeof(t->name));
     h->waits = 1;
+    h->stalls = 1;
 }
 
 static __always_inline void count_answer(struct sock *sk) {
@@ -160,7 +239,7 @@ static __always_inline void count_answer(struct sock *sk) {
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     __u8 header[TCP_HEADER];
-    struct hold *h = bpf_sk_storage_get(&holds, sk, 0, 0);
+    struct hold *h = hold_of(sk);
     if (!h || !(h->held || h->waits))
         return 0;
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);

@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 
-from . import exchanges, instructions, overhead, path, real, report, scale
+from . import exchanges, host_scan, instructions, overhead, path, real, report, scale
 from .machine import BUILD, CORE, ROOT, found, program, run, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
-    "calls", "start", "memory", "thread", "scale", "path", "real", "instructions", "prediction"]
+    "calls", "start", "memory", "thread", "scan", "scale", "path", "real", "instructions", "prediction"]
 FULL_ONLY = {"scale", "path", "real"}  # unless named by --only
 
 
@@ -97,6 +97,10 @@ def measure_section(name, o, results):
         results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, idle, idle)
                              for mode in ("auto", "coalesce", "cork") for n in (10, 1000)}
         say(report.thread_text(results["thread"]))
+    elif name == "scan":
+        results["scan"], reason = host_scan.measure()
+        say(report.scan_text(results["scan"], reason))
+        results["skipped"].update({"a scan of the host": reason} if reason else {})
     elif name == "scale":
         points = [("epoll", n) for n in (1, 10, 100, 1000, 10000)] + [("threads", n) for n in (1, 8, 64)]
         results["scale"] = {f"{kind} {n}": scale.measure(kind, n, 3 if o.quick else 7, 20000)

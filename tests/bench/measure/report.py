@@ -108,6 +108,18 @@ def thread_text(threads):
     return f"\nThe window's thread\n{thread_table(threads)}"
 
 
+def scan_table(rows):
+    return table(["a program with", "µs an exchange", "added ns", "ratio (target 1.01)", "ns a send",
+                  "ns a segment"], [
+        [name, f"{s['exchange ns'] / 1000:.1f}", f"{s['added ns']:.0f}", f"{s['ratio']:.4f}",
+         f"{s['ns a run']['after_send']:.0f}", f"{s['ns a run']['before_receive']:.0f}"]
+        for name, s in rows.items()])
+
+
+def scan_text(rows, reason):
+    return "\nA scan of the host, source exact\n" + (reason or scan_table(rows))
+
+
 def scale_table(scale):
     names = list(next(iter(scale.values())))
     lines = []
@@ -172,6 +184,12 @@ def sections(results):
             + ([memory_line(results["memory"])] if "memory" in results else []))
     if "thread" in results:
         yield "thread", "The window's thread", thread_table(results["thread"])
+    if results.get("scan"):
+        yield "scan", "A scan of the host, source exact", (
+            paragraph("What the two BPF programs of `unstall scan` and `unstall metrics --host` add to an "
+                      "exchange of any program, both ends on this host, by the kernel's run-time statistics, "
+                      "whose own cost is in it. Other traffic of the machine counts too.")
+            + "\n\n" + scan_table(results["scan"]))
     if "instructions" in results:
         yield "instructions", "Instructions added to a call", (
             paragraph("The path is the library's own; callgrind counts it. A change that raises one of these "

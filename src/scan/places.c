@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "places.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols.h"
+
+enum { FIRSTS = 64 }; /* connections whose first call waits for the held one */
+
+struct scan_places {
+    struct reader_file *process[PLACES_PROCESSES];
+    struct stats_files files;
+    struct scan_call *first[FIRSTS]; /* by cookie */
+    unsigned next;                   /* the oldest of them goes first */
+};
+
+_Static_assert((int)CALL_STACK <= (int)STATS_STACK, "a stack fits");
+
+/* ---- a process while it lives ------------------------------------------------ */
+
+/* Of the first bytes of its file, as symbols_modules.c compares them. */
+static uint64_t head_of(pid_t pid, const char *path) {
+    uint8_t head[STATS_HEAD] = {0};
+    char inside[STATS_PATH + 64];
+    snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, path);
+    int fd = open(inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), 0);
+    if (fd >= 0)
+        close(fd);
+    return n > 0 ? stats_hash(0, head, sizeof(head)) : 0;
+}
+
+static void read_modules(struct reader_file *r, pid_t pid) {
+    char name[64], line[4352], rights[8], path[STATS_PATH];
+    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(name, "re");
+    while (maps && r->module_count < STATS_MODULES && fgets(line, sizeof(line), maps)) {
+        struct stats_module m = {.state = STATS_VALID};
+        int got = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %159[^\n]",
+                         &m.start, &m.end, rights, &m.offset, path);
+        if (got != 5 || rights[2] != 'x')
+            continue;
+        snprintf(m.path, sizeof(m.path), "%s", path);
+        m.head = path[0] == '/' ? head_of(pid, path) : 0;
+        r->modules[r->module_count++] = m;
+    }
+    if (maps)
+        fclose(maps);
+}
+
+static struct reader_file *look_at(pid_t pid) {
+    char name[64];
+    struct reader_file *r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->modules = calloc(STATS_MODULES, sizeof(*r->modules));
+    r->patterns = calloc(STATS_PATTERNS, sizeof(*r->patterns));
+    if (!r->modules || !r->patterns) {
+        reader_free(r);
+        return NULL;
+    }
+    r->header.pid = (uint32_t)pid;
+    r->life = LIFE_RUNS;
+#ifdef __aarch64__
+    r->header.machine = EM_AARCH64;
+#else
+    r->header.machine = EM_X86_64;
+#endif
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(name, r->header.program, sizeof(r->header.program) - 1);
+    r->header.program[n > 0 ? n : 0] = '\0';
+    read_modules(r, pid);
+    return r;
+}
+
+static struct reader_file *process_of(struct scan_places *p, pid_t pid) {
+    for (unsigned i = 0; i < PLACES_PROCESSES; i++) {
+        if (!p->process[i])
+            p->process[i] = look_at(pid);
+        if (!p->process[i] || p->process[i]->header.pid == (uint32_t)pid)
+            return p->process[i];
+    }
+    return NULL; /* the first ones are enough */
+}
+
+/* ---- calls ---------------------------------------------------------------------- */
+
+#ifdef __aarch64__
+/* x0 to x30, sp, pc: in DWARF's order already. */
+static unsigned registers_of(const struct scan_call *c, uint64_t to[STATS_REGISTERS]) {
+    memcpy(to, c->registers, 33 * sizeof(*to));
+    return 33;
+}
+#else
+/* Where DWARF's registers are in struct pt_regs: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
+static unsigned registers_of(const struct scan_call *c, uint64_t to[STATS_REGISTERS]) {
+    static const uint8_t at[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+    uint64_t kept[21];
+    memcpy(kept, c->registers, sizeof(kept));
+    for (unsigned i = 0; i < sizeof(at); i++)
+        to[i] = kept[at[i]];
+    return sizeof(at);
+}
+#endif
+
+static void convert(const struct scan_call *c, struct stats_write *w) {
+    *w = (struct stats_write){.bytes = c->bytes, .when_ns = c->when_ns, .thread = c->thread};
+    w->register_count = registers_of(c, w->registers);
+    w->stack_bytes = c->stack_bytes <= CALL_STACK ? c->stack_bytes : 0;
+    memcpy(w->stack, c->stack, w->stack_bytes);
+}
+
+static void keep_pair(struct scan_places *p, const struct scan_call *first,
+                      const struct scan_call *held) {
+    struct reader_file *r = process_of(p, (pid_t)held->process);
+    if (!r || r->pattern_count == STATS_PATTERNS)
+        return;
+    struct stats_pattern *one = &r->patterns[r->pattern_count++];
+    one->state = one->occurrence[0].state = STATS_VALID;
+    one->count = 1;
+    convert(first, &one->occurrence[0].write[0]);
+    convert(held, &one->occurrence[0].write[1]);
+}
+
+void scan_places_take(struct scan_places *p, const struct scan_call *call) {
+    unsigned at = 0;
+    while (at < FIRSTS && !(p->first[at] && p->first[at]->cookie == call->cookie))
+        at++;
+    if (call->held) {
+        if (at < FIRSTS && p->first[at]->process == call->process)
+            keep_pair(p, p->first[at], call);
+        return;
+    }
+    if (at == FIRSTS)
+        at = p->next++ % FIRSTS;
+    if (!p->first[at])
+        p->first[at] = malloc(sizeof(*call));
+    if (p->first[at])
+        *p->first[at] = *call;
+}
+
+/* ---- places ----------------------------------------------------------------------- */
+
+/* The return address that names a place, so that equal pairs are one pattern. */
+static uint64_t caller_of(struct symbols *s, const struct stats_write *w) {
+    struct trace *t = malloc(sizeof(*t));
+    uint64_t caller = 0;
+    if (t)
+        symbols_trace(s, w, t);
+    if (t && t->count)
+        caller = t->frame[0].pc + 1;
+    free(t);
+    return caller;
+}
+
+static struct stats_pattern *same_place(struct reader_file *r, size_t count,
+                                        const struct stats_pattern *p) {
+    for (size_t i = 0; i < count; i++)
+        if (memcmp(r->patterns[i].caller, p->caller, sizeof(p->caller)) == 0)
+            return &r->patterns[i];
+    return NULL;
+}
+
+static void unwind(struct reader_file *r) {
+    struct symbols *s = symbols_begin(r);
+    size_t kept = 0;
+    for (size_t i = 0; s && i < r->pattern_count; i++) {
+        struct stats_pattern *p = &r->patterns[i];
+        for (unsigned k = 0; k < 2; k++)
+            p->caller[k] = caller_of(s, &p->occurrence[0].write[k]);
+        struct stats_pattern *before = same_place(r, kept, p);
+        if (before)
+            before->count += p->count;
+        else if (p->caller[0] && p->caller[1])
+            r->patterns[kept++] = *p;
+    }
+    r->pattern_count = kept;
+    symbols_end(s);
+}
+
+/* A few stalls of the process were looked at: all of them are told in the same proportions. */
+static void share_stalls(struct reader_file *r, const struct scan_table *t) {
+    double stalls = 0, lost_ns = 0, kept = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->rows[i].one_way || t->rows[i].process.pid != (pid_t)r->header.pid)
+            continue;
+        stalls += t->rows[i].stalls.count;
+        lost_ns += t->rows[i].stalls.lost_ns;
+    }
+    for (size_t i = 0; i < r->pattern_count; i++)
+        kept += (double)r->patterns[i].count;
+    for (size_t i = 0; i < r->pattern_count; i++) {
+        struct stats_pattern *p = &r->patterns[i];
+        double part = (double)p->count / kept;
+        p->count = p->stalls = (uint64_t)(part * stalls + 0.5);
+        p->stall_ns = (uint64_t)(part * lost_ns);
+    }
+    if (stalls == 0)
+        r->pattern_count = 0;
+}
+
+const struct stats_files *scan_places_of(struct scan_places *p, const struct scan_table *t) {
+    p->files = (struct stats_files){.list = p->process};
+    for (unsigned i = 0; i < PLACES_PROCESSES && p->process[i]; i++) {
+        unwind(p->process[i]);
+        share_stalls(p->process[i], t);
+        p->files.count++;
+    }
+    return &p->files;
+}
+
+struct scan_places *scan_places_begin(void) {
+    return calloc(1, sizeof(struct scan_places));
+}
+
+void scan_places_end(struct scan_places *p) {
+    if (!p)
+        return;
+    for (unsigned i = 0; i < PLACES_PROCESSES; i++)
+        reader_free(p->process[i]);
+    for (unsigned i = 0; i < FIRSTS; i++)
+        free(p->first[i]);
+    free(p);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One scan from its beginning to its report: what `unstall scan`, and `unstall observe` of a process that has
+ * no statistics, do.
+ */
+#ifndef UNSTALL_SCAN_SURVEY_H
+#define UNSTALL_SCAN_SURVEY_H
+
+#include <stdio.h>
+
+#include "scan_table.h"
+#include "source.h"
+
+struct survey {
+    struct scan_options options;
+    struct scan_filter filter;
+    const char *source_wanted; /* "exact", "sampled", or NULL: the best one */
+    char scope[128];           /* "this host", "process 4711" */
+    pid_t ends_with;           /* the survey ends with this process; 0: none */
+
+    const struct scan_source *source;
+    void *state;
+    char not_exact[SCAN_ERROR];
+    struct scan_table table;
+    struct scan_result result;
+    const struct stats_files *places;
+};
+
+/* SIGINT and SIGTERM end the survey from now on; the second one ends the command. */
+void survey_catch_signals(void);
+
+/* False, and the reason in `error`. */
+bool survey_begin(struct survey *s, char error[SCAN_ERROR]);
+
+/* Look for so long (0: without an end), and call `show` each second if it is not NULL.  0 or -errno. */
+int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s));
+
+void survey_report(FILE *out, struct survey *s, bool json);
+
+void survey_end(struct survey *s);
+
+#endif
