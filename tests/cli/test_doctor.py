@@ -22,7 +22,7 @@ from talkers import started_talker, stats_folder
 from harness import COMMAND, LIB, bare_env, compile_c, run, skip, unstall
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
-             "if neither can be changed: ")
+             "to see which processes of this host stall: unstall scan")
 
 
 def told(word, code=0, **popen):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall run refuses where a preload cannot work: it names the program, the reason and the way out."""
+"""unstall run --how preload refuses where a preload cannot work: it names program, reason and way out."""
 
 import os
 import shutil
@@ -12,9 +12,10 @@ from specimens import script
 
 from harness import COMMAND, LIB, bare_env, run, skip, unstall
 
-STATIC = "it is statically linked, so nothing can be preloaded; link it dynamically, or cure the peer"
+SUPERVISED = "unstall run cures it under a seccomp supervisor"
+STATIC = f"it is statically linked, so nothing can be preloaded; {SUPERVISED}"
 GO = ("it is written in Go, which makes network calls without libc; Go sets TCP_NODELAY by default: "
-      "look for SetNoDelay(false) in it, or cure the peer")
+      f"look for SetNoDelay(false) in it; {SUPERVISED}")
 
 # specimen -> the words behind the program's name
 REFUSED = {
@@ -40,7 +41,7 @@ FORCE = " (--force starts it anyway)\n"
 @pytest.mark.parametrize("specimen", REFUSED, ids=lambda specimen: specimen.__name__)
 def test_refused(specimen, tmp_path):
     binary = specimen(tmp_path)
-    done = unstall("run", binary)
+    done = unstall("run", "--how", "preload", binary)
     assert done.returncode == 125
     assert done.stdout == ""
     assert done.stderr.startswith(f"unstall run: {binary}: {REFUSED[specimen]}")
@@ -68,7 +69,8 @@ def test_a_sanitized_program_runs_with_the_option_that_the_refusal_names(tmp_pat
 def test_real_programs_in_go():
     """The crafted ones above look like the real ones, where this machine has some."""
     for binary in filter(None, map(shutil.which, ("go", "gofmt"))):
-        assert unstall("run", binary).stderr == f"unstall run: {binary}: {GO}{FORCE}"
+        done = unstall("run", "--how=preload", binary)
+        assert done.stderr == f"unstall run: {binary}: {GO}{FORCE}"
 
 
 # ---- rights ----------------------------------------------------------------
@@ -231,7 +233,7 @@ def test_a_script_runs(case, tmp_path):
 def test_a_script_for_what_a_preload_cannot_reach_is_refused(line, tmp_path):
     interpreter = linked(tmp_path, specimens.static, "static")
     path = script(tmp_path, "tool", line.format(interpreter) + "\n")
-    done = unstall("run", path)
+    done = unstall("run", "--how", "preload", path)
     assert done.returncode == 125
     assert done.stderr == f"unstall run: {path}, run by {interpreter}: {STATIC}{FORCE}"
 
@@ -240,7 +242,7 @@ def test_a_script_for_a_script_for_a_static_program_is_refused(tmp_path):
     interpreter = linked(tmp_path, specimens.static, "static")
     first = script(tmp_path, "first", f"#!{interpreter}\n")
     second = script(tmp_path, "second", f"#!{first}\n")
-    assert f"{second}, run by {interpreter}: {STATIC}" in unstall("run", second).stderr
+    assert f"{second}, run by {interpreter}: {STATIC}" in unstall("run", "--how=preload", second).stderr
 
 
 def test_env_i_throws_the_library_away(tmp_path):

@@ -90,8 +90,30 @@ static void advise_start(struct diagnosis *d) {
         ADVISE("first install libunstall.so: meson install");
 }
 
+/* The obstacles to a preload that are none to the seccomp supervisor. */
+static bool is_supervisors(enum obstacle_kind kind) {
+    return kind == OBSTACLE_GO || kind == OBSTACLE_STATIC || kind == OBSTACLE_LIBC ||
+           kind == OBSTACLE_NO_ELF || kind == OBSTACLE_CLEARED || kind == OBSTACLE_SANITIZER;
+}
+
+static void advise_supervisor(struct diagnosis *d) {
+    const struct obstacle *first = obstacles_first(&d->obstacles);
+    bool chosen = true; /* by `run` itself */
+    for (unsigned i = 0; i < d->obstacles.count; i++) {
+        const struct obstacle *o = &d->obstacles.list[i];
+        if (!o->remark && !is_supervisors(o->kind))
+            return;
+        chosen &= o->remark || o->kind == OBSTACLE_GO || o->kind == OBSTACLE_STATIC;
+    }
+    if (first)
+        ADVISE("cure: unstall run%s -- %s%s: under a seccomp supervisor, which needs no privilege",
+               chosen ? "" : " --how seccomp", d->live ? d->process.program : d->target,
+               d->live ? " (a restart)" : "");
+}
+
 /* Each way was tried: docs/kernel.md, "Beyond the preload" and "The stall". */
 static void advise_otherwise(struct diagnosis *d) {
+    advise_supervisor(d);
     for (unsigned i = 0; i < d->obstacles.count; i++)
         if (!d->obstacles.list[i].remark)
             ADVISE("%s", d->obstacles.list[i].instead);
@@ -102,8 +124,6 @@ static void advise_otherwise(struct diagnosis *d) {
            "restarted; it then acknowledges at once");
     ADVISE("on the receiving host, for all programs: ip route change ROUTE quickack 1 (as root; "
            "ip route get ADDRESS shows the route); no sysctl does it");
-    ADVISE("if neither can be changed: a BPF program (sock_ops) on its cgroup that sets "
-           "TCP_NODELAY, or a seccomp supervisor that answers socket(2) with such a socket");
 }
 
 void diagnosis_advise(struct diagnosis *d) {
@@ -122,4 +142,5 @@ void diagnosis_advise(struct diagnosis *d) {
         advise_loaded(d);
     else
         advise_start(d);
+    ADVISE("to see which processes of this host stall: unstall scan");
 }

@@ -11,7 +11,7 @@
 #include "process_facts.h"
 #include "tcp_sockets.h"
 
-enum { ADVICE_MOST = 8, ADVICE_ROOM = 700 };
+enum { ADVICE_MOST = 10, ADVICE_ROOM = 700 };
 
 struct diagnosis {
     const char *target; /* as typed */

@@ -7,7 +7,7 @@
 #include "stats_names.h"
 #include "terminal.h"
 
-enum { LABEL = 11, BULLET = 4, SOCKETS_SHOWN = 20 };
+enum { LABEL = 13, BULLET = 4, SOCKETS_SHOWN = 20 };
 
 static void indented(FILE *out, unsigned indent, const char *label, const char *text) {
     fprintf(out, "  %-*s", (int)indent - 2, label);

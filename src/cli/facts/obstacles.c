@@ -75,14 +75,15 @@ static void no_libc(struct obstacles *o, const struct elf_facts *f) {
     if (f->go) {
         struct obstacle *new = add(o, OBSTACLE_GO);
         REASON(new, "it is written in Go, which makes network calls without libc");
-        INSTEAD(new, "Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it, or cure "
-                     "the peer");
+        INSTEAD(new,
+                "Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it; unstall run "
+                "cures it under a seccomp supervisor");
     }
     if (f->elf && !f->linker[0] && !f->is_linker && !f->go) {
         struct obstacle *new = add(o, OBSTACLE_STATIC);
         REASON(new, "it is statically linked%s, so nothing can be preloaded",
                f->position_independent ? " (static-pie)" : "");
-        INSTEAD(new, "link it dynamically, or cure the peer");
+        INSTEAD(new, "unstall run cures it under a seccomp supervisor");
     }
 }
 
@@ -158,7 +159,8 @@ static void remarks(struct obstacles *o, const struct elf_facts *f) {
         struct obstacle *new = add(o, OBSTACLE_URING);
         new->remark = true;
         REASON(new, "it uses liburing, and the library does not see writes by io_uring");
-        INSTEAD(new, "set UNSTALL_NODELAY=always if its connections stall");
+        INSTEAD(new, "use unstall run --how seccomp, or set UNSTALL_NODELAY=always, if its "
+                     "connections stall");
     }
 }
 

@@ -17,6 +17,7 @@
 #include "library.h"
 #include "obstacles.h"
 #include "option_setting.h"
+#include "supervised.h"
 
 extern char **environ;
 
@@ -74,17 +75,19 @@ static int preload(const char *library) {
 
 /* Refuses a program in which a preload cannot work: started without effect, it would only be as slow as
  * before. */
-static int preflight(const struct launch *l, const char *library) {
+static int preflight(struct launch *l, const char *library) {
     struct elf_facts program, ours;
     struct obstacles found;
     if (elf_facts(library, &ours) != 0 || !ours.elf)
         return complain("%s: is not a shared library; build and install it again", library);
-    if (l->force || elf_facts(l->program.file, &program) != 0)
+    if (elf_facts(l->program.file, &program) != 0)
         return 0;
     obstacles_find(&found, &l->program, &program, &ours);
-    const struct obstacle *first = obstacles_first(&found);
-    if (!first)
+    const struct obstacle *first = supervised_choose(l, &found);
+    if (l->force || (!first && !l->supervised))
         return 0;
+    if (!first)
+        return supervised_check(l);
     bool through = l->program.script[0] && first->kind != OBSTACLE_CLEARED;
     complain("%s%s%s: %s; %s (--force starts it anyway)", l->argv[0], through ? ", run by " : "",
              through ? l->program.file : "", first->reason, first->instead);
@@ -101,7 +104,7 @@ int launch_prepare(struct launch *l) {
     if (!library)
         return EXIT_OWN;
     int refused = preflight(l, library);
-    return refused ? refused : preload(library);
+    return refused || l->no_preload ? refused : preload(library);
 }
 
 static int exec_program(struct launch *l) {
@@ -123,6 +126,9 @@ static int exec_program(struct launch *l) {
 }
 
 int launch_exec(struct launch *l) {
+    int refused = l->supervised ? supervised_begin(l) : 0;
+    if (refused)
+        return refused;
     return program_complain(&l->program, exec_program(l));
 }
 

@@ -19,11 +19,24 @@
 #include "args.h"
 #include "program.h"
 
+enum launch_how {
+    HOW_PRELOAD_ONLY, /* the verbs that need the library */
+    HOW_CHOSEN,       /* the preload, or the supervisor where a preload cannot work */
+    HOW_PRELOAD,
+    HOW_SECCOMP,
+};
+
 struct launch {
-    char **argv;            /* the program and its arguments, then NULL */
-    const char *library;    /* --library; NULL: the installed one */
-    bool force;             /* --force: start it also if a preload seems not to work */
-    struct program program; /* set by launch_prepare() */
+    char **argv;         /* the program and its arguments, then NULL */
+    const char *library; /* --library; NULL: the installed one */
+    bool force;          /* --force: start it also if a preload seems not to work */
+    enum launch_how how;
+    /* set by launch_prepare() */
+    struct program program;
+    bool supervised;    /* launch_exec() puts it under the supervisor */
+    bool gains_rights;  /* by its file: setuid, setgid, capabilities */
+    bool no_preload;    /* the library would end it */
+    char obstacle[400]; /* why it is supervised; "" if the user has asked for it */
 };
 
 /* Takes the present option if it is one of LAUNCH_HELP, which all launching verbs share; false if it is

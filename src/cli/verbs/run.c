@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
 #include "args.h"
+#include "errors.h"
 #include "launch.h"
 #include "verbs.h"
 
+static bool how_option(struct launch *l, struct args *a) {
+    const char *how;
+    if (!args_value(a, "--how", &how))
+        return false;
+    if (strcmp(how, "preload") == 0)
+        l->how = HOW_PRELOAD;
+    else if (strcmp(how, "seccomp") == 0)
+        l->how = HOW_SECCOMP;
+    else
+        exit(complain("--how %s: expected preload or seccomp", how));
+    return true;
+}
+
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_run, argc, argv);
-    struct launch l = {0};
+    struct launch l = {.how = HOW_CHOSEN};
     enum args_kind kind;
     while ((kind = args_next(&a)) == ARGS_OPTION)
-        if (!launch_option(&l, &a))
+        if (!how_option(&l, &a) && !launch_option(&l, &a))
             return args_unknown(&a);
     if (kind == ARGS_WORD)
         l.argv = args_rest(&a);
@@ -20,7 +37,9 @@ const struct verb verb_run = {
     .name = "run",
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
-    .help = LAUNCH_HELP
+    .help = "  --how WAY         preload, or seccomp: under a supervisor that sets TCP_NODELAY,\n"
+            "                    chosen where a preload cannot work (Go, static programs)\n"
+    LAUNCH_HELP
     "\n"
     "The program takes the place of the command: signals and exit code are\n"
     "its own. LD_PRELOAD of the caller is kept. Exit codes: 125 the command failed,\n"

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "supervised.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "errors.h"
+#include "supervise.h"
+
+/* Does the supervisor reach a program with this obstacle to a preload?  It goes without saying for Go and
+ * static programs; for the others the user asks for it. */
+static bool overcome(const struct launch *l, enum obstacle_kind kind) {
+    switch (kind) {
+    case OBSTACLE_GO:
+    case OBSTACLE_STATIC: return true;
+    case OBSTACLE_PRIVILEGES: /* see supervised_begin() */
+    case OBSTACLE_LIBC:
+    case OBSTACLE_NO_ELF:
+    case OBSTACLE_CLEARED:
+    case OBSTACLE_SANITIZER: return l->how == HOW_SECCOMP;
+    default: return false;
+    }
+}
+
+const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found) {
+    const struct obstacle *first = obstacles_first(found);
+    if (l->how == HOW_PRELOAD || l->how == HOW_PRELOAD_ONLY || (l->how == HOW_CHOSEN && !first))
+        return first;
+    for (unsigned i = 0; i < found->count; i++) {
+        const struct obstacle *o = &found->list[i];
+        if (!o->remark && !overcome(l, o->kind))
+            return o;
+        l->gains_rights |= o->kind == OBSTACLE_PRIVILEGES;
+        l->no_preload |= o->kind == OBSTACLE_SANITIZER;
+    }
+    l->supervised = true;
+    if (first)
+        snprintf(l->obstacle, sizeof(l->obstacle), "%s", first->reason);
+    return NULL;
+}
+
+/* ---- what it says ---------------------------------------------------- */
+
+static const char *why(const struct launch *l) {
+    return l->obstacle[0] ? l->obstacle : "--how seccomp";
+}
+
+int supervised_check(const struct launch *l) {
+    static const char *const choices[] = {"UNSTALL_PORTS", "UNSTALL_PEERS", "UNSTALL_PROGRAMS"};
+    const char *mode = getenv("UNSTALL_MODE");
+    if (mode && (strcmp(mode, "off") == 0 || strcmp(mode, "observe") == 0))
+        return complain(
+            "%s: %s; the seccomp supervisor cures and has no mode %s; leave the mode out "
+            "(--force runs it cured)",
+            l->argv[0], why(l), mode);
+    for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+        const char *value = getenv(choices[i]);
+        if (value && *value)
+            return complain("%s: %s; the seccomp supervisor cures all connections and cannot obey "
+                            "%s=%s; unset it (--force ignores it)",
+                            l->argv[0], why(l), choices[i], value);
+    }
+    return 0;
+}
+
+static bool is_verbose(void) {
+    const char *level = getenv("UNSTALL_VERBOSE");
+    return level && atoi(level) > 0;
+}
+
+/* Each text says what to do; `end` is what the user reads last. */
+static int refuse(const struct launch *l, int error) {
+    const char *program = l->argv[0];
+    if (error == -ENOSYS && !supervise_built())
+        return complain("%s: %s; this build has no seccomp supervisor; build it with libseccomp",
+                        program, why(l));
+    if (error == -ENOSYS)
+        return complain("%s: %s; the seccomp supervisor needs Linux %d.%d", program, why(l),
+                        SUPERVISE_LEAST_MAJOR, SUPERVISE_LEAST_MINOR);
+    if (error == -EACCES)
+        return complain(
+            "%s: %s; the seccomp supervisor needs no_new_privs here, by which it would lose "
+            "these rights; start it with CAP_SYS_ADMIN (--force starts it without the "
+            "rights)",
+            program, why(l));
+    return complain("%s: %s; the seccomp supervisor cannot start: %s", program, why(l),
+                    strerror(-error));
+}
+
+int supervised_begin(const struct launch *l) {
+    bool no_new_privs;
+    int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs);
+    if (error == -EBUSY) {
+        remark("%s: another seccomp supervisor has this process already; if it is not that of an "
+               "outer "
+               "unstall run, connections stay uncured",
+               l->argv[0]);
+        return 0;
+    }
+    if (error) {
+        int code = refuse(l, error);
+        return l->force && error != -ESRCH ? 0 : code; /* ESRCH: the filter may be installed */
+    }
+    if (is_verbose())
+        remark(
+            "%s: %s; it runs under the seccomp supervisor, with TCP_NODELAY on its connections%s",
+            l->argv[0], why(l),
+            no_new_privs ? "; setuid programs that it starts gain no rights (no_new_privs)" : "");
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The seccomp filter: which calls wait for the supervisor.
+ */
+#ifndef UNSTALL_SUPERVISE_FILTER_H
+#define UNSTALL_SUPERVISE_FILTER_H
+
+#include <stdbool.h>
+
+/* Installs the filter for this process: the listener (close-on-exec), or -errno.  -EACCES: without
+ * CAP_SYS_ADMIN this needs no_new_privs. */
+int filter_install(void);
+
+#endif

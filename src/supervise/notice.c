@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "notice.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "library_call.h"
+#include "same_place.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* Linux 6.9 */
+#endif
+#ifndef SECCOMP_ADDFD_FLAG_SEND
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1) /* Linux 5.14 */
+#endif
+
+static bool rings; /* a process of the tree has set up an io_uring */
+
+/* ---- the task -------------------------------------------------------- */
+
+static pid_t process_of(pid_t task) {
+    char path[32], line[128];
+    int id = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)task);
+    FILE *status = fopen(path, "re");
+    while (status && !id && fgets(line, sizeof(line), status))
+        if (sscanf(line, "Tgid: %d", &id) != 1)
+            id = 0;
+    if (status)
+        fclose(status);
+    return id;
+}
+
+/* A descriptor of the task that waits, or -1.  While its call waits, no other task has its number. */
+static int open_task(int listener, const struct seccomp_notif *call) {
+    pid_t task = (pid_t)call->pid;
+    if (task <= 0)
+        return -1; /* in a PID namespace that we do not see */
+    long found = syscall(SYS_pidfd_open, task, PIDFD_THREAD);
+    if (found < 0)
+        found = syscall(SYS_pidfd_open, task, 0);
+    if (found < 0 && (task = process_of(task)) > 0) /* a thread, before Linux 6.9 */
+        found = syscall(SYS_pidfd_open, task, 0);
+    if (found >= 0 && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
+        close((int)found);
+        return -1;
+    }
+    return (int)found;
+}
+
+/* ---- its sockets ----------------------------------------------------- */
+
+static bool is_tcp(int fd) {
+    int protocol = 0;
+    socklen_t size = sizeof(protocol);
+    return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+           (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
+}
+
+static bool set_nodelay(int fd) {
+    int on = 1;
+    return is_tcp(fd) && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0;
+}
+
+/* 0, or -errno: -EPERM the task may not be inspected, -ENOPROTOOPT it is no TCP socket. */
+static int cure(int task, int fd) {
+    int copy = (int)syscall(SYS_pidfd_getfd, task, fd, 0);
+    if (copy < 0)
+        return -errno;
+    bool set = set_nodelay(copy);
+    close(copy);
+    return set ? 0 : -ENOPROTOOPT;
+}
+
+static bool may_inspect(int task) {
+    return cure(task, -1) == -EBADF;
+}
+
+/* Each TCP socket of the task: a ring may connect and write it without a call that we see. */
+static void cure_all(int task, pid_t id) {
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)id);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.' && cure(task, atoi(entry->d_name)) == -EPERM)
+            break;
+    if (folder)
+        closedir(folder);
+}
+
+/* ---- socket(2) ------------------------------------------------------- */
+
+/* Makes the socket for the task.  Where anything fails, the kernel makes it as if we were not there. */
+static enum notice_answer make_socket(int listener, const struct seccomp_notif *call) {
+    int type = (int)call->data.args[1];
+    int fd = socket((int)call->data.args[0], type | SOCK_CLOEXEC, (int)call->data.args[2]);
+    if (fd < 0)
+        return NOTICE_GO_ON;
+    struct seccomp_notif_addfd given = {
+        .id = call->id,
+        .flags = SECCOMP_ADDFD_FLAG_SEND,
+        .srcfd = (uint32_t)fd,
+        .newfd_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0,
+    };
+    bool sent = set_nodelay(fd) && ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given) >= 0;
+    close(fd);
+    return sent ? NOTICE_ANSWERED : NOTICE_GO_ON;
+}
+
+/* ---- the calls ------------------------------------------------------- */
+
+/* connect(2), listen(2): TCP_NODELAY before the call. */
+static enum notice_answer before(int task, const struct seccomp_notif *call) {
+    if (rings || !library_call((pid_t)call->pid, call->data.instruction_pointer))
+        cure(task, (int)call->data.args[0]);
+    return NOTICE_GO_ON;
+}
+
+/* setsockopt(2) of TCP_NODELAY, whatever its value.  The kernel itself answers calls that it must refuse. */
+static enum notice_answer own_nodelay(int task, const struct seccomp_notif *call) {
+    bool refused = !call->data.args[3] || (int)call->data.args[4] < (int)sizeof(int);
+    if (refused || (!rings && library_call((pid_t)call->pid, call->data.instruction_pointer)))
+        return NOTICE_GO_ON;
+    return cure(task, (int)call->data.args[0]) == 0 ? NOTICE_DONE : NOTICE_GO_ON;
+}
+
+/* socket(2) for TCP goes on as it is, except where connect(2) will not be seen (rings) or not be cured. */
+static enum notice_answer before_socket(int listener, int task, const struct seccomp_notif *call) {
+    if ((rings || !may_inspect(task)) && same_place((pid_t)call->pid))
+        return make_socket(listener, call);
+    return NOTICE_GO_ON;
+}
+
+static enum notice_answer ring_made(int task, const struct seccomp_notif *call) {
+    rings = true;
+    cure_all(task, (pid_t)call->pid);
+    return NOTICE_GO_ON;
+}
+
+enum notice_answer notice_treat(int listener, const struct seccomp_notif *call) {
+    int task = open_task(listener, call);
+    enum notice_answer answer = NOTICE_GO_ON;
+    if (task < 0)
+        return answer;
+    switch (call->data.nr) {
+    case SYS_connect:
+    case SYS_listen: answer = before(task, call); break;
+    case SYS_setsockopt: answer = own_nodelay(task, call); break;
+    case SYS_socket: answer = before_socket(listener, task, call); break;
+    case SYS_io_uring_setup: answer = ring_made(task, call); break;
+    default: break;
+    }
+    close(task);
+    return answer;
+}

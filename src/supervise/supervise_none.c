@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Without libseccomp there is no supervisor.
+ */
+#include "supervise.h"
+
+#include <errno.h>
+
+bool supervise_built(void) {
+    return false;
+}
+
+int supervise_begin(bool privileges_matter, bool *no_new_privs) {
+    (void)privileges_matter;
+    *no_new_privs = false;
+    return -ENOSYS;
+}

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: MIT
+"""unstall run cures what a preload cannot reach: under a seccomp supervisor, without a privilege."""
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, STALL_MS, WARM, AnsweringPeer, bare_env, compile_c,
+                     descriptors_of, pattern, run, skip)
+
+HERE = Path(__file__).parent / "programs"
+NOBODY = 65534
+EXCHANGES = 12
+CURED_MS = 5
+GUARD = "unstall-guard"
+PYTHON = ["/usr/bin/python3", "-S", "-c"]
+
+
+# ---- the programs ------------------------------------------------------------
+
+def own(name, *flags, **options):
+    return compile_c(HERE / f"{name}.c", f"-I{PROGRAMS}", *flags, **options)
+
+
+def in_go():
+    """Built with the pure Go resolver, so that the program is static."""
+    go = shutil.which("go")
+    if not go:
+        skip("Go is not installed")
+    binary = BUILD_ROOT / "test-bin/reach-go"
+    binary.parent.mkdir(exist_ok=True)
+    env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
+    subprocess.run([go, "build", "-o", binary, HERE / "client.go"], check=True, env=env, timeout=300)
+    return binary
+
+
+def ring(*flags):
+    return own("ring_connects", *flags, libraries=["uring"])
+
+
+# name -> the program, its words behind ADDRESS PORT EXCHANGES, and those of unstall run
+SUBJECTS = {
+    "static": (lambda: own("raw", "-static"), [], []),
+    "raw system calls": (lambda: own("raw"), [], ["--how", "seccomp"]),
+    "Go": (in_go, [], []),
+    "ring, socket made before": (ring, ["before"], ["--how=seccomp"]),
+    "ring, socket made after": (ring, ["after"], ["--how", "seccomp"]),
+    "static ring": (lambda: ring("-static"), ["after"], []),
+}
+
+
+@pytest.fixture(name="folder", scope="module")
+def _folder():
+    """The command and its library where everybody may run them, which is not so below tmp_path."""
+    folder = Path(tempfile.mkdtemp(prefix="unstall-reach-"))
+    folder.chmod(0o755)
+    for file in (COMMAND, LIB):
+        shutil.copy(file, folder)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(name="unprivileged")
+def _unprivileged(folder):
+    """unprivileged(WORD...) runs `unstall WORD...` as nobody; a Path among the words is copied first."""
+    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+    def command(*words, env=None, check=True, **popen):
+        words = [shutil.copy(word, folder) if isinstance(word, Path) and word.is_file() else word
+                 for word in words]
+        return run([folder / COMMAND.name, *words], env or bare_env(), check=check, cwd="/", **user, **popen)
+    return command
+
+
+def median(done):
+    return statistics.median(json.loads(done.stdout.splitlines()[-1])["us"][WARM:]) / 1000
+
+
+# ---- cured -------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_it_stalls_bare_and_is_cured_for_a_user_without_privileges(name, unprivileged):
+    make, more, how = SUBJECTS[name]
+    binary = make()
+    with AnsweringPeer() as peer:
+        words = [*peer.target, EXCHANGES, *more]
+        assert median(run([binary, *words], bare_env())) > STALL_MS
+        done = unprivileged("run", *how, binary, *words)
+    assert median(done) < CURED_MS
+    assert done.stderr == ""
+    sent = len(peer.connections[1].received)
+    assert sent == EXCHANGES * 300 and (name == "Go" or peer.connections[1].received == pattern(sent))
+
+
+def test_a_server_is_cured_by_its_listener(unprivileged):
+    """Accepted connections have the TCP_NODELAY of their listener."""
+    done = unprivileged("run", own("many", "-static"), "sockets", 3)
+    assert done.stdout == "3\n"
+    assert run([own("many", "-static"), "sockets", 3], bare_env()).stdout == "0\n"
+
+
+def test_sockets_that_the_program_inherits_are_cured(unprivileged):
+    with AnsweringPeer() as peer:
+        with socket.create_connection(("127.0.0.1", peer.port)) as sock:
+            unprivileged("run", own("many", "-static"), "sockets", 1, pass_fds=[sock.fileno()])
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_what_the_library_sees_is_left_to_it(unprivileged):
+    """The library makes one segment of a message's two writes; TCP_NODELAY alone makes two."""
+    binary = compile_c(PROGRAMS / "put_write.c")
+    with AnsweringPeer() as peer:
+        done = unprivileged("run", "--how", "seccomp", binary, *peer.target, 60)
+    facts = json.loads(done.stdout)
+    assert facts["loaded"] and facts["segments"] < 60 + 30
+    assert median(done) < CURED_MS
+
+
+def test_a_tree_of_both_kinds_gets_both(unprivileged):
+    """A shell, which the preload reaches, starts a static program, which it does not."""
+    with AnsweringPeer() as peer:
+        words = " ".join(map(str, [*peer.target, EXCHANGES]))
+        binary = compile_c(PROGRAMS / "put_write.c")
+        static = compile_c(PROGRAMS / "put_write.c", "-static")
+        for each in (binary, static):
+            done = unprivileged("run", "--how", "seccomp", "sh", "-c", f'"$0" {words}; exit 7', each,
+                                check=False)
+            assert done.returncode == 7
+            assert median(done) < CURED_MS
+
+
+@pytest.mark.parametrize("what, count", [("sockets", 5000), ("threads", 16), ("forks", 1000)])
+def test_many(what, count, unprivileged):
+    done = unprivileged("run", own("many", "-static"), what, count)
+    assert done.stdout == f"{count * 50 if what == 'threads' else count}\n"
+
+
+# ---- the program's own ---------------------------------------------------------
+
+OPTIONS = """
+import ctypes, errno, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+value = ctypes.c_int(0)
+def call(fd, pointer, size):
+    result = libc.setsockopt(fd, 6, 1, pointer, size)
+    return "done" if result == 0 else errno.errorcode[ctypes.get_errno()]
+tcp, udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+print(call(tcp.fileno(), ctypes.byref(value), 4), call(tcp.fileno(), None, 4),
+      call(tcp.fileno(), ctypes.byref(value), 1), call(999, ctypes.byref(value), 4),
+      call(0, ctypes.byref(value), 4), call(udp.fileno(), ctypes.byref(value), 4))
+"""
+
+
+def test_wrong_calls_get_the_kernels_own_errors(unprivileged):
+    env = bare_env(UNSTALL_PROGRAMS="")
+    bare = run([*PYTHON, OPTIONS], bare_env())
+    assert bare.stdout.split()[:4] == ["done", "EFAULT", "EINVAL", "EBADF"]
+    assert unprivileged("run", "--how", "seccomp", *PYTHON, OPTIONS, env=env).stdout == bare.stdout
+
+
+def test_exit_code_signal_process_and_children_are_the_programs_own(unprivileged):
+    """The program has the process id that its caller started, and no child that it did not make."""
+    words = "import os; print(os.getpid(), os.getppid(), os.getsid(0))\ntry: os.wait()\nexcept " \
+            "ChildProcessError: os.kill(os.getpid(), 9)"
+    done = unprivileged("run", "--how", "seccomp", *PYTHON, words, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert done.stdout.split()[1:] == [str(os.getpid()), str(os.getsid(0))]
+    assert unprivileged("run", "--how", "seccomp", "sh", "-c", "exit 42", check=False).returncode == 42
+
+
+def test_a_process_that_may_not_be_inspected_works_as_before(unprivileged):
+    words = ("import ctypes, socket; ctypes.CDLL(None).prctl(4, 0);"
+             "s = socket.create_server(('127.0.0.1', 0));"
+             "print(socket.create_connection(s.getsockname()).getsockopt(6, 1))")
+    assert unprivileged("run", "--how", "seccomp", *PYTHON, words).stdout == "0\n"
+
+
+def test_no_new_privs_is_set_only_without_privileges_and_said(unprivileged):
+    words = ["--verbose", "1", own("raw", "-static"), "127.0.0.1", "1", "1"]
+    said = "it is statically linked, so nothing can be preloaded; it runs under the seccomp supervisor"
+    rights = "setuid programs that it starts gain no rights (no_new_privs)"
+    done = unprivileged("run", *words, check=False)
+    assert said in done.stderr and (rights in done.stderr) is (os.geteuid() == 0)
+    status = ["--how", "seccomp", "grep", "NoNewPrivs", "/proc/self/status"]
+    assert unprivileged("run", *status).stdout.split()[-1] == "1"
+    if os.geteuid() == 0:
+        assert run([COMMAND, "run", *status], bare_env()).stdout.split()[-1] == "0"
+
+
+# ---- refused -------------------------------------------------------------------
+
+@pytest.mark.parametrize("words, said", [
+    (["--how", "preload"], "nothing can be preloaded; unstall run cures it under a seccomp supervisor "),
+    (["--how", "bogus"], "unstall run: --how bogus: expected preload or seccomp"),
+    (["--mode", "observe"], "the seccomp supervisor cures and has no mode observe; leave the mode out"),
+    (["--ports", "80"], "cures all connections and cannot obey UNSTALL_PORTS=80; unset it"),
+])
+def test_what_cannot_be_done_is_refused(words, said, unprivileged):
+    done = unprivileged("run", *words, own("raw", "-static"), "127.0.0.1", "1", "1", check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert said in done.stderr
+
+
+def test_an_old_kernel_is_named(unprivileged):
+    binary = own("raw", "-static")
+    old = ["setarch", "--uname-2.6", COMMAND, "run", binary, "127.0.0.1", "1", "1"]
+    done = run(old, bare_env(), check=False)
+    assert done.returncode == 125
+    assert done.stderr.endswith("; the seccomp supervisor needs Linux 5.9\n")
+
+
+def test_a_setuid_program_is_refused_where_it_would_lose_its_rights(folder, unprivileged):
+    if os.geteuid() != 0:
+        skip("only root can make a program of somebody else's rights")
+    binary = folder / "setuid"
+    shutil.copy("/usr/bin/id", binary)
+    binary.chmod(0o4755)
+    words = ["run", "--how", "seccomp", str(binary), "-u"]
+    done = unprivileged(*words, check=False)
+    assert done.returncode == 125 and "by which it would lose these rights" in done.stderr
+    assert unprivileged("run", "--force", *words[1:]).stdout == f"{NOBODY}\n"
+    assert run([COMMAND, *words], bare_env()).stdout == "0\n"
+
+
+def test_one_supervisor_in_another(folder, unprivileged):
+    """The kernel allows one; the outer one cures."""
+    binary = shutil.copy(own("raw", "-static"), folder)
+    with AnsweringPeer() as peer:
+        done = unprivileged("run", "--how", "seccomp", str(folder / COMMAND.name), "run", binary,
+                            *peer.target, EXCHANGES)
+    assert "another seccomp supervisor has this process already" in done.stderr
+    assert median(done) < CURED_MS
+
+
+# ---- the supervisor is killed ----------------------------------------------------
+
+CONNECTING = """
+import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+for line in sys.stdin:
+    try:
+        client = socket.create_connection(server.getsockname())
+        print(client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), flush=True)
+    except OSError as error:
+        print(error.errno, flush=True)
+"""
+
+
+def guards():
+    """Process id -> parent, of all guards and workers."""
+    found = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            facts = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines() if ":" in line)
+            if facts["Name"].strip() == GUARD:
+                found[int(facts["Pid"])] = int(facts["PPid"])
+    return found
+
+
+def wait_for(condition):
+    for _ in range(1000):
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"never so: {condition}")
+
+
+class Supervised:
+    """A Python program without the library under a supervisor, which connects once for each line."""
+
+    def __init__(self):
+        self.known = set(guards())
+        words = [COMMAND, "run", "--how", "seccomp", "env", "-u", "LD_PRELOAD", *PYTHON, CONNECTING]
+        self.process = subprocess.Popen(words, env=bare_env(), text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        assert self.connect() == "1"
+
+    def connect(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def pair(self):
+        """Guard and worker; other tests may run others at the same time."""
+        all_of = guards()
+        mine = {pid for pid in all_of if pid not in self.known
+                and Path(f"/proc/{pid}/cmdline").read_bytes().endswith(CONNECTING.encode() + b"\0")}
+        return next(((all_of[pid], pid) for pid in mine if all_of[pid] in mine), None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        assert self.process.wait(10) == 0
+        self.process.stdout.close()
+
+
+@pytest.mark.parametrize("which", ["guard", "worker"])
+def test_a_killed_half_of_the_supervisor_is_replaced(which):
+    with Supervised() as program:
+        for _ in range(3):
+            guard, worker = wait_for(program.pair)
+            os.kill(guard if which == "guard" else worker, signal.SIGKILL)
+            assert program.connect() == "1"
+            wait_for(lambda old=(guard, worker): program.pair() not in (None, old))
+        guard, worker = wait_for(program.pair)
+    wait_for(lambda: not {guard, worker} & set(guards()))
+
+
+def test_without_the_whole_supervisor_calls_fail_and_never_hang():
+    with Supervised() as program:
+        guard, worker = wait_for(program.pair)
+        os.kill(guard, signal.SIGSTOP)
+        os.kill(worker, signal.SIGKILL)
+        os.kill(guard, signal.SIGKILL)
+        wait_for(lambda: not {guard, worker} & set(guards()))
+        assert program.connect() == str(errno.ENOSYS)
+
+
+def test_a_call_whose_worker_is_killed_goes_on():
+    """The worker is stopped with a call in its hands or before it, then killed: the guard answers."""
+    with Supervised() as program:
+        _, worker = wait_for(program.pair)
+        os.kill(worker, signal.SIGSTOP)
+        program.process.stdin.write("\n")
+        program.process.stdin.flush()
+        wait_for(lambda: "seccomp" in Path(f"/proc/{program.process.pid}/wchan").read_text("utf-8")
+                 or Path(f"/proc/{program.process.pid}/syscall").read_text("utf-8").startswith("41 "))
+        os.kill(worker, signal.SIGKILL)
+        assert program.process.stdout.readline().strip() == "1"
+
+
+def test_the_supervisor_ends_with_the_program_and_keeps_no_pipe():
+    with Supervised() as program:
+        pair = wait_for(program.pair)
+        held = [target for pid in pair for target in descriptors_of(pid).values()]
+        assert not [target for target in held if target.startswith(("pipe:", "socket:"))]
+    wait_for(lambda: not set(pair) & set(guards()))
