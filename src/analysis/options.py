@@ -181,7 +181,7 @@ def _complete(made, rest):
     if made.merge:
         made.files = rest + made.command
         if not made.files:
-            raise Refused("--merge: expected files of results or segments")
+            raise Refused("--merge: expected files of results or statistics files")
     elif made.live:
         _complete_live(made, rest)
     elif not made.command:

@@ -75,7 +75,7 @@ static bool is_stats_file(const struct stats_header *h, const struct stat *st, c
         reader_fail(error, "%s: is truncated: %jd bytes of %zu; nothing can be read from it", path,
                     (intmax_t)st->st_size, (size_t)STATS_BYTES);
     else if (st->st_size > (off_t)STATS_BYTES)
-        reader_fail(error, "%s: is too large: %jd bytes, a segment has %zu; it is damaged", path,
+        reader_fail(error, "%s: is too large: %jd bytes, a statistics file has %zu; it is damaged", path,
                     (intmax_t)st->st_size, (size_t)STATS_BYTES);
     else
         return true;
@@ -220,7 +220,7 @@ struct reader_file *reader_read(const char *path, unsigned want, struct reader_e
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         if (errno == ELOOP)
-            reader_fail(error, "%s: is a symbolic link; give the segment itself", path);
+            reader_fail(error, "%s: is a symbolic link; give the statistics file itself", path);
         else
             reader_fail(error, "%s: %s; " EXPECTED, path, strerror(errno));
         return NULL;

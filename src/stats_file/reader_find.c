@@ -115,7 +115,7 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
     if (failed == -ESRCH)
         reader_fail(
             error,
-            "%d: no such process; if it has ended, give its segment or the folder of UNSTALL_STATS",
+            "%d: no such process; if it has ended, give its statistics file or the folder of UNSTALL_STATS",
             (int)pid);
     else if (failed)
         reader_fail(error, "%d: its memory map cannot be read: %s; run this as its user or as root",
@@ -130,7 +130,7 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
         n = snprintf(path, size, "/proc/%d/root%s", (int)pid, s.path);
         if (n > 0 && (size_t)n < size && is_file(path, &s))
             return 0;
-        reader_fail(error, "%d: its segment %s %s; start the program anew", (int)pid, s.path,
+        reader_fail(error, "%d: its statistics file %s %s; start the program anew", (int)pid, s.path,
                     s.is_deleted ? "has been deleted" : "cannot be reached");
     } else if (s.has_library) {
         reader_fail(error,

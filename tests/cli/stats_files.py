@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Segments for the tests: made from a table, or by a program under the library."""
+"""Statistics files for the tests: made from a table, or by a program under the library."""
 
 import contextlib
 import hashlib
@@ -30,7 +30,7 @@ connection 1 1 255 1 2000000000 0 127.0.0.1 8080 127.0.0.1 40000 100 44000000
 
 
 def make_stats_file(path, table=""):
-    """Write the segment that `table` (programs/table.h) describes to `path`."""
+    """Write the statistics file that `table` (programs/table.h) describes to `path`."""
     # compile_c() remembers by what it is given: these are more of its sources.
     sources = [PROGRAMS / "table.c", SOURCE_ROOT / "src/stats_file/stats_format.h"]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is no sound segment gets one clear error: what it is, why, and what was expected."""
+"""What is no sound statistics file gets one clear error: what it is, why, and what was expected."""
 
 import os
 
@@ -54,7 +54,7 @@ def test_wrong_sizes(tmp_path, size, message):
 def test_a_symbolic_link_is_not_followed(tmp_path):
     make_stats_file(tmp_path / "x.unstall", STALLING)
     (tmp_path / "link.unstall").symlink_to(tmp_path / "x.unstall")
-    assert "is a symbolic link; give the segment itself" in refused(tmp_path / "link.unstall")
+    assert "is a symbolic link; give the statistics file itself" in refused(tmp_path / "link.unstall")
 
 
 def test_a_pipe_does_not_keep_it_waiting(tmp_path):
@@ -74,7 +74,7 @@ def test_a_name_cannot_break_the_line(tmp_path):
 
 
 @pytest.mark.parametrize("word, message", [
-    ("999999999", "999999999: no such process; if it has ended, give its segment or the folder"),
+    ("999999999", "999999999: no such process; if it has ended, give its statistics file or the folder"),
     (str(os.getpid()), "runs without the library, and it cannot be added to a running process"),
 ])
 def test_process_ids_without_a_segment(word, message):
@@ -96,7 +96,7 @@ def test_one_bad_file_does_not_spoil_a_folder(tmp_path):
 def test_an_empty_folder_says_how_to_get_segments(tmp_path):
     done = unstall("report", tmp_path)
     assert done.returncode == 125
-    assert done.stderr == (f"unstall report: {tmp_path}: no segments; start a program with "
+    assert done.stderr == (f"unstall report: {tmp_path}: no statistics files; start a program with "
                            f"unstall run --stats {tmp_path} -- PROGRAM\n")
 
 

@@ -145,8 +145,8 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         unstall("set", talker.pid, "nodelay", "--wait", "0", check=True)
         talker.talk()
         said = told(talker.pid)
-        segment, = folder.glob("*.unstall")
-        assert (said["process"]["mode"], said["process"]["stats_file"]) == ("nodelay", str(segment))
+        stats_file, = folder.glob("*.unstall")
+        assert (said["process"]["mode"], said["process"]["stats_file"]) == ("nodelay", str(stats_file))
         assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started"
                 in said["advice"])
 

@@ -268,7 +268,7 @@ def test_it_listens_on_loopback_unless_told(tmp_path):
         assert split(url)[0] == "0.0.0.0"
     with served(tmp_path, "[::1]:0") as (_, url):
         assert split(url)[0] == "::1"
-        assert "unstall_unreadable_segments 0" in get(url)[1]
+        assert "unstall_unreadable_files 0" in get(url)[1]
 
 
 @pytest.mark.parametrize("where", ["x", "70000", "localhost:80", "1.2.3.4.5:80", "::1:80", "127.0.0.1:",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall report --json: everything in a segment, in the form that the manual documents."""
+"""unstall report --json: everything in a statistics file, in the form that the manual documents."""
 
 import json
 import os
@@ -128,7 +128,7 @@ def test_a_process_that_has_ended_and_was_not_waited_for_is_none(talker):
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     done = unstall("report", str(process.pid))
     assert done.returncode == 125
-    assert "no such process; if it has ended, give its segment" in done.stderr
+    assert "no such process; if it has ended, give its statistics file" in done.stderr
 
 
 def test_an_ended_process_says_so(talker):

@@ -76,7 +76,7 @@ def test_each_mode_that_cures_can_be_set(talker, mode):
 
 
 def in_force(talker, mode):
-    """Whether the segment says that the mode is in force, once a message was made."""
+    """Whether the statistics file says that the mode is in force, once a message was made."""
     talker.talk()
     said = json.loads(done(talker.pid, "--window", "started", "--wait", "0", "--json"))
     return said[0]["mode_before"] == mode
@@ -132,8 +132,8 @@ def test_a_folder_stands_for_all_that_run(folder):
 
 
 def test_a_segment_can_be_named(talker, folder):
-    segment, = folder.glob("*.unstall")
-    done(segment, "off", "--wait", "0")
+    stats_file, = folder.glob("*.unstall")
+    done(stats_file, "off", "--wait", "0")
     assert talker.talk() > 20
 
 
@@ -145,10 +145,10 @@ def test_several_can_be_named(folder):
 
 
 def test_json_says_what_was_done(talker, folder):
-    segment, = folder.glob("*.unstall")
+    stats_file, = folder.glob("*.unstall")
     told, = json.loads(done("--json", talker.pid, "off", "--wait", "0"))
     assert told == {"pid": talker.pid, "program": Path(os.readlink(f"/proc/{talker.pid}/exe")).name,
-                    "stats_file": str(segment), "outcome": "waits", "mode_before": "nodelay",
+                    "stats_file": str(stats_file), "outcome": "waits", "mode_before": "nodelay",
                     "mode": "nodelay", "window_us": 1000, "arms_ended": 0}
 
 
@@ -172,16 +172,16 @@ def test_what_has_ended_cannot_be_set(folder):
         talker.talk(5)
         talker.end()
         assert refused(talker.pid, "off").startswith(f"{talker.pid}: no such process")
-    segment, = folder.glob("*.unstall")
-    assert refused(segment, "off") == f"{segment}: its process has ended; there is nothing to set\n"
+    stats_file, = folder.glob("*.unstall")
+    assert refused(stats_file, "off") == f"{stats_file}: its process has ended; there is nothing to set\n"
     assert refused(folder, "off") == f"{folder}: none of these processes is running\n"
 
 
 def test_a_killed_ones_segment_cannot_be_set(folder):
     with started_talker("--stats", folder) as talker:
         talker.talk(5)
-    segment, = folder.glob("*.unstall")
-    assert refused(segment, "off") == f"{segment}: its process has ended; there is nothing to set\n"
+    stats_file, = folder.glob("*.unstall")
+    assert refused(stats_file, "off") == f"{stats_file}: its process has ended; there is nothing to set\n"
 
 
 def test_somebody_elses_cannot_be_set(talker, folder):
@@ -196,8 +196,8 @@ def test_somebody_elses_cannot_be_set(talker, folder):
         assert answer.returncode == 125
         assert "run this as its user or as root" in answer.stderr
         folder.chmod(0o755)
-        segment, = folder.glob("*.unstall")
-        answer = run([copy, "set", segment, "off"], bare_env(), check=False, **nobody)
+        stats_file, = folder.glob("*.unstall")
+        answer = run([copy, "set", stats_file, "off"], bare_env(), check=False, **nobody)
         assert answer.returncode == 125
         assert "Permission denied" in answer.stderr
     finally:
@@ -220,10 +220,10 @@ def test_arms_begin_an_experiment_and_none_ends_it(talker, folder):
 
 
 def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
-    segment, = folder.glob("*.unstall")
-    with open(segment, "r+b") as file:
+    stats_file, = folder.glob("*.unstall")
+    with open(stats_file, "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert refused(talker.pid, "off") == (f"{segment}: another tool has locked its control block; "
+        assert refused(talker.pid, "off") == (f"{stats_file}: another tool has locked its control block; "
                                               "try again\n")
 
 
@@ -240,8 +240,8 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
     (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
     (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),
     (["1", "--seed", "7", "off"], "--assign and --seed: need --arms; try --help\n"),
-    (["999999999", "off"], "999999999: no such process; if it has ended, give its segment or the folder "
-                           "of UNSTALL_STATS\n"),
+    (["999999999", "off"], "999999999: no such process; if it has ended, give its statistics file or the "
+                           "folder of UNSTALL_STATS\n"),
 ])
 def test_a_bad_order_is_refused(words, message):
     assert refused(*words) == message
@@ -255,8 +255,8 @@ def test_a_foreign_file_is_refused_and_stays_as_it_is(tmp_path):
 
 
 def test_a_symbolic_link_in_the_place_of_a_segment_is_not_followed(talker, folder, tmp_path):
-    segment, = folder.glob("*.unstall")
+    stats_file, = folder.glob("*.unstall")
     link = tmp_path / "link.unstall"
-    link.symlink_to(segment)
+    link.symlink_to(stats_file)
     refused(link, "off")
     assert talker.talk() < 20

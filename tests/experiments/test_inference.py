@@ -134,7 +134,7 @@ def test_seven_rounds_that_agree_are_enough():
 
 
 def test_histograms_have_the_bounds_of_the_segment():
-    """As src/segment/segment.h has them: 32 steps an octave from 2^10 ns, what is below and above apart."""
+    """As src/stats_file/stats_format.h has them: 32 steps an octave from 2^10 ns, below and above apart."""
     for ns, bucket in [(0, 0), (1023, 0), (1024, 1), (1055, 1), (1056, 2), (2 ** 37 - 1, 864),
                        (2 ** 37, 865)]:
         assert histogram.bucket_of(ns, 32) == bucket

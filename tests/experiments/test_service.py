@@ -37,7 +37,7 @@ def load_on(port, connections, exchanges=EXCHANGES):
 
 @contextlib.contextmanager
 def running_server(pieces=2):
-    """A server under the library with a segment: (pid, port, folder)."""
+    """A server under the library with a statistics file: (pid, port, folder)."""
     folder = tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm")
     port = free_port()
     child = subprocess.Popen([COMMAND, "run", "--stats", folder, "--mode", "off", "--",

@@ -211,7 +211,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     (["--stop-if", "slow", "--live", "1"], "--stop-if slow: expected worse"),
     (["--metric", "score", "true"], "--metric score: needs --score REGEX"),
     (["--aa", "--arms", "off,auto", "true"], "--aa: has its own arms"),
-    (["--merge"], "--merge: expected files of results or segments"),
+    (["--merge"], "--merge: expected files of results or statistics files"),
 ])
 def test_what_is_asked_wrongly_is_refused(words, complaint):
     with pytest.raises(options.Refused) as refused:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sound segment, damaged: the input is a list of patches { place, index, offset, length,
+ * A sound statistics file, damaged: the input is a list of patches { place, index, offset, length,
  * bytes }.  What the reader makes of it is told in every form that the command has.
  * Nothing may be read beyond its end, overflow, or take long.
  */
@@ -73,7 +73,7 @@ static uint64_t add_real_module(struct stats_module *m) {
 }
 
 static void begin(void) {
-    fd = memfd_create("segment", MFD_CLOEXEC);
+    fd = memfd_create("statistics file", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, STATS_BYTES) != 0)
         abort();
     file = mmap(NULL, STATS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

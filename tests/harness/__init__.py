@@ -12,7 +12,7 @@ from .patience import least, patiently
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
 from .process import Finished, descriptors_of, is_loaded, run
 from .reports import read_reports, report_pattern, total
-from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, Segment, stats_directory,
+from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, StatsFile, stats_directory,
                       stats_flag, stats_in, segments_in, write_control)
 from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
@@ -22,7 +22,7 @@ __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun",
     "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "KEEP", "LIB", "LISTENER", "MODES",
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST",
-    "SOURCE_ROOT", "STALL_MS", "Segment", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "WIDE",
+    "SOURCE_ROOT", "STALL_MS", "StatsFile", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "WIDE",
     "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded",
     "is_promised", "least", "mode_env", "patiently", "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",

@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     static struct stats_file s;
     int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
     if (fd < 0 || read(fd, &s, sizeof(s)) != (ssize_t)sizeof(s)) {
-        fprintf(stderr, "dump_stacks: cannot read a segment\n");
+        fprintf(stderr, "dump_stacks: cannot read a statistics file\n");
         return 1;
     }
     const char *comma = "";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statistics segments: a directory for them, and what is in them (by dump_stats_file.c)."""
+"""Statistics files: a directory for them, and what is in them (by dump_stats_file.c)."""
 
 import contextlib
 import hashlib
@@ -40,7 +40,7 @@ def _tool():
     return compile_c(Path(__file__).with_name("dump_stats_file.c"), stats_flag())
 
 
-class Segment:
+class StatsFile:
     """What one file holds, as it was when it was read."""
 
     def __init__(self, path):
@@ -69,15 +69,15 @@ class Segment:
 
 
 def segments_in(directory):
-    """All segments of a directory, in the order in which they were made."""
-    found = [Segment(path) for path in Path(directory).iterdir()]
-    return sorted(found, key=lambda segment: segment["started_ns"])
+    """All statistics files of a directory, in the order in which they were made."""
+    found = [StatsFile(path) for path in Path(directory).iterdir()]
+    return sorted(found, key=lambda stats_file: stats_file["started_ns"])
 
 
 def stats_in(directory):
-    """The one segment of a directory."""
+    """The one statistics file of a directory."""
     found = segments_in(directory)
-    assert len(found) == 1, f"{len(found)} segments"
+    assert len(found) == 1, f"{len(found)} statistics files"
     return found[0]
 
 

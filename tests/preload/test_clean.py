@@ -88,7 +88,7 @@ def test_true_leaves_nothing(rooms):
     done = run(["/bin/true"], preload_env(**places), cwd=folder / "work")
     assert (done.stdout, done.stderr) == ("", "")
     assert files_in(folder) == before
-    # /dev/shm is everybody's: tests beside this one have folders of their own there, never a bare segment
+    # /dev/shm is everybody's: tests beside this one have folders of their own there
     assert not [name for name in os.listdir("/dev/shm") if name.endswith(".unstall")]
 
 

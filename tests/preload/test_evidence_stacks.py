@@ -18,14 +18,14 @@ SECRET = "no-business-of-anybody"
 
 
 def all_stacks_in(directory):
-    """What dump_stacks.c says of each segment there."""
+    """What dump_stacks.c says of each statistics file there."""
     tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c", stats_flag())
     return [json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
             for path in Path(directory).iterdir()]
 
 
 def stacks_in(directory):
-    """... of the one segment there."""
+    """... of the one statistics file there."""
     (found,) = all_stacks_in(directory)
     return found
 
@@ -180,7 +180,7 @@ def test_a_filter_that_ends_who_asks_too_much_ends_nobody():
 
 
 def test_a_child_keeps_its_own():
-    """Patterns begun before a fork belong to the parent's segment; the child's begin anew."""
+    """Patterns begun before a fork belong to the parent's statistics file; the child's begin anew."""
     with stats_directory() as directory, AnsweringPeer() as peer:
         run_client(program("child_exchanges"), "observe", *peer.target, COUNT, UNSTALL_STATS=directory)
         found = all_stacks_in(directory)

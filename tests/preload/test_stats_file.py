@@ -11,7 +11,7 @@ import pytest
 
 from harness import (DESTINATION, LISTENER, MODE_NUMBERS, MODES, AnsweringPeer, SilentPeer, compile_c,
                      mode_env, preload_env, program, program_shapes, read_reports, report_pattern,
-                     request_all, run, run_client, run_strace, Segment, stats_directory, stats_in,
+                     request_all, run, run_client, run_strace, StatsFile, stats_directory, stats_in,
                      segments_in, skip, started_server, added)
 
 HEADER, BODY, REPLY = 200, 100, 200
@@ -25,7 +25,7 @@ def directory():
 
 
 def exchanges(directory, mode, threads, connections, each, *more, **variables):
-    """Run stats_exchanges; gives what it printed, and the segment."""
+    """Run stats_exchanges; gives what it printed, and the statistics file."""
     with AnsweringPeer() as peer:
         done = run_client(program("stats_exchanges"), mode, *peer.target, threads, connections, each, *more,
                           UNSTALL_STATS=directory, timeout=120, **variables)
@@ -37,8 +37,8 @@ def exchanges(directory, mode, threads, connections, each, *more, **variables):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_totals_are_what_the_program_did(directory, mode):
-    done, segment = exchanges(directory, mode, 1, 3, 20)
-    row = segment.row(role=DESTINATION)
+    done, stats_file = exchanges(directory, mode, 1, 3, 20)
+    row = stats_file.row(role=DESTINATION)
     assert row["mode"] == MODE_NUMBERS[mode] and row["arm"] == 255
     expected = {
         "connections": 3, "connections_ended": 3, "first_writes": 3,
@@ -55,9 +55,9 @@ def test_totals_are_what_the_program_did(directory, mode):
     if mode == "coalesce":
         assert row["buffered_writes"] > 100
     assert (pushes + row["late_pushes"] > 0) is (mode not in ("off", "observe"))
-    assert segment["program"].endswith("/" + program("stats_exchanges").name)
-    assert segment["mode"] == MODE_NUMBERS[mode] and segment["ended_monotonic_ns"] > 0
-    assert segment.total("connections") == 3
+    assert stats_file["program"].endswith("/" + program("stats_exchanges").name)
+    assert stats_file["mode"] == MODE_NUMBERS[mode] and stats_file["ended_monotonic_ns"] > 0
+    assert stats_file.total("connections") == 3
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -66,12 +66,12 @@ def test_the_report_at_exit_still_says_the_same(directory, tmp_path, mode):
         run_client(program("stats_exchanges"), mode, *peer.target, 1, 2, 15, UNSTALL_STATS=directory,
                    UNSTALL_REPORT=report_pattern(tmp_path))
     report, = read_reports(tmp_path)
-    segment = stats_in(directory)
+    stats_file = stats_in(directory)
     for name in ("connections", "writes", "reads", "messages", "turns", "bursts", "held_writes",
                  "buffered_writes", "late_pushes", "mispredictions", "segments", "bytes"):
-        assert segment.total(name) == report[name], name
+        assert stats_file.total(name) == report[name], name
     for cause, n in report["pushes"].items():
-        assert segment.total(f"pushes_{cause}") == n, cause
+        assert stats_file.total(f"pushes_{cause}") == n, cause
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -91,12 +91,12 @@ def test_what_a_child_or_parent_wrote_is_not_unseen(directory, name):
     with AnsweringPeer() as peer:
         run_client(program(name), "observe", *peer.target, 12, UNSTALL_STATS=directory)
     found = segments_in(directory)
-    assert found and not [segment for segment in found if segment.total("unseen_bytes")]
+    assert found and not [stats_file for stats_file in found if stats_file.total("unseen_bytes")]
 
 
 def test_times_add_up(directory):
-    _, segment = exchanges(directory, "off", 1, 1, 12)
-    row, record = segment.row(role=DESTINATION), segment["records"][0]
+    _, stats_file = exchanges(directory, "off", 1, 1, 12)
+    row, record = stats_file.row(role=DESTINATION), stats_file["records"][0]
     low = sum(lowest * n for lowest, n in row["exchange"])
     assert low <= row["exchange_ns"] <= low * (1 + HISTOGRAM_ERROR) + 12 * 1024
     low = sum(lowest * n for lowest, n in row["answer"])
@@ -111,32 +111,32 @@ def test_times_add_up(directory):
 def test_records_tell_the_ends(directory):
     with AnsweringPeer() as peer:
         run_client(program("stats_exchanges"), "auto", *peer.target, 1, 2, 5, UNSTALL_STATS=directory)
-    segment = stats_in(directory)
-    assert [record["serial"] for record in segment["records"]] == [1, 2]
-    for record in segment["records"]:
+    stats_file = stats_in(directory)
+    assert [record["serial"] for record in stats_file["records"]] == [1, 2]
+    for record in stats_file["records"]:
         assert record["peer"] == {"family": 2, "port": peer.port, "bytes": "7f000001" + "0" * 24}
         assert record["local"]["port"] not in (0, peer.port)
         assert (record["messages"], record["bursts"], record["writes"]) == (5, 5, 10)
         assert record["bytes"] == 5 * (HEADER + BODY)
-    assert segment.row(role=DESTINATION)["endpoint"]["port"] == peer.port
+    assert stats_file.row(role=DESTINATION)["endpoint"]["port"] == peer.port
 
 
 def test_eight_threads_lose_no_count(directory):
-    _, segment = exchanges(directory, "nodelay", 8, 1, 1000)
-    row = segment.row(role=DESTINATION)
+    _, stats_file = exchanges(directory, "nodelay", 8, 1, 1000)
+    row = stats_file.row(role=DESTINATION)
     assert (row["connections"], row["exchanges"], row["messages"]) == (8, 8000, 8000)
     assert (row["writes"], row["bytes"]) == (16000, 8000 * (HEADER + BODY))
     assert sum(n for _, n in row["exchange"]) == 8000
-    assert sum(record["exchanges"] for record in segment["records"]) == 8000
+    assert sum(record["exchanges"] for record in stats_file["records"]) == 8000
 
 
 def test_two_thousand_connections_and_a_ring(directory):
-    _, segment = exchanges(directory, "auto", 1, 2000, 1)
-    assert segment.row(role=DESTINATION)["connections"] == 2000
-    assert segment["lost_connections"] == 0
-    serials = sorted(record["serial"] for record in segment["records"])
+    _, stats_file = exchanges(directory, "auto", 1, 2000, 1)
+    assert stats_file.row(role=DESTINATION)["connections"] == 2000
+    assert stats_file["lost_connections"] == 0
+    serials = sorted(record["serial"] for record in stats_file["records"])
     assert serials == list(range(2000 - 1024 + 1, 2001)), "the last ones are kept"
-    assert segment.total("exchanges") == 2000
+    assert stats_file.total("exchanges") == 2000
 
 
 def test_the_living_keep_their_records(directory):
@@ -144,10 +144,10 @@ def test_the_living_keep_their_records(directory):
     with AnsweringPeer() as peer:
         run([*resource_limit, program("stats_exchanges"), *peer.target, 1, 1100, 1, "keep"],
             preload_env("auto", UNSTALL_STATS=directory), timeout=120)
-    segment = stats_in(directory)
-    assert segment["lost_connections"] == 1100 - 1024
-    assert sorted(record["serial"] for record in segment["records"]) == list(range(1, 1025))
-    assert segment.row(role=DESTINATION)["connections"] == 1100
+    stats_file = stats_in(directory)
+    assert stats_file["lost_connections"] == 1100 - 1024
+    assert sorted(record["serial"] for record in stats_file["records"]) == list(range(1, 1025))
+    assert stats_file.row(role=DESTINATION)["connections"] == 1100
 
 
 def test_more_endpoints_than_rows_go_to_other(directory):
@@ -157,18 +157,18 @@ def test_more_endpoints_than_rows_go_to_other(directory):
             "    l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(); open_ones.append(l)\n"
             "    c = socket.create_connection(l.getsockname()); c.send(b'x'); c.close()\n")
     run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
-    segment = stats_in(directory)
-    assert len(segment.rows) == 32
-    assert segment.row(index=0)["connections"] == 9 and segment["lost_rows"] == 9
-    assert segment.total("writes") == 40
+    stats_file = stats_in(directory)
+    assert len(stats_file.rows) == 32
+    assert stats_file.row(index=0)["connections"] == 9 and stats_file["lost_rows"] == 9
+    assert stats_file.total("writes") == 40
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_server_counts_by_listener(directory, mode):
     with started_server([program("server_accept")], mode, UNSTALL_STATS=directory) as (_, port):
         request_all(port, 10)
-    segment = stats_in(directory)
-    row = segment.row(role=LISTENER)
+    stats_file = stats_in(directory)
+    row = stats_file.row(role=LISTENER)
     assert row["endpoint"]["port"] == port
     assert (row["connections"], row["messages"], row["bursts_of_2"]) == (1, 10, 10)
     assert row["answers"] == 10 and sum(n for _, n in row["answer"]) == 10
@@ -227,9 +227,9 @@ def test_the_file_can_be_read_after_kill(directory):
         assert child.wait(20) == -signal.SIGKILL
         child.stdout.close()
         child.stdin.close()
-    segment = stats_in(directory)
-    assert segment["ended_monotonic_ns"] == 0
-    for seen in (alive, segment):
+    stats_file = stats_in(directory)
+    assert stats_file["ended_monotonic_ns"] == 0
+    for seen in (alive, stats_file):
         row = seen.row(role=DESTINATION)
         assert (row["connections"], row["connections_ended"], row["exchanges"]) == (2, 0, 100)
         assert row["bytes"] == 100 * (HEADER + BODY)
@@ -249,11 +249,11 @@ def test_no_descriptor_stays_open(directory):
 
 def test_what_is_left_open_is_counted_at_exit(directory):
     for end in ("abandon", "keep"):
-        done, segment = exchanges(directory, "auto", 1, 2, 9, end)
-        row = segment.row(role=DESTINATION)
+        done, stats_file = exchanges(directory, "auto", 1, 2, 9, end)
+        row = stats_file.row(role=DESTINATION)
         assert (row["exchanges"], row["connections_ended"]) == (18, 2)
         assert row["segments"] == done.facts["segments"]
-        segment.path.unlink()
+        stats_file.path.unlink()
 
 
 def test_a_forked_server_has_a_file_for_each_child(directory):
@@ -383,9 +383,9 @@ def test_a_running_process_takes_what_it_uses(directory):
 
 
 def test_what_an_ended_process_leaves_is_small(directory):
-    _, segment = exchanges(directory, "auto", 1, 1, 5)
-    status = segment.path.stat()
-    assert status.st_size == segment["bytes"] and status.st_mode & 0o777 == 0o600
+    _, stats_file = exchanges(directory, "auto", 1, 1, 5)
+    status = stats_file.path.stat()
+    assert status.st_size == stats_file["bytes"] and status.st_mode & 0o777 == 0o600
     assert status.st_blocks * 512 < 400_000
 
 
@@ -393,7 +393,7 @@ def test_what_an_ended_process_leaves_is_small(directory):
 
 
 def refused(directory, expected, *, env=None, prefix=(), count=1):
-    """The program runs to its end as ever, with one warning that says `expected`, and no segment."""
+    """The program runs to its end as ever, with one warning that says `expected`, and no statistics file."""
     with AnsweringPeer() as peer:
         done = run([*prefix, program("stats_exchanges"), *peer.target, 1, 2, 4],
                    preload_env("auto", UNSTALL_STATS=directory, **(env or {})))
@@ -512,10 +512,10 @@ def test_a_file_system_that_fills_up_later(tmp_path):
                preload_env("auto", UNSTALL_STATS=place, LIB=preload_env()["LD_PRELOAD"], LD_PRELOAD="",
                            PLACE=place, KEPT=kept))
     assert done.stdout.split() == ["28", "whole"] and done.stderr == ""
-    segment = Segment(kept)
-    assert [row["index"] for row in segment.rows] == [0] and segment["lost_rows"] == 200
-    assert segment.total("connections") == 200 and segment.total("exchanges") >= 300
-    assert segment["records"] == [] and segment["lost_connections"] == 200
+    stats_file = StatsFile(kept)
+    assert [row["index"] for row in stats_file.rows] == [0] and stats_file["lost_rows"] == 200
+    assert stats_file.total("connections") == 200 and stats_file.total("exchanges") >= 300
+    assert stats_file["records"] == [] and stats_file["lost_connections"] == 200
 
 
 # A filter by which madvise(MADV_POPULATE_WRITE) is EINVAL, as it is before Linux 5.14; then the program.
@@ -541,9 +541,9 @@ def test_a_kernel_that_cannot_reserve_in_pieces(directory):
              20],
             preload_env("auto", UNSTALL_STATS=directory, LIB=preload_env()["LD_PRELOAD"], LD_PRELOAD=""))
     path, = directory.iterdir()
-    row = Segment(path).row(role=DESTINATION)
+    row = StatsFile(path).row(role=DESTINATION)
     assert (row["connections"], row["exchanges"]) == (6, 120)
-    assert Segment(path)["lost_rows"] == Segment(path)["lost_connections"] == 0
+    assert StatsFile(path)["lost_rows"] == StatsFile(path)["lost_connections"] == 0
 
 
 def test_a_deleted_file_and_a_deleted_directory(directory):
@@ -584,9 +584,9 @@ def test_a_quiet_process_makes_no_call(directory):
 def test_after_a_filter_counting_goes_on_without_a_call(directory, mode):
     with AnsweringPeer() as peer:
         run_client(program("stats_filtered"), mode, *peer.target, UNSTALL_STATS=directory)
-    segment = stats_in(directory)
-    assert segment.total("exchanges") == 6 + 6 + 1, "the third connection was made under the filter"
-    assert segment["ended_monotonic_ns"] > 0
+    stats_file = stats_in(directory)
+    assert stats_file.total("exchanges") == 6 + 6 + 1, "the third connection was made under the filter"
+    assert stats_file["ended_monotonic_ns"] > 0
 
 
 @pytest.mark.parametrize("mode", ["off", "nodelay", "auto"])
@@ -621,7 +621,7 @@ def test_bare_use_makes_no_call_for_it():
 
 
 def test_a_segment_says_that_it_is_one(directory):
-    _, segment = exchanges(directory, "auto", 1, 1, 1)
-    assert re.fullmatch(r"\d+-[0-9a-f]{16}\.unstall", segment.path.name)
-    assert segment.path.name.startswith(f"{segment['pid']}-{segment['started_ns']:016x}")
-    assert Segment(segment.path)["header_bytes"] > 0
+    _, stats_file = exchanges(directory, "auto", 1, 1, 1)
+    assert re.fullmatch(r"\d+-[0-9a-f]{16}\.unstall", stats_file.path.name)
+    assert stats_file.path.name.startswith(f"{stats_file['pid']}-{stats_file['started_ns']:016x}")
+    assert StatsFile(stats_file.path)["header_bytes"] > 0

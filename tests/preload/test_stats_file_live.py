@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Live configuration and the arms of experiments, through the control block of the segment."""
+"""Live configuration and the arms of experiments, through the control block of the statistics file."""
 
 import json
 import subprocess
@@ -112,8 +112,8 @@ def test_modes_change_under_traffic_and_no_byte_is_lost(directory):
         for connection in peer.connections:
             assert bytes(connection.received) == pattern(6000 * 300)
     assert switches > 20
-    segment = stats_in(directory)
-    row = segment.row(role=DESTINATION)
+    stats_file = stats_in(directory)
+    row = stats_file.row(role=DESTINATION)
     assert (row["messages"], row["bytes"], row["exchanges"]) == (18000, 18000 * 300, 18000)
 
 
@@ -132,8 +132,8 @@ def test_off_is_bare_at_once(directory, mode):
     assert facts["nodelay"] == facts["idle_nodelay"] == 0
     if mode == "nodelay":
         assert facts["idle_before"] == 1
-    segment = stats_in(directory)
-    assert (segment["mode"], segment["control_seen"]) == (0, segment["control"]["sequence"])
+    stats_file = stats_in(directory)
+    assert (stats_file["mode"], stats_file["control_seen"]) == (0, stats_file["control"]["sequence"])
 
 
 @pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
@@ -161,12 +161,12 @@ def test_keep_is_what_it_was_started_with(directory):
         assert not driven.stalls(link)
         write_control(path, mode=0, window_us=50000)
         assert driven.stalls(link)
-        segment = stats_in(directory)
-        assert (segment["mode"], segment["window_us"]) == (0, 50000)
+        stats_file = stats_in(directory)
+        assert (stats_file["mode"], stats_file["window_us"]) == (0, 50000)
         write_control(path, mode=KEEP, window_us=0)
         assert not driven.stalls(link)
-        segment = stats_in(directory)
-        assert (segment["mode"], segment["window_us"]) == (MODE_NUMBERS["nodelay"], 2000)
+        stats_file = stats_in(directory)
+        assert (stats_file["mode"], stats_file["window_us"]) == (MODE_NUMBERS["nodelay"], 2000)
     assert driven.errors == ""
 
 
@@ -188,8 +188,8 @@ def test_garbage_is_ignored_with_one_warning(directory, kind):
         assert not driven.stalls(link)
         write_control(path_in(directory), **GARBAGE[kind])
         assert not driven.stalls(link)
-        segment = stats_in(directory)
-        assert (segment["mode"], segment["control_seen"]) == (MODE_NUMBERS["auto"], 0)
+        stats_file = stats_in(directory)
+        assert (stats_file["mode"], stats_file["control_seen"]) == (MODE_NUMBERS["auto"], 0)
         good = dict(version=1, mode=0, window_us=0, arm_count=0, assignment=0)
         sequence = write_control(path_in(directory), **good)
         assert driven.stalls(link), "what makes sense again is adopted again"
@@ -237,9 +237,9 @@ def arms_of(directory, peer, count, mode="auto", **variables):
     """The arms of `count` connections, in the order in which they were made."""
     run([program("stats_exchanges"), *peer.target, 1, count, 1],
         preload_env(mode, UNSTALL_STATS=directory, **variables))
-    segment = stats_in(directory)
-    segment.path.unlink()
-    records = sorted(segment["records"], key=lambda record: record["serial"])
+    stats_file = stats_in(directory)
+    stats_file.path.unlink()
+    records = sorted(stats_file["records"], key=lambda record: record["serial"])
     assert len(records) == count
     return [record["arm"] for record in records]
 
@@ -268,17 +268,17 @@ def test_the_stall_is_in_the_off_arm_alone(directory):
         run([program("stats_exchanges"), *peer.target, 2, 6, 8],
             preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="off:50,auto:25,nodelay:25",
                         UNSTALL_SEED=3))
-    segment = stats_in(directory)
-    assert segment["control"]["arms"] == [[0, 50], [5, 25], [2, 25]]
-    assert {record["arm"] for record in segment["records"]} == {0, 1, 2}
-    for row in segment.rows:
+    stats_file = stats_in(directory)
+    assert stats_file["control"]["arms"] == [[0, 50], [5, 25], [2, 25]]
+    assert {record["arm"] for record in stats_file["records"]} == {0, 1, 2}
+    for row in stats_file.rows:
         assert row["mode"] == (0, 5, 2)[row["arm"]] and row["role"] == DESTINATION
         stalled = sum(n for lowest, n in row["exchange"] if lowest > STALL_MS * 1_000_000)
         if row["arm"] == 0:
             assert stalled >= row["exchanges"] // 2, row
         else:
             assert stalled < row["exchanges"] // 4, row  # a busy machine's few
-    for record in segment["records"]:
+    for record in stats_file["records"]:
         assert record["exchanges"] == 8
 
 
@@ -307,18 +307,18 @@ def test_by_peer_and_by_listener(directory):
                       "                                 source_address=(a, 0))\n" \
                       "    s.send(b'q'); s.recv(1); s.close()\n"
             subprocess.run(["/usr/bin/python3", "-c", clients, str(port), *sources], check=True, timeout=30)
-            segment = stats_in(directory)
+            stats_file = stats_in(directory)
         finally:
             child.kill()
             child.wait()
             child.stdout.close()
         arms = {}
-        for record in segment["records"]:
+        for record in stats_file["records"]:
             arms.setdefault(record["peer"]["bytes"], set()).add(record["arm"])
         assert len(arms) == len(sources) and all(len(arm) == 1 for arm in arms.values())
         assert len({arm for each in arms.values() for arm in each}) == most
-        assert all(row["role"] == LISTENER for row in segment.rows)
-        segment.path.unlink()
+        assert all(row["role"] == LISTENER for row in stats_file.rows)
+        stats_file.path.unlink()
 
 
 def test_arms_by_the_control_block_take_new_connections_alone(directory):
@@ -362,9 +362,9 @@ def test_an_arm_is_given_however_a_connection_is_made(directory):
                        preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="nodelay:1",
                                    UNSTALL_ASSIGN=assign))
         assert [float(ms) < STALL_MS for ms in done.stdout.split()] == [True, True], assign
-        segment = stats_in(directory)
-        assert segment.row(arm=0)["connections"] == 2
-        segment.path.unlink()
+        stats_file = stats_in(directory)
+        assert stats_file.row(arm=0)["connections"] == 2
+        stats_file.path.unlink()
 
 
 def test_arms_work_without_a_segment():

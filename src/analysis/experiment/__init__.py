@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
-"""Runs programs, reads their segments, makes units of them.  Imports inference/ (to know when it may
+"""Runs programs, reads their statistics files, makes units of them.  Imports inference/ (to know when it may
 stop) and record/."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """An experiment on a running server: each connection (or peer, or listener) gets an arm at random.
 
-The library assigns the arms, as UNSTALL_ARMS or the control block of the segment (`unstall set`) tells
-it.  This module reads the segments every half second.  A connection is counted when it has ended or has
-had --min-exchanges exchanges.  In that order it enters the confidence sequence by which --until-sure
-and the guard decide: a decision that is taken after every read needs an interval that is valid at all
-of them.
+The library assigns the arms, as UNSTALL_ARMS or the control block of the statistics file (`unstall set`)
+tells it.  This module reads the statistics files every half second.  A connection is counted when it has
+ended or has had --min-exchanges exchanges.  In that order it enters the confidence sequence by which
+--until-sure and the guard decide: a decision that is taken after every read needs an interval that is valid
+at all of them.
 """
 
 import contextlib
@@ -45,23 +45,23 @@ def steer(options, targets, *words):
         raise BadFile(done.stderr.strip().removeprefix("unstall set: "))
 
 
-def segments_of(pid):
-    """The segments of a process and its descendants; BadFile if there are none."""
+def stats_files_of(pid):
+    """The statistics files of a process and its descendants; BadFile if there are none."""
     found = []
     for member in processes.with_descendants(pid):
         try:
-            found += [path for path in stats_files.pid_segments(member) if path not in found]
+            found += [path for path in stats_files.pid_stats_files(member) if path not in found]
         except BadFile:
             if member == pid:
                 raise
     if not found:
-        raise BadFile(f"{pid}: has no statistics segment; start it with unstall run --stats DIR")
+        raise BadFile(f"{pid}: has no statistics file; start it with unstall run --stats DIR")
     return found
 
 
 def kill(options):
     """The kill switch: all connections go to mode off at once."""
-    steer(options, segments_of(options.pid), "--kill")
+    steer(options, stats_files_of(options.pid), "--kill")
     print(f"All connections of {options.pid} are in mode off now. To undo that: "
           f"unstall set {options.pid} --unkill")
 
@@ -118,23 +118,23 @@ class Live:
 
     def _with_process(self):
         pid = self.options.pid
-        found = segments_of(pid)
+        found = stats_files_of(pid)
         self._remember(found)
         self.since_ns = time.monotonic_ns()
         fd = os.pidfd_open(pid)
         try:
             steer(self.options, found, *set_words(self.options))
-            self._watch(lambda: self._segments_now(pid), lambda wait: processes.wait_for(fd, wait))
+            self._watch(lambda: self._stats_files_now(pid), lambda wait: processes.wait_for(fd, wait))
         finally:
             os.close(fd)
             self._look(found)
             if not self.killed:
                 with contextlib.suppress(BadFile):  # the process may have ended
-                    steer(self.options, self._segments_now(pid), "--arms", "none")
+                    steer(self.options, self._stats_files_now(pid), "--arms", "none")
 
-    def _segments_now(self, pid):
+    def _stats_files_now(self, pid):
         try:
-            return segments_of(pid)
+            return stats_files_of(pid)
         except BadFile:
             return []
 
@@ -145,7 +145,7 @@ class Live:
                     self.before[self._row_key(process, row)] = row
 
     def _watch(self, files, wait):
-        """Read the segments until the time is up, the server has ended, or the answer is clear."""
+        """Read the statistics files until the time is up, the server has ended, or the answer is clear."""
         self.began = time.monotonic()
         kept = self.began
         while True:
@@ -205,7 +205,7 @@ class Live:
         return process["pid"], process["started_ns"], row["index"]
 
     def _look(self, found):
-        """Read the segments once."""
+        """Read the statistics files once."""
         if self.killed:
             return  # all arms are in mode off, so later exchanges belong to no arm
         for path in found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Results and segments of many hosts, merged into one: histograms are added, hosts become strata.
+"""Results and statistics files of many hosts, merged into one: histograms are added, hosts become strata.
 
 Nothing is compared across hosts.  The arms of a round ran on one host, and a connection is compared with
 connections of its own host.  So an arm does not look slow because a slow machine carries more of it.
@@ -23,9 +23,9 @@ def merge(options):
 
 
 def read(options, path, host):
-    """The results of one host, from a file of results, a segment or a folder of segments."""
+    """The results of one host, from a file of results, a statistics file or a folder of statistics files."""
     if os.path.isdir(path) or path.endswith(".unstall"):
-        return from_segments(options, path, host)
+        return from_stats_files(options, path, host)
     part = load(path)
     return renamed(part, host) if host else part
 
@@ -40,8 +40,8 @@ def renamed(part, host):
     return part
 
 
-def from_segments(options, path, host):
-    """The results in segments of processes that ran with UNSTALL_ARMS."""
+def from_stats_files(options, path, host):
+    """The results in statistics files of processes that ran with UNSTALL_ARMS."""
     host = host or os.path.basename(os.path.dirname(os.path.abspath(path)) if
                                     path.endswith(".unstall") else os.path.abspath(path))
     units, totals, arms, control = {}, {}, [], None

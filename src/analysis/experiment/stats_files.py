@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statistics segments, read by `unstall report --json`, into units."""
+"""Statistics files, read by `unstall report --json`, into units."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def remove_stale_folders():
 
 
 class Folder:
-    """A folder on tmpfs for the segments of one run, removed at the end of the context."""
+    """A folder on tmpfs for the statistics files of one run, removed at the end of the context."""
 
     def __init__(self):
         self.path = None
@@ -47,7 +47,7 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def files(self):
-        """The paths of the segments in it."""
+        """The paths of the statistics files in it."""
         with contextlib.suppress(OSError):
             return sorted(os.path.join(self.path, name) for name in os.listdir(self.path)
                           if name.endswith(".unstall"))
@@ -77,7 +77,7 @@ def quiet_environment():
 
 
 def sum_rows(rows, arm, stratum):
-    """Rows of segments -> one unit."""
+    """Rows of statistics files -> one unit."""
     unit = Unit(arm, stratum, exchanges=0, exchange_ns=0, segments=0, messages=0, connections=0, stalls=0)
     ended = True
     for row in rows:
@@ -100,7 +100,7 @@ def connections_unit(arm, stratum, key):
 
 
 def add_connection(unit, connection):
-    """Add a connection of a segment to its unit."""
+    """Add a connection of a statistics file to its unit."""
     unit.exchanges += connection["exchanges"]
     unit.exchange_ns += connection["exchange_ns"]
     unit.messages += connection["messages"]
@@ -129,8 +129,8 @@ def key_of(connection, process, assignment):
     return f"{process['pid']}-{process['started_ns']}-{connection['serial']}"
 
 
-def pid_segments(pid):
-    """The segments that a process has mapped; BadFile if it cannot be looked at."""
+def pid_stats_files(pid):
+    """The statistics files that a process has mapped; BadFile if it cannot be looked at."""
     found = []
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:

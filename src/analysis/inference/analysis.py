@@ -149,7 +149,7 @@ PER_MESSAGE = {
 
 def summarise(name, units, totals, confidence, random):
     """The summary of an arm.  `totals` are the rows of a live experiment, which also count the
-    connections that ended between two reads of the segment."""
+    connections that ended between two reads of the statistics file."""
     arm = ArmSummary(name, len(units))
     whole = totals or units
     arm.exchanges = sum(u.exchanges or 0 for u in whole)

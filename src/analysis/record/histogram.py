@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Histograms with the log-linear buckets of the statistics segment (src/segment); its bounds never
+"""Histograms with the log-linear buckets of the statistics file (src/stats_file); its bounds never
 change.
 
 A histogram is a pair (steps, {bucket: count}).  Histograms of equal steps can be added.  Times are

@@ -32,9 +32,9 @@ def describe():
 
 
 def in_words(name, machine):
-    """One line.  Results from segments have no machine: a segment does not name its host."""
+    """One line.  Results from statistics files have no machine: a statistics file does not name its host."""
     if not machine:
-        return f"{name}: known by its segments alone"
+        return f"{name}: known by its statistics files alone"
     return (f"{name}: Linux {machine['kernel']}, {machine['processor']}, "
             f"{machine['processors']} processor{'s' * (machine['processors'] != 1)}, "
             f"{machine['libc']}, load {machine['load']} at the start")

@@ -21,7 +21,7 @@ SLOW_NS = 35_000_000
 
 
 class BadFile(Exception):
-    """A file or a segment cannot be used; the message names it and says why."""
+    """A file cannot be used; the message names it and says why."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Results:
     machines: dict = field(default_factory=dict)  # stratum -> facts of machine.py
     units: list = field(default_factory=list)
     failures: list = field(default_factory=list)  # {"round", "arm", "what"}
-    totals: list = field(default_factory=list)    # live: units of whole arms, from the segments' rows
+    totals: list = field(default_factory=list)    # live: units of whole arms, from statistics files
     events: list = field(default_factory=list)    # {"at_s", "what"}: the guard has acted
     began: str = None
     ended: str = None

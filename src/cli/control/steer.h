@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes the configuration of a live process through the control block of its segment: `unstall set`, and
- * the keys of `unstall top`.
+ * Changes the configuration of a live process through the control block of its statistics file:
+ * `unstall set`, and the keys of `unstall top`.
  */
 #ifndef UNSTALL_CLI_STEER_H
 #define UNSTALL_CLI_STEER_H
@@ -24,8 +24,8 @@ struct steer {
     const struct arms *arms;
 };
 
-/* Writes the change into the segment.  The sequence to wait for (> 0), or -1 and `error`.  *arms, if not
- * NULL, is the number of arms of the experiment that it ended. */
+/* Writes the change into the statistics file.  The sequence to wait for (> 0), or -1 and `error`.  *arms,
+ * if not NULL, is the number of arms of the experiment that it ended. */
 int64_t steer(const struct reader_file *s, const struct steer *change, unsigned *arms,
               struct reader_error *error);
 
@@ -35,7 +35,7 @@ enum steer_outcome {
     STEER_ENDED, /* the process has ended */
 };
 
-/* Waits for at most so many ms; `header` is the segment's header after that. */
+/* Waits for at most so many ms; `header` is the statistics file's header after that. */
 enum steer_outcome steer_wait(const struct reader_file *s, int64_t sequence, int ms,
                               struct stats_header *header);
 

@@ -57,7 +57,7 @@ bool launch_option(struct launch *l, struct args *a);
     "  --programs LIST   only in programs of these names, as in python3,!java\n"       \
     "  --no-children     not in the programs that it starts\n"                         \
     "  --stats DIR       a live statistics file for each process in DIR\n"             \
-    "  --no-stacks       without stacks of the calls in the segment\n"                 \
+    "  --no-stacks       without stacks of the calls in the statistics file\n"         \
     "  --report WHERE    a report at the end: stderr or a file (%p: the process id)\n" \
     "  --log WHERE       where warnings go: stderr or a file\n"                        \
     "  --verbose LEVEL   0, 1 or 2: what is said beyond warnings\n"                    \

@@ -10,7 +10,7 @@
 /* Makes a new folder on tmpfs with mode 0700.  0, or EXIT_OWN and a complaint. */
 int observe_folder_make(char *path, size_t size);
 
-/* Removes the folder and its segments; any other file stays, and the folder with it. */
+/* Removes the folder and its statistics files; any other file stays, and the folder with it. */
 void observe_folder_remove(const char *path);
 
 #endif

@@ -188,9 +188,9 @@ static void processes(const struct metrics *m, const struct stats_files *s) {
     openmetrics_family(m->out, m->form, "lost_endpoints", "counter", NULL,
                        "endpoints counted as other");
     fprintf(m->out, "unstall_lost_endpoints_total %" PRIu64 "\n", rows);
-    openmetrics_family(m->out, m->form, "unreadable_segments", "gauge", NULL,
+    openmetrics_family(m->out, m->form, "unreadable_files", "gauge", NULL,
                        "files that could not be read");
-    fprintf(m->out, "unstall_unreadable_segments %zu\n", s->refused);
+    fprintf(m->out, "unstall_unreadable_files %zu\n", s->refused);
 }
 
 bool metrics_write(FILE *out, const struct stats_files *s, enum metrics_form form) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Segments as metrics.
+ * Statistics files as metrics.
  */
 #ifndef UNSTALL_CLI_METRICS_H
 #define UNSTALL_CLI_METRICS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report on segments, for people and for programs: `unstall report`, `unstall observe`.
+ * The report on statistics files, for people and for programs: `unstall report`, `unstall observe`.
  */
 #ifndef UNSTALL_CLI_REPORT_H
 #define UNSTALL_CLI_REPORT_H
@@ -11,7 +11,7 @@
 
 struct report {
     const struct stats_files *files;
-    const struct reader_row *rows; /* of all segments, merged */
+    const struct reader_row *rows; /* of all statistics files, merged */
     size_t row_count;
     char *const *argv; /* the program and its arguments if this command started it, or NULL */
 };

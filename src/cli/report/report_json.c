@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * `unstall report --json`: everything in a segment.  unstall(1) documents the form.
+ * `unstall report --json`: everything in a statistics file.  unstall(1) documents the form.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 /* ---- the snapshot of a thread, as callbacks of libdwfl ---------------- */
 
 struct machine {
-    unsigned stack_pointer, program_counter; /* in the segment's registers */
+    unsigned stack_pointer, program_counter; /* in the snapshot's registers */
     unsigned registers;                      /* given to libdwfl */
     bool counter_apart;                      /* DWARF has no number for the program counter */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frames of a call: unwinds the stack snapshot in a segment and names its frames by the files of the
- * modules (libdwfl).  The process may have ended.
+ * The frames of a call: unwinds the stack snapshot in a statistics file and names its frames by the files of
+ * the modules (libdwfl).  The process may have ended.
  *
  * Nothing is fetched from a server (debuginfod is switched off).  A file is used only if its first bytes are
  * those of the file that the process had mapped.

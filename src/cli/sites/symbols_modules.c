@@ -11,8 +11,8 @@
 
 #include "symbols_parts.h"
 
-/* A segment may name any path: only a regular file is opened, and without waiting.  Files of /proc count as
- * regular, but have no size. */
+/* A statistics file may name any path: only a regular file is opened, and without waiting.  Files of /proc
+ * count as regular, but have no size. */
 static int open_file(const char *path) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

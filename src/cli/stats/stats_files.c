@@ -86,7 +86,7 @@ static int add_folder(struct stats_files *s, const char *folder, unsigned want, 
     if (count < 0)
         return complain("%s: %s", folder, strerror(errno));
     if (count > STATS_FILES_MOST)
-        remark("%s: has %d segments; only %d are read", folder, count, STATS_FILES_MOST);
+        remark("%s: has %d statistics files; only %d are read", folder, count, STATS_FILES_MOST);
     for (int i = 0; i < count; i++) {
         if (!failed && i < STATS_FILES_MOST)
             failed = add_entry(s, folder, names[i]->d_name, want, quiet);
@@ -101,8 +101,8 @@ static int add_folder(struct stats_files *s, const char *folder, unsigned want, 
     if (s->count || quiet)
         return 0;
     if (s->refused)
-        return complain("%s: none of its segments could be read", folder);
-    return complain("%s: no segments; start a program with unstall run --stats %s -- PROGRAM",
+        return complain("%s: none of its statistics files could be read", folder);
+    return complain("%s: no statistics files; start a program with unstall run --stats %s -- PROGRAM",
                     folder, folder);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the user's word (PID, FILE or DIR) to the segments.
+ * From the user's word (PID, FILE or DIR) to the statistics files.
  */
-#ifndef UNSTALL_CLI_SEGMENTS_H
-#define UNSTALL_CLI_SEGMENTS_H
+#ifndef UNSTALL_CLI_STATS_FILES_H
+#define UNSTALL_CLI_STATS_FILES_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of what a segment has: modes, roles, states, endpoints.
+ * The names of what a statistics file has: modes, roles, states, endpoints.
  *
  * Functions that take `text` write into it and return it.
  */
-#ifndef UNSTALL_CLI_SEGMENT_NAMES_H
-#define UNSTALL_CLI_SEGMENT_NAMES_H
+#ifndef UNSTALL_CLI_STATS_NAMES_H
+#define UNSTALL_CLI_STATS_NAMES_H
 
 #include "reader.h"
 

@@ -36,7 +36,7 @@ static int diagnose_program(struct diagnosis *d, const char *word) {
     return 0;
 }
 
-/* The mode of a process, from its segment if it has one. */
+/* The mode of a process, from its statistics file if it has one. */
 static void ask_stats_file(struct diagnosis *d) {
     struct reader_error ignored;
     if (reader_find(d->process.pid, d->stats_file, sizeof(d->stats_file), &ignored) != 0) {

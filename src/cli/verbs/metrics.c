@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall metrics: the segments of a folder as metrics, once or over HTTP; or all stalls of the host.
+ * unstall metrics: the statistics files of a folder as metrics, once or over HTTP; or all stalls of the
+ * host.
  */
 #include "metrics.h"
 

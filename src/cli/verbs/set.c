@@ -223,7 +223,7 @@ const struct verb verb_set = {
             "\n"
             "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"
             "was started. PID is a process that was started with --stats (UNSTALL_STATS),\n"
-            "FILE its segment, DIR stands for all processes that have one there.\n"
+            "FILE its statistics file, DIR stands for all processes that have one there.\n"
             "A program takes the change up when its next message begins, and within a\n"
             "window where something is held.\n",
     .run = run,

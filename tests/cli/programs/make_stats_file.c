@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_stats_file FILE: writes the segment that the lines on stdin describe (table.h).
+ * make_stats_file FILE: writes the statistics file that the lines on stdin describe (table.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
