@@ -35,8 +35,11 @@ def fixture_soak(tmp_path):
         (tmp_path / f"{name}.sh").write_text(text.format(notes=tmp_path / "notes", load=tmp_path / "load"),
                                              encoding="utf-8")
         (tmp_path / f"{name}.sh").chmod(0o755)
+    for name in ("meson-logs/testlog.txt", "meson-logs/testlog-busy.txt", "reports/unit.xml"):
+        (tmp_path / "build" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "build" / name).write_text(name, encoding="ascii")
     env = {**os.environ, "UNSTALL_SOAK_TEST": str(tmp_path / "test.sh"),
-           "UNSTALL_SOAK_LOAD": str(tmp_path / "load.sh")}
+           "UNSTALL_SOAK_LOAD": str(tmp_path / "load.sh"), "UNSTALL_SOAK_BUILD": str(tmp_path / "build")}
 
     def run(*words, start=subprocess.run, **variables):
         limits = {"check": False, "timeout": 60} if start is subprocess.run else {}
@@ -58,6 +61,8 @@ def test_a_case_that_fails_once_is_told_and_its_log_kept(soak, tmp_path):
     assert "4 runs, 1 failed" in done.stdout and "1 failed: suite::case[auto]" in done.stdout
     assert [path.name for path in sorted((tmp_path / "kept").iterdir()) if path.is_dir()] == ["3"]
     assert "some output" in (tmp_path / "kept/3/log").read_text(encoding="utf-8")
+    for name in ("testlog.txt", "testlog-busy.txt", "reports/unit.xml"):
+        assert (tmp_path / "kept/3" / name).is_file(), name
     started, running = loads(tmp_path)
     assert len(started) == 1 and running == []
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Births of connections: what is known of them when they write first.
+ * The creation of connections: the facts that the library has when they write first.
  */
 #include <errno.h>
 #include <linux/tcp.h>
@@ -68,8 +68,8 @@ Test(shim_life, an_accepted_one_is_asked_what_it_inherited) {
     }
 }
 
-/* UNSTALL_PORTS names the port of the server's side, whichever side is ours.  Of a
- * connection whose creation we did not see may be either. */
+/* UNSTALL_PORTS names the port of the server's side, whichever side is ours.  A
+ * connection whose creation we did not see may be of either side. */
 enum origin_seen { CONNECTED, ACCEPTED, INHERITED };
 static const struct {
     const char *name;
@@ -110,6 +110,47 @@ Test(shim_life, ports_are_the_servers) {
         conn_unlock(c);
         shim_closing(6);
         shim_closing(3);
+    }
+}
+
+/* An option by which the application tells its writes apart forbids holds, on its connection and on those that
+ * its listener accepts from then on. */
+static const struct {
+    const char *name;
+    int level, option, value;
+    bool never_hold;
+} apart[] = {
+    {"none", SOL_SOCKET, SO_KEEPALIVE, 1, false},
+    {"SO_TIMESTAMPING", SOL_SOCKET, SO_TIMESTAMPING, 2, true},
+    {"SO_TIMESTAMPING, off", SOL_SOCKET, SO_TIMESTAMPING, 0, false},
+    {"SO_ZEROCOPY", SOL_SOCKET, SO_ZEROCOPY, 1, true},
+    {"SO_TXTIME", SOL_SOCKET, SO_TXTIME, 0, true},
+    {"TCP_NOTSENT_LOWAT", IPPROTO_TCP, TCP_NOTSENT_LOWAT, 16384, true},
+    {"TCP_NOTSENT_LOWAT, without limit", IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1, false},
+};
+
+Test(shim_life, writes_that_are_told_apart_are_never_held) {
+    EACH_ROW(row, apart) {
+        for (int accepted = 0; accepted <= 1; accepted++) {
+            whole_start_in(MODE_CORK);
+            if (accepted) {
+                shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
+                shim_listens(3);
+            } else {
+                whole_connected(6);
+            }
+            shim_option_set(accepted ? 3 : 6, row->level, row->option, &row->value, sizeof(row->value));
+            if (accepted)
+                shim_accepted(3, 6);
+            struct conn *c = shim_find(6);
+            ASSERT(c);
+            EXPECT_INT(row->name, c->policy.never_hold, row->never_hold);
+            conn_unlock(c);
+            whole_write(6, "head");
+            cr_expect(c->held != row->never_hold, "%s, accepted %d", row->name, accepted);
+            shim_closing(6);
+            shim_closing(3);
+        }
     }
 }
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Every relative link of a page leads to a file or a heading, and every file that a page names exists."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness import SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
+NAMED = re.compile(r"`([\w.][\w./-]*)`")
+FOLDERS = re.compile(r"(?:src|tests|scripts|docs|data|\.ci)/")
+ENDING = re.compile(r"\.(?:c|h|py|def|S|md|supp|build)$")
+
+# Pages that name files of other commits or of other projects.
+PAST = {"docs/decisions.md", "docs/foreign-suites.md", "tests/mutants/README.md"}
+
+
+def pages():
+    """The pages of the tree: those that git knows, or all where it is no working tree (a release)."""
+    listed = subprocess.run(["git", "-C", SOURCE_ROOT, "ls-files", "--cached", "--others",
+                             "--exclude-standard", "*.md"],
+                            check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return listed.stdout.split() or [str(path.relative_to(SOURCE_ROOT))
+                                     for path in Path(SOURCE_ROOT).rglob("*.md")]
+
+
+def without_code(text):
+    """The page without its blocks of code: what they show is not in this tree."""
+    return re.sub(r"^( *)```.*?^\1```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def headings(text):
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ +(.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(text, folder):
+    """The links of a page that lead nowhere."""
+    found = []
+    for target, heading in LINK.findall(without_code(text)):
+        if re.match(r"\w+:", target):
+            continue
+        path = folder / target
+        if not path.exists():
+            found.append(target)
+        elif heading and heading not in headings(path.read_text(encoding="utf-8") if target else text):
+            found.append(f"{target}#{heading}")
+    return found
+
+
+def missing_files(text, names):
+    """The files in `backquotes` that are not in the tree.  A name may lack the front of its path."""
+    found = []
+    for name in NAMED.findall(without_code(text)):
+        if FOLDERS.match(name):
+            if not (SOURCE_ROOT / name).exists():
+                found.append(name)
+        elif ENDING.search(name) and not any(f"/{path}".endswith(f"/{name}") for path in names):
+            found.append(name)
+    return found
+
+
+@pytest.fixture(name="names", scope="module")
+def fixture_names():
+    """All paths of the tree, but for those of build folders and of git."""
+    root = Path(SOURCE_ROOT)
+    return [str(path.relative_to(root)) for folder in ("src", "tests", "scripts", "docs", "data")
+            for path in (root / folder).rglob("*")] + [path.name for path in root.iterdir()]
+
+
+@pytest.mark.parametrize("page", pages())
+def test_a_page_leads_to_what_is_there(page, names):
+    path = Path(SOURCE_ROOT) / page
+    text = path.read_text(encoding="utf-8")
+    assert broken_links(text, path.parent) == []
+    if page not in PAST:
+        assert missing_files(text, names) == []
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("[a](README.md)", []),
+    ("[a](README.md#install) and [b](#here)\n## Here", []),
+    ("[a](https://example.org/none.md)", []),
+    ("[a](docs/none.md)", ["docs/none.md"]),
+    ("[a](README.md#none)", ["README.md#none"]),
+    ("[a](#none)", ["#none"]),
+])
+def test_a_broken_link_is_found(text, expected):
+    assert broken_links(text, Path(SOURCE_ROOT)) == expected
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("`src/preload/conn/conn.c`, `conn/conn.c`, `conn.c` and `write`", []),
+    ("`src/preload/none.c`, `none.c`, `conn/hold.c`", ["src/preload/none.c", "none.c", "conn/hold.c"]),
+    ("```\n`none.c`\n```", []),
+])
+def test_a_file_that_is_gone_is_found(text, expected, names):
+    assert missing_files(text, names) == expected
