@@ -218,7 +218,7 @@ def run_watched(path, options):
 @pytest.mark.parametrize("options", [["-f", "-tt", "-T"], ["-f", "-tt", "-T", "-yy"]],
                          ids=["bare", "decorated"])
 def test_a_running_server_is_watched(tmp_path, options):
-    """strace -p: its connections' births are not in the log, its answers come in pieces."""
+    """strace -p: the creation of its connections is not in the log, its answers come in pieces."""
     def attempt():
         times, found = run_watched(tmp_path / "server.log", options)
         (writer,) = found["writers"]

@@ -232,7 +232,7 @@ def split(url):
     return parts.hostname, parts.port
 
 
-def test_idlers_shut_nobody_out(tmp_path):
+def test_idle_clients_do_not_keep_others_out(tmp_path):
     make_stats_file(tmp_path / "1.unstall", STALLING)
     with served(tmp_path) as (_, url), contextlib.ExitStack() as stack:
         for _ in range(40):

@@ -109,9 +109,9 @@ def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode):
 
 # ---- no page that fork wipes -------------------------------------------------
 
-FORKS = ("held at fork", "held at _Fork", "held at a fork that nobody sees", "a child of fork holds",
+FORKS = ("held at fork", "held at _Fork", "held at an unseen fork", "a child of fork holds",
          "a child of _Fork holds",
-         "a child of a fork that nobody sees holds", "held by another thread at fork")
+         "a child of an unseen fork holds", "held by another thread at fork")
 
 
 @pytest.mark.parametrize("mode", ALL)

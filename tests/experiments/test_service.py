@@ -75,7 +75,7 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
 
 
 def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(tmp_path):
-    """Only connections born after the change count; --until-sure ends it; the process lives on."""
+    """Only connections made after the change count; --until-sure ends it; the process lives on."""
     with running_server() as (pid, port, folder):
         run(client(port, 5, "one", 4), bare_env(), timeout=30)  # before: is in no arm
         with load_on(port, 60):

@@ -113,7 +113,7 @@ def test_family_is_cured(family, name, mode):
     assert not done.stalls
 
 
-# ---- sockets that are not born in our sight --------------------------------
+# ---- sockets whose creation the library does not see ------------------------
 
 def run_inherited(number, mode):
     """Run `inherited` with a connection as its descriptor `number`."""

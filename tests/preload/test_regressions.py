@@ -197,7 +197,7 @@ def test_setuid_is_answered_by_our_thread_too(mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", ["close", "fclose", "none"])
 def test_nothing_of_ours_goes_to_a_descriptor_2_that_is_not_stderr(how, mode):
-    """Closed and born again as a connection, it was sent our report."""
+    """Closed and reused by a connection, it was sent our report."""
     with AnsweringPeer() as peer:
         run_client(program("was_stderr_reborn"), mode, *peer.target, 12, 0, how, UNSTALL_REPORT="stderr",
                    UNSTALL_VERBOSE=1, UNSTALL_WINDOW_US="not a number",
@@ -340,10 +340,10 @@ def test_ancillary_data_without_descriptors_raises_no_doubt():
 
 
 @pytest.mark.parametrize("mode", ["off", "observe", "nodelay", "auto"])
-def test_a_connection_born_unseen_costs_three_queries(mode):
+def test_a_connection_made_unseen_costs_three_queries(mode):
     """Its own TCP_NODELAY made us ask two more."""
     with AnsweringPeer() as peer:
-        trace = run_strace([program("was_born_unseen"), *peer.target, 8], mode_env(mode))
+        trace = run_strace([program("was_made_unseen"), *peer.target, 8], mode_env(mode))
     asked = [call for call in trace.between(BEGIN, END) if call.name == "getsockopt" and
              not call.has("TCP_INFO")]
     assert len(asked) <= 3, [str(call) for call in asked]

@@ -326,7 +326,7 @@ def test_arms_by_the_control_block_take_new_connections_alone(directory):
         old = driven.open()
         assert driven.stalls(old)
         write_control(path_in(directory), arm_count=1, mode0=MODE_NUMBERS["nodelay"], weight0=1, seed=4)
-        assert driven.stalls(old), "born before"
+        assert driven.stalls(old), "made before"
         new = driven.open()
         assert not driven.stalls(new)
         write_control(path_in(directory), killed=1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies of descriptors, and numbers that are born again as something else:
+ * Copies of descriptors, and numbers that are reused as something else:
  * whatever was held for the old owner must not reach the new one.
  */
 #include <arpa/inet.h>

@@ -19,9 +19,14 @@ DOCUMENTED = {
     "the first hold in a handler": ("cork", "coalesce", "auto"),
 }
 
+# Ten seconds each: bare gives the measure, and coalesce alone can have bytes of its own in the way.
+ONLY = {
+    "another edge follows EAGAIN when there was room": ("bare", "coalesce"),
+}
+
 
 def promised():
-    return [(mode, name) for name in directed_cases() for mode in ALL_MODES
+    return [(mode, name) for name in directed_cases() for mode in ONLY.get(name, ALL_MODES)
             if mode not in DOCUMENTED.get(name, ())]
 
 

@@ -129,7 +129,7 @@ void op_peek(struct actor *a, struct link *link);
 void op_wait(struct actor *a, struct link *link);
 void op_option(struct actor *a, struct link *link);
 
-/* ---- life.c: copies, numbers born again ------------------------------ */
+/* ---- life.c: copies, numbers reused ------------------------------ */
 
 void op_copy(struct actor *a, struct link *link);
 void op_move(struct actor *a, struct link *link);

@@ -55,7 +55,7 @@ static void wait_poll(struct actor *a, struct link *link, int ms) {
         violation(a, link, "poll says %x", (unsigned)ready.revents);
 }
 
-/* A futex, as inside libc: nobody sees it. */
+/* A futex, as inside libc: the library does not see it. */
 static void wait_unseen(int ms) {
     uint32_t word = 0;
     struct timespec limit = {.tv_nsec = ms * 1000000L};

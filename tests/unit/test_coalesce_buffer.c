@@ -209,7 +209,7 @@ static const struct {
     {"all", ORIGIN_SOCKET, 106, 0, 0},
     {"more than ours", ORIGIN_SOCKET, 200, 0, 0},
     {"less than it had before", ORIGIN_SOCKET, 50, 0, 6},
-    {"who knows: never twice", ORIGIN_SOCKET, 100, -EINVAL, 0},
+    {"unknown: never twice", ORIGIN_SOCKET, 100, -EINVAL, 0},
     {"a foreign connection: never twice", ORIGIN_FOREIGN, 100, 0, 0},
 };
 

@@ -83,7 +83,7 @@ Test(fds, grows_by_pages) {
     }
     EXPECT_INT("all are there", in_use(), ARRAY_SIZE(descriptors));
     EXPECT_INT("a neighbour", fds_word(1022), FDS_UNKNOWN);
-    cr_expect(fds_pages[2] == NULL, "a page nobody needed");
+    cr_expect(fds_pages[2] == NULL, "a page without need");
     close_last(fds_conn(fds_word(1024)), 1024);
     EXPECT_INT("high stays", fds_high(), FDS_LIMIT);
 }

@@ -269,7 +269,7 @@ static const struct {
 } restores[] = {
     {"we set it, the application did not", true, false, "nodelay(5,0)"},
     {"it set it too", true, true, ""},
-    {"nobody did", false, false, ""},
+    {"neither did", false, false, ""},
     {"it set it, another process took it off", false, true, "nodelay(5,1)"},
 };
 
@@ -741,7 +741,7 @@ static const struct {
 } waits[] = {
     {"a wait, where we have set TCP_NODELAY", PUSH_WAIT, true, false, true},
     {"the application has", PUSH_WAIT, true, true, false},
-    {"nobody has", PUSH_WAIT, false, false, false},
+    {"neither has", PUSH_WAIT, false, false, false},
     {"a read is no such wait", PUSH_READ, true, false, false},
 };
 

@@ -38,7 +38,7 @@ static const struct {
     {"large, small, small", MODE_NODELAY, 0, "100000 200 100 r", "plain mss+push+plain plain ."},
     {"small, large, small", MODE_NODELAY, 0, "200 100000 100 r", "plain plain push+plain ."},
 
-    {"below 536 bytes nobody asks for the MSS", MODE_NODELAY, 0, "535 535 r", "plain push+plain ."},
+    {"below 536 bytes the MSS is not asked", MODE_NODELAY, 0, "535 535 r", "plain push+plain ."},
     {"the MSS is asked at the first suspicion", MODE_NODELAY, 0, "200 536 r",
      "plain mss+push+plain ."},
     {"... of the first write too", MODE_NODELAY, 0, "1000 100 r", "plain mss+push+plain ."},

@@ -123,7 +123,7 @@ static const struct {
     enum mode mode;
     const char *script, *wanted;
 } asking[] = {
-    {"nobody knows yet", MODE_AUTO, "200 ? w", "plain no |"},
+    {"not known yet", MODE_AUTO, "200 ? w", "plain no |"},
     {"once is not enough", MODE_AUTO, "200 q 100 r 200 ?", "plain | push+plain . plain no"},
     {"twice in a row is", MODE_AUTO, "200 q 100 r 200 q 100 r 200 ?",
      "plain | push+plain . plain | plain . plain yes"},
@@ -161,7 +161,7 @@ Test(policy_learning, a_kept_turn_is_kept_for_its_message_only) {
 
 /* A poll for writability is asked first whatever was learnt: its answer must not make a connection
  * of which nothing is known one that is asked 255 times. */
-Test(policy_learning, an_answer_nobody_asked_for) {
+Test(policy_learning, an_answer_without_a_question) {
     struct policy p = {.mode = MODE_AUTO, .established = true};
     policy_asked(&p, false);
     cr_expect(!policy_asks_first(&p), "goes_on is now %d", p.goes_on);

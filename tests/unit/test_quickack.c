@@ -61,7 +61,7 @@ static const struct {
      10,
      QUICKACK_AUTO,
      {0, 10, 0, 0, 0}},
-    {"a stream that nobody answers", "r 40", 100, QUICKACK_AUTO, {0, 1, 0, 0, 0}},
+    {"a stream without answers", "r 40", 100, QUICKACK_AUTO, {0, 1, 0, 0, 0}},
     {"requests 44 ms apart", "r w 44", 100, QUICKACK_AUTO, {0, 0, 0, 0, 0}},
     {"always, from the start", "r 1 w 5", 10, QUICKACK_ALWAYS, {0, 0, 10, 0, 0}},
     {"always: one call for what is read in pieces",

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     static const long wide = 1;
     fd = connect_to(client_arguments(argc, argv));
     CHECK((copy = dup(fd)) >= 0);
-    show_all("born");
+    show_all("made");
     burst(3);
     show_all("after a burst");
     set("nodelay 1", fd, TCP_NODELAY, &one, sizeof one);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection's number is closed by HOW and born again as WHAT: what is then
+ * A connection's number is closed by HOW and reused as WHAT: what is then
  * written there twice must arrive as it would bare, and nothing of the
  * connection's last, unanswered message may be lost.
  *
  * reborn ADDRESS PORT HOW WHAT ADDRESS PORT   (the second peer is for WHAT=tcp)
- * With HOW=raw neither the end nor the birth passes by any library.
+ * With HOW=raw no library sees the end or the creation.
  */
 #include "client.h"
 #include <sys/mman.h>
@@ -30,13 +30,13 @@ static int second_connection(char **argv)
     if (!unseen) return connect_to(client);
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     inet_pton(AF_INET, client.address, &peer.sin_addr);
-    int born = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
-    CHECK(raw_call(SYS_connect, born, (long)&peer, sizeof peer, 0, 0) == 0);
-    return born;
+    int made = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
+    CHECK(raw_call(SYS_connect, made, (long)&peer, sizeof peer, 0, 0) == 0);
+    return made;
 }
 
 /* A new descriptor of the kind WHAT; the lowest free number. */
-static int give_birth(const char *what, char **argv)
+static int make(const char *what, char **argv)
 {
     int ends[2] = {-1, -1};
     if (strcmp(what, "tcp") == 0) return second_connection(argv);
@@ -127,10 +127,10 @@ int main(int argc, char **argv)
         CHECK(write(fd, message + HEADER, BODY) == BODY);
     }
     if (strstr(how, "dup")) {
-        replace_by(how, give_birth(what, argv));
+        replace_by(how, make(what, argv));
     } else {
         end_by(how);
-        CHECK(give_birth(what, argv) == fd);
+        CHECK(make(what, argv) == fd);
     }
     next_message(0);
     if (strcmp(what, "tcp") == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * write, then a FILE on the same descriptor whose fclose flushes and closes it; then the
- * number is born again as a file.
+ * number is reused as a file.
  */
 #include "client.h"
 #include <sys/mman.h>

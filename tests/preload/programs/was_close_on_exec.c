@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection born close-on-exec gets into another program all the same, by argv[6]:
+ * A connection made close-on-exec gets into another program all the same, by argv[6]:
  *
  *   spawn   a file action of posix_spawn duplicates it
  *   vfork   the child does

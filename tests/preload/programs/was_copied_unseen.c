@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection born by raw system calls and copied before its first use: messages of two writes by one
+ * A connection made by raw system calls and copied before its first use: messages of two writes by one
  * number, which is then closed; what does the other number read back?
  */
 #include "client.h"

@@ -2,7 +2,7 @@
  *
  * One thread has the window's thread ended again and again (argv[5]: by unshare, or by a seccomp filter that
  * is refused), another writes a small piece and
- * waits for the reply in a way that nobody sees.  The fact `late`: how often it waited too long.
+ * waits for the reply in a way that the library does not see.  The fact `late`: how often it waited too long.
  */
 #include "client.h"
 #include <linux/seccomp.h>

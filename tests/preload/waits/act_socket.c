@@ -66,5 +66,5 @@ ACT(setsockopt, NULL, UNHELD, (nodelay(connection, 1), hold_now(connection)))
 /* the library has turned TCP_NODELAY on by then; the application has not */
 ACT(getsockopt, NULL, 0, (poll(NULL, 0, 1), nodelay_of(connection)))
 
-/* born in sight: nobody need ask what it is */
+/* its creation is seen: no query is needed */
 ACT(socket, NULL, 0, poll(NULL, 0, WAIT_MS))

@@ -48,7 +48,7 @@ def _joined(outcome):
 
 
 def _unasked(outcome):
-    # Descriptors 0 to 2 were not born in sight.
+    # Descriptors 0 to 2 were made before the library was loaded.
     asked = [call for call in outcome.queries if call.fd > 2 and _QUERIES.search(call.args)]
     _require(not asked, outcome, "the kernel was asked what the descriptor is")
 

@@ -29,7 +29,7 @@ FOLLOWED = "the held bytes are there at once, and what was written after them co
 UNASKED = "as followed, and the kernel was never asked what the descriptor is"
 SHARED = "as joined, and the kernel was never asked what the descriptor is"
 KNOWN = "the held bytes are there at once, and the kernel was never asked what the descriptor is"
-CURED = "TCP_NODELAY is on in the kernel, as bytes may pass that nobody sees"
+CURED = "TCP_NODELAY is on in the kernel, as bytes may pass unseen"
 OWN_VALUE = "the application reads back what it has set: nothing"
 
 

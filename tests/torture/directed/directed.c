@@ -175,7 +175,7 @@ unsigned window_ms(void) {
 
 /* ---- pairs ----------------------------------------------------------- */
 
-/* Out of the way: our numbers are born again as the next ones made. */
+/* Out of the way: our numbers are reused as the next ones made. */
 static int high(int fd) {
     int copy = (int)raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 100, 0, 0, 0);
     raw(SYS_close, fd, 0, 0, 0, 0, 0);

@@ -12,7 +12,7 @@
 /* Another connection, made by raw calls alone, under the number that is free. */
 static struct pair pair_unseen(int number) {
     struct pair p = pair_make(UNSEEN);
-    CHECK(p.ours == number, "the number %d was not born again: %d", number, p.ours);
+    CHECK(p.ours == number, "the number %d was not reused: %d", number, p.ours);
     return p;
 }
 
@@ -20,7 +20,7 @@ static void close_unseen(int fd) {
     raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-/* What is written to the new one after its birth is the new one's, although the end of the turn
+/* What is written to the new one after its creation is the new one's, although the end of the turn
  * is not seen either. */
 static void written_after(void) {
     struct pair old = pair_warm(0);
@@ -79,7 +79,7 @@ static void turn_ends_after(void) {
         } else {
             new = pair_make(UNSEEN);
         }
-        CHECK(new.ours == old.ours, "the number %d was not born again: %d", old.ours, new.ours);
+        CHECK(new.ours == old.ours, "the number %d was not reused: %d", old.ours, new.ours);
         raw_sleep(window_ms() / 4);
         nanosleep(&moment, NULL);
         put_all(&new, 10);
@@ -93,8 +93,8 @@ static void turn_ends_after(void) {
 }
 
 const struct test_case reborn_cases[] = {
-    {"a turn ends when its number is born again", turn_ends_after},
-    {"written after a birth that nobody sees", written_after},
-    {"one of two numbers is born again and nobody sees it", one_of_two},
+    {"a turn ends when its number is reused", turn_ends_after},
+    {"written after an unseen creation", written_after},
+    {"one of two numbers is reused unseen", one_of_two},
     {NULL, NULL},
 };

@@ -180,7 +180,7 @@ static void many_writers(void) {
     joined(reader);
 }
 
-/* ---- closed by another thread, the number born again ------------------ */
+/* ---- closed by another thread, the number reused ------------------ */
 
 static void close_by_close(int fd) {
     close(fd);
@@ -259,7 +259,7 @@ static void reborn(void (*closing)(int), bool seen) {
         word_wait(&stage, 0);
         closing(shared.ours);
         int fd = makers[kind](&look);
-        CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
+        CHECK(fd == shared.ours, "the number %d was not reused: %d", shared.ours, fd);
         raw_sleep(window_ms() + 60);
         CHECK(is_empty(look, kind), "after the window: bytes of the old owner in kind %d", kind);
         word_set(&stage, 2);
@@ -312,7 +312,7 @@ static void closed_beneath_a_read(void) {
     is_blocked(waiting_task);
     close(shared.ours);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(fd == shared.ours, "the number %d was not born again: %d", shared.ours, fd);
+    CHECK(fd == shared.ours, "the number %d was not reused: %d", shared.ours, fd);
     raw(SYS_sendto, shared.theirs, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
     joined(thread);
     CHECK(got == 1, "the blocked read returned %zd", got);
@@ -362,10 +362,10 @@ const struct test_case thread_cases[] = {
     {"a thread is blocked in epoll_wait while another one writes", blocked_in_epoll},
     {"the halves of a message by two threads", halves_by_two_threads},
     {"many threads write whole records", many_writers},
-    {"a number is born again after close", reborn_after_close},
-    {"a number is born again after syscall(SYS_close)", reborn_after_syscall},
-    {"a number is born again after close_range", reborn_after_close_range},
-    {"a number is born again after a close that nobody sees", reborn_after_unseen_close},
+    {"a number is reused after close", reborn_after_close},
+    {"a number is reused after syscall(SYS_close)", reborn_after_syscall},
+    {"a number is reused after close_range", reborn_after_close_range},
+    {"a number is reused after an unseen close", reborn_after_unseen_close},
     {"a connection is closed beneath a read", closed_beneath_a_read},
     {"a thread ends holding", thread_ends_holding},
     {NULL, NULL},

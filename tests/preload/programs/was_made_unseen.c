@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection born by raw system calls, TCP_NODELAY set by the application, one write an exchange.
+ * A connection made by raw system calls, TCP_NODELAY set by the application, one write an exchange.
  */
 #include "client.h"
 
