@@ -113,8 +113,8 @@ Test(shim_life, ports_are_the_servers) {
     }
 }
 
-/* An option by which the application tells its writes apart forbids holds, on its connection and on those that
- * its listener accepts from then on. */
+/* An option by which the application tells its writes apart forbids holds, on its connection and on those
+ * that its listener accepts from then on. */
 static const struct {
     const char *name;
     int level, option, value;
