@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "library_call.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REMEMBERED = 64 };
@@ -32,10 +32,11 @@ static bool ask(pid_t task, uint64_t address) {
     if (!maps)
         return false;
     while (!(loaded && inside) && fgets(line, sizeof(line), maps)) {
-        uint64_t from, to;
+        char *end;
         const char *name = strrchr(line, '/');
-        if (!name || sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) != 2)
+        if (!name)
             continue;
+        uint64_t from = strtoull(line, &end, 16), to = strtoull(end + (*end == '-'), NULL, 16);
         bool ours = begins(++name, "libunstall.so");
         loaded |= ours;
         inside |= (ours || is_libc(name)) && address >= from && address < to;

@@ -34,12 +34,12 @@ static bool rings; /* a process of the tree has set up an io_uring */
 
 static pid_t process_of(pid_t task) {
     char path[32], line[128];
-    int id = 0;
+    pid_t id = 0;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)task);
     FILE *status = fopen(path, "re");
     while (status && !id && fgets(line, sizeof(line), status))
-        if (sscanf(line, "Tgid: %d", &id) != 1)
-            id = 0;
+        if (strncmp(line, "Tgid:", 5) == 0)
+            id = (pid_t)strtol(line + 5, NULL, 10);
     if (status)
         fclose(status);
     return id;
@@ -97,7 +97,7 @@ static void cure_all(int task, pid_t id) {
     DIR *folder = opendir(path);
     const struct dirent *entry;
     while (folder && (entry = readdir(folder)) != NULL)
-        if (entry->d_name[0] != '.' && cure(task, atoi(entry->d_name)) == -EPERM)
+        if (entry->d_name[0] != '.' && cure(task, (int)strtol(entry->d_name, NULL, 10)) == -EPERM)
             break;
     if (folder)
         closedir(folder);

@@ -132,9 +132,11 @@ static int start_supervisor(int channel, int other_end) {
 
 static bool kernel_has_it(void) {
     struct utsname name;
-    int major = 0, minor = 0;
-    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-           (major > SUPERVISE_LEAST_MAJOR ||
+    char *end;
+    if (uname(&name) != 0)
+        return false;
+    long major = strtol(name.release, &end, 10), minor = strtol(end + (*end == '.'), NULL, 10);
+    return (major > SUPERVISE_LEAST_MAJOR ||
             (major == SUPERVISE_LEAST_MAJOR && minor >= SUPERVISE_LEAST_MINOR));
 }
 
@@ -144,7 +146,7 @@ static void cure_inherited(void) {
     const struct dirent *entry;
     int on = 1;
     while (folder && (entry = readdir(folder)) != NULL) {
-        int fd = atoi(entry->d_name), protocol = 0;
+        int fd = (int)strtol(entry->d_name, NULL, 10), protocol = 0;
         socklen_t size = sizeof(protocol);
         if (entry->d_name[0] != '.' &&
             getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&

@@ -68,7 +68,7 @@ int supervised_check(const struct launch *l) {
 
 static bool is_verbose(void) {
     const char *level = getenv("UNSTALL_VERBOSE");
-    return level && atoi(level) > 0;
+    return level && (level[0] == '1' || level[0] == '2');
 }
 
 /* Each text says what to do; `end` is what the user reads last. */
