@@ -95,6 +95,12 @@ class Container:
             raise AssertionError(f"{words} ended with {done.returncode}\n{done.stdout}{done.stderr}")
         return Finished(done.returncode, done.stdout, done.stderr)
 
+    def popen(self, *words):
+        """The same in the background, without output."""
+        return subprocess.Popen(["nsenter", "--target", str(self.leader), "--all", "--wdns=/",
+                                 *map(str, words)], env={"PATH": "/usr/bin"}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
     def unstall(self, *words, check=True, **more):
         return self.run(UNSTALL, *words, check=check, **more)
 

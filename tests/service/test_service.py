@@ -9,7 +9,7 @@ import re
 import pytest
 from container import LIBRARY, TESTER, UNSTALL, Container
 
-from harness import skip
+from harness import SOURCE_ROOT, skip
 
 STALLS_MS = 20  # half of a stall
 
@@ -301,6 +301,57 @@ def test_all_are_disabled_also_of_units_that_are_gone(c):
     assert c.unstall("status").stdout == "no unit has the library by a drop-in of unstall\n"
 
 
+def test_the_settings_of_the_machine(c):
+    """By unit, template and program; after the options and the unit's own environment."""
+    c.unit("conf@.service", WEB.format(port="%i") + "Environment=UNSTALL_SMALL=5\n")
+    c.write("/etc/unstall.conf", "UNSTALL_WINDOW_US=700\nUNSTALL_SMALL=9\nUNSTALL_VERBOSE=1\n"
+            "[python3]\nUNSTALL_MODE=off\n[conf@.service]\nUNSTALL_MODE=nodelay\n"
+            "[conf@1.service]\nUNSTALL_PORTS=80\n[other.service]\nUNSTALL_PORTS=81\n")
+    for _ in range(2):
+        said = c.unstall("enable", "conf@1", "--verbose", "0").stdout
+        shown = c.systemctl("show", "-P", "Environment", "conf@1").stdout.split()
+        assert sorted(word for word in shown if word.startswith("UNSTALL_")) == [
+            "UNSTALL_MODE=nodelay", "UNSTALL_PORTS=80", "UNSTALL_SMALL=5", "UNSTALL_VERBOSE=0",
+            "UNSTALL_WINDOW_US=700"]
+    assert '    # from /etc/unstall.conf:7\n    Environment="UNSTALL_MODE=nodelay"\n' in said
+    c.unstall("disable", "conf@1")
+    c.write("/etc/unstall.conf.d/bad.conf", "\nUNSTALL_MODE=fast\n")
+    done = c.unstall("enable", "conf@1", check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr.startswith("unstall enable: /etc/unstall.conf.d/bad.conf:2: UNSTALL_MODE=fast: ")
+    assert not dropin(c, "conf@1.service").parent.exists()
+    c.unstall("enable", "conf@1", "--conf", "/dev/null", "--dry-run")
+    c.path("/etc/unstall.conf").unlink()
+    c.path("/etc/unstall.conf.d/bad.conf").unlink()
+
+
+def test_the_page_on_deployment(c):
+    """Each block of its section on systemd, in their order, with a service that stalls."""
+    section = (SOURCE_ROOT / "docs/deploy.md").read_text().split("\n## systemd\n")[1].split("\n## ")[0]
+    blocks = ["\n".join(lines.split("\n    ")) for lines in
+              re.findall(r"(?<=\n\n)    (.*(?:\n    .*)*)", section)]
+    assert len(blocks) == 6
+    c.unit("worker@.service", WEB.format(port="%i"))
+    started(c, "app.service", WEB.format(port=8130))
+    said = []
+    for block in blocks:
+        client = c.popen("/usr/bin/python3", "-S", "/opt/programs/client.py", 8130, 20, "endless")
+        try:
+            said.append(c.run("sh", "-ec", block, env={"PATH": "/opt/unstall:/usr/sbin:/usr/bin"}).stdout)
+        finally:
+            client.kill()
+            client.wait()
+        cured = c.loaded(c.main_pid("app"))
+        assert stalls(c, 8130) is not cured
+        assert cured is (block not in (blocks[0], blocks[-1]))
+    assert "loaded in 1 of 1 process" in " ".join(said[1].split())
+    assert "Cured: " in said[2] and "unstall_" in said[2]
+    assert c.systemctl("show", "-P", "Environment", "worker@2").stdout == "\n"
+    assert "from /etc/unstall.conf:2" in said[4]
+    assert said[-1].endswith("no unit has the library by a drop-in of unstall\n")
+    c.path("/etc/unstall.conf").unlink()
+
+
 # ---- what is refused ---------------------------------------------------------
 
 # text of the unit, options of enable -> what is said
@@ -463,13 +514,29 @@ def test_a_reload_that_fails_undoes_all(c, broken):
     c.unstall("disable", "reload")
 
 
-def test_a_service_that_does_not_start_with_it_is_restarted_without_it(c):
-    started(c, "picky.service", WEB.format(port=8119) + "ExecStartPre=/bin/sh -c 'test -z \"$LD_PRELOAD\"'\n")
+# lines of a unit that does not like the library -> what is said first
+PICKY = {
+    "before": (WEB.format(port=8119) + "ExecStartPre=/bin/sh -c 'test -z \"$LD_PRELOAD\"'\n",
+               "systemctl restart picky.service: "),
+    "itself": ("[Service]\nExecStart=/bin/sh -c 'test -z \"$LD_PRELOAD\" && exec /usr/bin/python3 -S "
+               "/opt/programs/web.py 8119'\n", "picky.service: has ended at once\n"),
+    "again": ("[Service]\nRestart=always\nExecStart=/bin/sh -c 'test -z \"$LD_PRELOAD\" && exec "
+              "/usr/bin/python3 -S /opt/programs/web.py 8119'\n", "picky.service: has ended at once\n"),
+}
+
+
+@pytest.mark.parametrize("kind", PICKY)
+def test_a_service_that_does_not_start_with_it_is_restarted_without_it(c, kind):
+    text, words = PICKY[kind]
+    started(c, "picky.service", text)
+    assert stalls(c, 8119)
     done = c.unstall("enable", "picky", "--restart", check=False)
     assert done.returncode == 125
+    assert done.stderr.startswith(f"unstall enable: {words}")
     assert "picky.service: does not start with the library; all undone" in done.stderr
     nothing_left(c, "picky.service")
     assert stalls(c, 8119)
+    c.systemctl("stop", "picky")
 
 
 def test_a_later_drop_in_that_wins_is_found_and_named(c):

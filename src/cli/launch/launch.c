@@ -13,7 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "array.h"
+#include "conf.h"
 #include "errors.h"
+#include "format.h"
 #include "library.h"
 #include "obstacles.h"
 #include "option_setting.h"
@@ -94,6 +97,19 @@ static int preflight(struct launch *l, const char *library) {
     return first->kind == OBSTACLE_NO_LINKER ? EXIT_NOT_FOUND : EXIT_OWN;
 }
 
+/* The options and the caller's environment come before the settings of the machine. */
+static int apply_settings(const struct launch *l) {
+    const struct program *p = &l->program;
+    const char *names[] = {base_of(p->path), base_of(p->script), base_of(p->file)};
+    struct conf c;
+    int failed = conf_read(&c, l->conf, names, ARRAY_SIZE(names));
+    for (size_t i = 0; i < c.count; i++)
+        if (!getenv(c.settings[i].variable))
+            launch_set(c.settings[i].variable, c.settings[i].value);
+    conf_free(&c);
+    return failed;
+}
+
 int launch_prepare(struct launch *l) {
     if (!l->argv || !l->argv[0])
         return complain("no PROGRAM given; try --help");
@@ -104,6 +120,8 @@ int launch_prepare(struct launch *l) {
     if (!library)
         return EXIT_OWN;
     int refused = preflight(l, library);
+    if (!refused && l->settings)
+        refused = apply_settings(l);
     return refused || l->no_preload ? refused : preload(library);
 }
 

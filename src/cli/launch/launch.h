@@ -30,6 +30,8 @@ struct launch {
     char **argv;         /* the program and its arguments, then NULL */
     const char *library; /* --library; NULL: the installed one */
     bool force;          /* --force: start it also if a preload seems not to work */
+    bool settings;       /* read unstall.conf(5) */
+    const char *conf;    /* --conf: this file instead of those in /etc */
     enum launch_how how;
     /* set by launch_prepare() */
     struct program program;

@@ -6,16 +6,20 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "array.h"
+#include "conf.h"
 #include "dropin.h"
 #include "errors.h"
+#include "format.h"
 #include "library.h"
 #include "preflight.h"
+#include "program.h"
 #include "service.h"
 
-enum { VALUE_ROOM = 65536 };
+enum { VALUE_ROOM = 65536, PROGRAMS_MOST = 8, NAMES_MOST = 2 + 3 * PROGRAMS_MOST };
 
 /* ---- systemd ---------------------------------------------------------- */
 
@@ -64,13 +68,19 @@ char *service_running(const struct manager *m, const char *unit) {
     return said.text;
 }
 
+bool next_unit(const char **units, char name[UNIT_ROOM]) {
+    size_t n = *units ? strcspn(*units, "\n") : 0;
+    if (n == 0)
+        return false;
+    snprintf(name, UNIT_ROOM, "%.*s", (int)n, *units);
+    *units += n + ((*units)[n] == '\n');
+    return true;
+}
+
 int service_restart(const struct manager *m, const char *units) {
     char name[UNIT_ROOM];
     int failed = 0;
-    while (units && *units) {
-        size_t n = strcspn(units, "\n");
-        snprintf(name, sizeof(name), "%.*s", (int)n, units);
-        units += n + (units[n] == '\n');
+    while (next_unit(&units, name)) {
         const char *words[] = {"restart", "--", name, NULL};
         struct said said = systemctl(m, words);
         if (said.code)
@@ -119,8 +129,67 @@ static void settings_lines(FILE *out, const struct service_order *o) {
     }
 }
 
+/* A value of the unit's own Environment=, which is not that of the drop-in that is there now. */
+static bool own_variable(const struct unit *u, const char *before, const char *name) {
+    static char value[VALUE_ROOM], ours[VALUE_ROOM];
+    if (!list_variable(property(&u->p, "Environment"), name, value, sizeof(value)))
+        return false;
+    return !before || !dropin_has(before, name, ours, sizeof(ours)) || strcmp(ours, value) != 0;
+}
+
+/* The names by which unstall.conf(5) may speak of the unit: its own, its template's, its programs'. */
+struct names {
+    const char *list[NAMES_MOST];
+    size_t count;
+    char template[UNIT_ROOM];
+    struct program programs[PROGRAMS_MOST];
+};
+
+static void add_name(struct names *n, const char *name) {
+    if (name[0] && n->count < NAMES_MOST)
+        n->list[n->count++] = name;
+}
+
+static void names_of(const struct unit *u, struct names *n) {
+    char path[PATH_MAX];
+    const char *exec = NULL, *at = strchr(u->name, '@');
+    add_name(n, u->name);
+    if (at) {
+        snprintf(n->template, sizeof(n->template), "%.*s@.service", (int)(at - u->name), u->name);
+        add_name(n, n->template);
+    }
+    for (size_t i = 0; i < PROGRAMS_MOST && (exec = property_next(&u->p, "ExecStart", exec)); i++) {
+        if (!exec_path(exec, path, sizeof(path)))
+            continue;
+        struct program *p = &n->programs[i];
+        program_find(p, path);
+        add_name(n, base_of(p->path));
+        add_name(n, base_of(p->script));
+        add_name(n, base_of(p->file));
+    }
+}
+
+/* The command line comes before the unit's own environment, and that before the settings of the machine. */
+static int conf_lines(FILE *out, const struct service_order *o, const struct unit *u,
+                      const char *before) {
+    static struct names n;
+    struct conf c;
+    names_of(u, &n);
+    int failed = conf_read(&c, o->conf, n.list, n.count);
+    for (size_t i = 0; i < c.count; i++) {
+        const struct conf_setting *s = &c.settings[i];
+        bool stats = o->stats && strcmp(s->variable, "UNSTALL_STATS") == 0;
+        if (stats || chosen(o, s->variable) || own_variable(u, before, s->variable))
+            continue;
+        fprintf(out, "# from %s\n", s->place);
+        dropin_variable(out, s->variable, s->value, false);
+    }
+    conf_free(&c);
+    return failed;
+}
+
 static char *compose(const struct service_order *o, const struct unit *u, const struct dropin *d,
-                     const char *library) {
+                     const char *before, const char *library) {
     char *lines = NULL, *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&lines, &size);
@@ -134,11 +203,12 @@ static char *compose(const struct service_order *o, const struct unit *u, const 
             manager_option(&o->manager), u->name);
     preload_line(out, u, library);
     settings_lines(out, o);
+    int failed = conf_lines(out, o, u, before);
     if (o->stats) {
         fputs("RuntimeDirectory=unstall/%N\n", out);
         dropin_variable(out, "UNSTALL_STATS", "%t/unstall/%N", true);
     }
-    bool good = fclose(out) == 0;
+    bool good = fclose(out) == 0 && !failed;
     if (good && lines)
         text = dropin_text(d, lines);
     free(lines);
@@ -197,13 +267,43 @@ static void interruptible(bool on) {
         signal(signals[i], on ? SIG_DFL : SIG_IGN);
 }
 
+/* systemd calls a service of Type=simple started even if its program ends at once.  Half a second is long
+ * for the dynamic linker and for most programs that do not like what they find. */
+static int check_running(const struct manager *m, const char *units) {
+    const struct timespec moment = {.tv_nsec = 500000000};
+    char name[UNIT_ROOM];
+    int failed = 0;
+    nanosleep(&moment, NULL);
+    while (next_unit(&units, name)) {
+        struct properties p = {0};
+        if (properties_read(m, name, &p) && (property_is(&p, "ActiveState", "failed") ||
+                                             property_is(&p, "SubState", "auto-restart") ||
+                                             strtoul(property(&p, "NRestarts"), NULL, 10) > 0))
+            failed = complain("%s: has ended at once", name);
+        properties_free(&p);
+    }
+    return failed;
+}
+
+/* Failed starts count against StartLimitBurst=, which would forbid the start without the library. */
+static void forget_failures(const struct manager *m, const char *units) {
+    char name[UNIT_ROOM];
+    while (next_unit(&units, name)) {
+        const char *words[] = {"reset-failed", "--", name, NULL};
+        free(systemctl(m, words).text);
+    }
+}
+
 /* What ran before runs afterwards, if need be without the library. */
 static int restart(const struct service_order *o, const struct unit *u, const struct dropin *d,
                    const char *before) {
     char *running = service_running(&o->manager, u->name);
     int failed = service_restart(&o->manager, running);
+    if (!failed && running && *running)
+        failed = check_running(&o->manager, running);
     if (failed) {
         undo(d, &o->manager, before);
+        forget_failures(&o->manager, running);
         service_restart(&o->manager, running);
         complain("%s: does not start with the library; all undone, and restarted without it",
                  u->name);
@@ -253,9 +353,9 @@ static int enable(const struct service_order *o, const struct unit *u, const str
     if (!library)
         return EXIT_OWN;
     int failed = unit_preflight(u, library, o->stats, o->force);
-    char *text = failed ? NULL : compose(o, u, d, library);
-    if (!failed && !text)
-        failed = complain("%s", strerror(ENOMEM));
+    char *text = failed ? NULL : compose(o, u, d, before, library);
+    if (!text)
+        failed = EXIT_OWN;
     if (!failed) {
         show(d, text);
         fflush(stdout);

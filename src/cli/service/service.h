@@ -46,6 +46,9 @@ int service_reload(const struct manager *m);
 char *service_running(const struct manager *m, const char *unit);
 int service_restart(const struct manager *m, const char *units);
 
+/* The next of these names; false at the end. */
+bool next_unit(const char **units, char name[UNIT_ROOM]);
+
 /* "foo@*.service" for a template; any other name as it is. */
 void instances_pattern(const char *unit, char pattern[UNIT_ROOM + 1]);
 

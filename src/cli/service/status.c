@@ -182,10 +182,8 @@ static bool print_unit(const struct manager *m, const char *name) {
 static bool print_instances(const struct manager *m, const char *template) {
     char name[UNIT_ROOM], *running = service_running(m, template);
     bool all = true;
-    for (const char *at = running; at && *at;) {
-        size_t n = strcspn(at, "\n");
-        snprintf(name, sizeof(name), "%.*s", (int)n, at);
-        at += n + (at[n] == '\n');
+    const char *units = running;
+    while (next_unit(&units, name)) {
         printf("  %s\n", name);
         all &= print_unit(m, name);
     }

@@ -103,7 +103,7 @@ struct said systemctl(const struct manager *m, const char *const *words) {
 #define ASKED                                                                                     \
     "--property=Id,LoadState,LoadError,UnitFileState,FragmentPath,SourcePath,DropInPaths,"        \
     "Transient,"                                                                                  \
-    "Triggers,ActiveState,SubState,ControlGroup,ActiveEnterTimestamp,"                            \
+    "Triggers,ActiveState,SubState,NRestarts,NRestarts,ControlGroup,ActiveEnterTimestamp,"        \
     "ActiveEnterTimestampMonotonic,"                                                              \
     "ExecStart,Environment,EnvironmentFiles,UnsetEnvironment,User,Group,DynamicUser,"             \
     "NoNewPrivileges,"                                                                            \

@@ -34,7 +34,7 @@ static void take_setting(struct service_order *o, const char *variable, const ch
 
 static bool enable_option(struct service_order *o, struct args *a) {
     const char *variable = NULL, *value = NULL;
-    if (args_value(a, "--library", &o->library))
+    if (args_value(a, "--library", &o->library) || args_value(a, "--conf", &o->conf))
         return true;
     if (args_flag(a, "--stats"))
         return o->stats = true;
@@ -79,6 +79,7 @@ const struct verb verb_enable = {
             "  --peers LIST      only connections with these peers, as in 10.0.0.0/8,::1\n"
             "  --programs LIST   only in programs of these names, as in python3,!java\n"
             "  --no-children     not in the programs that it starts\n"
+            "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
             "  --library FILE    this libunstall.so instead of the installed one\n"
             "  --force           also where a preload seems not to work\n"
             "\n"

@@ -22,10 +22,10 @@ static bool how_option(struct launch *l, struct args *a) {
 
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_run, argc, argv);
-    struct launch l = {.how = HOW_CHOSEN};
+    struct launch l = {.how = HOW_CHOSEN, .settings = true};
     enum args_kind kind;
     while ((kind = args_next(&a)) == ARGS_OPTION)
-        if (!how_option(&l, &a) && !launch_option(&l, &a))
+        if (!how_option(&l, &a) && !args_value(&a, "--conf", &l.conf) && !launch_option(&l, &a))
             return args_unknown(&a);
     if (kind == ARGS_WORD)
         l.argv = args_rest(&a);
@@ -37,12 +37,13 @@ const struct verb verb_run = {
     .name = "run",
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
-    .help = "  --how WAY         preload, or seccomp: under a supervisor that sets TCP_NODELAY,\n"
-            "                    chosen where a preload cannot work (Go, static programs)\n"
-    LAUNCH_HELP
-    "\n"
-    "The program takes the place of the command: signals and exit code are\n"
-    "its own. LD_PRELOAD of the caller is kept. Exit codes: 125 the command failed,\n"
-    "126 the program cannot be run, 127 it was not found.\n",
+    .help =
+        "  --how WAY         preload, or seccomp: under a supervisor that sets TCP_NODELAY,\n"
+        "                    chosen where a preload cannot work (Go, static programs)\n" LAUNCH_HELP
+        "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
+        "\n"
+        "The program takes the place of the command: signals and exit code are\n"
+        "its own. LD_PRELOAD of the caller is kept. Exit codes: 125 the command failed,\n"
+        "126 the program cannot be run, 127 it was not found.\n",
     .run = run,
 };

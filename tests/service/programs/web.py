@@ -6,6 +6,7 @@ The argument is a port, or `activated`: the listening socket is descriptor 3 (sd
 
 import http.server
 import socket
+import socketserver
 import sys
 
 
@@ -24,7 +25,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(http.server.ThreadingHTTPServer):
     def server_bind(self):
-        socket.socket.bind(self.socket, self.server_address)  # without a look at names
+        socketserver.TCPServer.server_bind(self)  # without a look at names
 
 
 if sys.argv[1] == "activated":
