@@ -256,6 +256,16 @@ def test_a_preload_of_the_unit_is_kept_before_the_library(c):
     assert c.systemctl("show", "-P", "Environment", "merge").stdout == f"FOO=1 LD_PRELOAD={own}\n"
 
 
+def test_a_preload_of_all_units_is_kept_too(c):
+    c.unit("all.service", WEB.format(port=8123))
+    c.systemctl("daemon-reload")
+    c.systemctl("set-environment", "LD_PRELOAD=/opt/all.so")
+    try:
+        assert f'"LD_PRELOAD=/opt/all.so:{LIBRARY}"' in c.unstall("enable", "all", "--dry-run").stdout
+    finally:
+        c.systemctl("unset-environment", "LD_PRELOAD")
+
+
 def test_a_drop_in_that_was_changed_by_hand_stays_without_force(c):
     c.unit("hand.service", WEB.format(port=8113))
     c.unstall("enable", "hand")

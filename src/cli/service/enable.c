@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "array.h"
@@ -21,75 +20,6 @@
 
 enum { VALUE_ROOM = 65536, PROGRAMS_MOST = 8, NAMES_MOST = 2 + 3 * PROGRAMS_MOST };
 
-/* ---- systemd ---------------------------------------------------------- */
-
-static const char *reason(const struct said *said) {
-    return said->code < 0              ? strerror(-said->code)
-           : said->text && *said->text ? said->text
-                                       : "it failed and said nothing";
-}
-
-int service_reload(const struct manager *m) {
-    const char *words[] = {"daemon-reload", NULL};
-    struct said said = systemctl(m, words);
-    int failed = said.code ? complain("systemctl daemon-reload: %s", reason(&said)) : 0;
-    free(said.text);
-    return failed;
-}
-
-void instances_pattern(const char *unit, char pattern[UNIT_ROOM + 1]) {
-    const char *at = strstr(unit, "@.");
-    snprintf(pattern, UNIT_ROOM + 1, at ? "%.*s@*%s" : "%.*s%s", at ? (int)(at - unit) : UNIT_ROOM,
-             unit, at ? at + 1 : "");
-}
-
-char *service_running(const struct manager *m, const char *unit) {
-    char pattern[UNIT_ROOM + 1], name[UNIT_ROOM];
-    instances_pattern(unit, pattern);
-    const char *words[] = {
-        "list-units", "--plain", "--no-legend", "--state=active,reloading,activating",
-        "--",         pattern,   NULL};
-    struct said said = systemctl(m, words);
-    if (said.code != 0) {
-        free(said.text);
-        return NULL;
-    }
-    char *out = said.text; /* the first word of each line, in place */
-    for (char *line = said.text, *next; line && *line; line = next) {
-        next = line + strcspn(line, "\n");
-        if (*next)
-            *next++ = '\0';
-        const char *list = line;
-        if (list_word(&list, name, sizeof(name)))
-            out = stpcpy(stpcpy(out, name), "\n");
-    }
-    if (out)
-        *out = '\0';
-    return said.text;
-}
-
-bool next_unit(const char **units, char name[UNIT_ROOM]) {
-    size_t n = *units ? strcspn(*units, "\n") : 0;
-    if (n == 0)
-        return false;
-    snprintf(name, UNIT_ROOM, "%.*s", (int)n, *units);
-    *units += n + ((*units)[n] == '\n');
-    return true;
-}
-
-int service_restart(const struct manager *m, const char *units) {
-    char name[UNIT_ROOM];
-    int failed = 0;
-    while (next_unit(&units, name)) {
-        const char *words[] = {"restart", "--", name, NULL};
-        struct said said = systemctl(m, words);
-        if (said.code)
-            failed = complain("systemctl restart %s: %s", name, reason(&said));
-        free(said.text);
-    }
-    return failed;
-}
-
 /* ---- the text --------------------------------------------------------- */
 
 static const char *chosen(const struct service_order *o, const char *variable) {
@@ -101,7 +31,8 @@ static const char *chosen(const struct service_order *o, const char *variable) {
 
 static void preload_line(FILE *out, const struct unit *u, const char *library) {
     static char own[VALUE_ROOM];
-    bool has = list_variable(property(&u->p, "Environment"), "LD_PRELOAD", own, sizeof(own));
+    bool has = list_variable(property(&u->p, "Environment"), "LD_PRELOAD", own, sizeof(own)) ||
+               manager_variable(&u->manager, "LD_PRELOAD", own, sizeof(own));
     char *list = preload_list(has ? own : NULL, library);
     if (!list)
         exit(complain("%s", strerror(ENOMEM)));
@@ -267,43 +198,16 @@ static void interruptible(bool on) {
         signal(signals[i], on ? SIG_DFL : SIG_IGN);
 }
 
-/* systemd calls a service of Type=simple started even if its program ends at once.  Half a second is long
- * for the dynamic linker and for most programs that do not like what they find. */
-static int check_running(const struct manager *m, const char *units) {
-    const struct timespec moment = {.tv_nsec = 500000000};
-    char name[UNIT_ROOM];
-    int failed = 0;
-    nanosleep(&moment, NULL);
-    while (next_unit(&units, name)) {
-        struct properties p = {0};
-        if (properties_read(m, name, &p) && (property_is(&p, "ActiveState", "failed") ||
-                                             property_is(&p, "SubState", "auto-restart") ||
-                                             strtoul(property(&p, "NRestarts"), NULL, 10) > 0))
-            failed = complain("%s: has ended at once", name);
-        properties_free(&p);
-    }
-    return failed;
-}
-
-/* Failed starts count against StartLimitBurst=, which would forbid the start without the library. */
-static void forget_failures(const struct manager *m, const char *units) {
-    char name[UNIT_ROOM];
-    while (next_unit(&units, name)) {
-        const char *words[] = {"reset-failed", "--", name, NULL};
-        free(systemctl(m, words).text);
-    }
-}
-
 /* What ran before runs afterwards, if need be without the library. */
 static int restart(const struct service_order *o, const struct unit *u, const struct dropin *d,
                    const char *before) {
     char *running = service_running(&o->manager, u->name);
     int failed = service_restart(&o->manager, running);
     if (!failed && running && *running)
-        failed = check_running(&o->manager, running);
+        failed = service_check_running(&o->manager, running);
     if (failed) {
         undo(d, &o->manager, before);
-        forget_failures(&o->manager, running);
+        service_forget_failures(&o->manager, running);
         service_restart(&o->manager, running);
         complain("%s: does not start with the library; all undone, and restarted without it",
                  u->name);

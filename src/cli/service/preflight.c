@@ -271,7 +271,7 @@ static int check_programs(const struct check *c) {
 /* ---- system calls ---------------------------------------------------- */
 
 /* The calls that the library makes of its own accord.  A filter that forbids one ends the program, or makes
- * the cure fail.  tests/service compares the list with src/preload. */
+ * the cure fail.  tests/service/test_calls.py compares the lists with src/preload. */
 static const char *const calls[] = {
     "clock_gettime",   "clone",     "close",       "exit",          "faccessat",
     "fcntl",           "futex",     "getpeername", "getpid",        "getsockname",

@@ -191,3 +191,13 @@ bool list_variable(const char *list, const char *name, char *value, size_t size)
         }
     return found;
 }
+
+bool manager_variable(const struct manager *m, const char *name, char *value, size_t size) {
+    const char *words[] = {"show", "--property=Environment", NULL};
+    struct said said = systemctl(m, words);
+    static const char lead[] = "Environment=";
+    bool found = said.code == 0 && said.text && strncmp(said.text, lead, sizeof(lead) - 1) == 0 &&
+                 list_variable(said.text + sizeof(lead) - 1, name, value, size);
+    free(said.text);
+    return found;
+}

@@ -49,4 +49,7 @@ bool list_word(const char **list, char *word, size_t size);
  * value[size]; false if it is not there. */
 bool list_variable(const char *list, const char *name, char *value, size_t size);
 
+/* The same of the environment that the manager gives to all its units. */
+bool manager_variable(const struct manager *m, const char *name, char *value, size_t size);
+
 #endif
