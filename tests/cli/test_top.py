@@ -210,3 +210,62 @@ def test_an_unknown_terminal_is_said():
     with stats_folder() as folder, Terminal(COMMAND, "top", folder, env="TERM=nonsense") as terminal:
         terminal.wait_for("TERM=nonsense: unknown kind of terminal; --once needs none")
         terminal.wait_for("^ended with 125")
+
+
+def test_k_switches_the_selected_process_off():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+        terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
+        terminal.type("k")
+        terminal.wait_for(rf"^{process.pid}: off, from its next message on")
+        terminal.wait_for(rf"^ *{process.pid} .* off ")
+
+
+def test_enter_opens_the_endpoint_and_any_key_leaves_it():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder, env="LC_ALL=C.UTF-8") as terminal:
+        terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
+        terminal.type("Enter")
+        screen = terminal.wait_for(r"exchange times, the last \d+ looks: .*▆")
+        assert re.search(rf"^python3.* \(pid {process.pid}\), to 127\.0\.0\.1:{peer.port}, mode observe$",
+                         screen, re.MULTILINE)
+        terminal.wait_for(r"^since the last look: \d+ exchanges, \d+ stalls, \S+ \S+ lost, 0 cured$")
+        terminal.wait_for(r"^ +[\d.]+ ms  +[█▏▎▍▌▋▊▉]+ +\d+$")
+        terminal.wait_for(r"^Who wrote the pieces$")
+        assert max(map(len, terminal.see().splitlines())) <= 80
+        terminal.type("q")
+        terminal.wait_for("^ *PID PROGRAM")
+        terminal.type("q")
+        terminal.wait_for("^ended with 0")
+
+
+def test_the_filter_hides_the_other_lines():
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
+            talker(folder, peer) as first, talker(folder, other) as second, \
+            Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
+        terminal.wait_for(rf"^ *{first.pid} .* ms")
+        terminal.wait_for(rf"^ *{second.pid} .* ms")
+        terminal.type("/")
+        terminal.type(f":{peer.port}")
+        terminal.wait_for(f"^only lines with: :{peer.port}$")
+        terminal.type("Enter")
+        terminal.wait_for("^1 running|^2 running")
+        terminal.wait_for(f", only :{peer.port} ")
+        deadline = time.monotonic() + 15
+        while str(second.pid) in terminal.see():
+            assert time.monotonic() < deadline, terminal.see()
+            time.sleep(0.1)
+        assert re.search(rf"^ *{first.pid} ", terminal.see(), re.MULTILINE)
+        terminal.type("/")
+        terminal.type("Escape")
+        terminal.wait_for(rf"^ *{second.pid} .* ms")
+
+
+@pytest.mark.parametrize("columns, shown", [(80, False), (200, True)])
+def test_a_wide_terminal_shows_the_last_exchange_times(columns, shown):
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=columns,
+                     env="LC_ALL=C.UTF-8") as terminal:
+        screen = terminal.wait_for(rf"^ *{process.pid} .* ms" + (".* ▆▆▆" if shown else ""))
+        assert ("EXCHANGE TIME" in screen) is shown
+        assert max(map(len, screen.splitlines())) <= columns

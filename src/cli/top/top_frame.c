@@ -14,7 +14,7 @@
 /* ---- snapshots -------------------------------------------------------- */
 
 static const struct reader_file *same_process(const struct stats_files *s,
-                                                 const struct reader_file *r) {
+                                              const struct reader_file *r) {
     for (size_t i = 0; i < s->count; i++)
         if (s->list[i]->device == r->device && s->list[i]->inode == r->inode)
             return s->list[i];
@@ -25,22 +25,56 @@ static bool is_there(const struct reader_file *r) {
     return r->life == LIFE_RUNS || r->life == LIFE_UNKNOWN;
 }
 
+/* Upper and lower case are the same. */
+static bool passes(const struct top *t, const struct reader_file *r, const struct reader_row *row) {
+    char program[NAME_ROOM], address[ENDPOINT_ROOM], text[2 * NAME_ROOM + ENDPOINT_ROOM];
+    if (!t->filter[0])
+        return true;
+    snprintf(text, sizeof(text), "%u %s %s %s", r->header.pid,
+             base_text(r->header.program, program, sizeof(program)), row_text(&row->id, address),
+             mode_name(r->header.mode));
+    return strcasestr(text, t->filter) != NULL;
+}
+
 static void add_lines(struct top *t, const struct reader_file *r,
                       const struct reader_file *before) {
     for (size_t i = 0; i < r->row_count; i++) {
         const struct reader_row *row = &r->rows[i],
                                 *old = before ? reader_row_at(before, row->index) : NULL;
-        if (!is_used(row))
+        if (!is_used(row) || !passes(t, r, row))
             continue;
         struct top_line *line = &t->lines[t->count++];
         line->process = r;
         line->id = row->id;
+        line->row = row->index;
         line->since = row->tally;
         if (old)
             reader_subtract(&line->since, &old->tally);
         line->median = reader_quantile(line->since.exchange, HISTOGRAM_STEPS, 0.5);
         line->p99 = reader_quantile(line->since.exchange, HISTOGRAM_STEPS, 0.99);
     }
+}
+
+/* The new past of all lines that are shown. */
+static bool remember_past(struct top *t) {
+    struct past_list now = {.list = calloc(t->count + 1, sizeof(struct past))};
+    if (!now.list)
+        return false;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct top_line *line = &t->lines[i];
+        struct past *p = &now.list[now.count++];
+        *p = (struct past){
+            .device = line->process->device, .inode = line->process->inode, .row = line->row};
+        past_follow(&t->past, p, line->since.counter[COUNT_EXCHANGES] ? line->median : 0);
+    }
+    past_sort(&now);
+    free(t->past.list);
+    t->past = now;
+    return true;
+}
+
+const struct past *top_past(const struct top *t, const struct top_line *line) {
+    return past_find(&t->past, line->process->device, line->process->inode, line->row);
 }
 
 static uint64_t time_of(const struct stats_files *s) {
@@ -74,6 +108,8 @@ int top_look(struct top *t) {
         if (is_there(next.list[i]))
             add_lines(t, next.list[i], same_process(old, next.list[i]));
     }
+    if (!remember_past(t))
+        return complain("%s", strerror(ENOMEM));
     top_sort(t);
     return 0;
 }
@@ -82,6 +118,8 @@ void top_end(struct top *t) {
     stats_files_close(&t->looks[0]);
     stats_files_close(&t->looks[1]);
     free(t->lines);
+    free(t->past.list);
+    t->past = (struct past_list){0};
     t->lines = NULL;
     t->count = 0;
 }
@@ -148,8 +186,14 @@ const char *top_order_name(enum top_order order) {
 enum { PID = 7, PROGRAM = 9, MODE = 9, RATE = 6, TIME = 8, STALLS = 8, CURED = 6 };
 enum { FIXED = PID + 1 + PROGRAM + MODE + RATE + 2 * TIME + STALLS + CURED };
 
+/* A wide terminal has room for the last exchange times. */
+static bool shows_past(unsigned width) {
+    return width >= TOP_WIDTH + PAST_LOOKS + 2;
+}
+
 static unsigned endpoint_columns(unsigned width) {
-    return (width > TOP_WIDTH ? width : TOP_WIDTH) - FIXED;
+    return (width > TOP_WIDTH ? width : TOP_WIDTH) - FIXED -
+           (shows_past(width) ? PAST_LOOKS + 1 : 0);
 }
 
 static void to_left(FILE *out, const char *text, unsigned columns) {
@@ -218,6 +262,8 @@ void top_heading(unsigned width, char text[TOP_LINE]) {
         print_right(out, "P99", TIME);
         print_right(out, "STALL/S", STALLS);
         print_right(out, "CURED", CURED);
+        if (shows_past(width))
+            fputs(" EXCHANGE TIME", out);
     }
     close_line(out, text, width);
 }
@@ -242,6 +288,9 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
         time_column(out, line, line->p99, ascii);
         rate(out, t, proved_stalls(&line->since), STALLS);
         rate(out, t, line->since.counter[COUNT_STALLS_CURED], CURED);
+        char past[PAST_TEXT];
+        if (shows_past(width))
+            fprintf(out, " %s", past_text(top_past(t, line), ascii, past));
     }
     close_line(out, text, width);
 }

@@ -7,8 +7,9 @@
 #define UNSTALL_CLI_TOP_FRAME_H
 
 #include "stats_files.h"
+#include "top_past.h"
 
-enum { TOP_WIDTH = 80, TOP_LINE = 512 };
+enum { TOP_WIDTH = 80, TOP_LINE = 512, TOP_FILTER = 48 };
 
 enum top_order {
     TOP_BY_STALLS, /* then by exchanges */
@@ -26,6 +27,7 @@ struct top_line {
     struct stats_row id;
     struct reader_tally since; /* counts between the snapshots */
     uint64_t median, p99;
+    uint32_t row; /* its index in the statistics file */
 };
 
 struct top {
@@ -38,10 +40,16 @@ struct top {
     enum top_order order;
     bool reversed;
     unsigned runs, ended; /* processes */
+    char filter
+        [TOP_FILTER]; /* only lines that have this in program, endpoint, mode or id; "": all */
+    struct past_list past;
 };
 
 /* Takes the next snapshot.  0, or EXIT_OWN and a complaint. */
 int top_look(struct top *t);
+
+/* The exchange times of a line in the last looks. */
+const struct past *top_past(const struct top *t, const struct top_line *line);
 
 /* Sorts the lines by t->order. */
 void top_sort(struct top *t);

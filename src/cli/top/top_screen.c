@@ -12,16 +12,18 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "bars.h"
 #include "counters.h"
 #include "errors.h"
 #include "format.h"
+#include "sites.h"
 #include "stats_names.h"
 #include "steer.h"
 #include "terminal.h"
 
 enum { FIRST_LINE = 3, STALL_PAIR = 1, CURED_PAIR };
 
-enum view { VIEW_LINES, VIEW_HELP, VIEW_MODES };
+enum view { VIEW_LINES, VIEW_HELP, VIEW_MODES, VIEW_FILTER, VIEW_ENDPOINT };
 
 struct screen {
     struct top *top;
@@ -32,6 +34,7 @@ struct screen {
     uint32_t selected_pid;
     struct stats_row selected_row;
     char message[TOP_LINE];
+    char *sites; /* VIEW_ENDPOINT: who wrote the pieces, as text */
 };
 
 static volatile sig_atomic_t ended;
@@ -54,9 +57,12 @@ static const struct {
     int mode;
     const char *name;
 } modes[] = {
-    {'o', STATS_MODE_OFF, "off"},           {'b', STATS_MODE_OBSERVE, "observe"},
-    {'n', STATS_MODE_NODELAY, "nodelay"},   {'k', STATS_MODE_CORK, "cork"},
-    {'l', STATS_MODE_COALESCE, "coalesce"}, {'a', STATS_MODE_AUTO, "auto"},
+    {'o', STATS_MODE_OFF, "off"},
+    {'b', STATS_MODE_OBSERVE, "observe"},
+    {'n', STATS_MODE_NODELAY, "nodelay"},
+    {'k', STATS_MODE_CORK, "cork"},
+    {'l', STATS_MODE_COALESCE, "coalesce"},
+    {'a', STATS_MODE_AUTO, "auto"},
     {'s', CONTROL_KEEP, "as it was started"},
 };
 
@@ -110,13 +116,14 @@ static void draw_lines(struct screen *s) {
 static void draw_help(void) {
     static const char *const lines[] = {
         "q          quit",
-        "up, down   select a line (also j and k)",
-        "m          switch the mode of the selected process",
+        "up, down   select a line",
+        "Enter      the selected endpoint: distribution, who wrote the pieces",
+        "k          switch the selected process off; m  to another mode",
+        "/          show only lines with a text in program, endpoint, mode or pid",
         "space      stop and go on",
         "s e c      sort by stalls, exchanges, cured messages",
         "5 9        sort by the median, by the 99th percentile",
-        "p n        sort by process id, by endpoint",
-        "r          the other way round",
+        "p n r      sort by process id, by endpoint; the other way round",
         "+ -        look more often, less often",
         "",
         "Rates and times are those of the last interval.  At a listening",
@@ -140,20 +147,70 @@ static void draw_modes(const struct screen *s) {
     put(FIRST_LINE + 2 + (int)(ARRAY_SIZE(modes)), "  any other key: leave it");
 }
 
+/* Writes the lines of `text` from `line` on, as far as there is room. */
+static int put_text(int line, const char *text) {
+    char one[TOP_LINE];
+    while (text && *text && line < LINES - 1) {
+        size_t n = strcspn(text, "\n");
+        snprintf(one, sizeof(one), "%.*s", (int)n, text);
+        put(line++, one);
+        text += n + (text[n] == '\n');
+    }
+    return line;
+}
+
+static void draw_distribution(const struct screen *s, int *at, const struct top_line *line) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return;
+    bars_print(out, line->since.exchange, (unsigned)COLS - 1, s->ascii);
+    if (fclose(out) == 0)
+        *at = put_text(*at, text);
+    free(text);
+}
+
+static void draw_endpoint(const struct screen *s) {
+    const struct top_line *line = &s->top->lines[s->selected];
+    const uint64_t *c = line->since.counter;
+    char text[TOP_LINE], past[PAST_TEXT], name[64], address[ENDPOINT_ROOM], lost[NAME_ROOM];
+    int at = FIRST_LINE;
+    snprintf(text, sizeof(text), "%s (pid %u), %s %s, mode %s",
+             base_text(line->process->header.program, name, sizeof(name)),
+             line->process->header.pid, line->id.role == ROLE_LISTENER ? "at" : "to",
+             row_text(&line->id, address), mode_name(line->process->header.mode));
+    attrset(A_BOLD);
+    put(at++, text);
+    attrset(A_NORMAL);
+    snprintf(text, sizeof(text), "exchange times, the last %d looks: %s", PAST_LOOKS,
+             past_text(top_past(s->top, line), s->ascii, past));
+    put(at++, text);
+    snprintf(
+        text, sizeof(text), "since the last look: %lu exchanges, %lu stalls, %s lost, %lu cured",
+        (unsigned long)c[COUNT_EXCHANGES], (unsigned long)proved_stalls(&line->since),
+        time_text(lost_ns(&line->since), s->ascii, lost), (unsigned long)c[COUNT_STALLS_CURED]);
+    put(at++, text);
+    draw_distribution(s, &at, line);
+    put_text(at, s->sites);
+}
+
 static void draw(struct screen *s) {
     char text[TOP_LINE];
     erase();
     attrset(A_NORMAL);
     top_summary(s->top, (unsigned)COLS, s->ascii, text);
     put(0, text);
-    snprintf(text, sizeof(text), "by %s%s, every %.1f s%s   q quit  ? help  m mode",
+    snprintf(text, sizeof(text), "by %s%s, every %.1f s%s%s%s   q quit  ? help  m mode",
              top_order_name(s->top->order), s->top->reversed ? ", reversed" : "", s->interval,
-             s->paused ? ", stopped" : "");
+             s->paused ? ", stopped" : "", s->top->filter[0] ? ", only " : "", s->top->filter);
     put(1, text);
     if (s->view == VIEW_HELP)
         draw_help();
     else if (s->view == VIEW_MODES)
         draw_modes(s);
+    else if (s->view == VIEW_ENDPOINT)
+        draw_endpoint(s);
     else
         draw_lines(s);
     if (s->message[0]) {
@@ -182,29 +239,63 @@ static void find_again(struct screen *s) {
         }
     if (s->selected >= s->top->count)
         s->selected = s->top->count ? s->top->count - 1 : 0;
-    if (s->view == VIEW_MODES)
+    if (s->view == VIEW_MODES || s->view == VIEW_ENDPOINT)
         s->view = VIEW_LINES; /* its process has gone */
     remember(s);
 }
 
 /* ---- keys ------------------------------------------------------------- */
 
-static void switch_mode(struct screen *s, int key) {
+static void set_mode(struct screen *s, int mode, const char *name) {
+    const struct reader_file *p = s->top->lines[s->selected].process;
+    struct steer change = {mode, STEER_AS_IS, STEER_AS_IS, NULL};
+    struct reader_error error;
+    unsigned arms = 0;
+    if (steer(p, &change, &arms, &error) < 0)
+        snprintf(s->message, sizeof(s->message), "%.*s", TOP_LINE - 1, error.text);
+    else
+        snprintf(s->message, sizeof(s->message), "%u: %s, from its next message on%s",
+                 p->header.pid, name, arms ? "; its experiment has ended" : "");
+}
+
+static void choose_mode(struct screen *s, int key) {
     s->view = VIEW_LINES;
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-        if (modes[i].key != key)
-            continue;
-        const struct reader_file *p = s->top->lines[s->selected].process;
-        struct steer change = {modes[i].mode, STEER_AS_IS, STEER_AS_IS, NULL};
-        struct reader_error error;
-        unsigned arms = 0;
-        if (steer(p, &change, &arms, &error) < 0)
-            snprintf(s->message, sizeof(s->message), "%.*s", TOP_LINE - 1, error.text);
-        else
-            snprintf(s->message, sizeof(s->message), "%u: %s, from its next message on%s",
-                     p->header.pid, modes[i].name, arms ? "; its experiment has ended" : "");
-        return;
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+        if (modes[i].key == key)
+            set_mode(s, modes[i].mode, modes[i].name);
+}
+
+/* Who wrote the pieces: read once, because it looks into the program's files. */
+static void open_endpoint(struct screen *s) {
+    const char *path = s->top->lines[s->selected].process->path;
+    struct reader_error ignored;
+    size_t size = 0;
+    free(s->sites);
+    s->sites = NULL;
+    s->view = VIEW_ENDPOINT;
+    struct reader_file *r = reader_read(path, READ_ALL, &ignored);
+    FILE *out = r ? open_memstream(&s->sites, &size) : NULL;
+    if (out) {
+        sites_text(out, &(struct stats_files){.list = &r, .count = 1}, (unsigned)COLS - 1);
+        fclose(out);
     }
+    reader_free(r);
+}
+
+/* Letters of the filter; Enter keeps it, Escape ends it. */
+static void type_filter(struct screen *s, int key) {
+    char *filter = s->top->filter;
+    size_t n = strlen(filter);
+    if (key == '\n' || key == '\r' || key == KEY_ENTER)
+        s->view = VIEW_LINES;
+    else if (key == 27)
+        s->view = VIEW_LINES, filter[0] = '\0';
+    else if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && n)
+        filter[n - 1] = '\0';
+    else if (key > ' ' && key < 127 && n < TOP_FILTER - 1)
+        memcpy(filter + n, (char[]){(char)key, '\0'}, 2);
+    snprintf(s->message, sizeof(s->message), s->view == VIEW_FILTER ? "only lines with: %s" : "",
+             filter);
 }
 
 static void choose_order(struct screen *s, int key) {
@@ -222,10 +313,8 @@ static void choose_order(struct screen *s, int key) {
 static void select_line(struct screen *s, int key) {
     size_t last = s->top->count ? s->top->count - 1 : 0, page = rows_shown();
     switch (key) {
-    case KEY_UP:
-    case 'k': s->selected -= s->selected > 0; break;
-    case KEY_DOWN:
-    case 'j': s->selected += s->selected < last; break;
+    case KEY_UP: s->selected -= s->selected > 0; break;
+    case KEY_DOWN: s->selected += s->selected < last; break;
     case KEY_PPAGE: s->selected -= s->selected < page ? s->selected : page; break;
     case KEY_NPAGE: s->selected += last - s->selected < page ? last - s->selected : page; break;
     case KEY_HOME: s->selected = 0; break;
@@ -239,18 +328,40 @@ static void select_line(struct screen *s, int key) {
 static bool act(struct screen *s, int key) {
     s->message[0] = '\0';
     if (s->view == VIEW_MODES) {
-        switch_mode(s, key);
+        choose_mode(s, key);
+        return true;
+    }
+    if (s->view == VIEW_FILTER) {
+        type_filter(s, key);
         return true;
     }
     if (s->view == VIEW_HELP) {
         s->view = VIEW_LINES;
         return key != 'q';
     }
+    if (s->view == VIEW_ENDPOINT && key != 'k' && key != 'm') {
+        s->view = VIEW_LINES;
+        return true;
+    }
     switch (key) {
     case 'q': return false;
     case '?':
     case 'h': s->view = VIEW_HELP; break;
     case 'm': s->view = s->top->count ? VIEW_MODES : VIEW_LINES; break;
+    case 'k':
+        if (s->top->count)
+            set_mode(s, STATS_MODE_OFF, "off");
+        break;
+    case '\n':
+    case '\r':
+    case KEY_ENTER:
+        if (s->top->count)
+            open_endpoint(s);
+        break;
+    case '/':
+        s->view = VIEW_FILTER;
+        type_filter(s, 0);
+        break;
     case ' ': s->paused = !s->paused; break;
     case '+': s->interval = s->interval > 0.2 ? s->interval / 2 : 0.1; break;
     case '-': s->interval = s->interval < 1800 ? s->interval * 2 : 3600; break;
@@ -327,6 +438,7 @@ int top_screen(struct top *t, double interval) {
     failed = loop(&s);
     endwin();
     delscreen(screen);
+    free(s.sites);
     top_end(t);
     return failed;
 }
