@@ -13,9 +13,9 @@
 #include "verbs.h"
 
 static const struct verb *const verbs[] = {
-    &verb_run,    &verb_observe, &verb_report, &verb_top, &verb_metrics,
-    &verb_doctor, &verb_explain, &verb_set,    &verb_ab,  &verb_scan,
-    &verb_enable, &verb_disable, &verb_status,
+    &verb_run,    &verb_observe, &verb_report, &verb_top,    &verb_metrics,
+    &verb_doctor, &verb_explain, &verb_set,    &verb_ab,     &verb_scan,
+    &verb_enable, &verb_disable, &verb_status, &verb_attach, &verb_detach,
 };
 
 enum { VERBS = ARRAY_SIZE(verbs) };

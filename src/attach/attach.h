@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An attachment: BPF programs on a cgroup, and what they have changed.
+ *
+ * All of it is pinned in a folder of its own below ATTACH_FOLDER and belongs to the kernel, not to
+ * this process: attach_begin() keeps no descriptor.  So attach_end() is the same for the command
+ * in the foreground, for `unstall detach`, and after a SIGKILL.
+ */
+#ifndef UNSTALL_ATTACH_H
+#define UNSTALL_ATTACH_H
+
+#include "target.h"
+
+#define ATTACH_FOLDER "/sys/fs/bpf/unstall"
+
+struct attach_options {
+    int mode; /* ATTACH_PROOF, ATTACH_ALWAYS, or -1: the best that the kernel can */
+    bool detached;
+    int verbose;
+};
+
+/* An attachment that is there; `name` alone is known of one that another version made. */
+struct attach_state {
+    char name[ATTACH_NAME];
+    bool known;
+    struct attach_config config;
+};
+
+/* 0, or -errno with a sentence; then nothing is changed or pinned.  A remark on what was not
+ * reached may be in `error` all the same. */
+int attach_begin(const struct attach_target *t, const struct attach_options *o,
+                 char error[ATTACH_ERROR]);
+
+/* Puts all back and takes away the pins.  -ENOENT: there is none of this name. */
+int attach_end(const char *name, char error[ATTACH_ERROR]);
+
+/* Is it there still? */
+bool attach_is_there(const char *name);
+int attach_look(const char *name, struct attach_state *s);
+
+/* All that are there; free(*list).  0 or -errno with a sentence. */
+int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]);
+
+/* May the caller load programs?  NULL, or what stands against it. */
+const char *attach_obstacle(void);
+
+#endif

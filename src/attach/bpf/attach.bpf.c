@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Gives TCP_NODELAY to the sockets of a cgroup, and takes it back.
+ *
+ * A socket is taken in when its connection is made (sock_ops), or by a walk over all sockets where
+ * it exists already.  Mode `always` sets the option then.  Mode `proof` asks for a callback with
+ * each round trip and sets it once an acknowledgement has come late while less than a segment
+ * waited.  The program under it reads back what it set, and TCP_NODELAY=0 does not bring the stall
+ * back (getsockopt, setsockopt).
+ *
+ * The storage of a socket remembers what we did.  The walk `restore` undoes it; it is pinned, so
+ * that it outlives the command.
+ */
+#include <linux/bpf.h>
+
+#include "kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_tracing.h>
+
+#include "shared.h"
+
+enum {
+    INET = 2,
+    INET6 = 10,
+    TCP = 6, /* the protocol, and the level of its options */
+    NODELAY = 1,
+    CALLBACK_FLAGS = 1006, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
+    ESTABLISHED = 1,
+    CLOSE_WAIT = 8,
+    CA_DISORDER = 1, /* the states beyond it repair a loss */
+    LATE_US = 20000, /* no round trip: an acknowledgement that was delayed */
+    PAGE = 4096,
+    CGROUP_LEVELS = 64,
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE); /* a listener's passes to what it accepts */
+    __type(key, int);
+    __type(value, struct attach_socket);
+} sockets SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct attach_config);
+} config SEC(".maps");
+
+static __always_inline struct attach_config *configuration(void) {
+    __u32 key = 0;
+    return bpf_map_lookup_elem(&config, &key);
+}
+
+/* ---- taking in, and giving back ------------------------------------------------ */
+
+/* `to` is whatever bpf_setsockopt() takes where this is called. */
+static __always_inline void cure(void *to, struct attach_socket *s, struct attach_config *c) {
+    int one = 1;
+    s->own = 0;
+    s->cured = 1;
+    if (bpf_setsockopt(to, TCP, NODELAY, &one, sizeof(one)) != 0)
+        s->cured = 0;
+    else
+        __sync_fetch_and_add(&c->cured, 1);
+}
+
+/* Mode `always`: a program that has set the option itself keeps its value; the record is there so
+ * that a later TCP_NODELAY=0 does not bring the stall back. */
+static __always_inline void cure_at_once(void *to, struct attach_socket *s,
+                                         struct attach_config *c) {
+    int now = 0;
+    if (s->cured || bpf_getsockopt(to, TCP, NODELAY, &now, sizeof(now)) != 0)
+        return;
+    if (!now) {
+        cure(to, s, c);
+    } else {
+        s->own = 1;
+        s->cured = 1;
+    }
+}
+
+/* ---- new connections ------------------------------------------------------------ */
+
+static __always_inline int has_port(const struct attach_config *c, __u32 local, __u32 remote) {
+    return c->port == 0 || c->port == local || c->port == remote;
+}
+
+static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
+    struct attach_config *c = configuration();
+    if (!c || !has_port(c, ops->local_port, bpf_ntohl(ops->remote_port)))
+        return 1;
+    struct attach_socket *s =
+        bpf_sk_storage_get(&sockets, sk, 0, c->by_process ? 0 : BPF_SK_STORAGE_GET_F_CREATE);
+    if (!s || (c->by_process && !s->member))
+        return 1;
+    if (c->mode == ATTACH_ALWAYS) {
+        cure_at_once(ops, s, c);
+    } else if (!(ops->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_RTT_CB_FLAG)) {
+        s->armed = bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags |
+                                                      BPF_SOCK_OPS_RTT_CB_FLAG) == 0;
+    }
+    return 1;
+}
+
+/* Nagle's algorithm holds back less than a segment, and the acknowledgement that lets it go took
+ * 20 ms longer than a round trip. */
+static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
+    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+    if (!tp)
+        return 0;
+    __u32 unsent = tp->write_seq - tp->snd_nxt;
+    return unsent > 0 && unsent < tp->mss_cache && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
+           BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) <= CA_DISORDER;
+}
+
+static __always_inline int on_round_trip(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
+    if (ops->args[0] < LATE_US + ops->rtt_min)
+        return 1;
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
+    struct attach_config *c = configuration();
+    if (!s || !c || s->cured || !is_stall(ops, sk))
+        return 1;
+    __sync_fetch_and_add(&c->stalls, 1);
+    cure(ops, s, c);
+    if (s->cured && s->armed) {
+        s->armed = 0;
+        bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
+    }
+    return 1;
+}
+
+SEC("sockops")
+int on_event(struct bpf_sock_ops *ops) {
+    struct bpf_sock *sk = ops->sk;
+    if (!sk)
+        return 1;
+    switch (ops->op) {
+    case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+    case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: return on_established(ops, sk);
+    case BPF_SOCK_OPS_RTT_CB: return on_round_trip(ops, sk);
+    default: return 1;
+    }
+}
+
+/* ---- what the program sets and reads back ---------------------------------------- */
+
+/* A program that looks at no more than one page of a longer value tells the kernel so by 0. */
+static __always_inline int pass(struct bpf_sockopt *ctx) {
+    if (ctx->optlen > PAGE)
+        ctx->optlen = 0;
+    return 1;
+}
+
+SEC("cgroup/setsockopt")
+int on_setsockopt(struct bpf_sockopt *ctx) {
+    __u8 *value = ctx->optval, *end = ctx->optval_end;
+    if (ctx->level != TCP || ctx->optname != NODELAY || !ctx->sk || value + sizeof(int) > end)
+        return pass(ctx);
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, ctx->sk, 0, 0);
+    if (!s || !s->cured)
+        return pass(ctx);
+    int wanted = 0;
+    __builtin_memcpy(&wanted, value, sizeof(wanted));
+    s->own = wanted != 0;
+    if (!wanted)
+        ctx->optlen = -1; /* done: the kernel's own setsockopt is not called */
+    return 1;
+}
+
+SEC("cgroup/getsockopt")
+int on_getsockopt(struct bpf_sockopt *ctx) {
+    __u8 *value = ctx->optval, *end = ctx->optval_end;
+    if (ctx->level != TCP || ctx->optname != NODELAY || !ctx->sk || value + sizeof(int) > end)
+        return pass(ctx);
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, ctx->sk, 0, 0);
+    if (!s || !s->cured || s->own || ctx->retval != 0)
+        return pass(ctx);
+    int shown = 0;
+    __builtin_memcpy(value, &shown, sizeof(shown));
+    return 1;
+}
+
+/* ---- the sockets of one process ---------------------------------------------------- */
+
+SEC("cgroup/sock_create")
+int on_create(struct bpf_sock *ctx) {
+    struct attach_config *c = configuration();
+    if (!c || c->process == 0 || ctx->protocol != TCP ||
+        bpf_get_current_pid_tgid() >> 32 != c->process)
+        return 1;
+    struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+    if (BPF_CORE_READ(task, group_leader, start_time) != c->start_ns)
+        return 1;
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, ctx, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (s)
+        s->member = 1;
+    return 1;
+}
+
+/* Runs over the descriptors of that process only. */
+SEC("iter/task_file")
+int mark(struct bpf_iter__task_file *ctx) {
+    struct task_struct *task = ctx->task;
+    struct file *file = ctx->file;
+    struct attach_config *c = configuration();
+    if (!task || !c)
+        return 0;
+    if (c->process == 0) {
+        c->start_ns = BPF_CORE_READ(task, group_leader, start_time);
+        c->process = task->tgid;
+    }
+    if (!file)
+        return 0;
+    struct socket *socket = bpf_sock_from_file(file);
+    struct sock *sk = socket ? socket->sk : 0;
+    if (!sk || sk->sk_protocol != TCP)
+        return 0;
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (s)
+        s->member = 1;
+    return 0;
+}
+
+/* ---- connections that exist --------------------------------------------------------- */
+
+static __always_inline int is_in_cgroup(const struct attach_config *c, const struct sock *sk) {
+    struct cgroup *own = BPF_CORE_READ(sk, sk_cgrp_data.cgroup), *above = 0;
+    int level = BPF_CORE_READ(own, level);
+    if (c->whole_host)
+        return 1;
+    for (int i = 0; i < CGROUP_LEVELS; i++, level--) {
+        if (!own || level < 0)
+            return 0;
+        bpf_probe_read_kernel(&above, sizeof(above),
+                              (void *)own + bpf_core_field_offset(struct cgroup, ancestors) +
+                                  (__u64)level * sizeof(void *));
+        if (BPF_CORE_READ(above, kn, id) == c->cgroup)
+            return 1;
+    }
+    return 0;
+}
+
+static __always_inline struct tcp_sock *connection_of(struct sock_common *skc) {
+    if (!skc || (skc->skc_state != ESTABLISHED && skc->skc_state != CLOSE_WAIT))
+        return 0;
+    return bpf_skc_to_tcp_sock(skc);
+}
+
+static __always_inline void take_in(struct tcp_sock *tp, struct attach_socket *s,
+                                    struct attach_config *c) {
+    int flags = 0, wanted;
+    if (c->mode == ATTACH_PROOF && !s->cured &&
+        bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
+        wanted = flags | BPF_SOCK_OPS_RTT_CB_FLAG;
+        if (wanted == flags)
+            return;
+        s->armed = 1;
+        if (bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &wanted, sizeof(wanted)) == 0)
+            return;
+        s->armed = 0;
+    }
+    cure_at_once(tp, s, c); /* before Linux 6.12 there is no callback for them */
+}
+
+SEC("iter/tcp")
+int take(struct bpf_iter__tcp *ctx) {
+    struct sock_common *skc = ctx->sk_common;
+    struct tcp_sock *tp = connection_of(skc);
+    struct attach_config *c = configuration();
+    if (!tp || !c || !has_port(c, skc->skc_num, bpf_ntohs(skc->skc_dport)))
+        return 0;
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, tp, 0, 0);
+    if (c->by_process ? !s || !s->member : !is_in_cgroup(c, (struct sock *)tp))
+        return 0;
+    if (!s)
+        s = bpf_sk_storage_get(&sockets, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
+    if (s)
+        take_in(tp, s, c);
+    return 0;
+}
+
+SEC("iter/tcp")
+int restore(struct bpf_iter__tcp *ctx) {
+    struct sock_common *skc = ctx->sk_common;
+    struct tcp_sock *tp = skc ? bpf_skc_to_tcp_sock(skc) : 0;
+    int zero = 0, flags = 0;
+    if (!tp)
+        return 0;
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, tp, 0, 0);
+    if (!s)
+        return 0;
+    if (s->cured && !s->own)
+        bpf_setsockopt(tp, TCP, NODELAY, &zero, sizeof(zero));
+    s->cured = 0;
+    if (s->armed && bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
+        flags &= ~BPF_SOCK_OPS_RTT_CB_FLAG;
+        bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags));
+    }
+    s->armed = 0;
+    return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

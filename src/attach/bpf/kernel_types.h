@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The members of kernel structures that attach.bpf.c reads.  Their places are filled in when the
+ * program is loaded (CO-RE), so that order, size and missing members do not matter here.
+ */
+#ifndef UNSTALL_ATTACH_KERNEL_TYPES_H
+#define UNSTALL_ATTACH_KERNEL_TYPES_H
+
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock_common {
+    unsigned short skc_family;
+    __be16 skc_dport;
+    __u16 skc_num;
+    volatile unsigned char skc_state;
+};
+
+struct kernfs_node {
+    __u64 id;
+};
+
+struct cgroup {
+    int level;
+    struct kernfs_node *kn;
+    struct cgroup *ancestors[];
+};
+
+struct sock_cgroup_data {
+    struct cgroup *cgroup;
+};
+
+struct sock {
+    struct sock_common __sk_common;
+    __u16 sk_protocol;
+    struct sock_cgroup_data sk_cgrp_data;
+};
+
+struct inet_connection_sock {
+    __u8 icsk_ca_state : 5;
+};
+
+struct tcp_sock {
+    struct inet_connection_sock inet_conn;
+    __u32 write_seq, snd_nxt, mss_cache;
+    __u8 nonagle : 4;
+};
+
+struct file;
+
+struct socket {
+    struct sock *sk;
+};
+
+struct task_struct {
+    int tgid;
+    struct task_struct *group_leader;
+    __u64 start_time;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+};
+
+struct bpf_iter__task_file {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+    __u32 fd;
+    struct file *file;
+};
+
+struct bpf_iter__tcp {
+    struct bpf_iter_meta *meta;
+    struct sock_common *sk_common;
+    __u32 uid;
+};
+
+#pragma clang attribute pop
+
+#endif

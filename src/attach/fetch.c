@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "fetch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A descriptor of the process that was looked at.  No copy of it is kept: the program's close()
+ * must end the connection. */
+struct attach_taken {
+    int fd;
+    uint64_t inode;
+    bool cured, is_there;
+    bool settled; /* no connection of TCP, or looked at when it was one */
+};
+
+static int pidfd_take(int pidfd, int fd) {
+    return (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+}
+
+static int option(int fd, int level, int name) {
+    int value = -1;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd, level, name, &value, &size) == 0 ? value : -1;
+}
+
+static uint16_t port_of(int fd, int (*name)(int, struct sockaddr *, socklen_t *)) {
+    struct sockaddr_in6 a = {0}; /* the port is in the same place in sockaddr_in */
+    socklen_t size = sizeof(a);
+    return name(fd, (struct sockaddr *)&a, &size) == 0 ? ntohs(a.sin6_port) : 0;
+}
+
+static bool has_port(int fd, uint16_t port) {
+    return port == 0 || port_of(fd, getsockname) == port || port_of(fd, getpeername) == port;
+}
+
+/* A connection that is being made is looked at again. */
+static void cure_taken(struct attach_fetched *f, struct attach_taken *t, int fd) {
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    int one = 1;
+    t->settled = true;
+    if (option(fd, SOL_SOCKET, SO_PROTOCOL) != IPPROTO_TCP ||
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state == TCP_LISTEN)
+        return;
+    t->settled = info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT;
+    if (!t->settled || !has_port(fd, f->port) || option(fd, IPPROTO_TCP, TCP_NODELAY) != 0)
+        return;
+    t->cured = setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0;
+    f->cured += t->cured;
+}
+
+/* 0 or -errno. */
+static int cure(struct attach_fetched *f, struct attach_taken *t) {
+    int fd = pidfd_take(f->pidfd, t->fd);
+    if (fd < 0)
+        return -errno;
+    cure_taken(f, t, fd);
+    close(fd);
+    return 0;
+}
+
+/* The folder lists descriptors in the same order each time: the next one is mostly the one asked. */
+static struct attach_taken *find(struct attach_fetched *f, size_t *at, int fd, uint64_t inode) {
+    for (size_t i = 0; i < f->count; i++, (*at)++) {
+        if (*at >= f->count)
+            *at = 0;
+        if (f->taken[*at].fd == fd && f->taken[*at].inode == inode)
+            return &f->taken[*at];
+    }
+    struct attach_taken *more = reallocarray(f->taken, f->count + 1, sizeof(*more));
+    if (!more)
+        return NULL;
+    f->taken = more;
+    f->taken[f->count] = (struct attach_taken){.fd = fd, .inode = inode};
+    return &f->taken[f->count++];
+}
+
+/* The inode of a socket; 0: another file. */
+static uint64_t socket_at(int folder, const char *name) {
+    char link[64] = "";
+    unsigned long long inode = 0;
+    if (readlinkat(folder, name, link, sizeof(link) - 1) < 0 ||
+        sscanf(link, "socket:[%llu]", &inode) != 1)
+        return 0;
+    return inode;
+}
+
+static void forget_closed(struct attach_fetched *f) {
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->taken[i].is_there)
+            f->taken[kept++] = f->taken[i];
+    f->count = kept;
+}
+
+int attach_fetch_look(struct attach_fetched *f) {
+    char path[64];
+    int failed = 0;
+    size_t at = 0;
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)f->pid);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return errno == ENOENT ? -ESRCH : -errno;
+    for (size_t i = 0; i < f->count; i++)
+        f->taken[i].is_there = false;
+    for (const struct dirent *e; !failed && (e = readdir(folder));) {
+        uint64_t inode = socket_at(dirfd(folder), e->d_name);
+        struct attach_taken *t = inode ? find(f, &at, atoi(e->d_name), inode) : NULL;
+        if (!t)
+            continue;
+        t->is_there = true;
+        if (!t->settled)
+            failed = cure(f, t);
+        if (failed == -EBADF) /* closed meanwhile */
+            failed = 0;
+    }
+    closedir(folder);
+    forget_closed(f);
+    return failed;
+}
+
+int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
+                       char error[ATTACH_ERROR]) {
+    *f = (struct attach_fetched){.pid = pid, .port = port};
+    f->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    int failed = f->pidfd < 0 ? -errno : attach_fetch_look(f);
+    if (!failed)
+        return 0;
+    attach_fetch_end(f);
+    if (failed == -ESRCH)
+        snprintf(error, ATTACH_ERROR, "%d: no such process; give the id of a running one",
+                 (int)pid);
+    else if (failed == -ENOSYS)
+        snprintf(error, ATTACH_ERROR, "the kernel has no pidfd_getfd; Linux 5.6 has it");
+    else
+        snprintf(error, ATTACH_ERROR, "%d: its sockets may not be taken (%s)", (int)pid,
+                 strerror(-failed));
+    return failed;
+}
+
+void attach_fetch_end(struct attach_fetched *f) {
+    int zero = 0;
+    if (f->count && f->pidfd >= 0) {
+        char path[64];
+        for (size_t i = 0; i < f->count; i++) {
+            char link[64] = "";
+            unsigned long long inode = 0;
+            snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)f->pid, f->taken[i].fd);
+            if (!f->taken[i].cured || readlink(path, link, sizeof(link) - 1) < 0 ||
+                sscanf(link, "socket:[%llu]", &inode) != 1 || inode != f->taken[i].inode)
+                continue;
+            int fd = pidfd_take(f->pidfd, f->taken[i].fd);
+            if (fd >= 0) {
+                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &zero, sizeof(zero));
+                close(fd);
+            }
+        }
+    }
+    if (f->pidfd >= 0)
+        close(f->pidfd);
+    free(f->taken);
+    f->taken = NULL;
+    f->count = 0;
+}

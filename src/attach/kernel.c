@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loads the programs, pins them, and lets them walk over the sockets that exist.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "pins.h"
+#include "walk.h"
+
+/* Made by bpftool, and not in the style of this project. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "attach.skel.h"
+#pragma GCC diagnostic pop
+
+enum { KERNEL_LEAST = 601, KERNEL_PROOF = 610 }; /* major * 100 + minor */
+
+/* ---- may it be loaded? ---------------------------------------------------------------- */
+
+static bool has_capability(unsigned which) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (syscall(SYS_capget, &header, data) != 0)
+        return false;
+    return data[which / 32].effective >> which % 32 & 1;
+}
+
+static int kernel_version(void) {
+    struct utsname name;
+    int major = 0, minor = 0;
+    if (uname(&name) != 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2)
+        return 0;
+    return major * 100 + minor;
+}
+
+const char *attach_obstacle(void) {
+    struct statfs fs;
+    if (!has_capability(CAP_SYS_ADMIN) &&
+        !(has_capability(CAP_BPF) && has_capability(CAP_PERFMON) && has_capability(CAP_NET_ADMIN)))
+        return "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, for instance as root";
+    if (kernel_version() < KERNEL_LEAST)
+        return "the kernel is older than Linux 6.1, and its programs cannot set TCP_NODELAY";
+    if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+        return "the kernel does not describe its types (/sys/kernel/btf/vmlinux, "
+               "CONFIG_DEBUG_INFO_BTF)";
+    if (statfs("/sys/fs/bpf", &fs) != 0 || fs.f_type != BPF_FS_MAGIC)
+        return "no BPF file system is at /sys/fs/bpf; mount it: mount -t bpf bpf /sys/fs/bpf";
+    return NULL;
+}
+
+/* ---- loading ---------------------------------------------------------------------------- */
+
+static bool wants_log;
+
+__attribute__((format(printf, 2, 0))) static int log_line(enum libbpf_print_level level,
+                                                          const char *format, va_list arguments) {
+    return wants_log && level != LIBBPF_DEBUG ? vfprintf(stderr, format, arguments) : 0;
+}
+
+static struct attach_config config_of(const struct attach_target *t,
+                                      const struct attach_options *o) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct attach_config c = {
+        .version = ATTACH_VERSION,
+        .mode = (__u32)o->mode,
+        .by_process = t->pid != 0,
+        .cgroup = t->cgroup,
+        .whole_host = t->whole_host,
+        .port = t->port,
+        .began_ns = (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec,
+        .pid = t->pid,
+        .pid_start = t->pid ? attach_start_of(t->pid) : 0,
+        .loader = o->detached ? 0 : getpid(),
+        .loader_start = o->detached ? 0 : attach_start_of(getpid()),
+    };
+    if (o->mode < 0)
+        c.mode = kernel_version() >= KERNEL_PROOF ? ATTACH_PROOF : ATTACH_ALWAYS;
+    memcpy(c.target, t->text, sizeof(c.target));
+    memcpy(c.path, t->path, sizeof(c.path));
+    return c;
+}
+
+static int load(struct attach_bpf *b, const struct attach_config *c) {
+    __u32 key = 0;
+    if (!c->by_process) {
+        bpf_program__set_autoload(b->progs.on_create, false);
+        bpf_program__set_autoload(b->progs.mark, false);
+    }
+    int failed = attach_bpf__load(b);
+    return failed ? failed
+                  : bpf_map__update_elem(b->maps.config, &key, sizeof(key), c, sizeof(*c), BPF_ANY);
+}
+
+/* Pins a link, which then belongs to the file system alone. */
+static int pin_link(struct bpf_link *link, const char *name, const char *pin) {
+    char path[PIN_PATH];
+    if (!link)
+        return -errno;
+    attach_pin_path(name, pin, path);
+    int failed = bpf_link__pin(link, path);
+    bpf_link__destroy(link);
+    return failed;
+}
+
+static int pin_map(const struct bpf_map *map, const char *name, const char *pin) {
+    char path[PIN_PATH];
+    attach_pin_path(name, pin, path);
+    return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
+}
+
+/* What puts back is there before anything is set. */
+static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup) {
+    int failed = pin_map(b->maps.config, t->name, PIN_CONFIG);
+    if (!failed)
+        failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
+    if (!failed)
+        failed = pin_link(bpf_program__attach_iter(b->progs.restore, NULL), t->name, PIN_RESTORE);
+    if (!failed)
+        failed =
+            pin_link(bpf_program__attach_cgroup(b->progs.on_setsockopt, cgroup), t->name, PIN_SET);
+    if (!failed)
+        failed =
+            pin_link(bpf_program__attach_cgroup(b->progs.on_getsockopt, cgroup), t->name, PIN_GET);
+    if (!failed)
+        failed =
+            pin_link(bpf_program__attach_cgroup(b->progs.on_event, cgroup), t->name, PIN_EVENTS);
+    if (!failed && t->pid)
+        failed =
+            pin_link(bpf_program__attach_cgroup(b->progs.on_create, cgroup), t->name, PIN_CREATE);
+    return failed;
+}
+
+/* ---- sockets that exist ------------------------------------------------------------------ */
+
+/* Twice: a descriptor that was being made during the first walk is there at the second. */
+static int mark_sockets(struct attach_bpf *b, pid_t pid) {
+    union bpf_iter_link_info info = {.task.pid = (__u32)pid};
+    LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info, .link_info_len = sizeof(info));
+    struct bpf_link *link = bpf_program__attach_iter(b->progs.mark, &options);
+    if (!link)
+        return -errno;
+    int failed = 0;
+    for (int i = 0; i < 2 && !failed; i++) {
+        int fd = bpf_iter_create(bpf_link__fd(link));
+        failed = attach_run_iterator(fd < 0 ? -errno : fd);
+    }
+    bpf_link__destroy(link);
+    return failed;
+}
+
+static int open_take(const void *link) {
+    int fd = bpf_iter_create(bpf_link__fd(link));
+    return fd < 0 ? -errno : fd;
+}
+
+static int take_sockets(struct attach_bpf *b, const struct attach_target *t) {
+    const struct attach_scope scope = {t->pid, t->path};
+    struct bpf_link *link = bpf_program__attach_iter(b->progs.take, NULL);
+    if (!link)
+        return -errno;
+    int missed = attach_walk(open_take, link, &scope);
+    bpf_link__destroy(link);
+    return missed;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+static int make_folder(const char *name) {
+    char path[PIN_PATH];
+    attach_pin_path(name, "", path);
+    for (int tries = 0; tries < 3; tries++) { /* an attach_end() may take away the empty parent */
+        if (mkdir(ATTACH_FOLDER, 0700) != 0 && errno != EEXIST)
+            return -errno;
+        if (mkdir(path, 0700) == 0)
+            return 0;
+        if (errno != ENOENT)
+            return -errno;
+    }
+    return -ENOENT;
+}
+
+static int begin_in(struct attach_bpf *b, const struct attach_target *t) {
+    int cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cgroup < 0)
+        return -errno;
+    int failed = pin_all(b, t, cgroup);
+    close(cgroup);
+    if (!failed && t->pid)
+        failed = mark_sockets(b, t->pid);
+    return failed ? failed : take_sockets(b, t);
+}
+
+static int explain(int failed, const struct attach_target *t, char error[ATTACH_ERROR]) {
+    char ignored[ATTACH_ERROR];
+    attach_end(t->name, ignored);
+    if (failed == -ESRCH || (t->pid && attach_start_of(t->pid) == 0))
+        snprintf(error, ATTACH_ERROR, "%d: the process has ended meanwhile", (int)t->pid);
+    else if (failed == -ENOENT)
+        snprintf(error, ATTACH_ERROR, "%s: the cgroup was removed meanwhile", t->path);
+    else
+        snprintf(error, ATTACH_ERROR, "the kernel refuses it (%s)%s; nothing is changed",
+                 strerror(-failed), wants_log ? "" : "; --verbose 2 shows its reasons");
+    return failed;
+}
+
+int attach_begin(const struct attach_target *t, const struct attach_options *o,
+                 char error[ATTACH_ERROR]) {
+    const char *why = attach_obstacle();
+    if (why) {
+        snprintf(error, ATTACH_ERROR, "%s", why);
+        return -EPERM;
+    }
+    wants_log = o->verbose >= 2;
+    libbpf_set_print(log_line);
+    struct attach_config c = config_of(t, o);
+    if (c.mode == ATTACH_PROOF && kernel_version() < KERNEL_PROOF) {
+        snprintf(error, ATTACH_ERROR, "--mode proof needs Linux 6.10; --mode always needs 6.1");
+        return -ENOSYS;
+    }
+    struct attach_bpf *b = attach_bpf__open();
+    int failed = b ? load(b, &c) : -errno;
+    if (!failed && (failed = make_folder(t->name)) == -EEXIST) {
+        snprintf(error, ATTACH_ERROR, "%s: attached already; `unstall attach --list` shows it",
+                 t->text);
+        attach_bpf__destroy(b);
+        return failed;
+    }
+    if (!failed)
+        failed = begin_in(b, t);
+    attach_bpf__destroy(b);
+    if (failed < 0)
+        return explain(failed, t, error);
+    if (failed > 0)
+        snprintf(error, ATTACH_ERROR,
+                 "%d network namespaces of the target could not be entered (CAP_SYS_ADMIN); "
+                 "connections that exist there are left alone",
+                 failed);
+    return 0;
+}

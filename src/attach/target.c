@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "target.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cgroup.h"
+
+enum { ROOT_ID = 1, TEXT = 4096 };
+
+__attribute__((format(printf, 3, 4))) static int refuse(char error[ATTACH_ERROR], int reason,
+                                                        const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error, ATTACH_ERROR, format, arguments);
+    va_end(arguments);
+    return -reason;
+}
+
+uint64_t attach_start_of(pid_t pid) {
+    char path[64], line[1024] = "";
+    unsigned long long start = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    const char *behind = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+    fclose(f);
+    if (!behind || sscanf(behind + 1,
+                          " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                          "%*s %*s %llu",
+                          &start) != 1)
+        return 0;
+    return start;
+}
+
+/* Where cgroup v2 is mounted, on a hybrid host too. */
+static bool find_mount(char mount[ATTACH_CGROUP]) {
+    char line[TEXT];
+    bool found = false;
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        const char *type = strstr(line, " - cgroup2 ");
+        found = type && sscanf(line, "%*s %*s %*s %*s %255s", mount) == 1;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The cgroup of a process in version 2, "/" for the root. */
+static bool cgroup_of(pid_t pid, char path[ATTACH_CGROUP]) {
+    char file[64], line[TEXT];
+    bool found = false;
+    snprintf(file, sizeof(file), "/proc/%d/cgroup", (int)pid);
+    FILE *f = fopen(file, "re");
+    while (f && !found && fgets(line, sizeof(line), f))
+        found = sscanf(line, "0::%255[^\n]", path) == 1;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+bool attach_is_below(pid_t pid, const char *folder) {
+    char mount[ATTACH_CGROUP], path[ATTACH_CGROUP];
+    if (!find_mount(mount) || strncmp(folder, mount, strlen(mount)) != 0 || !cgroup_of(pid, path))
+        return false;
+    const char *wanted = folder + strlen(mount);
+    size_t length = strlen(wanted);
+    return strncmp(path, wanted, length) == 0 && (!length || path[length] == '/' || !path[length]);
+}
+
+static int take_folder(struct attach_target *t, const char *mount, const char *below,
+                       char error[ATTACH_ERROR]) {
+    struct stat st;
+    if (snprintf(t->path, sizeof(t->path), "%s%s%s", mount, below[0] == '/' ? "" : "/", below) >=
+        (int)sizeof(t->path))
+        return refuse(error, ENAMETOOLONG, "the path of the cgroup is too long");
+    for (size_t n = strlen(t->path); n > 1 && t->path[n - 1] == '/'; n--)
+        t->path[n - 1] = '\0';
+    if (stat(t->path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return refuse(error, ENOENT,
+                      "%s: no such cgroup; give a path below %s, where cgroup v2 is mounted",
+                      t->path, mount);
+    t->cgroup = st.st_ino;
+    t->whole_host = st.st_ino == ROOT_ID;
+    return 0;
+}
+
+/* The cgroup whose folder has the unit's name; a name without an end is a service's. */
+static int take_unit(struct attach_target *t, char *mount, const char *unit,
+                     char error[ATTACH_ERROR]) {
+    char name[256];
+    char *const roots[] = {mount, NULL};
+    int failed = -ENOENT;
+    snprintf(name, sizeof(name), "%s%s", unit, strchr(unit, '.') ? "" : ".service");
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
+    for (const FTSENT *e; walk && failed == -ENOENT && (e = fts_read(walk));)
+        if (e->fts_info == FTS_D && e->fts_level > 0 && strcmp(e->fts_name, name) == 0)
+            failed = take_folder(t, mount, e->fts_path + strlen(mount), error);
+    if (walk)
+        fts_close(walk);
+    if (failed == -ENOENT)
+        return refuse(error, ENOENT, "%s: no such unit runs: it has no cgroup below %s", name,
+                      mount);
+    return failed;
+}
+
+static int take_container(struct attach_target *t, const char *mount, const char *which,
+                          char error[ATTACH_ERROR]) {
+    char path[ATTACH_CGROUP];
+    pid_t pid = scan_container_pid(which);
+    if (pid == 0)
+        return refuse(error, ESRCH,
+                      "%s: no such container runs; give its name or the beginning of its id",
+                      which);
+    if (!cgroup_of(pid, path) || strcmp(path, "/") == 0)
+        return refuse(error, ENOENT,
+                      "%s: the container has no cgroup of its own in cgroup v2; give its "
+                      "process, %d, instead",
+                      which, (int)pid);
+    return take_folder(t, mount, path, error);
+}
+
+static int take_process(struct attach_target *t, const char *mount, pid_t pid,
+                        char error[ATTACH_ERROR]) {
+    char path[ATTACH_CGROUP];
+    if (attach_start_of(pid) == 0)
+        return refuse(error, ESRCH, "%d: no such process; give the id of a running one", (int)pid);
+    t->pid = pid;
+    if (!cgroup_of(pid, path))
+        return refuse(error, ENOENT, "%d: the process has no cgroup of version 2", (int)pid);
+    return take_folder(t, mount, path, error);
+}
+
+/* A path as the user has it: with the mount before it or not. */
+static const char *below_mount(const char *path, const char *mount) {
+    size_t length = strlen(mount);
+    if (strncmp(path, mount, length) == 0 && (path[length] == '/' || !path[length]))
+        return path + length;
+    return path;
+}
+
+bool attach_name(const struct attach_wish *w, struct attach_target *t) {
+    char port[16] = "", words[32] = "";
+    if (w->port) {
+        snprintf(port, sizeof(port), "port-%u", w->port);
+        snprintf(words, sizeof(words), "port %u", w->port);
+    }
+    const char *between = w->port ? "-" : "", *comma = w->port ? ", " : "";
+    if (w->pid) {
+        snprintf(t->name, sizeof(t->name), "pid-%d%s%s", (int)w->pid, between, port);
+        snprintf(t->text, sizeof(t->text), "process %d%s%s", (int)w->pid, comma, words);
+    } else if (w->all || !(w->cgroup || w->unit || w->container)) {
+        snprintf(t->name, sizeof(t->name), "%s", w->port ? port : "all");
+        snprintf(t->text, sizeof(t->text), "%s", w->port ? words : "this host");
+    } else {
+        const char *kind = w->cgroup ? "cgroup" : w->unit ? "unit" : "container";
+        const char *what = w->cgroup ? w->cgroup : w->unit ? w->unit : w->container;
+        snprintf(t->name, sizeof(t->name), "cgroup-%llu%s%s", (unsigned long long)t->cgroup,
+                 between, port);
+        snprintf(t->text, sizeof(t->text), "%s %.80s%s%s", kind, what, comma, words);
+        return t->cgroup != 0;
+    }
+    return true;
+}
+
+int attach_find(const struct attach_wish *w, struct attach_target *t, char error[ATTACH_ERROR]) {
+    char mount[ATTACH_CGROUP];
+    int failed;
+    *t = (struct attach_target){.port = w->port};
+    if (!find_mount(mount))
+        return refuse(error, ENOENT,
+                      "cgroup v2 is not mounted here; mount it (mount -t cgroup2 cgroup2 DIR), "
+                      "beside version 1 is enough");
+    if (w->pid)
+        failed = take_process(t, mount, w->pid, error);
+    else if (w->unit)
+        failed = take_unit(t, mount, w->unit, error);
+    else if (w->container)
+        failed = take_container(t, mount, w->container, error);
+    else
+        failed = take_folder(t, mount, w->cgroup ? below_mount(w->cgroup, mount) : "", error);
+    attach_name(w, t);
+    return failed;
+}

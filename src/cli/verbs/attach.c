@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * unstall attach: cures what runs already, until Ctrl-C, or until `unstall detach`.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "attach.h"
+#include "attach_words.h"
+#include "errors.h"
+#include "fetch.h"
+#include "format.h"
+#include "verbs.h"
+
+struct request {
+    struct attach_wish wish;
+    struct attach_options options;
+    bool list;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number) {
+    (void)number;
+    stop = 1;
+}
+
+/* A second Ctrl-C does not keep us from putting all back. */
+static void catch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+/* ---- the list ----------------------------------------------------------------------- */
+
+static const char *keeper_of(const struct attach_config *c) {
+    if (c->loader == 0)
+        return "detached";
+    return attach_start_of(c->loader) == c->loader_start ? "in the foreground"
+                                                         : "its command was killed";
+}
+
+static const char *target_state(const struct attach_config *c) {
+    if (c->pid && attach_start_of(c->pid) != c->pid_start)
+        return "; the process has ended";
+    if (access(c->path, F_OK) != 0)
+        return "; the cgroup was removed";
+    return "";
+}
+
+static void print_state(const struct attach_state *s) {
+    char date[NAME_ROOM], text[ATTACH_TARGET], cured[NAME_ROOM];
+    const struct attach_config *c = &s->config;
+    if (!s->known) {
+        printf("%-16s  made by another version of unstall; detach puts all back\n", s->name);
+        return;
+    }
+    printf("%-16s  %s, mode %s, since %s, %s cured; %s%s\n", s->name,
+           safe_text(c->target, text, sizeof(text)), c->mode == ATTACH_PROOF ? "proof" : "always",
+           date_text(c->began_ns, date), count_text(c->cured, cured), keeper_of(c),
+           target_state(c));
+}
+
+static int list_all(void) {
+    struct attach_state *list = NULL;
+    size_t count = 0;
+    char error[ATTACH_ERROR] = "";
+    if (attach_list(&list, &count, error) != 0)
+        return complain("%s", error);
+    for (size_t i = 0; i < count; i++)
+        print_state(&list[i]);
+    free(list);
+    return finish_output();
+}
+
+/* ---- in the foreground ----------------------------------------------------------------- */
+
+static bool has_ended(const struct attach_target *t, int pidfd) {
+    struct pollfd wait = {.fd = pidfd, .events = POLLIN};
+    enum { LOOK_MS = 500 };
+    int n = poll(&wait, pidfd >= 0, LOOK_MS); /* a signal ends it */
+    if (n > 0)
+        remark("%s has ended", t->text);
+    else if (!t->pid && access(t->path, F_OK) != 0)
+        remark("%s: the cgroup was removed", t->text);
+    else
+        return false;
+    return true;
+}
+
+static int keep(const struct attach_target *t) {
+    struct attach_state s = {.known = false};
+    char error[ATTACH_ERROR] = "", cured[NAME_ROOM];
+    int pidfd = t->pid ? (int)syscall(SYS_pidfd_open, t->pid, 0) : -1;
+    bool ended = t->pid && pidfd < 0;
+    while (!stop && !ended && attach_is_there(t->name))
+        ended = has_ended(t, pidfd);
+    if (pidfd >= 0)
+        close(pidfd);
+    attach_look(t->name, &s);
+    int failed = attach_end(t->name, error);
+    if (failed == -ENOENT) {
+        remark("%s: detached by another command", t->text);
+        return 0;
+    }
+    if (failed || error[0])
+        complain("%s", error);
+    if (!failed)
+        remark("%s: put back; %s connections had been cured", t->text,
+               count_text(s.config.cured, cured));
+    return failed ? EXIT_OWN : 0;
+}
+
+static int attach(const struct request *r) {
+    struct attach_target target;
+    struct attach_state s;
+    char error[ATTACH_ERROR] = "";
+    const char *why = attach_obstacle();
+    if (why)
+        return complain("%s", why);
+    if (attach_find(&r->wish, &target, error) != 0)
+        return complain("%s", error);
+    catch_signals();
+    if (attach_begin(&target, &r->options, error) != 0)
+        return complain("%s", error);
+    if (error[0])
+        remark("%s", error);
+    attach_look(target.name, &s);
+    remark("%s: TCP_NODELAY %s; %s", target.text,
+           s.config.mode == ATTACH_PROOF ? "where a stall is proved"
+                                         : "on every connection that lacks it",
+           r->options.detached ? "`unstall detach` puts all back" : "Ctrl-C puts all back");
+    return r->options.detached ? 0 : keep(&target);
+}
+
+/* ---- without privilege -------------------------------------------------------------------- */
+
+static int fetch(const struct request *r, const char *why) {
+    struct attach_fetched f;
+    char error[ATTACH_ERROR] = "";
+    const struct timespec second = {.tv_sec = 1};
+    catch_signals();
+    if (attach_fetch_begin(&f, r->wish.pid, r->wish.port, error) != 0)
+        return complain("%s; else %s", error, why);
+    remark("process %d: TCP_NODELAY on its connections by pidfd_getfd, new ones within a second; "
+           "Ctrl-C puts all back (BPF is better: %s)",
+           (int)r->wish.pid, why);
+    int failed = 0;
+    while (!stop && !failed) {
+        nanosleep(&second, NULL);
+        failed = stop ? 0 : attach_fetch_look(&f);
+    }
+    size_t cured = f.cured;
+    attach_fetch_end(&f);
+    if (failed == -ESRCH || failed == -EACCES) /* the folder of a zombie may not be read */
+        remark("process %d has ended", (int)r->wish.pid);
+    else if (failed)
+        return complain("%d: its sockets may not be taken any more (%s)", (int)r->wish.pid,
+                        strerror(-failed));
+    else
+        remark("process %d: put back; %zu connections had been cured", (int)r->wish.pid, cured);
+    return 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static int take_option(struct request *r, struct args *a) {
+    const char *value = NULL;
+    long number = 0;
+    int taken = attach_option(a, &r->wish);
+    if (taken >= 0)
+        return taken;
+    if (args_flag(a, "--list")) {
+        r->list = true;
+    } else if (args_flag(a, "--detach")) {
+        r->options.detached = true;
+    } else if (args_value(a, "--mode", &value)) {
+        if (strcmp(value, "proof") != 0 && strcmp(value, "always") != 0)
+            return complain("--mode %s: expected proof or always", value);
+        r->options.mode = strcmp(value, "proof") == 0 ? ATTACH_PROOF : ATTACH_ALWAYS;
+    } else if (args_value(a, "--verbose", &value)) {
+        if (!number_of("--verbose", value, 0, 2, &number))
+            return EXIT_OWN;
+        r->options.verbose = (int)number;
+    } else {
+        return args_unknown(a);
+    }
+    return 0;
+}
+
+static int run(int argc, char **argv) {
+    struct args a = args_begin(&verb_attach, argc, argv);
+    struct request r = {.options = {.mode = -1}};
+    enum args_kind kind;
+    int failed;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        failed = kind == ARGS_WORD ? attach_process(&a, &r.wish) : take_option(&r, &a);
+        if (failed)
+            return failed;
+    }
+    if (r.list)
+        return list_all();
+    if (attach_targets(&r.wish) != 1)
+        return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
+    const char *why = attach_obstacle();
+    if (why && r.wish.pid && !r.options.detached && r.options.mode != ATTACH_PROOF)
+        return fetch(&r, why);
+    return attach(&r);
+}
+
+const struct verb verb_attach = {
+    .name = "attach",
+    .summary = "Cure programs that run already, also those that no preload reaches",
+    .usage = "[OPTION]... [PID]",
+    .help = "  PID               the connections of this process\n"
+            "  --unit NAME       of this unit of systemd\n"
+            "  --container NAME  of the processes in this container, by name or id\n"
+            "  --cgroup PATH     of the processes in this cgroup\n"
+            "  --all             of this host\n"
+            "  --port PORT       only those with this port on one of their sides\n"
+            "  --mode MODE       proof: TCP_NODELAY once a stall is proved; always: at once;\n"
+            "                    without it: proof where the kernel can\n"
+            "  --detach          stay in force after the end of this command\n"
+            "  --list            show what is attached\n"
+            "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF programs\n"
+            "\n"
+            "In the foreground until Ctrl-C, then every connection gets its own value back.\n"
+            "Needs root and Linux 6.1; for one own process nothing, but new connections are\n"
+            "cured within a second only.\n",
+    .run = run,
+};

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Programs that stall and run for long, of kinds that no preload reaches, and what they measure."""
+
+import contextlib
+import os
+import shutil
+import statistics
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from harness import BUILD_ROOT, Peer, bare_env, compile_c, skip
+
+HERE = Path(__file__).parent / "programs"
+ENOUGH = 9  # exchanges that make a median
+
+
+def wait_until(state, seconds=30):
+    """Waits for a state; false if it does not come."""
+    end = time.monotonic() + seconds
+    while not state():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def in_go():
+    """The path of the program in Go."""
+    go = shutil.which("go")
+    if not go:
+        skip("there is no go")
+    binary = BUILD_ROOT / "test-bin/attach-talker-go"
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    env = {**os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off"}
+    subprocess.run([go, "build", "-o", binary, HERE / "talker.go"], check=True, env=env, timeout=300)
+    return binary
+
+
+KINDS = {
+    "plain": lambda: compile_c(HERE / "talker.c"),
+    "static, raw calls": lambda: compile_c(HERE / "talker.c", "-DRAW", "-static"),
+    "io_uring": lambda: compile_c(HERE / "talker.c", "-DRING", libraries=["uring"]),
+    "Go": in_go,
+}
+
+
+def answer(connection):
+    while connection.take(200):
+        connection.socket.sendall(b"r" * 200)
+
+
+class Talker:
+    """A running program; its lines are read by a thread, so that it never waits for us."""
+
+    def __init__(self, kind, *words, env=None, before=None, user=None):
+        argv = [str(KINDS[kind]()), *map(str, words)]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        bufsize=1, env=env or bare_env(), preexec_fn=before, user=user)
+        self.pid = self.process.pid
+        self.port = None
+        self.told = []  # (ms, what it reads back), a line each
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            first, second = line.split()
+            if first == "port":
+                self.port = int(second)
+            else:
+                self.told.append((int(first) / 1000, int(second)))
+
+    def say(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def next(self, enough=ENOUGH):
+        """The next exchanges, without the one that is under way."""
+        begin = len(self.told) + 2
+        assert wait_until(lambda: len(self.told) >= begin + enough), "the program says nothing"
+        return self.told[begin:]
+
+    def median(self):
+        return statistics.median(took for took, _ in self.next())
+
+    def reads_back(self):
+        return {value for _, value in self.next()}
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(10)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+@contextlib.contextmanager
+def talking(kind="plain", **how):
+    """A client that talks with a peer of ours."""
+    with Peer(answer) as peer:
+        words = [] if kind == "Go" else ["connect"]
+        talker = Talker(kind, *words, peer.port, **how)
+        try:
+            yield talker
+        finally:
+            talker.end()
+
+
+def cgroup_mount():
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        for line in mounts:
+            if " - cgroup2 " in line:
+                return Path(line.split()[4])
+    return skip("cgroup v2 is not mounted")
+
+
+@contextlib.contextmanager
+def cgroup(name):
+    """A cgroup of our own; .enter is for preexec_fn."""
+    folder = cgroup_mount() / name
+    folder.mkdir()
+
+    def enter():
+        (folder / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+    try:
+        yield folder, enter
+    finally:
+        if folder.exists():
+            assert wait_until(lambda: not (folder / "cgroup.procs").read_text(encoding="ascii"))
+            folder.rmdir()

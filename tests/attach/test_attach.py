@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: MIT
+"""unstall attach cures what runs already and what no preload reaches; detach puts all back."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import COMMAND, STALL_MS, bare_env, preload_env, skip, unstall
+from talkers import KINDS, Talker, cgroup, talking, wait_until
+
+PINS = Path("/sys/fs/bpf/unstall")
+CURED_MS = 5
+ACTOR = Path(__file__).parents[1] / "cli/programs/actor.py"
+NOBODY = 65534
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    """Before each test it may be used, and after it nothing of it is pinned."""
+    done = unstall("attach", "2147483647")
+    if "no such process" not in done.stderr:
+        skip(done.stderr.strip())
+    yield
+    left = list(PINS.iterdir()) if PINS.exists() else []
+    for folder in left:
+        unstall("detach", folder.name)
+    assert not left
+
+
+class Attached:
+    """An attach in the foreground."""
+
+    def __init__(self, *words, command=(COMMAND,), **how):
+        self.process = subprocess.Popen([*map(str, command), "attach", *map(str, words)], text=True,
+                                        env=bare_env(), stderr=subprocess.PIPE, **how)
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if "Ctrl-C" in line:
+                break
+        assert "Ctrl-C puts all back" in self.said, self.said
+
+    def end(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self):
+        self.said += self.process.communicate(timeout=60)[1]
+        return self.process.returncode
+
+
+@contextlib.contextmanager
+def attached(*words, **how):
+    a = Attached(*words, **how)
+    try:
+        yield a
+    finally:
+        if a.process.poll() is None:
+            a.end()
+
+
+def stalls(talker):
+    return talker.median() > STALL_MS
+
+
+def is_cured(talker):
+    return talker.median() < CURED_MS
+
+
+def detach(*words):
+    done = unstall("detach", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- the cure -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["always", "proof"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_running_process_is_cured_and_put_back(kind, mode):
+    """Its connection, the next one that it makes, and the value that it reads back."""
+    with talking(kind) as talker:
+        assert stalls(talker)
+        with attached(talker.pid, "--mode", mode) as a:
+            assert is_cured(talker)
+            talker.say("new")
+            assert is_cured(talker)
+            assert talker.reads_back() <= {0, -1}
+            assert a.end() == 0
+        assert re.search(r"put back; 2 connections had been cured\n$", a.said)
+        assert stalls(talker)
+        assert talker.reads_back() <= {0, -1}
+
+
+@pytest.mark.parametrize("mode", ["always", "proof"])
+def test_what_the_program_sets_is_what_it_reads_back_and_gets_back(mode):
+    with talking() as talker, attached(talker.pid, "--mode", mode):
+        assert is_cured(talker)
+        talker.say("0")
+        assert is_cured(talker) and talker.reads_back() == {0}
+        talker.say("1")
+        assert is_cured(talker) and wait_until(lambda: talker.reads_back() == {1})
+        detach(talker.pid)
+        assert is_cured(talker) and talker.reads_back() == {1}
+
+
+def test_the_best_mode_is_taken_without_a_word():
+    with talking() as talker, attached(talker.pid) as a:
+        assert "where a stall is proved" in a.said
+        assert is_cured(talker)
+
+
+def test_only_the_process_named_is_cured():
+    with talking() as one, talking() as other, attached(one.pid, "--mode", "always"):
+        assert is_cured(one)
+        assert stalls(other)
+        other.say("new")
+        assert stalls(other)
+
+
+@pytest.mark.parametrize("mode", ["always", "proof"])
+def test_a_listener_of_the_process_hands_it_on(mode):
+    talker = Talker("plain", "listen")
+    try:
+        assert wait_until(lambda: talker.port)
+        with attached(talker.pid, "--mode", mode), socket.create_connection(("127.0.0.1", talker.port)) as s:
+            end = time.monotonic() + 2
+            while time.monotonic() < end and len(talker.told) < 100:
+                got = 0
+                while got < 200:
+                    got += len(s.recv(200 - got))
+                s.sendall(b"r" * 200)
+            assert wait_until(lambda: len(talker.told) >= 100, 1)  # 45 exchanges, with stalls
+    finally:
+        talker.end()
+
+
+@pytest.mark.parametrize("how", ["--cgroup", "--unit", "--container"])
+def test_a_cgroup_is_cured_by_path_unit_or_container(how):
+    digits = f"{os.getpid():x}".rjust(12, "c") + "0" * 52
+    name = {"--unit": f"unstall-{os.getpid()}.service"}.get(how, f"docker-{digits}.scope")
+    with cgroup(name) as (folder, enter), talking(before=enter) as inside, talking() as outside:
+        word = {"--cgroup": folder, "--unit": name.removesuffix(".service"), "--container": digits[:12]}[how]
+        assert stalls(inside)
+        with attached(how, word):
+            assert is_cured(inside)
+            inside.say("new")
+            assert is_cured(inside)
+            assert stalls(outside)
+        assert stalls(inside)
+
+
+def test_a_port_is_cured():
+    with talking() as one, talking() as other:
+        port = socket_port(one.pid)
+        with attached("--port", port, "--mode", "always"):
+            assert is_cured(one)
+            assert stalls(other)
+        assert stalls(one)
+
+
+def socket_port(pid):
+    """The port that the peer of the process listens on."""
+    return int((Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")[2])
+
+
+def test_a_connection_in_another_network_namespace_is_cured():
+    shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 2"
+    actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE, text=True)
+    try:
+        assert actor.stdout.readline().startswith("port")
+        with attached(actor.pid, "--mode", "always"):
+            assert int(actor.stdout.readline().split()[1]) > 500  # 45, with stalls
+    finally:
+        actor.kill()
+        actor.communicate()
+
+
+# ---- staying, and being found again ----------------------------------------------
+
+
+def test_detached_it_stays_and_is_listed_until_detach():
+    with talking() as talker:
+        done = unstall("attach", "--detach", talker.pid)
+        assert done.returncode == 0 and "`unstall detach` puts all back" in done.stderr
+        assert is_cured(talker)
+        told = unstall("attach", "--list").stdout
+        pattern = r"pid-{0}\s+process {0}, mode \w+, since \S+, 1 cured; detached\n"
+        assert re.fullmatch(pattern.format(talker.pid), told)
+        assert all(place.stat().st_mode & 0o777 == 0o700 for place in (PINS, PINS / f"pid-{talker.pid}"))
+        detach(talker.pid)
+        assert stalls(talker)
+        assert unstall("attach", "--list").stdout == ""
+
+
+def test_after_a_sigkill_detach_puts_all_back():
+    with talking() as talker:
+        with attached(talker.pid) as a:
+            assert is_cured(talker)
+            a.end(signal.SIGKILL)
+        assert is_cured(talker)
+        assert "its command was killed" in unstall("attach", "--list").stdout
+        detach("--all")
+        assert stalls(talker) and talker.reads_back() == {0}
+
+
+def test_killed_at_any_moment_detach_puts_all_back():
+    """SIGKILL while it loads, pins and walks."""
+    with talking() as talker:
+        for ms in range(0, 60, 4):
+            command = subprocess.Popen([COMMAND, "attach", str(talker.pid), "--mode", "always"],
+                                       env=bare_env(), stderr=subprocess.DEVNULL)
+            time.sleep(ms / 1000)
+            command.kill()
+            command.wait()
+            if PINS.exists():
+                detach("--all")
+            assert not PINS.exists()
+        assert stalls(talker) and talker.reads_back() == {0}
+
+
+def test_sigterm_puts_all_back():
+    with talking() as talker, attached(talker.pid) as a:
+        assert is_cured(talker)
+        assert a.end(signal.SIGTERM) == 0
+        assert stalls(talker)
+
+
+def test_detach_ends_the_command_in_the_foreground():
+    with talking() as talker, attached(talker.pid) as a:
+        assert is_cured(talker)
+        detach(talker.pid)
+        assert stalls(talker)
+        assert a.wait() == 0 and "detached by another command" in a.said
+
+
+# ---- bad input and faults -----------------------------------------------------------
+
+
+def test_a_second_attach_to_the_same_is_refused_and_changes_nothing():
+    with talking() as talker, attached(talker.pid):
+        done = unstall("attach", talker.pid)
+        assert done.returncode == 125 and "attached already" in done.stderr
+        assert is_cured(talker)
+
+
+def test_two_attachments_that_share_connections_leave_nothing():
+    with cgroup(f"unstall-{os.getpid()}") as (folder, enter), talking(before=enter) as talker:
+        with attached("--cgroup", folder, "--mode", "always") as first:
+            with attached(talker.pid, "--mode", "always"):
+                assert is_cured(talker)
+                talker.say("new")
+                assert is_cured(talker) and talker.reads_back() == {0}
+                assert first.end() == 0
+        assert stalls(talker) and talker.reads_back() == {0}
+
+
+def test_it_ends_with_the_process():
+    with talking() as talker, attached(talker.pid) as a:
+        talker.process.kill()
+        assert a.wait() == 0 and f"process {talker.pid} has ended" in a.said
+
+
+def test_it_ends_with_the_cgroup():
+    with cgroup(f"unstall-{os.getpid()}") as (folder, _):
+        a = Attached("--cgroup", folder)
+    assert a.wait() == 0 and "the cgroup was removed" in a.said
+
+
+def test_a_removed_cgroup_is_detached_by_its_name():
+    with cgroup(f"unstall-{os.getpid()}") as (folder, _):
+        assert unstall("attach", "--detach", "--cgroup", folder).returncode == 0
+    told = unstall("attach", "--list").stdout
+    assert "the cgroup was removed" in told
+    detach(told.split()[0])
+
+
+@pytest.mark.parametrize("mode", ["nodelay", "auto"])
+def test_over_a_program_with_the_preload(mode):
+    """What the library sets is the application's own: it stays cured with both and after each."""
+    env = preload_env(mode)
+    with talking(env=env) as talker:
+        assert is_cured(talker)
+        with attached(talker.pid, "--mode", "always"):
+            assert is_cured(talker)
+            talker.say("new")
+            assert is_cured(talker)
+            assert talker.reads_back() == {0}
+        assert is_cured(talker)
+
+
+@pytest.mark.parametrize("words, why", [
+    (["2147483647"], "2147483647: no such process; give the id of a running one"),
+    (["--cgroup", "/no/such"], "no such cgroup"),
+    (["--unit", "no-such-unit"], "no-such-unit.service: no such unit runs"),
+    (["--container", "no-such-container"], "no such container runs"),
+    ([], "give one target"),
+    (["1", "--all"], "give one target"),
+    (["--port", "70000"], "--port"),
+    (["--mode", "fast", "1"], "--mode fast: expected proof or always"),
+])
+def test_one_clear_line_says_what_is_wrong(words, why):
+    done = unstall("attach", *words)
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and why in done.stderr
+    assert not PINS.exists()
+
+
+def test_detach_of_nothing_says_so():
+    done = unstall("detach", str(os.getpid()))
+    assert done.returncode == 125 and "nothing is attached there" in done.stderr
+
+
+@pytest.mark.parametrize("hidden, why", [("/sys/kernel/btf", "CONFIG_DEBUG_INFO_BTF"),
+                                         ("/sys/fs/bpf", "mount -t bpf bpf /sys/fs/bpf")])
+def test_a_kernel_without_its_types_or_a_bpf_file_system(hidden, why):
+    script = f"mount -t tmpfs none {hidden} && exec {COMMAND} attach --port 1"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and why in done.stderr
+
+
+def test_without_cgroup_v2():
+    script = "umount -l $(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5}' /proc/self/mountinfo) && "
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f"{script} exec {COMMAND} attach --port 1"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 125 and done.stderr.count("\n") == 1
+    assert "cgroup v2 is not mounted" in done.stderr
+
+
+def test_a_refusal_of_the_kernel_is_one_line_and_its_log_is_for_verbose_2():
+    """RLIMIT_NOFILE leaves no descriptor for the programs."""
+    def run(*words):
+        return subprocess.run(["prlimit", "--nofile=5", COMMAND, "attach", "--port", "1", *words],
+                              capture_output=True, text=True, check=False)
+    done = run()
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and "--verbose 2" in done.stderr
+    assert "libbpf" not in done.stderr and "libbpf" in run("--verbose", "2").stderr
+    assert not PINS.exists()
+
+
+MANY = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (10100, 10100))
+listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
+kept = []
+for _ in range(5000):
+    kept.append(socket.create_connection(listener.getsockname()))
+    kept.append(listener.accept()[0])
+print("made", flush=True)
+for _ in sys.stdin:
+    print(sum(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for s in kept), flush=True)
+"""
+
+
+def test_ten_thousand_sockets():
+    many = subprocess.Popen([sys.executable, "-S", "-c", MANY], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True, bufsize=1)
+    try:
+        assert many.stdout.readline() == "made\n"
+        with attached(many.pid, "--mode", "always") as a:
+            many.stdin.write("\n")
+            assert many.stdout.readline() == "0\n"
+            assert a.end() == 0
+        assert "put back; 10 000 connections had been cured" in a.said
+        many.stdin.write("\n")
+        assert many.stdout.readline() == "0\n"
+    finally:
+        many.kill()
+        many.communicate()
+
+
+# ---- without privilege ----------------------------------------------------------------
+
+
+def test_without_privilege_the_connections_of_an_own_process_are_cured():
+    with talking(user=NOBODY) as talker:
+        assert stalls(talker)
+        with attached(talker.pid, user=NOBODY) as a:
+            assert "by pidfd_getfd" in a.said and "CAP_BPF" in a.said
+            assert is_cured(talker)
+            talker.say("new")
+            assert wait_until(lambda: is_cured(talker))
+            assert a.end() == 0
+        assert "2 connections had been cured" in a.said
+        assert stalls(talker)
+
+
+def test_without_privilege_nothing_else():
+    with talking() as talker:
+        done = unstall("attach", talker.pid, user=NOBODY)
+        assert done.returncode == 125 and done.stderr.count("\n") == 1 and "CAP_BPF" in done.stderr
+        done = unstall("attach", "--port", "1", user=NOBODY)
+        assert done.returncode == 125 and "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in done.stderr
+        assert stalls(talker)
+
+
+def test_without_privilege_it_ends_with_the_process():
+    with talking(user=NOBODY) as talker, attached(talker.pid, user=NOBODY) as a:
+        talker.end()
+        assert a.wait() == 0 and "has ended" in a.said
