@@ -124,7 +124,7 @@ static void give_up(struct scan_host *h, int failed) {
 }
 
 static void wait_a_while(const struct scan_host *h) {
-    uint64_t end = scan_now() + AGAIN_S * 1000 * MS;
+    uint64_t end = scan_now() + (uint64_t)AGAIN_S * 1000 * MS;
     while (!h->stop && scan_now() < end)
         scan_sleep_until(scan_now() + SLICE_MS * MS);
 }

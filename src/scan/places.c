@@ -2,9 +2,7 @@
 #include "places.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,18 +35,33 @@ static uint64_t head_of(pid_t pid, const char *path) {
     return n > 0 ? stats_hash(0, head, sizeof(head)) : 0;
 }
 
+/* 7f1c2000-7f1c3000 r-xp 00001000 fe:01 4711   /path: false for what is not code of a file. */
+static bool parse_mapping(const char *line, struct stats_module *m) {
+    char *at;
+    *m = (struct stats_module){.state = STATS_VALID};
+    m->start = strtoull(line, &at, 16);
+    if (*at++ != '-')
+        return false;
+    m->end = strtoull(at, &at, 16);
+    if (strlen(at) < 6 || at[3] != 'x')
+        return false;
+    m->offset = strtoull(at + 6, &at, 16);
+    const char *path = strpbrk(at, "/[");
+    if (!path)
+        return false;
+    snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(path, "\n"), path);
+    return true;
+}
+
 static void read_modules(struct reader_file *r, pid_t pid) {
-    char name[64], line[4352], rights[8], path[STATS_PATH];
+    char name[64], line[4352];
     snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(name, "re");
     while (maps && r->module_count < STATS_MODULES && fgets(line, sizeof(line), maps)) {
-        struct stats_module m = {.state = STATS_VALID};
-        int got = sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %159[^\n]",
-                         &m.start, &m.end, rights, &m.offset, path);
-        if (got != 5 || rights[2] != 'x')
+        struct stats_module m;
+        if (!parse_mapping(line, &m))
             continue;
-        snprintf(m.path, sizeof(m.path), "%s", path);
-        m.head = path[0] == '/' ? head_of(pid, path) : 0;
+        m.head = m.path[0] == '/' ? head_of(pid, m.path) : 0;
         r->modules[r->module_count++] = m;
     }
     if (maps)
