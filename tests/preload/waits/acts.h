@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "raw.h"
+#include "../../harness/raw.h"
 
 #define WAIT_MS 350L
 

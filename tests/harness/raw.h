@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * System calls that no preloaded library can see: the instruction itself.
- * What the tests do beside the one call that they are about goes this way.
+ * System calls that no preloaded library can see: the instruction itself.  The programs of the tests use them
+ * for all but the calls that a test is about.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ static inline long raw6(long number, long a, long b, long c, long d, long e, lon
                      : "memory");
     return x0;
 #else
-#error "this architecture has no raw system call here yet"
+#error "no raw system call known for this machine"
 #endif
 }
 
