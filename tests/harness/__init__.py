@@ -13,7 +13,7 @@ from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, patter
 from .process import Finished, descriptors_of, is_loaded, run
 from .reports import read_reports, report_pattern, total
 from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, StatsFile, stats_directory,
-                      stats_flag, stats_in, segments_in, write_control)
+                      stats_flag, stats_in, stats_files_in, wait_for_stats_file, write_control)
 from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
@@ -26,6 +26,6 @@ __all__ = [
     "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded",
     "is_promised", "least", "mode_env", "patiently", "pattern", "preload_env",
     "program", "program_calls", "program_shapes", "read_reports", "report_pattern", "request_all",
-    "run", "run_client", "run_directed", "run_strace", "stats_directory", "stats_flag", "stats_in",
-    "segments_in", "shape", "skip", "start_shapes", "started_server", "total", "unstall",
+    "run", "run_client", "run_directed", "run_strace", "shape", "skip", "start_shapes", "started_server",
+    "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "unstall", "wait_for_stats_file",
 ]

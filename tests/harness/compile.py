@@ -22,7 +22,7 @@ def compile_c(source, *flags, cc="gcc", libraries=()):
     source = Path(source)
     command = [cc, *_COMMON, "-U_FORTIFY_SOURCE", *map(str, flags), str(source)]
     digest = hashlib.sha256(" ".join([*command, *libraries]).encode())
-    for text in [source, *sorted(source.parent.glob("*.h"))]:
+    for text in [source, *sorted(source.parent.glob("*.h")), *sorted(Path(__file__).parent.glob("*.h"))]:
         digest.update(text.read_bytes())
     folder = BUILD_ROOT / "test-bin"
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from .compile import compile_c
@@ -68,7 +69,7 @@ class StatsFile:
         return sum(row[name] for row in self.facts["rows"])
 
 
-def segments_in(directory):
+def stats_files_in(directory):
     """All statistics files of a directory, in the order in which they were made."""
     found = [StatsFile(path) for path in Path(directory).iterdir()]
     return sorted(found, key=lambda stats_file: stats_file["started_ns"])
@@ -76,9 +77,17 @@ def segments_in(directory):
 
 def stats_in(directory):
     """The one statistics file of a directory."""
-    found = segments_in(directory)
+    found = stats_files_in(directory)
     assert len(found) == 1, f"{len(found)} statistics files"
     return found[0]
+
+
+def wait_for_stats_file(directory):
+    """Waits until a process has made its statistics file there."""
+    deadline = time.monotonic() + 10
+    while not list(Path(directory).iterdir()):
+        assert time.monotonic() < deadline, "no statistics file"
+        time.sleep(0.002)
 
 
 def write_control(path, **fields):

@@ -5,14 +5,13 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
 from harness import (DESTINATION, LISTENER, MODE_NUMBERS, MODES, AnsweringPeer, SilentPeer, compile_c,
                      mode_env, preload_env, program, program_shapes, read_reports, report_pattern,
                      request_all, run, run_client, run_strace, StatsFile, stats_directory, stats_in,
-                     segments_in, skip, started_server, added)
+                     stats_files_in, skip, started_server, added, wait_for_stats_file)
 
 HEADER, BODY, REPLY = 200, 100, 200
 HISTOGRAM_ERROR = 1 / 32
@@ -90,7 +89,7 @@ def test_bytes_that_nobody_saw_written_are_counted(directory, name, seen, mode):
 def test_what_a_child_or_parent_wrote_is_not_unseen(directory, name):
     with AnsweringPeer() as peer:
         run_client(program(name), "observe", *peer.target, 12, UNSTALL_STATS=directory)
-    found = segments_in(directory)
+    found = stats_files_in(directory)
     assert found and not [stats_file for stats_file in found if stats_file.total("unseen_bytes")]
 
 
@@ -207,13 +206,13 @@ def test_a_process_without_tcp_has_no_file(directory):
         run([program(name)], preload_env("auto", UNSTALL_STATS=directory), cwd="/tmp")
     run(["/bin/sh", "-c", "for i in 1 2 3; do /bin/true; done | cat"],
         preload_env("auto", UNSTALL_STATS=directory))
-    assert segments_in(directory) == []
+    assert stats_files_in(directory) == []
 
 
 def test_a_socket_that_is_never_connected_makes_no_file(directory):
     run(["/usr/bin/python3", "-c", "import socket; socket.socket().close()"],
         preload_env("auto", UNSTALL_STATS=directory))
-    assert segments_in(directory) == []
+    assert stats_files_in(directory) == []
 
 
 def test_the_file_can_be_read_after_kill(directory):
@@ -259,7 +258,7 @@ def test_what_is_left_open_is_counted_at_exit(directory):
 def test_a_forked_server_has_a_file_for_each_child(directory):
     with started_server([program("server_fork")], "auto", UNSTALL_STATS=directory) as (process, port):
         request_all(port, 6)
-    parent, child = segments_in(directory)
+    parent, child = stats_files_in(directory)
     assert parent["pid"] == process.pid and child["parent"] == process.pid
     assert parent.total("writes") == 0
     assert (child.total("writes"), child.total("messages"), child.total("bursts_of_2")) == (12, 6, 6)
@@ -299,7 +298,7 @@ def test_a_child_never_writes_into_its_parents_file(directory, tmp_path, how):
     }}""")
     with AnsweringPeer() as peer:
         run_client(compile_c(source), "auto", *peer.target, UNSTALL_STATS=directory)
-    parent, child = segments_in(directory)
+    parent, child = stats_files_in(directory)
     assert (parent.total("exchanges"), child.total("exchanges")) == (15, 7)
     assert (parent.total("writes"), child.total("writes")) == (30, 14)
     assert child["parent"] == parent["pid"]
@@ -344,7 +343,7 @@ def test_the_workers_of_a_server_of_root_count_too(directory, how):
             "assert os.wait()[1] == 0\n")
     done = run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
     assert done.stderr == ""
-    master, worker = segments_in(directory)
+    master, worker = stats_files_in(directory)
     assert (master.total("writes"), worker.total("writes"), worker.total("exchanges")) == (0, 2, 1)
 
 
@@ -353,7 +352,7 @@ def test_becoming_another_user_alone_makes_no_file(directory):
         skip("only root can become another user")
     run(["/usr/bin/python3", "-c", "import os; os.setuid(65534)"],
         preload_env("auto", UNSTALL_STATS=directory))
-    assert segments_in(directory) == []
+    assert stats_files_in(directory) == []
 
 
 def test_exec_ends_the_file_and_a_failed_one_does_not(directory):
@@ -551,9 +550,7 @@ def test_a_deleted_file_and_a_deleted_directory(directory):
         child = subprocess.Popen([program("stats_exchanges"), *peer.target, "1", "60", "2"],
                                  env=preload_env("auto", UNSTALL_STATS=directory), stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 10
-        while not list(directory.iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.002)
+        wait_for_stats_file(directory)
         for path in directory.iterdir():
             path.unlink()
         directory.rmdir()
@@ -577,7 +574,7 @@ def test_a_quiet_process_makes_no_call(directory):
             "c.send(b'x'); c.send(b'y'); a.recv(9); a.send(b'z'); c.recv(9); c.close(); print('done')\n")
     done = run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
     assert done.stdout == "done\n" and done.stderr == ""
-    assert segments_in(directory) == []
+    assert stats_files_in(directory) == []
 
 
 @pytest.mark.parametrize("mode", MODES)
