@@ -549,6 +549,19 @@ def test_a_service_that_does_not_start_with_it_is_restarted_without_it(c, kind):
     c.systemctl("stop", "picky")
 
 
+def test_a_service_that_systemd_had_to_restart_before_is_cured(c):
+    """Restarts of before do not count as an end of the new process."""
+    started(c, "tired.service", WEB.format(port=8124) + "Restart=always\n")
+    for _ in range(2):
+        pid = c.main_pid("tired")
+        c.run("kill", "-9", pid)
+        assert stalls(c, 8124) and c.main_pid("tired") != pid
+    c.unstall("enable", "tired", "--restart")
+    assert not stalls(c, 8124)
+    c.unstall("disable", "tired", "--restart")
+    c.systemctl("stop", "tired")
+
+
 def test_a_later_drop_in_that_wins_is_found_and_named(c):
     c.unit("later.service", WEB.format(port=8120))
     c.write("/etc/systemd/system/later.service.d/90-mine.conf", "[Service]\nEnvironment=LD_PRELOAD=/x.so\n")

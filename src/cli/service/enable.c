@@ -112,6 +112,7 @@ static int conf_lines(FILE *out, const struct service_order *o, const struct uni
         bool stats = o->stats && strcmp(s->variable, "UNSTALL_STATS") == 0;
         if (stats || chosen(o, s->variable) || own_variable(u, before, s->variable))
             continue;
+        check_value("--conf", s->place);
         fprintf(out, "# from %s\n", s->place);
         dropin_variable(out, s->variable, s->value, false);
     }
@@ -194,8 +195,13 @@ static void show(const struct dropin *d, const char *text) {
 /* Between the file and the reload no signal of the terminal may end us, nor systemctl. */
 static void interruptible(bool on) {
     static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-        signal(signals[i], on ? SIG_DFL : SIG_IGN);
+    static void (*before[ARRAY_SIZE(signals)])(int);
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        if (on)
+            signal(signals[i], before[i]);
+        else
+            before[i] = signal(signals[i], SIG_IGN);
+    }
 }
 
 /* What ran before runs afterwards, if need be without the library. */
