@@ -185,6 +185,7 @@ static int read_file(struct reading *r, const char *path, bool must) {
     }
     free(line);
     fclose(f);
+    r->file = NULL;
     return failed;
 }
 

@@ -38,15 +38,14 @@ static size_t pid_count;
 
 /* nftw(3) passes no argument on. */
 static int take_group(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
-    char name[PATH_MAX];
-    long pid;
+    char name[PATH_MAX], line[32];
     (void)st, (void)ftw;
     if (kind != FTW_D ||
         (size_t)snprintf(name, sizeof(name), "%s/cgroup.procs", path) >= sizeof(name))
         return 0;
     FILE *f = fopen(name, "re");
-    while (f && pid_count < PROCESSES_MOST && fscanf(f, "%ld", &pid) == 1)
-        pids[pid_count++] = (pid_t)pid;
+    while (f && pid_count < PROCESSES_MOST && fgets(line, sizeof(line), f))
+        pids[pid_count++] = (pid_t)strtol(line, NULL, 10);
     if (f)
         fclose(f);
     return 0;
@@ -215,6 +214,7 @@ static bool find_dropin(const char base[PATH_MAX], const char *name, struct drop
     char *text = NULL;
     bool there = dropin_place(base, name, d) && dropin_read(d, &text) != DROPIN_NONE;
     free(text);
+    text = NULL;
     if (there || !at || at[1] == '.')
         return there;
     snprintf(template, sizeof(template), "%.*s@.service", (int)(at - name), name);

@@ -167,7 +167,9 @@ bool list_word(const char **list, char *word, size_t size) {
     for (; *at && (quote || (*at != ' ' && *at != '\t')); at++) {
         char c = *at;
         if (quote ? c == quote : (c == '"' || c == '\'')) {
-            quote = quote ? '\0' : c;
+            if (quote)
+                c = '\0';
+            quote = c;
             continue;
         }
         if (c == '\\' && quote != '\'' && at[1])
