@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 
 #include "fake_kernel.h"
+#include "readable.h"
 #include "real.h"
 
 struct fake_real fake_real;
@@ -68,6 +69,8 @@ static ssize_t fake_send(int fd, const void *buffer, size_t bytes, int flags) {
 }
 
 static ssize_t fake_sendmsg(int fd, const struct msghdr *message, int flags) {
+    if (!readable(message, sizeof(*message)))
+        return call("SENDMSG", fd, NULL, 1);
     return call(flags & MSG_MORE ? "SENDMSG_MORE" : "SENDMSG", fd, message->msg_iov,
                 message->msg_iovlen);
 }

@@ -158,6 +158,16 @@ Test(buffer, send_with_more_behind) {
     }
 }
 
+/* The number is another socket's meanwhile: the buffered bytes are none of its, the caller's are. */
+Test(buffer, send_behind_bytes_of_another_socket) {
+    c.cookie = 77;
+    ASSERT(add("abc"));
+    c.buffer->began = 0;
+    fake.cookie = 99;
+    EXPECT_INT("the caller's", send_with("WXYZ"), 4);
+    EXPECT_TEXT("wire", fake.wire_buffer, "WXYZ");
+}
+
 /* With nothing buffered the error is the caller's own: told at once, not kept. */
 Test(buffer, error_of_the_callers_own_bytes) {
     fake.sends[0] = -EPIPE;

@@ -142,6 +142,16 @@ Test(config_load, more_than_can_be_kept) {
     EXPECT_INT("the others count", config()->mode, MODE_CORK);
 }
 
+Test(config_load, more_than_can_be_kept_in_all) {
+    static char first[6000] = "UNSTALL_REPORT=", second[6000] = "UNSTALL_STATS=";
+    memset(first + 15, 'x', sizeof(first) - 16);
+    memset(second + 14, 'y', sizeof(second) - 15);
+    const char *said = LOAD_ENV("prog", first, second);
+    EXPECT_INT("lines", lines(said), 1);
+    cr_expect(strstr(said, "UNSTALL_STATS") && strstr(said, "8192"), "%.200s", said);
+    EXPECT(config()->report && !config()->stats);
+}
+
 Test(config_load, strings_outlive_the_environment) {
     char entry[] = "UNSTALL_REPORT=/tmp/a.json";
     LOAD_ENV("prog", entry);

@@ -303,6 +303,34 @@ Test(process, a_task_that_shares_descriptors_alone) {
     passes_for_good("descriptors");
 }
 
+/* Bytes for which the kernel has no room would be lost: the library stays for them. */
+Test(process, a_task_that_shares_memory_while_there_is_no_room) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    for (unsigned i = fake.send_count; i < FAKE_SENDS; i++)
+        fake.sends[i] = -EAGAIN;
+    ticker_now = TICKER_NONE;
+    process_clones(CLONE_VM);
+    EXPECT_INT("still there", buffer_length(c), 3);
+    EXPECT(ours());
+}
+
+/* The child of a fork has a single task: the table that becomes its own is the one that it had. */
+Test(process, a_single_task_unshares_its_table) {
+    whole_start_in(MODE_CORK);
+    whole_connected(5);
+    pid_t child = fork();
+    if (child == 0) {
+        process_forked(0);
+        process_unshares_table();
+        _exit(ours() ? 0 : 1);
+    }
+    int status;
+    EXPECT_INT("the child", waitpid(child, &status, 0), child);
+    EXPECT_INT("its gate is open", status, 0);
+}
+
 Test(process, a_clone_that_is_a_fork_or_a_thread) {
     uint32_t doubts = nodelay_epoch;
     clones_while_holding(0);

@@ -445,6 +445,33 @@ Test(shim, before_it_sets_an_option_what_is_buffered_leaves) {
     }
 }
 
+/* What applies to bytes that leave later, or tells writes apart, waits for what is held. */
+static const struct {
+    int level, option;
+} later[] = {
+    {IPPROTO_TCP, TCP_NOTSENT_LOWAT},  {IPPROTO_TCP, TCP_FASTOPEN_CONNECT}, {IPPROTO_TCP, TCP_REPAIR},
+    {IPPROTO_TCP, TCP_MAXSEG},         {IPPROTO_TCP, TCP_MD5SIG},           {IPPROTO_TCP, TCP_CONGESTION},
+    {SOL_SOCKET, SO_TIMESTAMPING},     {SOL_SOCKET, SO_TXTIME},             {SOL_SOCKET, SO_ZEROCOPY},
+    {SOL_SOCKET, SO_PRIORITY},         {SOL_SOCKET, SO_MARK},               {SOL_SOCKET, SO_MAX_PACING_RATE},
+    {SOL_SOCKET, SO_DONTROUTE},        {SOL_SOCKET, SO_BINDTODEVICE},       {IPPROTO_IP, IP_TOS},
+    {IPPROTO_IP, IP_TTL},              {IPPROTO_IPV6, IPV6_TCLASS},         {IPPROTO_IPV6, IPV6_UNICAST_HOPS},
+};
+
+Test(shim, an_option_of_later_bytes_lets_go) {
+    static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
+    EACH_ROW(row, later) {
+        for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+            whole_start_in(modes[i]);
+            struct conn *c = whole_warm(5);
+            EXPECT_INT("written", whole_write(5, "abc"), 3);
+            ASSERT(c->held || buffer_length(c));
+            shim_option_setting(5, row->level, row->option);
+            cr_expect(!c->held && buffer_length(c) == 0, "%d of %d", row->option, row->level);
+            shim_closing(5);
+        }
+    }
+}
+
 /* SO_ERROR takes an error away: the one that we have kept first; and what it tells ends the
  * sending side as the error of a call would. */
 Test(shim, so_error) {

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "config.h"
 #include "coalesce_buffer.h"
@@ -150,6 +151,7 @@ Test(shim_write, each_form_goes_on_as_it_came) {
 /* What the kernel is to refuse is not looked into. */
 Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
     static struct iovec huge[] = {{NULL, 5}, {NULL, SIZE_MAX - 3}}, half[] = {{NULL, SSIZE_MAX}, {NULL, 1}};
+    const struct msghdr *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct msghdr none = {.msg_iovlen = 1}, many = {.msg_iov = huge, .msg_iovlen = 1025};
     const struct write_request bad[] = {
         {.fd = 5, .form = FORM_WRITEV, .iov = NULL, .iov_count = 1},
@@ -158,6 +160,7 @@ Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
         {.fd = 5, .form = FORM_WRITEV, .iov = huge, .iov_count = 2},
         {.fd = 5, .form = FORM_WRITEV, .iov = half, .iov_count = 2},
         {.fd = 5, .form = FORM_SENDMSG, .message = &none},
+        {.fd = 5, .form = FORM_SENDMSG, .message = unreadable},
         {.fd = 5, .form = FORM_SENDMSG, .message = &many},
     };
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
@@ -704,6 +707,15 @@ Test(shim_write, the_first_hold_decides_about_the_thread) {
     whole_write(5, "abc");
     EXPECT_INT("nothing is held", ticker_now, TICKER_NONE);
     c->policy.mode = MODE_CORK;
+    whole_write(5, "abc");
+    EXPECT_INT("decided", ticker_now, TICKER_NEVER);
+}
+
+/* Where a thread may be had, a hold needs no habit: the decision comes before the question. */
+Test(shim_write, a_bursty_connection_decides_about_the_thread) {
+    whole_start((const char *const[]){"UNSTALL_MODE=auto", "UNSTALL_THREAD=never", NULL});
+    whole_warm(5);
+    ticker_now = TICKER_NONE;
     whole_write(5, "abc");
     EXPECT_INT("decided", ticker_now, TICKER_NEVER);
 }

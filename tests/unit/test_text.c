@@ -80,6 +80,7 @@ static const struct {
     {"unit separator", "\x1f", "\"\\u001f\""},
     {"delete", "\x7f", "\"\\u007f\""},
     {"a slash stays", "/usr/bin", "\"/usr/bin\""},
+    {"the first byte that is no ASCII", "\x80", "\"\\u0080\""},
     {"UTF-8 stays", "na\xc3\xafve", "\"na\xc3\xafve\""},
 };
 
