@@ -5,6 +5,7 @@ import contextlib
 import errno
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -40,7 +41,7 @@ def in_go():
         skip("Go is not installed")
     binary = BUILD_ROOT / "test-bin/reach-go"
     binary.parent.mkdir(exist_ok=True)
-    env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
+    env = {**os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off"}
     subprocess.run([go, "build", "-o", binary, HERE / "client.go"], check=True, env=env, timeout=300)
     return binary
 
@@ -118,7 +119,8 @@ def test_sockets_that_the_program_inherits_are_cured(unprivileged):
 
 
 def test_what_the_library_sees_is_left_to_it(unprivileged):
-    """The library makes one segment of a message's two writes; TCP_NODELAY alone makes two."""
+    """It sets TCP_NODELAY only where a stall begins, and makes one segment of a message's two writes."""
+    assert unprivileged("run", "--how", "seccomp", own("many"), "sockets", 3).stdout == "0\n"
     binary = compile_c(PROGRAMS / "put_write.c")
     with AnsweringPeer() as peer:
         done = unprivileged("run", "--how", "seccomp", binary, *peer.target, 60)
@@ -257,6 +259,22 @@ for line in sys.stdin:
 """
 
 
+# The supervisor looks at all its descriptors before it lets the call go on: that takes some time.
+RING_BEHIND_MANY = """
+import ctypes, os, resource, socket, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+first = socket.socket()
+for _ in range(min(20000, most - 100)):
+    os.dup(first.fileno())
+print(1, flush=True)
+sys.stdin.readline()
+sys.stdin.readline()
+ctypes.CDLL(None).syscall(425, 1, ctypes.create_string_buffer(120))
+print("made", flush=True)
+"""
+
+
 def guards():
     """Process id -> parent, of all guards and workers."""
     found = {}
@@ -269,42 +287,55 @@ def guards():
 
 
 def wait_for(condition):
-    for _ in range(1000):
+    for _ in range(10000):
         found = condition()
         if found:
             return found
-        time.sleep(0.01)
+        time.sleep(0.001)
     raise AssertionError(f"never so: {condition}")
 
 
 class Supervised:
-    """A Python program without the library under a supervisor, which connects once for each line."""
+    """A Python program without the library under a supervisor, which answers a line for each line."""
 
-    def __init__(self):
+    def __init__(self, text=CONNECTING):
         self.known = set(guards())
-        words = [COMMAND, "run", "--how", "seccomp", "env", "-u", "LD_PRELOAD", *PYTHON, CONNECTING]
+        self.text = text
+        words = [COMMAND, "run", "--how", "seccomp", "env", "-u", "LD_PRELOAD", *PYTHON, text]
         self.process = subprocess.Popen(words, env=bare_env(), text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
-        assert self.connect() == "1"
+        assert self.ask() == "1"
 
-    def connect(self):
+    def tell(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
+
+    def ask(self):
+        self.tell()
+        return self.answer()
+
+    def answer(self):
+        assert select.select([self.process.stdout], [], [], 20)[0], "it hangs"
         return self.process.stdout.readline().strip()
+
+    def is_in(self, call):
+        return Path(f"/proc/{self.process.pid}/syscall").read_text("utf-8").startswith(f"{call} ")
 
     def pair(self):
         """Guard and worker; other tests may run others at the same time."""
         all_of = guards()
         mine = {pid for pid in all_of if pid not in self.known
-                and Path(f"/proc/{pid}/cmdline").read_bytes().endswith(CONNECTING.encode() + b"\0")}
+                and Path(f"/proc/{pid}/cmdline").read_bytes().endswith(self.text.encode() + b"\0")}
         return next(((all_of[pid], pid) for pid in mine if all_of[pid] in mine), None)
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         self.process.stdin.close()
-        assert self.process.wait(10) == 0
+        if kind:
+            self.process.kill()
+        assert self.process.wait(10) == 0 or kind
         self.process.stdout.close()
 
 
@@ -314,7 +345,7 @@ def test_a_killed_half_of_the_supervisor_is_replaced(which):
         for _ in range(3):
             guard, worker = wait_for(program.pair)
             os.kill(guard if which == "guard" else worker, signal.SIGKILL)
-            assert program.connect() == "1"
+            assert program.ask() == "1"
             wait_for(lambda old=(guard, worker): program.pair() not in (None, old))
         guard, worker = wait_for(program.pair)
     wait_for(lambda: not {guard, worker} & set(guards()))
@@ -327,20 +358,27 @@ def test_without_the_whole_supervisor_calls_fail_and_never_hang():
         os.kill(worker, signal.SIGKILL)
         os.kill(guard, signal.SIGKILL)
         wait_for(lambda: not {guard, worker} & set(guards()))
-        assert program.connect() == str(errno.ENOSYS)
+        assert program.ask() == str(errno.ENOSYS)
 
 
-def test_a_call_whose_worker_is_killed_goes_on():
-    """The worker is stopped with a call in its hands or before it, then killed: the guard answers."""
+def test_a_call_that_waits_for_a_killed_worker_is_answered_by_the_next():
     with Supervised() as program:
         _, worker = wait_for(program.pair)
         os.kill(worker, signal.SIGSTOP)
-        program.process.stdin.write("\n")
-        program.process.stdin.flush()
-        wait_for(lambda: "seccomp" in Path(f"/proc/{program.process.pid}/wchan").read_text("utf-8")
-                 or Path(f"/proc/{program.process.pid}/syscall").read_text("utf-8").startswith("41 "))
+        program.tell()
+        wait_for(lambda: program.is_in(41))  # socket(2)
         os.kill(worker, signal.SIGKILL)
-        assert program.process.stdout.readline().strip() == "1"
+        assert program.answer() == "1"
+
+
+def test_a_call_in_the_hands_of_a_killed_worker_goes_on():
+    with Supervised(RING_BEHIND_MANY) as program:
+        _, worker = wait_for(program.pair)
+        program.tell()
+        looking = f"/proc/{program.process.pid}/fd"
+        wait_for(lambda: looking in descriptors_of(worker).values())
+        os.kill(worker, signal.SIGKILL)
+        assert program.answer() == "made"
 
 
 def test_the_supervisor_ends_with_the_program_and_keeps_no_pipe():
