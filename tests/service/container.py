@@ -66,7 +66,11 @@ class Container:
         return os.geteuid() == 0 and shutil.which("systemd-nspawn")
 
     def __enter__(self):
-        make_root(self.root)
+        try:
+            make_root(self.root)
+        except BaseException:
+            shutil.rmtree(self.root)
+            raise
         self.keeper = subprocess.Popen([sys.executable, "-B", HERE / "keeper.py", self.root],
                                        env=bare_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        text=True, start_new_session=True)
