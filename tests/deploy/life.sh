@@ -10,24 +10,13 @@
 set -euo pipefail
 folder=$1 older=$2 newer=$3 results=$4
 
-mount -t tmpfs tmpfs "$folder"
-mkdir "$folder"/{upper,work,root}
-mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
-root=$folder/root
-for part in proc sys dev; do
-    mount --rbind "/$part" "$root/$part"
-done
+# shellcheck source=tests/deploy/overlay.sh
+source "$(dirname -- "$0")/overlay.sh"
 mkdir -p "$root/packages"
 mount -t tmpfs tmpfs "$root/packages"
-mkdir "$root"/packages/{older,newer,tmp}
+mkdir "$root"/packages/{older,newer}
 cp "$older"/*.deb "$root/packages/older"
 cp "$newer"/*.deb "$root/packages/newer"
-mount --bind "$root/packages/tmp" "$root/tmp"
-
-inside() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        chroot "$root" "$@"
-}
 
 # list STEP: "added|changed|gone PATH" for each file; an overlay marks what is gone by a device 0:0.
 list() {

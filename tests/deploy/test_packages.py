@@ -6,12 +6,11 @@ import hashlib
 import re
 import shutil
 import subprocess
-from platform import machine
 
 import pytest
-from made import FOLDER, packages, run
+from made import packages, run
 
-from harness import BUILD_ROOT, SOURCE_ROOT, skip
+from harness import SOURCE_ROOT, skip
 
 NAMES = ("libunstall0", "unstall", "unstall-analysis")
 

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""docs/deploy.md: its code blocks do what they say, but those of podman, which no test runs.  In each the
+program under test makes connections to a peer here, which measures whether they stall; "# cured" and
+"# stalls" in a block say what is expected, in order."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from made import packages, portable, run
+from roots import CLIENT, EXCHANGES, REQUEST, median_wait_of
+
+from harness import SOURCE_ROOT, STALL_MS, AnsweringPeer, skip
+
+PAGE = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+
+
+def section(title):
+    """(language, text, file that the words before it name) of each code block of the section."""
+    text = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S).group(1)
+    blocks = []
+    for found in re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S):
+        names = re.findall(r"`([\w.]+)`:\s*\Z", text[:found.start()])
+        blocks.append((found.group(1), found.group(2), names[-1] if names else None))
+    return blocks
+
+
+def script(*titles):
+    return "".join(text for title in titles for language, text, _ in section(title) if language == "sh")
+
+
+def write_files(title, folder):
+    for language, text, name in section(title):
+        if language != "sh":
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def expected(text):
+    return re.findall(r"# (cured|stalls)\b", text)
+
+
+def measured(peer):
+    return ["stalls" if median_wait_of(connection) > STALL_MS else "cured" for connection in peer.connections]
+
+
+def write_app(path, peer):
+    """The program of the page: perl, with its peer's address in it."""
+    arguments = f'("{peer.address}", {peer.port}, {EXCHANGES})'
+    text = CLIENT.read_text(encoding="utf-8").replace("@ARGV", arguments)
+    path.write_text("#!/usr/bin/perl\n" + text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def root_only():
+    if os.geteuid() != 0:
+        skip("only root may make the roots in which the blocks run")
+
+
+def test_every_section_has_its_blocks_or_says_why():
+    assert re.findall(r"^## (.*)$", PAGE, re.M) == [
+        "Packages", "A shell", "systemd", "podman and docker", "compose", "Kubernetes",
+        "A closed-source 32-bit program", "sudo"]
+
+
+def test_packages_shell_and_sudo(tmp_path):
+    """In a root with the packages installed as the page says."""
+    blocks = script("Packages", "A shell", "sudo")
+    with AnsweringPeer(request=REQUEST) as peer:
+        write_app(tmp_path / "app", peer)
+        (tmp_path / "blocks").write_text(blocks, encoding="utf-8")
+        root = tmp_path / "root"
+        root.mkdir()
+        said = run("unshare", "--mount", "--propagation", "private", SOURCE_ROOT / "tests/deploy/page.sh",
+                   root, tmp_path, packages())
+    assert measured(peer) == expected(blocks), said
+    assert len(peer.connections) == 8
+    assert "wrote" in said and "stall" in said
+
+
+def test_compose_gives_the_library_to_the_service(tmp_path):
+    if shutil.which("podman-compose") is None:
+        skip("podman-compose is not installed")
+    write_files("compose", tmp_path)
+    said = run("bash", "-euc", script("compose"), cwd=tmp_path)
+    (create,) = re.findall(r"^podman create .*$", said, re.M)
+    assert "-e LD_PRELOAD=/unstall/libunstall.so -e UNSTALL_MODE=auto" in create
+    assert f"{tmp_path}/build-packages/portable:/unstall:ro" in create or ",destination=/unstall,ro" in create
+    assert create.endswith(" app")
+
+
+def test_the_kustomization_gives_the_library_to_the_container(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    if shutil.which("kubectl") is None:
+        skip("kubectl is not installed")
+    shutil.copytree(SOURCE_ROOT / "data/kubernetes", tmp_path, dirs_exist_ok=True)
+    write_files("Kubernetes", tmp_path)
+    done = run("bash", "-euc", script("Kubernetes"), cwd=tmp_path)
+    pod = yaml.safe_load(done)["spec"]["template"]["spec"]
+    (volume,), (init,), (app,) = pod["volumes"], pod["initContainers"], pod["containers"]
+    assert volume["emptyDir"] is not None
+    assert {mount["name"] for mount in init["volumeMounts"] + app["volumeMounts"]} == {volume["name"]}
+    assert init["args"] == [init["volumeMounts"][0]["mountPath"]]
+    (preload,) = [one["value"] for one in app["env"] if one["name"] == "LD_PRELOAD"]
+    assert preload == app["volumeMounts"][0]["mountPath"] + "/libunstall.so"
+    assert (app["name"], app["image"]) == ("app", "app")
+
+
+COPY = [("{folder}", 0, ""), ("{folder}/none", 1, "No such file"), ("", 2, "Usage")]
+
+
+@pytest.mark.parametrize("argument, code, words", COPY)
+def test_the_program_of_the_image_copies_the_whole_library_or_says_why(tmp_path, argument, code, words):
+    library = portable()
+    root, folder = tmp_path / "root", "/to"
+    (root / "to").mkdir(parents=True)
+    shutil.copy(library, root)
+    shutil.copy(library.parent / "copy", root)
+    words_of = ["/copy", argument.format(folder=folder)] if argument else ["/copy"]
+    done = subprocess.run(words_of, check=False, capture_output=True, text=True,
+                          cwd="/", preexec_fn=lambda: os.chroot(root))
+    assert done.returncode == code and words in done.stderr
+    copies = [path.name for path in (root / "to").iterdir()]
+    assert copies == (["libunstall.so"] if code == 0 else [])
+    if code == 0:
+        assert (root / "to/libunstall.so").read_bytes() == library.read_bytes()
+        assert (root / "to/libunstall.so").stat().st_mode & 0o777 == 0o644
