@@ -18,6 +18,7 @@ enum {
     AGAIN_S = 5,               /* after a failure */
     DESCRIPTORS = 1000,        /* looked at in a second, for the processes: 0.2 % of a core */
     DESCRIPTORS_SAVED = 60000, /* at once after a quiet time */
+    DESCRIPTORS_FIRST = 20000, /* at the start: 40 ms, so that the first ones are named at once */
 };
 
 static const uint64_t MS = 1000000;
@@ -167,6 +168,7 @@ struct scan_host *scan_host_begin(const char *source, const struct scan_options 
     h->options = *o;
     h->options.no_peers = true;
     h->looked_ns = scan_now();
+    h->may_look = DESCRIPTORS_FIRST;
     int failed = begin(h) ? pthread_create(&h->thread, NULL, work, h) : -1;
     if (!failed)
         return h;
