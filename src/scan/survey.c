@@ -7,7 +7,7 @@
 #include "choose.h"
 #include "scan_report.h"
 
-enum { SLICE_MS = 1000, SOON_MS = 200 };
+enum { SLICE_MS = 1000, SOON_MS = 200, DESCRIPTORS_FIRST = 5000 };
 
 static volatile sig_atomic_t stop;
 
@@ -33,8 +33,8 @@ static bool is_over(const struct survey *s, uint64_t end) {
 }
 
 /* One slice after the other, so that the processes of short connections are looked for while
- * they live.  That takes 2 us for each descriptor: 1000 a second are 0.2 % of a core.  At the end
- * all are looked at. */
+ * they live.  That takes 2 us for each descriptor: 1000 a second are 0.2 % of a core, and the first
+ * 5000 take 10 ms once.  At the end all are looked at. */
 int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s)) {
     uint64_t begin = scan_now(), slice = s->ends_with ? SOON_MS : SLICE_MS;
     uint64_t end = seconds > 0 ? begin + (uint64_t)(seconds * 1e9) : UINT64_MAX;
@@ -44,7 +44,8 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
         if (failed || (failed = s->source->collect(s->state, &s->result)))
             return failed;
         bool last = is_over(s, end);
-        size_t most = last ? SIZE_MAX : (size_t)((scan_now() - begin) / 1000000);
+        size_t most =
+            last ? SIZE_MAX : DESCRIPTORS_FIRST + (size_t)((scan_now() - begin) / 1000000);
         failed = scan_table_learn(&s->table, &s->result, most);
         if (!failed && (last || show))
             failed = scan_table_make(&s->table, &s->result, &s->filter);

@@ -258,7 +258,7 @@ def time_for_some_exchanges():
     (["--time", "0", "true"], "--time 0: expected a whole number from 1"),
     ([], "no PROGRAM or PID given; try --help\n"),
     (["1", "2"], "2: one PID at a time; a program goes behind --\n"),
-    (["4194304"], "4194304: no such process; if it has ended, give its segment or the folder of "),
+    (["4194304"], "4194304: no such process; if it has ended, give its statistics file or the folder of "),
 ])
 def test_what_cannot_be_is_refused(words, message):
     done = unstall("observe", *words)
