@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -85,12 +86,12 @@ static struct attach_taken *find(struct attach_fetched *f, size_t *at, int fd, u
 
 /* The inode of a socket; 0: another file. */
 static uint64_t socket_at(int folder, const char *name) {
+    static const char begin[] = "socket:[";
     char link[64] = "";
-    unsigned long long inode = 0;
     if (readlinkat(folder, name, link, sizeof(link) - 1) < 0 ||
-        sscanf(link, "socket:[%llu]", &inode) != 1)
+        strncmp(link, begin, sizeof(begin) - 1) != 0)
         return 0;
-    return inode;
+    return strtoull(link + sizeof(begin) - 1, NULL, 10);
 }
 
 static void forget_closed(struct attach_fetched *f) {
@@ -113,7 +114,8 @@ int attach_fetch_look(struct attach_fetched *f) {
         f->taken[i].is_there = false;
     for (const struct dirent *e; !failed && (e = readdir(folder));) {
         uint64_t inode = socket_at(dirfd(folder), e->d_name);
-        struct attach_taken *t = inode ? find(f, &at, atoi(e->d_name), inode) : NULL;
+        struct attach_taken *t =
+            inode ? find(f, &at, (int)strtol(e->d_name, NULL, 10), inode) : NULL;
         if (!t)
             continue;
         t->is_there = true;
@@ -146,24 +148,21 @@ int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
     return failed;
 }
 
-void attach_fetch_end(struct attach_fetched *f) {
+static void restore(const struct attach_fetched *f, const struct attach_taken *t) {
+    char path[64];
     int zero = 0;
-    if (f->count && f->pidfd >= 0) {
-        char path[64];
-        for (size_t i = 0; i < f->count; i++) {
-            char link[64] = "";
-            unsigned long long inode = 0;
-            snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)f->pid, f->taken[i].fd);
-            if (!f->taken[i].cured || readlink(path, link, sizeof(link) - 1) < 0 ||
-                sscanf(link, "socket:[%llu]", &inode) != 1 || inode != f->taken[i].inode)
-                continue;
-            int fd = pidfd_take(f->pidfd, f->taken[i].fd);
-            if (fd >= 0) {
-                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &zero, sizeof(zero));
-                close(fd);
-            }
-        }
-    }
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)f->pid, t->fd);
+    int fd = socket_at(AT_FDCWD, path) == t->inode ? pidfd_take(f->pidfd, t->fd) : -1;
+    if (fd < 0)
+        return;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &zero, sizeof(zero));
+    close(fd);
+}
+
+void attach_fetch_end(struct attach_fetched *f) {
+    for (size_t i = 0; i < f->count; i++)
+        if (f->taken[i].cured)
+            restore(f, &f->taken[i]);
     if (f->pidfd >= 0)
         close(f->pidfd);
     free(f->taken);

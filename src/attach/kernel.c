@@ -43,10 +43,12 @@ static bool has_capability(unsigned which) {
 
 static int kernel_version(void) {
     struct utsname name;
-    int major = 0, minor = 0;
-    if (uname(&name) != 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2)
+    char *behind = NULL;
+    if (uname(&name) != 0)
         return 0;
-    return major * 100 + minor;
+    long major = strtol(name.release, &behind, 10);
+    long minor = *behind == '.' ? strtol(behind + 1, NULL, 10) : 0;
+    return (int)(major * 100 + minor);
 }
 
 const char *attach_obstacle(void) {
@@ -97,8 +99,11 @@ static struct attach_config config_of(const struct attach_target *t,
     return c;
 }
 
-static int load(struct attach_bpf *b, const struct attach_config *c) {
+static int load(struct attach_bpf **opened, const struct attach_config *c) {
     __u32 key = 0;
+    struct attach_bpf *b = *opened = attach_bpf__open();
+    if (!b)
+        return -errno;
     if (!c->by_process) {
         bpf_program__set_autoload(b->progs.on_create, false);
         bpf_program__set_autoload(b->progs.mark, false);
@@ -234,8 +239,8 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         snprintf(error, ATTACH_ERROR, "--mode proof needs Linux 6.10; --mode always needs 6.1");
         return -ENOSYS;
     }
-    struct attach_bpf *b = attach_bpf__open();
-    int failed = b ? load(b, &c) : -errno;
+    struct attach_bpf *b = NULL;
+    int failed = load(&b, &c);
     if (!failed && (failed = make_folder(t->name)) == -EEXIST) {
         snprintf(error, ATTACH_ERROR, "%s: attached already; `unstall attach --list` shows it",
                  t->text);

@@ -23,20 +23,17 @@ __attribute__((format(printf, 3, 4))) static int refuse(char error[ATTACH_ERROR]
 }
 
 uint64_t attach_start_of(pid_t pid) {
+    enum { FIELD = 22, BEHIND_NAME = 2 };
     char path[64], line[1024] = "";
-    unsigned long long start = 0;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     FILE *f = fopen(path, "re");
     if (!f)
         return 0;
-    const char *behind = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+    const char *at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
     fclose(f);
-    if (!behind || sscanf(behind + 1,
-                          " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                          "%*s %*s %llu",
-                          &start) != 1)
-        return 0;
-    return start;
+    for (int field = BEHIND_NAME; at && field < FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
 }
 
 /* Where cgroup v2 is mounted, on a hybrid host too. */

@@ -75,7 +75,7 @@ static int walk_others(struct seen *seen, int (*open_one)(const void *), const v
             continue;
         snprintf(path, sizeof(path), "/proc/%s/ns/net", e->d_name);
         failed = walk_one(path, seen, open_one, with);
-        missed += failed > 0 && is_in((pid_t)atoi(e->d_name), scope);
+        missed += failed > 0 && is_in((pid_t)strtol(e->d_name, NULL, 10), scope);
     }
     if (proc)
         closedir(proc);
