@@ -156,6 +156,7 @@ def test_a_process_without_the_library_and_its_sockets():
         talker.talk()
         said = told(talker.pid)
         assert said["verdict"] == "runs without the library; a preload works if it is restarted"
+        assert f"cure it without a restart: unstall attach {talker.pid}" in said["advice"]
         assert said["process"]["library"] is None and said["process"]["mode"] is None
         connection, = said["process"]["sockets"]
         assert connection["state"] == "established"

@@ -142,5 +142,7 @@ void diagnosis_advise(struct diagnosis *d) {
         advise_loaded(d);
     else
         advise_start(d);
+    if (d->live && !d->process.library[0])
+        ADVISE("cure it without a restart: unstall attach %d", (int)d->process.pid);
     ADVISE("to see which processes of this host stall: unstall scan");
 }
