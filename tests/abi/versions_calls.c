@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
-#include "../preload/waits/raw.h"
+#include "../harness/raw.h"
 
 typedef long call_t(long, long, long, long, long, long);
 

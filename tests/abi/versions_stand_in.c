@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "../preload/waits/raw.h"
+#include "../harness/raw.h"
 
 __attribute__((noreturn)) static void reached(const char *which) {
     raw3(SYS_write, 1, (long)which, (long)strlen(which));

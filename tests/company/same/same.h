@@ -30,7 +30,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../preload/waits/raw.h"
+#include "../../harness/raw.h"
 
 /* Cases make calls that are wrong on purpose. */
 #pragma GCC diagnostic ignored "-Wnonnull"
