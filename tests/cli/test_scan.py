@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, skip, unstall
+from harness import COMMAND, AnsweringPeer, bare_env, patiently, skip, unstall
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -137,9 +137,12 @@ def test_it_agrees_with_what_went_over_the_wire(rate):
 
 
 def test_it_says_how_much_it_took_itself():
-    told = json.loads(unstall("scan", "--json", "--time", "1.5", "--source", "sampled").stdout)
-    assert told["dumps"] >= 2 and told["seconds"] >= 1.4
-    assert 0 < told["share_of_a_core"] < 0.04  # 20 ms are allowed at once at the start
+    def attempt():
+        told = json.loads(unstall("scan", "--json", "--time", "1.5", "--source", "sampled").stdout)
+        assert told["dumps"] >= 2 and told["seconds"] >= 1.4
+        assert 0 < told["share_of_a_core"] < 0.04  # 20 ms are allowed at once at the start
+
+    patiently(attempt)  # on a busy machine a dump takes long, and the next one is later
 
 
 @pytest.mark.parametrize("kind, code", [("stall", 1), ("single", 0)])
