@@ -478,7 +478,9 @@ Test(shim_write, a_blocking_writer_drains) {
     stuck("abc");
     fake.sends[fake.send_count] = -EAGAIN;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    const char *log = fake_log();
+    const char *log = fake_log(), asks[] = "cookie(5) ";
+    if (strncmp(log, asks, strlen(asks)) == 0)
+        log += strlen(asks); /* a busy machine: what the number is was asked too long ago */
     cr_expect(strncmp(log, "send(5,abcxx", 12) == 0, "%s", log);
     cr_expect(strstr(log, " SEND(5,abc) WRITE(5,xx"), "%s", log);
     EXPECT_INT("wire", fake.wire.used, 5003);
