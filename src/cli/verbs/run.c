@@ -38,8 +38,8 @@ const struct verb verb_run = {
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
     .help =
-        "  --how WAY         preload, or seccomp: under a supervisor that sets TCP_NODELAY,\n"
-        "                    chosen where a preload cannot work (Go, static programs)\n" LAUNCH_HELP
+        "  --how WAY         preload, or seccomp: a supervisor sets TCP_NODELAY; chosen\n"
+        "                    where a preload cannot work (Go, static programs)\n" LAUNCH_HELP
         "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
         "\n"
         "The program takes the place of the command: signals and exit code are\n"
