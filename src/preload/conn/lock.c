@@ -2,7 +2,6 @@
 #include "lock.h"
 
 #include <linux/futex.h>
-#include <linux/time_types.h>
 
 #include "raw.h"
 
@@ -10,19 +9,11 @@ uint32_t fork_generation = 1;
 
 enum { SPINS = 64 };
 
-static inline void relax(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 /* A handler may fork during a wait.  Its child returns into the wait for a lock that is not held there.  So a
  * waiter checks whether it is a child, and sleeps with a timeout, because futex(2) then ends with EINTR, also
  * under SA_RESTART. */
 bool lock_slow(uint32_t *lock, uint32_t seen) {
-    static const struct __kernel_timespec patience = {.tv_sec = 1};
+    static const struct timespec patience = {.tv_sec = 1};
     for (int i = 0;; i++) {
         if (UNLIKELY(i >= SPINS && *LOAD(&gate) != GATE_OPEN))
             gate_slow();

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <linux/time_types.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#if defined(__i386__)
+#include <asm/ldt.h>
+#endif
 
 #include "raw.h"
 #include "real.h"
@@ -19,7 +22,6 @@ enum {
     STACK = 131072,
     MARGIN = 4096,          /* beyond our thread-locals: libc's control block of a thread */
     STORAGE_MOST = 1 << 26, /* a program with more static thread-local storage gets no thread */
-    HEAD = 64,              /* bytes of libc's block that compiled code reads (the canary) */
     ALIGNMENT = 64,
     GONE_LOOKS = 64,   /* before the first sleep */
     GONE_SLEEP_NS = 50000,
@@ -33,8 +35,13 @@ extern void __hwasan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-static bool sanitized(void) {
+/* Sanitizers know such threads only; and a block of thread-locals is made for the processors in machine.h. */
+static bool by_libc_only(void) {
+#ifdef MACHINE_UNKNOWN
+    return true;
+#else
     return __asan_init || __hwasan_init || __msan_init || __tsan_init;
+#endif
 }
 
 /* ---- made by clone(2) -------------------------------------------------- */
@@ -69,8 +76,9 @@ static bool make_memory(struct raw_thread *t) {
         raw3(SYS_mprotect, t->memory, GUARD, PROT_NONE);
     }
     char **pointer = (char **)(t->memory + GUARD + STACK + reach);
-    memcpy(pointer, raw_thread_pointer(), HEAD);
-#if defined(__x86_64__)
+    memcpy((char *)pointer + MACHINE_TLS_HEAD, raw_thread_pointer() + MACHINE_TLS_HEAD,
+           MACHINE_TLS_HEAD_BYTES);
+#if defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
     pointer[0] = pointer[2] = (char *)pointer; /* glibc's tcb and self; musl's self is the first */
 #endif
     t->storage = pointer;
@@ -83,6 +91,21 @@ static int runs(void *thread) {
     return 0;
 }
 
+#if defined(__i386__)
+/* The thread pointer is the base of the segment that gs selects (set_thread_area(2)); each thread has a
+ * table of its own. */
+static struct user_desc segment_at(const void *base) {
+    unsigned short selector;
+    __asm__("movw %%gs, %0" : "=r"(selector));
+    return (struct user_desc){.entry_number = selector >> 3,
+                              .base_addr = (unsigned)(uintptr_t)base,
+                              .limit = 0xfffff,
+                              .seg_32bit = 1,
+                              .limit_in_pages = 1,
+                              .useable = 1};
+}
+#endif
+
 static int start_raw(struct raw_thread *t) {
     /* Without CLONE_SYSVSEM: it gives the process a list of semaphores to undo, visible by kcmp(2). */
     const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
@@ -90,7 +113,12 @@ static int start_raw(struct raw_thread *t) {
     if (!make_memory(t))
         return -ENOMEM;
     uint64_t before = raw_block_signals(~UINT64_C(0));
-    int id = REAL(clone)(runs, t->memory + GUARD + STACK, flags, t, &t->id, t->storage, &t->id);
+#if defined(__i386__)
+    struct user_desc segment = segment_at(t->storage), *storage = &segment;
+#else
+    void *storage = t->storage;
+#endif
+    int id = REAL(clone)(runs, t->memory + GUARD + STACK, flags, t, &t->id, storage, &t->id);
     int error = errno;
     raw_set_signals(before);
     if (id < 0)
@@ -131,7 +159,7 @@ static void join_by_libc(struct raw_thread *t) {
 
 static void wait_until_left(struct raw_thread *t) {
     /* Bounded: a handler may fork during this wait; its child, which has no such thread, returns into it. */
-    const struct __kernel_timespec most = {.tv_nsec = WAIT_NS};
+    const struct timespec most = {.tv_nsec = WAIT_NS};
     for (int id; (id = LOAD_ACQUIRE(&t->id)) != 0 && raw0(SYS_getpid) == t->process;)
         raw4(SYS_futex, &t->id, FUTEX_WAIT, id, &most);
 }
@@ -144,7 +172,7 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
     t->run = run;
     t->process = (int)raw0(SYS_getpid);
     /* ThreadSanitizer ends the forked child of a threaded program if that child starts a thread */
-    int error = !sanitized() ? start_raw(t) : t->after_fork ? -ENOTSUP : start_by_libc(t);
+    int error = !by_libc_only() ? start_raw(t) : t->after_fork ? -ENOTSUP : start_by_libc(t);
     errno = saved;
     return error;
 }

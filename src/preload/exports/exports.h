@@ -25,6 +25,12 @@ static inline bool is_zero(const struct timespec *t) {
     return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
 }
 
+#ifdef WITH_TIME64
+static inline bool is_zero64(const struct timespec64 *t) {
+    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
+}
+#endif
+
 /* Makes `call`.  If it `failed` because of a limit of tasks (RLIMIT_NPROC, pids.max), ends a thread
  * of ours and makes it again: without us it would have succeeded. */
 #define WITH_ROOM(type, call, failed)                   \
@@ -40,10 +46,18 @@ static inline bool is_zero(const struct timespec *t) {
 /* `raw`: by syscall(2), which is no cancellation point, and forwarded so. */
 int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                      uintptr_t caller);
-ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
+ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller);
+#ifdef WITH_TIME64 /* off_t has 32 bits */
+ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
+#endif
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller);
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
+
+#ifdef __i386__
+/* Before fclose(3), of an older version. */
+void exports_closes(FILE *stream);
+#endif
 
 /* Before lio_listio(3), of whichever version. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count);
@@ -52,6 +66,29 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
     FORWARD(exports_queue_list(mode, (const struct aiocb *const *)list, count), int, name,     \
             (int mode, type *const list[restrict], int count, struct sigevent *event),         \
             (mode, list, count, event))
+
+/* Where off_t has 32 bits, these are four functions. */
+#define CONTROLS(name)                                                             \
+    int name(int fd, int command, ...) {                                           \
+        va_list arguments;                                                         \
+        va_start(arguments, command);                                              \
+        void *argument = va_arg(arguments, void *);                                \
+        va_end(arguments);                                                         \
+        if (waits_for_lock(command))                                               \
+            hold_end_turn(PUSH_WAIT);                                              \
+        int result = REAL(name)(fd, command, argument);                            \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                      \
+            shim_duplicated(fd, result);                                           \
+        return result;                                                             \
+    }
+
+static inline bool waits_for_lock(int command) {
+#if F_SETLKW64 != F_SETLKW
+    if (command == F_SETLKW64)
+        return true;
+#endif
+    return command == F_SETLKW || command == F_OFD_SETLKW;
+}
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
 #define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
+#include <linux/net.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -65,19 +66,14 @@ EXPORT int dup3(int fd, int to, int flags) {
     return copied(fd, REAL(dup3)(fd, to, flags));
 }
 
-EXPORT int fcntl(int fd, int command, ...) {
-    va_list arguments;
-    va_start(arguments, command);
-    void *argument = va_arg(arguments, void *);
-    va_end(arguments);
-    if (command == F_SETLKW || command == F_OFD_SETLKW)
-        hold_end_turn(PUSH_WAIT);
-    int result = REAL(fcntl)(fd, command, argument);
-    bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
-    return copies ? copied(fd, result) : result;
-}
-ALSO(fcntl64, fcntl)
+EXPORT CONTROLS(fcntl)
 ALSO(__fcntl, fcntl)
+#ifdef WITH_TIME64
+EXPORT CONTROLS(fcntl64)
+ALSO(__fcntl_time64, fcntl64)
+#else
+ALSO(fcntl64, fcntl)
+#endif
 
 /* ---- syscall(2) ------------------------------------------------------ */
 
@@ -94,23 +90,43 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #include "rights.def"
 #undef RIGHT
     BEGINS(clone), BEGINS(clone3),
-#if defined(__x86_64__) /* only x86-64 has the older numbers */
-    BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(select), WAITS(epoll_wait), WAITS(pause),
+#ifdef SYS_fork /* the older numbers */
+    BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(epoll_wait), WAITS(pause),
+#endif
+#ifdef SYS_select
+    WAITS(select),
+#endif
+#ifdef SYS_accept
+    WAITS(accept),
+#endif
+#ifdef SYS_socketcall
+    OURS(socketcall),
+#endif
+#ifdef SYS_sendfile64 /* 32-bit: wider offsets and times */
+    OURS(sendfile64), WAITS(futex_time64), WAITS(ppoll_time64), WAITS(pselect6_time64),
+    WAITS(clock_nanosleep_time64), WAITS(rt_sigtimedwait_time64), WAITS(_newselect),
+#endif
+#ifdef SYS_waitpid
+    WAITS(waitpid),
 #endif
 #ifdef SYS_futex_waitv
     WAITS(futex_waitv),
 #endif
     WAITS(futex), WAITS(ppoll), WAITS(pselect6), WAITS(epoll_pwait), WAITS(epoll_pwait2),
-    WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept), WAITS(accept4), WAITS(wait4),
+    WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept4), WAITS(wait4),
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter),
 };
 
 /* False if the arguments show, without following a pointer, that the call does not wait: such a call
  * ends no turn. */
 static bool may_wait(long n, long b, long c, long d) {
+    (void)c; /* where there is no SYS_poll */
     if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
         return false;
     switch (n) {
+#ifdef SYS_futex_time64
+    case SYS_futex_time64:
+#endif
     case SYS_futex:
         switch (b & FUTEX_CMD_MASK) {
         case FUTEX_WAIT:
@@ -139,13 +155,43 @@ void unstall_syscall_begins(long n, long a) {
         flags = (unsigned long)a;
     else if (n == SYS_clone3)
         raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
-#if defined(__x86_64__)
+#ifdef SYS_fork
     else if (n == SYS_fork)
         flags = 0;
 #endif
     process_clones(flags);
     errno = saved;
 }
+
+#ifdef SYS_socketcall
+struct socket_call {
+    long number; /* 0: none that we handle */
+    long a[6];
+};
+
+/* socketcall(2) with its own system call's number and arguments (since Linux 4.3 each call has one). */
+static struct socket_call socket_call(long call, const unsigned long *arguments) {
+    static const struct {
+        short number;
+        uint8_t count;
+    } calls[] = {
+        [SYS_ACCEPT] = {SYS_accept4, 3},      [SYS_SEND] = {SYS_sendto, 4},
+        [SYS_RECV] = {SYS_recvfrom, 4},       [SYS_SENDTO] = {SYS_sendto, 6},
+        [SYS_RECVFROM] = {SYS_recvfrom, 6},   [SYS_SETSOCKOPT] = {SYS_setsockopt, 5},
+        [SYS_GETSOCKOPT] = {SYS_getsockopt, 5}, [SYS_SENDMSG] = {SYS_sendmsg, 3},
+        [SYS_RECVMSG] = {SYS_recvmsg, 3},     [SYS_ACCEPT4] = {SYS_accept4, 4},
+        [SYS_SENDMMSG] = {SYS_sendmmsg, 4},
+    };
+    struct socket_call made = {0};
+    if (call < 0 || (size_t)call >= ARRAY_SIZE(calls) || !calls[call].number ||
+        !readable(arguments, calls[call].count * sizeof(*arguments)))
+        return made;
+    made.number = calls[call].number;
+    for (int i = 0; i < calls[call].count; i++)
+        made.a[i] = (long)arguments[i];
+    return made;
+}
+#endif
 
 /* syscall(2) is no cancellation point: what may block goes on to it, not to libc's name.
  * One case a number. */
@@ -158,10 +204,19 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     uint32_t barred = 0;
     long result;
     switch (n) {
+#ifdef SYS_socketcall
+    case SYS_socketcall: {
+        const struct socket_call made = socket_call(a, (const unsigned long *)b);
+        if (made.number)
+            return unstall_syscall(made.number, made.a[0], made.a[1], made.a[2], made.a[3], made.a[4],
+                                   made.a[5]);
+        break;
+    }
+#endif
     case SYS_write: return shim_write(OUT(.form = FORM_WRITE, .buffer = buffer, .bytes = (size_t)c));
     case SYS_writev: return shim_write(OUT(.form = FORM_WRITEV, .iov = buffer, .iov_count = (int)c));
     case SYS_pwritev2: /* the kernel's own form has the offset in two halves */
-        if (d != -1 || f)
+        if (d != -1 || f || (sizeof(long) == 4 && e != -1))
             break;
         return shim_write(OUT(.form = FORM_PWRITEV2, .iov = buffer, .iov_count = (int)c));
     case SYS_sendto:
@@ -171,7 +226,13 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return shim_write_message(OUT(.form = FORM_SENDMSG, .message = buffer, .flags = (int)c));
     case SYS_sendmmsg:
         return unstall_sendmmsg((int)a, (struct mmsghdr *)b, (unsigned)c, (int)d, true, caller);
-    case SYS_sendfile: return unstall_sendfile((int)a, (int)b, (off_t *)c, (size_t)d, caller);
+#ifdef SYS_sendfile64
+    case SYS_sendfile: return unstall_sendfile_narrow((int)a, (int)b, (off_t *)c, (size_t)d, caller);
+    case SYS_sendfile64:
+#else
+    case SYS_sendfile:
+#endif
+        return unstall_sendfile((int)a, (int)b, (off64_t *)c, (size_t)d, caller);
     case SYS_splice:
         return unstall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f, true,
                               caller);

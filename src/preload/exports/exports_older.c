@@ -9,6 +9,7 @@
  */
 #include "exports.h"
 #include "process.h"
+#include "raw.h"
 
 #define ROW(name, need, family, role)
 #define VERSION(older, name, version, newest) \
@@ -18,7 +19,13 @@
 #undef ROW
 #undef VERSION
 
-#if defined(__x86_64__)
+#ifndef MACHINE_UNKNOWN
+
+#if defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
+#define BEFORE_2_4
+#endif
+
+#if defined(BEFORE_2_4) || defined(__arm__)
 
 /* Since 2.15 a script without "#!" is not run by sh any more. */
 #define SPAWN(name)                                                                            \
@@ -29,6 +36,10 @@
 
 SPAWN(older_posix_spawn)
 SPAWN(older_posix_spawnp)
+
+#endif
+
+#ifdef BEFORE_2_4
 
 /* Until 2.3.2 a condition was smaller: it points to one of today's, made at the first call. */
 FORWARD(hold_end_turn(PUSH_WAIT), int, older_pthread_cond_wait,
@@ -45,6 +56,50 @@ QUEUES_LIST(later_lio_listio64, struct aiocb64)
 
 #endif
 
+#if defined(__i386__) || defined(__arm__)
+
+/* Since 2.28 the locks of fcntl64 are understood, too. */
+CONTROLS(older_fcntl)
+
+#endif
+
+#ifdef __i386__
+
+/* Until 2.1 a FILE was smaller. */
+FILE *older_fdopen(int fd, const char *mode) {
+    FILE *stream = REAL(older_fdopen)(fd, mode);
+    if (stream)
+        shim_untrack(fd);
+    return stream;
+}
+ALSO(older__IO_fdopen, older_fdopen)
+
+int older_fclose(FILE *stream) {
+    exports_closes(stream);
+    return REAL(older_fclose)(stream);
+}
+ALSO(older__IO_fclose, older_fclose)
+
+FORWARD(process_runs_program(), FILE *, older_popen, (const char *command, const char *mode), (command, mode))
+ALSO(older__IO_popen, older_popen)
+FORWARD(hold_end_turn(PUSH_WAIT), int, older_pclose, (FILE * stream), (stream))
+
+/* Until 2.1 a semaphore, and the attributes of a thread, were smaller. */
+FORWARD(hold_end_turn(PUSH_WAIT), int, older_sem_wait, (sem_t * sem), (sem))
+FORWARD(hold_end_turn(PUSH_WAIT), int, later_sem_wait, (sem_t * sem), (sem))
+
+#define CREATES(name)                                                                             \
+    FORWARD(process_gets_threads(), int, name,                                                    \
+            (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *),        \
+             void *argument), (thread, attributes, start, argument))
+
+CREATES(older_pthread_create)
+CREATES(later_pthread_create)
+
+#endif
+
+#ifndef __riscv
+
 /* Since 2.24 the destructors of thread-locals are not run. */
 void older_quick_exit(int status) {
     process_ends();
@@ -52,5 +107,9 @@ void older_quick_exit(int status) {
     __builtin_unreachable();
 }
 
+#endif
+
 /* Since 2.34 a thread that has ended is no error. */
 FORWARD(hold_before_visible(), int, older_pthread_kill, (pthread_t thread, int number), (thread, number))
+
+#endif

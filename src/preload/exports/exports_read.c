@@ -38,7 +38,12 @@ READ(__read_chk, (int fd, void *buffer, size_t bytes, size_t size), (fd, buffer,
 READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false, ASKED(iov, count))
 READ(preadv2, (int fd, const struct iovec *iov, int count, off_t offset, int flags),
      (fd, iov, count, offset, flags), (flags & RWF_NOWAIT) != 0, ASKED(iov, count))
+#ifdef WITH_TIME64
+READ(preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags),
+     (fd, iov, count, offset, flags), (flags & RWF_NOWAIT) != 0, ASKED(iov, count))
+#else
 ALSO(preadv64v2, preadv2)
+#endif
 READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags),
      bytes)
 ALSO(__recv, recv)
@@ -63,18 +68,33 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     return unstall_recvmsg(fd, message, flags, false);
 }
 
-EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
-                    struct timespec *timeout) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
-    int got = REAL(recvmmsg)(fd, messages, count, flags, timeout);
-    ssize_t bytes = got;
-    for (int i = 0; i < got; i++) {
-        shim_descriptors_arrive(&messages[i].msg_hdr);
-        bytes += messages[i].msg_len;
+#define READ_MESSAGES(name, times)                                                         \
+    EXPORT int name(int fd, struct mmsghdr *messages, unsigned count, int flags,           \
+                    struct times *timeout) {                                               \
+        struct call call = shim_read_begins(fd, dont_wait(flags));                         \
+        int got = REAL(name)(fd, messages, count, flags, timeout);                         \
+        ssize_t bytes = got;                                                               \
+        for (int i = 0; i < got; i++) {                                                    \
+            shim_descriptors_arrive(&messages[i].msg_hdr);                                 \
+            bytes += messages[i].msg_len;                                                  \
+        }                                                                                  \
+        ssize_t result = shim_read_ends(call, bytes, 0);                                   \
+        return result < 0 ? -1 : got;                                                      \
     }
-    ssize_t result = shim_read_ends(call, bytes, 0);
-    return result < 0 ? -1 : got;
+
+READ_MESSAGES(recvmmsg, timespec)
+
+#ifdef WITH_TIME64
+READ_MESSAGES(__recvmmsg64, timespec64)
+
+EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {
+    struct call call = shim_read_begins(fd, dont_wait(flags));
+    ssize_t got = REAL(__recvmsg64)(fd, message, flags);
+    if (got >= 0)
+        shim_descriptors_arrive(message);
+    return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen));
 }
+#endif
 
 EXPORT int eventfd_read(int fd, eventfd_t *value) {
     shim_read_begins(fd, false);

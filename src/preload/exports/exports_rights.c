@@ -54,3 +54,6 @@ EXPORT int prctl(int option, ...) {
     process_filtered(result == 0);
     return result;
 }
+#ifdef WITH_TIME64
+ALSO(__prctl_time64, prctl)
+#endif

@@ -83,7 +83,11 @@ EXPORT int bsd_sigpause(int mask) {
 /* locks on files */
 WAIT_UNLESS(operation &LOCK_NB, int, flock, (int fd, int operation), (fd, operation))
 WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length), (fd, command, length))
+#ifdef WITH_TIME64
+WAIT_UNLESS(command != F_LOCK, int, lockf64, (int fd, int command, off64_t length), (fd, command, length))
+#else
 ALSO(lockf64, lockf)
+#endif
 
 /* System V and POSIX messages and semaphores */
 enum { MOST_OPERATIONS = 500 }; /* SEMOPM, semop(2): the kernel refuses more, as it is set up */
@@ -117,3 +121,41 @@ WAIT(int, mq_timedsend,
 WAIT(ssize_t, mq_timedreceive,
      (mqd_t queue, char *message, size_t size, unsigned *priority, const struct timespec *until),
      (queue, message, size, priority, until))
+
+#ifdef WITH_TIME64
+/* ---- the same with 64-bit times ---------------------------------------- */
+
+typedef const struct timespec64 time64;
+
+WAIT(int, __nanosleep64, (time64 * request, struct timespec64 *left), (request, left))
+WAIT(int, __clock_nanosleep_time64, (clockid_t clock, int flags, time64 *request, struct timespec64 *left),
+     (clock, flags, request, left))
+WAIT(int, __thrd_sleep64, (time64 * request, struct timespec64 *left), (request, left))
+WAIT(int, __sem_timedwait64, (sem_t * sem, time64 *until), (sem, until))
+WAIT(int, __sem_clockwait64, (sem_t * sem, clockid_t clock, time64 *until), (sem, clock, until))
+WAIT(int, __pthread_cond_timedwait64, (pthread_cond_t * condition, pthread_mutex_t *mutex, time64 *until),
+     (condition, mutex, until))
+WAIT(int, __pthread_cond_clockwait64,
+     (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, time64 *until),
+     (condition, mutex, clock, until))
+WAIT(int, __cnd_timedwait64, (cnd_t * condition, mtx_t *mutex, time64 *until), (condition, mutex, until))
+WAIT(int, __pthread_timedjoin_np64, (pthread_t thread, void **result, time64 *until),
+     (thread, result, until))
+WAIT(int, __pthread_clockjoin_np64, (pthread_t thread, void **result, clockid_t clock, time64 *until),
+     (thread, result, clock, until))
+WAIT_UNLESS(options &WNOHANG, pid_t, __wait3_time64, (int *status, int options, void *usage),
+            (status, options, usage))
+WAIT_UNLESS(options &WNOHANG, pid_t, __wait4_time64, (pid_t pid, int *status, int options, void *usage),
+            (pid, status, options, usage))
+WAIT_UNLESS(is_zero64(timeout), int, __sigtimedwait64,
+            (const sigset_t *set, siginfo_t *info, time64 *timeout), (set, info, timeout))
+WAIT_OR_SHOW(!is_zero64(timeout) && may_wait(operations, count), int, __semtimedop64,
+             (int id, struct sembuf *operations, size_t count, time64 *timeout),
+             (id, operations, count, timeout))
+WAIT(int, __mq_timedsend_time64,
+     (mqd_t queue, const char *message, size_t size, unsigned priority, time64 *until),
+     (queue, message, size, priority, until))
+WAIT(ssize_t, __mq_timedreceive_time64,
+     (mqd_t queue, char *message, size_t size, unsigned *priority, time64 *until),
+     (queue, message, size, priority, until))
+#endif

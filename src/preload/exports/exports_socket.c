@@ -59,6 +59,11 @@ EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
     return result;
 }
 
+#ifdef WITH_TIME64
+ALSO(__setsockopt64, setsockopt)
+ALSO(__getsockopt64, getsockopt)
+#endif
+
 EXPORT int shutdown(int fd, int how) {
     shim_shuts(fd, how);
     return REAL(shutdown)(fd, how);

@@ -17,6 +17,12 @@ static void closes(FILE *stream) {
         shim_closing(fd);
 }
 
+#ifdef __i386__
+void exports_closes(FILE *stream) {
+    closes(stream);
+}
+#endif
+
 /* dprintf writes through a FILE of its own: push held bytes first. */
 static void prints(int fd) {
     shim_other_write(fd);

@@ -202,3 +202,46 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
         ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
     return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
 }
+
+#ifdef WITH_TIME64
+/* ---- the same with 64-bit times ---------------------------------------- */
+
+static const struct timespec64 no_time64;
+
+EXPORT int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec64 *timeout,
+                     const sigset_t *mask) {
+    if (UNLIKELY(self.turn != NULL) && !is_zero64(timeout))
+        ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
+                        REAL(__ppoll64)(fds, count, &no_time64, mask));
+    return REAL(__ppoll64)(fds, count, timeout, mask);
+}
+
+static bool is_zero_here64(const struct timeval64 *t) {
+    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_usec == 0;
+}
+
+EXPORT int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout) {
+    int result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero_here64(timeout) &&
+        select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
+        return result;
+    return REAL(__select64)(count, in, out, except, timeout);
+}
+
+EXPORT int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except,
+                       const struct timespec64 *timeout, const sigset_t *mask) {
+    int result;
+    if (UNLIKELY(self.turn != NULL) && !is_zero64(timeout) &&
+        select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
+        return result;
+    return REAL(__pselect64)(count, in, out, except, timeout, mask);
+}
+
+EXPORT int __epoll_pwait2_time64(int fd, struct epoll_event *events, int most,
+                                 const struct timespec64 *timeout, const sigset_t *mask) {
+    if (UNLIKELY(self.turn != NULL) && !is_zero64(timeout))
+        ASK_FIRST_UNTIL(timeout, false,
+                        REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask));
+    return REAL(__epoll_pwait2_time64)(fd, events, most, timeout, mask);
+}
+#endif

@@ -43,6 +43,9 @@ EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     return shim_write_message(OUT(.form = FORM_SENDMSG, .message = message, .flags = flags));
 }
+#ifdef WITH_TIME64
+ALSO(__sendmsg64, sendmsg)
+#endif
 
 EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
     if (offset == -1 && !flags)
@@ -50,7 +53,16 @@ EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset
     shim_other_write(fd);
     return REAL(pwritev2)(fd, iov, count, offset, flags);
 }
+#ifdef WITH_TIME64
+EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags) {
+    if (offset == -1 && !flags)
+        return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));
+    shim_other_write(fd);
+    return REAL(pwritev64v2)(fd, iov, count, offset, flags);
+}
+#else
 ALSO(pwritev64v2, pwritev2)
+#endif
 
 EXPORT int eventfd_write(int fd, eventfd_t value) {
     shim_other_write(fd);
@@ -86,12 +98,43 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
     return unstall_sendmmsg(fd, messages, count, flags, false, CALLER);
 }
 ALSO(__sendmmsg, sendmmsg)
+#ifdef WITH_TIME64
+ALSO(__sendmmsg64, sendmmsg)
+#endif
 
 /* libc's is no cancellation point either. */
-ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
+ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller) {
     struct call call;
     if (reentry_stands_behind(fd))
         return reentry_move(fd, from, offset, bytes);
+    if (!shim_bulk_begins(fd, 0, true, &call))
+        return -1;
+    ssize_t moved = sizeof(off_t) == sizeof(off64_t)
+                        ? REAL(sendfile)(fd, from, (off_t *)offset, bytes)
+                        : REAL(sendfile64)(fd, from, offset, bytes);
+    shim_bulk_ended(call, fd, 1, moved, false, caller);
+    return moved;
+}
+
+#ifdef WITH_TIME64
+EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t bytes) {
+    return unstall_sendfile(fd, from, offset, bytes, CALLER);
+}
+
+static ssize_t move_narrow(int fd, int from, off_t *offset, size_t bytes) {
+    off64_t wide;
+    if (!offset || !readable(offset, sizeof(*offset)))
+        return reentry_move(fd, from, (off64_t *)offset, bytes); /* NULL, or EFAULT */
+    wide = *offset;
+    ssize_t moved = reentry_move(fd, from, &wide, bytes);
+    *offset = (off_t)wide;
+    return moved;
+}
+
+ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
+    struct call call;
+    if (reentry_stands_behind(fd))
+        return move_narrow(fd, from, offset, bytes);
     if (!shim_bulk_begins(fd, 0, true, &call))
         return -1;
     ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
@@ -100,9 +143,14 @@ ssize_t unstall_sendfile(int fd, int from, off_t *offset, size_t bytes, uintptr_
 }
 
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
+    return unstall_sendfile_narrow(fd, from, offset, bytes, CALLER);
+}
+#else
+EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
     return unstall_sendfile(fd, from, offset, bytes, CALLER);
 }
 ALSO(sendfile64, sendfile)
+#endif
 
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller) {

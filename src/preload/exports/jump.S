@@ -24,7 +24,8 @@ unstall_vfork_return:
 
 	.text
 
-#if defined(__x86_64__)
+#if defined(UNSTALL_UNKNOWN_PROCESSOR)
+#elif defined(__x86_64__)
 
 	.globl	vfork
 	.type	vfork, @function
@@ -105,6 +106,100 @@ syscall:
 	jmp	.Lnext
 	.cfi_endproc
 	.size	syscall, .-syscall
+
+#elif defined(__i386__)
+
+	.globl	vfork
+	.type	vfork, @function
+	.globl	__vfork
+	.type	__vfork, @function
+	.p2align 4
+__vfork:
+vfork:
+	.cfi_startproc
+	endbr32
+	subl	$12, %esp
+	.cfi_adjust_cfa_offset 12
+	call	unstall_vfork_begins
+	addl	$12, %esp
+	.cfi_adjust_cfa_offset -12
+	testl	%eax, %eax
+	jz	.Lnested
+	call	.Lpc
+	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
+	movl	unstall_vfork_return@GOTNTPOFF(%ecx), %edx
+	popl	%gs:(%edx)
+	call	*%eax
+	call	.Lpc
+	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
+	movl	unstall_vfork_return@GOTNTPOFF(%ecx), %edx
+	pushl	%gs:(%edx)
+	testl	%eax, %eax
+	jz	.Lchild
+	pushl	%eax
+	subl	$8, %esp
+	call	unstall_vfork_returned
+	addl	$8, %esp
+	popl	%eax
+.Lchild:
+	ret
+.Lnested:
+	subl	$12, %esp
+	call	unstall_vfork_next
+	addl	$12, %esp
+	jmp	*%eax
+	.cfi_endproc
+	.size	vfork, .-vfork
+
+	.globl	syscall
+	.type	syscall, @function
+	.p2align 4
+syscall:
+	.cfi_startproc
+	endbr32
+	call	.Lpc
+	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
+	movl	4(%esp), %eax
+	cmpl	$SYSCALL_NUMBERS, %eax
+	jae	.Lnext
+	movzbl	unstall_syscalls@GOTOFF(%ecx,%eax), %edx
+	testl	%edx, %edx
+	jz	.Lnext
+	cmpl	$SYSCALL_BEGINS, %edx
+	je	.Lbegins
+	cmpl	$SYSCALL_WAITS, %edx
+	jne	.Lours
+	movl	self@GOTNTPOFF(%ecx), %edx	/* self.turn is its first member */
+	cmpl	$0, %gs:(%edx)
+	jne	.Lours
+.Lnext:
+	movl	real_syscall@GOTOFF(%ecx), %eax
+	testl	%eax, %eax
+	jz	.Lours
+	jmp	*%eax
+.Lours:
+	jmp	unstall_syscall
+.Lbegins:
+	pushl	%ecx
+	.cfi_adjust_cfa_offset 4
+	pushl	12(%esp)		/* its first argument, and its number */
+	.cfi_adjust_cfa_offset 4
+	pushl	12(%esp)
+	.cfi_adjust_cfa_offset 4
+	call	unstall_syscall_begins
+	addl	$8, %esp
+	.cfi_adjust_cfa_offset -8
+	popl	%ecx
+	.cfi_adjust_cfa_offset -4
+	jmp	.Lnext
+	.cfi_endproc
+	.size	syscall, .-syscall
+
+.Lpc:					/* the address behind the call, in ecx */
+	.cfi_startproc
+	movl	(%esp), %ecx
+	ret
+	.cfi_endproc
 
 #elif defined(__aarch64__)
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/time_types.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -182,7 +181,7 @@ static void push_all(struct conn *list) {
 
 /* True: bytes are held again, or the thread must end.  False: nothing was held for PARKED_MS. */
 static bool park(void) {
-    const struct __kernel_timespec most = {.tv_nsec = PARKED_MS * 1000000L};
+    const struct timespec most = {.tv_nsec = PARKED_MS * 1000000L};
     __atomic_store_n(&ticker_parked, 1, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST) &&
         !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
@@ -214,8 +213,8 @@ static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
     *due += ns;
     if (!adds_up || *due + ns < now)
         *due = now + ns;
-    struct __kernel_timespec until = {.tv_sec = (long long)(*due / 1000000000),
-                                      .tv_nsec = (long long)(*due % 1000000000)};
+    struct timespec until = {.tv_sec = (time_t)(*due / 1000000000),
+                                      .tv_nsec = (long)(*due % 1000000000)};
     raw6(SYS_futex, (long)&stopping, FUTEX_WAIT_BITSET_PRIVATE, 0, (long)&until, 0,
          FUTEX_BITSET_MATCH_ANY);
 }
@@ -263,8 +262,8 @@ static void run(void) {
 /* Counts the tasks without opening a descriptor: /proc/PID/task has two links of its own and one
  * for each task (proc_task_getattr in fs/proc/base.c of the kernel). */
 unsigned ticker_tasks(void) {
-    struct stat st = {0};
-    long error = raw4(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0);
+    raw_stat st = {0};
+    long error = raw4(RAW_STAT_AT, AT_FDCWD, "/proc/self/task", &st, 0);
     return error == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
 }
 

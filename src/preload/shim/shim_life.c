@@ -223,8 +223,8 @@ void shim_duplicated(int fd, int copy) {
 
 /* dup2(2) refuses a number beyond RLIMIT_NOFILE, even one opened before the limit was lowered. */
 static bool within_limit(int fd) {
-    struct rlimit limit = {0};
-    return raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && (rlim_t)fd < limit.rlim_cur;
+    struct rlimit64 limit = {0};
+    return raw4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0 && (rlim64_t)fd < limit.rlim_cur;
 }
 
 void shim_replacing(int fd, int copy) {

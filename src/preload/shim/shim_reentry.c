@@ -81,7 +81,7 @@ bool reentry_stands_behind_slow(int fd) {
 }
 
 /* Reads the bytes and keeps them for later: the kernel would send them before the earlier bytes. */
-ssize_t reentry_move(int fd, int from, off_t *offset, size_t bytes) {
+ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
     struct conn *c = fds_conn(fds_word(fd));
     if (offset && !readable(offset, sizeof(*offset)))
         return shim_fail(EFAULT, MSG_NOSIGNAL);
@@ -90,7 +90,7 @@ ssize_t reentry_move(int fd, int from, off_t *offset, size_t bytes) {
         return shim_fail(ENOMEM, MSG_NOSIGNAL);
     struct iovec part = {piece->data, piece->room};
     /* preadv2(2) with offset -1 reads at the file offset and advances it */
-    long got = raw6(SYS_preadv2, from, (long)&part, 1, offset ? *offset : -1L, 0, 0);
+    long got = raw6(SYS_preadv2, from, (long)&part, 1, RAW_HALVES(offset ? *offset : -1), 0);
     if (got <= 0) {
         reentry_unmap(piece);
         return got < 0 ? shim_fail((int)-got, MSG_NOSIGNAL) : 0;

@@ -13,7 +13,7 @@ ssize_t reentry_write(const struct write_request *o);
  * without a buffer of the caller (sendfile, splice) or in several messages (sendmmsg) must queue
  * behind them.  Make reentry_move() or reentry_messages() instead. */
 bool reentry_stands_behind_slow(int fd);
-ssize_t reentry_move(int fd, int from, off_t *offset, size_t bytes);
+ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes);
 int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);
 
 static inline bool reentry_stands_behind(int fd) {

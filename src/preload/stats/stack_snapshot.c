@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
         : [r] "r"(r), [rbx] "i"(RBX), [rbp] "i"(RBP), [rsp] "i"(RSP), [r12] "i"(R12), [rip] "i"(RIP)
         : "rax", "memory");
     return COUNT;
-#else
+#elif defined(__aarch64__)
     enum { X19 = 19, SP = 31, PC = 32, COUNT = 33 };
     __asm__ volatile("stp x19, x20, [%[x]]\n\t"
                      "stp x21, x22, [%[x], #16]\n\t"
@@ -79,6 +79,9 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
                      : "x9", "x10", "memory");
     _Static_assert(PC == SP + 1, "stored as a pair");
     return COUNT;
+#else
+    (void)r;
+    return 0;
 #endif
 }
 
@@ -89,8 +92,10 @@ __attribute__((noinline)) void stack_snapshot(struct stats_write *to, const stru
     to->register_count = registers_now(to->registers);
 #if defined(__x86_64__)
     uintptr_t sp = to->registers[7];
-#else
+#elif defined(__aarch64__)
     uintptr_t sp = to->registers[31];
+#else
+    uintptr_t sp = stack_pointer();
 #endif
     size_t most = stack_end(sp) - sp;
     to->stack_bytes = (uint32_t)snapshot_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);

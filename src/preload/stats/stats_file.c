@@ -41,21 +41,28 @@ static void warn(const char *directory, const char *what, int error) {
     log_line(&line);
 }
 
+static bool file_system(int fd, uint32_t *type) {
+#ifdef SYS_fstatfs64
+    struct statfs64 fs = {0};
+    long error = raw3(SYS_fstatfs64, fd, sizeof(fs), &fs);
+#else
+    struct statfs fs = {0};
+    long error = raw2(SYS_fstatfs, fd, &fs);
+#endif
+    *type = (uint32_t)fs.f_type;
+    return error == 0;
+}
+
 /* The reason to refuse the directory, or NULL. */
 static const char *refused(int fd) {
-    struct stat st = {0};
-    struct statfs fs = {0};
-#ifdef SYS_newfstatat
-    long error = raw4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
-#else
-    long error = raw2(SYS_fstat, fd, &st);
-#endif
-    if (error || raw2(SYS_fstatfs, fd, &fs) != 0)
+    raw_stat st = {0};
+    uint32_t type = 0;
+    if (raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH) != 0 || !file_system(fd, &type))
         return "cannot be looked at";
     if (st.st_uid != (uid_t)raw0(SYS_geteuid) || (st.st_mode & OTHERS_WRITE))
         return "expected a directory of the process's own user, writable by no other user, as "
                "\"mkdir -m 700 /dev/shm/unstall\" makes it";
-    if (fs.f_type != TMPFS_MAGIC)
+    if (type != TMPFS_MAGIC)
         return "expected a directory on tmpfs, as below /dev/shm: on a disk the writing back of "
                "pages could block the program";
     return NULL;
@@ -84,9 +91,9 @@ static int open_directory(const char *directory) {
 
 /* Beyond this limit ftruncate(2) would raise SIGXFSZ in the host. */
 static bool limit_allows(void) {
-    struct rlimit limit = {0};
+    struct rlimit64 limit = {0};
     return raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
-           limit.rlim_cur >= (rlim_t)STATS_BYTES;
+           limit.rlim_cur >= (rlim64_t)STATS_BYTES;
 }
 
 static bool whole; /* all of the file is reserved */
@@ -106,7 +113,11 @@ bool stats_file_reserve(const void *part, size_t bytes) {
 static bool reserve(const struct stats_file *s, int fd) {
     bool good = populate(s, offsetof(struct stats_file, shard[1]));
     if (!good) {
+        #if __SIZEOF_LONG__ == 4 /* two halves each */
+        whole = raw6(SYS_fallocate, fd, 0, 0, 0, STATS_BYTES, 0) == 0;
+#else
         whole = raw4(SYS_fallocate, fd, 0, 0, STATS_BYTES) == 0;
+#endif
         return whole;
     }
     good = populate(s->module, sizeof(s->module));
@@ -119,7 +130,7 @@ static struct stats_file *map(int fd, const char *directory) {
     whole = false;
     long error = limit_allows() ? raw2(SYS_ftruncate, fd, STATS_BYTES) : -EFBIG;
     if (error == 0) {
-        long p = raw6(SYS_mmap, 0, STATS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        long p = raw_mmap(STATS_BYTES, MAP_SHARED, fd);
         if (p >= 0 || p <= -4096) {
             if (reserve((struct stats_file *)p, fd))
                 return (struct stats_file *)p;

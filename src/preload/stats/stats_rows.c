@@ -17,12 +17,6 @@
 #include "stats_control.h"
 #include "stats_file.h"
 
-#if defined(__x86_64__)
-enum { MACHINE = EM_X86_64 };
-#elif defined(__aarch64__)
-enum { MACHINE = EM_AARCH64 };
-#endif
-
 enum { PAGE = 4096, MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
 
 typedef uint64_t __attribute__((may_alias)) aliased;
@@ -61,7 +55,7 @@ static void fill_header(struct stats_file *s, uint64_t started_ns) {
     h->parent = (uint32_t)raw0(SYS_getppid);
     h->mode = now->killed ? MODE_OFF : now->mode;
     h->window_us = now->window_us;
-    h->machine = MACHINE;
+    h->machine = MACHINE_ELF;
     h->stacks_off = !now->stacks;
     long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
     if (n <= 0)

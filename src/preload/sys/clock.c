@@ -6,12 +6,6 @@
 
 #include "raw.h"
 
-#if defined(__x86_64__)
-#define VDSO_NAME "__vdso_clock_gettime"
-#else
-#define VDSO_NAME "__kernel_clock_gettime"
-#endif
-
 uint64_t clock_stopped;
 
 /* For systems without a vDSO.  A call costs 0.2 µs. */
@@ -26,10 +20,9 @@ void clock_start(void) {
     if (LOAD(&clock_get) != by_system_call)
         return;
 #ifdef __GLIBC__ /* glibc lists the vDSO among the loaded libraries: dlopen() opens no file */
-    void *vdso =
-        getauxval(AT_SYSINFO_EHDR) ? dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *vdso = getauxval(AT_SYSINFO_EHDR) ? dlopen(MACHINE_VDSO, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     if (vdso)
-        found = dlsym(vdso, VDSO_NAME);
+        found = dlsym(vdso, MACHINE_VDSO_CLOCK);
 #else
     found = (void *)(uintptr_t)clock_gettime;
 #endif

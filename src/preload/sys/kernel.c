@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <linux/time_types.h>
 #include <poll.h>
 #include <sys/stat.h>
 
@@ -65,12 +64,8 @@ static int status_flags(int fd) {
 }
 
 static int is_file(int fd) {
-    struct stat st = {0};
-#ifdef SYS_newfstatat
-    int error = (int)raw4(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH);
-#else
-    int error = (int)raw2(SYS_fstat, fd, &st);
-#endif
+    raw_stat st = {0};
+    int error = (int)raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH);
     if (error)
         return error;
     return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
@@ -83,7 +78,7 @@ static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
 
 static int writable(int fd, int timeout_ms) {
     struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    struct __kernel_timespec most = {timeout_ms / 1000, timeout_ms % 1000 * 1000000LL};
+    struct timespec most = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
     int ready = (int)raw5(SYS_ppoll, &wait, 1, &most, NULL, 0);
     return ready > 0 && (wait.revents & POLLOUT);
 }

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/limits.h>
-#include <linux/time_types.h>
 #include <signal.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static int write_text(int fd, const struct text *t) {
 static int write_all(int fd, const struct text *t) {
     uint64_t ours = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
     uint64_t before = raw_block_signals(ours), pending = 0;
-    struct __kernel_timespec none = {0, 0};
+    struct timespec none = {0, 0};
     raw2(SYS_rt_sigpending, &pending, RAW_SIGSET);
     int error = write_text(fd, t);
     uint64_t raised = ours & ~pending;

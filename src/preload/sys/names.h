@@ -76,4 +76,62 @@ pid_t __vfork(void);
 int __clone(int (*run)(void *), void *stack, int flags, void *argument, ...);
 int capset(void *header, const void *data);
 
+/* The names with 64-bit times, where those of the others have 32 bits (_TIME_BITS=64). */
+#if __SIZEOF_POINTER__ == 4
+#define WITH_TIME64
+
+struct timespec64 {
+    int64_t tv_sec;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    int32_t : 32;
+    int32_t tv_nsec;
+#else
+    int32_t tv_nsec;
+    int32_t : 32;
+#endif
+};
+
+struct timeval64 {
+    int64_t tv_sec, tv_usec;
+};
+
+ssize_t __sendmsg64(int fd, const struct msghdr *message, int flags);
+int __sendmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags);
+ssize_t __recvmsg64(int fd, struct msghdr *message, int flags);
+int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec64 *timeout);
+int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec64 *timeout, const sigset_t *mask);
+int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout);
+int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec64 *timeout,
+                const sigset_t *mask);
+int __epoll_pwait2_time64(int fd, struct epoll_event *events, int most, const struct timespec64 *timeout,
+                          const sigset_t *mask);
+int __nanosleep64(const struct timespec64 *request, struct timespec64 *left);
+int __clock_nanosleep_time64(clockid_t clock, int flags, const struct timespec64 *request,
+                             struct timespec64 *left);
+int __thrd_sleep64(const struct timespec64 *request, struct timespec64 *left);
+int __sem_timedwait64(sem_t *sem, const struct timespec64 *until);
+int __sem_clockwait64(sem_t *sem, clockid_t clock, const struct timespec64 *until);
+int __pthread_cond_timedwait64(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                               const struct timespec64 *until);
+int __pthread_cond_clockwait64(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                               const struct timespec64 *until);
+int __cnd_timedwait64(cnd_t *condition, mtx_t *mutex, const struct timespec64 *until);
+int __pthread_timedjoin_np64(pthread_t thread, void **result, const struct timespec64 *until);
+int __pthread_clockjoin_np64(pthread_t thread, void **result, clockid_t clock,
+                             const struct timespec64 *until);
+pid_t __wait3_time64(int *status, int options, void *usage);
+pid_t __wait4_time64(pid_t pid, int *status, int options, void *usage);
+int __sigtimedwait64(const sigset_t *set, siginfo_t *info, const struct timespec64 *timeout);
+int __semtimedop64(int id, struct sembuf *operations, size_t count, const struct timespec64 *timeout);
+int __mq_timedsend_time64(mqd_t queue, const char *message, size_t size, unsigned priority,
+                          const struct timespec64 *until);
+ssize_t __mq_timedreceive_time64(mqd_t queue, char *message, size_t size, unsigned *priority,
+                                 const struct timespec64 *until);
+int __aio_suspend_time64(const struct aiocb *const list[], int count, const struct timespec64 *timeout);
+int __getsockopt64(int fd, int level, int name, void *value, socklen_t *length);
+int __setsockopt64(int fd, int level, int name, const void *value, socklen_t length);
+int __fcntl_time64(int fd, int command, ...);
+int __prctl_time64(int option, ...);
+#endif
+
 #endif

@@ -11,62 +11,49 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
-#if defined(__x86_64__)
+#include "machine.h"
 
-static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
+#define raw0(n)                raw5_long(n, 0, 0, 0, 0, 0)
+#define raw1(n, a)             raw5_long(n, (long)(a), 0, 0, 0, 0)
+#define raw2(n, a, b)          raw5_long(n, (long)(a), (long)(b), 0, 0, 0)
+#define raw3(n, a, b, c)       raw5_long(n, (long)(a), (long)(b), (long)(c), 0, 0)
+#define raw4(n, a, b, c, d)    raw5_long(n, (long)(a), (long)(b), (long)(c), (long)(d), 0)
+#define raw5(n, a, b, c, d, e) raw5_long(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e))
 
-/* The base of the thread's static thread-local storage (gcc 11's builtin is not clang's). */
-static inline char *raw_thread_pointer(void) {
-    char *at;
-    __asm__("movq %%fs:0, %0" : "=r"(at));
-    return at;
-}
+/* ---- calls whose 32-bit form differs ------------------------------------ */
 
-#elif defined(__aarch64__)
+/* All times are passed in the kernel's older form, with time_t of the size of a long.  They are intervals or
+ * CLOCK_MONOTONIC, so 32 bits suffice; kernels before 5.1 lack the other form. */
 
-static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
-    register long x8 __asm__("x8") = n;
-    register long x0 __asm__("x0") = a;
-    register long x1 __asm__("x1") = b;
-    register long x2 __asm__("x2") = c;
-    register long x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    register long x5 __asm__("x5") = f;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-                     : "memory");
-    return x0;
-}
-
-static inline char *raw_thread_pointer(void) {
-    char *at;
-    __asm__("mrs %0, tpidr_el0" : "=r"(at));
-    return at;
-}
-
+#ifdef SYS_newfstatat
+typedef struct stat raw_stat;
+enum { RAW_STAT_AT = SYS_newfstatat };
 #else
-#error "x86-64 and aarch64 only; a port needs raw6(), raw_thread_pointer(), and jump.S"
+typedef struct stat64 raw_stat;
+enum { RAW_STAT_AT = SYS_fstatat64 };
 #endif
 
-#define raw0(n)                raw6(n, 0, 0, 0, 0, 0, 0)
-#define raw1(n, a)             raw6(n, (long)(a), 0, 0, 0, 0, 0)
-#define raw2(n, a, b)          raw6(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define raw3(n, a, b, c)       raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define raw4(n, a, b, c, d)    raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
+/* Readable and writable memory, at an address of the kernel's choice.  -4095 to -1: an error. */
+static inline long raw_mmap(size_t bytes, int flags, int fd) {
+#if defined(SYS_mmap2)
+    return raw6(SYS_mmap2, 0, (long)bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+#elif defined(__s390x__)
+    const long arguments[] = {0, (long)bytes, PROT_READ | PROT_WRITE, flags, fd, 0};
+    return raw1(SYS_mmap, arguments);
+#else
+    return raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+#endif
+}
+
+/* The two halves of an offset, as preadv2(2) takes them; a 64-bit kernel ignores the upper one. */
+#if __SIZEOF_LONG__ == 4
+#define RAW_HALVES(offset) (long)(offset), (long)((int64_t)(offset) >> 32)
+#else
+#define RAW_HALVES(offset) (long)(offset), 0
+#endif
 
 /* ---- signals, and time -------------------------------------------------- */
 
@@ -129,8 +116,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
 
 /* Zeroed pages, or NULL. */
 static inline void *raw_map(size_t bytes) {
-    long at =
-        raw6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long at = raw_mmap(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
     RAW_GIVEN();
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }

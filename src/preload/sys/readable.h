@@ -31,16 +31,6 @@ extern char *__curbrk __attribute__((weak));
 /* Asks the kernel, page by page. */
 bool readable_by_kernel(uintptr_t at, size_t bytes);
 
-static inline uintptr_t stack_pointer(void) {
-    uintptr_t sp;
-#if defined(__x86_64__)
-    __asm__("movq %%rsp, %0" : "=r"(sp));
-#else
-    __asm__("mov %0, sp" : "=r"(sp));
-#endif
-    return sp;
-}
-
 static inline bool lies_within(uintptr_t at, size_t bytes, uintptr_t begin, uintptr_t end) {
     return at >= begin && at < end && bytes <= end - at;
 }

@@ -68,7 +68,7 @@ static void *next_of_version(const char *name, const char *version, const char *
 
 void *real_find(void **slot, const char *name) {
     void *found = NULL;
-    for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+    for (size_t i = 0; i != ARRAY_SIZE(versions); i++)
         if (versions[i].slot == slot)
             found = next_of_version(versions[i].name, versions[i].version, versions[i].newest);
     if (!found)
@@ -81,7 +81,7 @@ void *real_find(void **slot, const char *name) {
 
 bool real_resolve(void) {
     bool complete = true;
-    for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+    for (size_t i = 0; i != ARRAY_SIZE(versions); i++)
         if (!LOAD(versions[i].slot))
             real_find(versions[i].slot, versions[i].name);
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
