@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD_ROOT, HOOK_LIB, LIB, SOURCE_ROOT, skip
+from harness import BUILD_ROOT, HOOK_LIB, IS_32, LIB, ROW, SOURCE_ROOT, skip
 
 SURFACE = SOURCE_ROOT / "src/preload/sys/surface.def"
 
@@ -17,13 +17,13 @@ def output_of(*argv):
 
 def surface():
     """Name -> (need, family, role) of the one table."""
-    rows = re.findall(r"^ROW\((\w+), (\w+), (\w+), (\w+)\)", SURFACE.read_text(encoding="utf-8"), re.M)
+    rows = re.findall(rf"^{ROW}\((\w+), (\w+), (\w+), (\w+)\)", SURFACE.read_text(encoding="utf-8"), re.M)
     assert len({row[0] for row in rows}) == len(rows), "a name stands twice in surface.def"
     return {name: tuple(rest) for name, *rest in rows}
 
 
 def surface_of_this_machine():
-    return output_of("gcc", "-E", "-P", "-x", "c", "-DVERSION=VERSION", SURFACE)
+    return output_of("gcc", *(["-m32"] if IS_32 else []), "-E", "-P", "-x", "c", "-DVERSION=VERSION", SURFACE)
 
 
 def symbols(path, *options):
@@ -117,3 +117,26 @@ ROLES = ("write", "read", "wait", "create", "close", "option", "stdio", "process
 @pytest.mark.parametrize("role", ROLES)
 def test_every_role_has_names(role):
     assert [name for name, row in surface().items() if row[2] == role]
+
+
+def twins(names):
+    """Name of libc -> the name of the surface of which it is the form with 64-bit times."""
+    found = {}
+    for name in names:
+        plain = re.fullmatch(r"__(\w+?)(?:_time)?64", name)
+        if plain and plain.group(1) in surface():
+            found[name] = plain.group(1)
+    return found
+
+
+def test_every_name_of_libc_with_64_bit_times_is_in_the_surface():
+    """A 32-bit program that was compiled with _TIME_BITS=64 calls these instead."""
+    libc = output_of("gcc", "-m32", "-print-file-name=libc.so.6").strip() if IS_32 else LIB
+    expected = twins(name for _, name in symbols(libc, "--defined-only"))
+    assert set(expected) <= exported(LIB)
+    assert len(expected) > 25 if IS_32 else not expected
+
+
+def test_a_twin_is_recognised():
+    assert twins(["__ppoll64", "__clock_nanosleep_time64", "__stat64", "fcntl64"]) == {
+        "__ppoll64": "ppoll", "__clock_nanosleep_time64": "clock_nanosleep"}

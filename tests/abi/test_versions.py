@@ -10,7 +10,9 @@ from platform import machine
 
 import pytest
 
-from harness import BUILD_ROOT, LIB, MODES, SOURCE_ROOT, bare_env, compile_c, mode_env, preload_env, run, skip
+from harness import (BUILD_ROOT, LIB, MODES, ROW, SOURCE_ROOT, bare_env, compile_c, mode_env, preload_env,
+                     run, skip)
+
 
 FOLDER = Path(__file__).parent
 
@@ -21,7 +23,7 @@ GOES_ON_TO = {"execl": "execv", "execlp": "execvp", "execle": "execve", "dprintf
 
 def surface():
     text = (SOURCE_ROOT / "src/preload/sys/surface.def").read_text(encoding="utf-8")
-    return set(re.findall(r"^ROW\((\w+),", text, re.M))
+    return set(re.findall(rf"^{ROW}\((\w+),", text, re.M))
 
 
 def libc_path():

@@ -5,8 +5,8 @@ from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
 from .command import COMMAND, unstall
 from .compile import compile_c
 from .directed import directed_cases, run_directed
-from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, LIB, MODES, PASSING_MODES, SOURCE_ROOT, WIDE,
-                      bare_env, mode_env, preload_env, skip)
+from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES, ROW,
+                      SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
 from .patience import least, patiently
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
@@ -20,8 +20,8 @@ from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 
 __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun",
-    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "KEEP", "LIB", "LISTENER", "MODES",
-    "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST",
+    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
+    "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST", "ROW",
     "SOURCE_ROOT", "STALL_MS", "StatsFile", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "WIDE",
     "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "is_loaded",
     "is_promised", "least", "mode_env", "patiently", "pattern", "preload_env",

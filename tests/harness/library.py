@@ -11,6 +11,10 @@ BUILD_ROOT = Path(os.environ.get("UNSTALL_BUILD_ROOT", SOURCE_ROOT / "build"))
 LIB = Path(os.environ.get("UNSTALL_LIB", BUILD_ROOT / "src/preload/libunstall.so"))
 HOOK_LIB = Path(os.environ.get("UNSTALL_HOOK_LIB", BUILD_ROOT / "src/preload/libunstall-hook.so"))
 
+# The class of the library (elf(5)): a 32-bit one has the rows ROW32 of surface.def, too.
+IS_32 = LIB.exists() and LIB.read_bytes()[4] == 1
+ROW = "ROW(?:32)?" if IS_32 else "ROW"
+
 PASSING_MODES = ("off", "observe")
 CURING_MODES = ("nodelay", "cork", "coalesce", "auto")
 MODES = PASSING_MODES + CURING_MODES

@@ -73,19 +73,45 @@ static inline long raw5_long(long n, long a, long b, long c, long d, long e) {
     return result;
 }
 
-/* The sixth argument goes in ebp, which may be the frame pointer. */
-static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
-    long result;
-    __asm__ volatile("pushl %[f]\n\t"
-                     "pushl %%ebp\n\t"
-                     "movl 4(%%esp), %%ebp\n\t"
-                     "int $0x80\n\t"
-                     "popl %%ebp\n\t"
-                     "addl $4, %%esp"
-                     : "=a"(result)
-                     : "a"(n), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e), [f] "im"(f)
-                     : "memory");
-    return result;
+/* The sixth argument goes in ebp, which may be the frame pointer.  A function of its own, so that a stack
+ * can be unwound at each instruction: a thread may be cancelled asynchronously (one run in 15 crashed). */
+__attribute__((naked, noinline, noclone, regparm(0), unused)) static long
+raw6(long n __attribute__((unused)), long a __attribute__((unused)), long b __attribute__((unused)),
+     long c __attribute__((unused)), long d __attribute__((unused)), long e __attribute__((unused)),
+     long f __attribute__((unused))) {
+    __asm__("pushl %ebp\n\t"
+            ".cfi_adjust_cfa_offset 4\n\t"
+            ".cfi_rel_offset %ebp, 0\n\t"
+            "pushl %edi\n\t"
+            ".cfi_adjust_cfa_offset 4\n\t"
+            ".cfi_rel_offset %edi, 0\n\t"
+            "pushl %esi\n\t"
+            ".cfi_adjust_cfa_offset 4\n\t"
+            ".cfi_rel_offset %esi, 0\n\t"
+            "pushl %ebx\n\t"
+            ".cfi_adjust_cfa_offset 4\n\t"
+            ".cfi_rel_offset %ebx, 0\n\t"
+            "movl 20(%esp), %eax\n\t"
+            "movl 24(%esp), %ebx\n\t"
+            "movl 28(%esp), %ecx\n\t"
+            "movl 32(%esp), %edx\n\t"
+            "movl 36(%esp), %esi\n\t"
+            "movl 40(%esp), %edi\n\t"
+            "movl 44(%esp), %ebp\n\t"
+            "int $0x80\n\t"
+            "popl %ebx\n\t"
+            ".cfi_adjust_cfa_offset -4\n\t"
+            ".cfi_restore %ebx\n\t"
+            "popl %esi\n\t"
+            ".cfi_adjust_cfa_offset -4\n\t"
+            ".cfi_restore %esi\n\t"
+            "popl %edi\n\t"
+            ".cfi_adjust_cfa_offset -4\n\t"
+            ".cfi_restore %edi\n\t"
+            "popl %ebp\n\t"
+            ".cfi_adjust_cfa_offset -4\n\t"
+            ".cfi_restore %ebp\n\t"
+            "ret");
 }
 
 static inline char *raw_thread_pointer(void) {
