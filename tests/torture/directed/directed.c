@@ -25,8 +25,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../../src/preload/sys/machine.h"
-
 enum { TABLE = 1 << 20, SMALL_BUFFER = 8192, WARM_EXCHANGES = 6 };
 
 static const char *case_name = "?";
