@@ -214,7 +214,7 @@ static void sleep_us(uint32_t us, bool adds_up, uint64_t *due) {
     if (!adds_up || *due + ns < now)
         *due = now + ns;
     struct timespec until = {.tv_sec = (time_t)(*due / 1000000000),
-                                      .tv_nsec = (long)(*due % 1000000000)};
+                             .tv_nsec = (long)(*due % 1000000000)};
     raw6(SYS_futex, (long)&stopping, FUTEX_WAIT_BITSET_PRIVATE, 0, (long)&until, 0,
          FUTEX_BITSET_MATCH_ANY);
 }

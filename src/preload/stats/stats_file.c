@@ -113,7 +113,7 @@ bool stats_file_reserve(const void *part, size_t bytes) {
 static bool reserve(const struct stats_file *s, int fd) {
     bool good = populate(s, offsetof(struct stats_file, shard[1]));
     if (!good) {
-        #if __SIZEOF_LONG__ == 4 /* two halves each */
+#if __SIZEOF_LONG__ == 4 /* two halves each */
         whole = raw6(SYS_fallocate, fd, 0, 0, 0, STATS_BYTES, 0) == 0;
 #else
         whole = raw4(SYS_fallocate, fd, 0, 0, STATS_BYTES) == 0;

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""The library of another architecture builds without a warning, cures in each mode that cures, and in no other;
+the 64-bit command reads what a 32-bit program has counted."""
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness import SOURCE_ROOT, bare_env, patiently, unstall
+
+pytestmark = pytest.mark.no_library
+
+SCRIPT = SOURCE_ROOT / "scripts/arch"
+SECONDS = 400
+MODES = ("off", "observe", "nodelay", "cork", "coalesce", "auto")
+
+
+def judged(architecture):
+    """The line that scripts/arch prints; it ends with 1 if anything is not as promised."""
+    done = subprocess.run([SCRIPT, architecture], env=bare_env(), check=False, text=True, timeout=SECONDS,
+                          capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    line = done.stdout.splitlines()[-1]
+    name, _, cells = line.partition(": ")
+    assert name == architecture
+    return {cell.split()[0]: float(cell.split()[1]) for cell in cells.split(", ")}
+
+
+@pytest.mark.parametrize("architecture", ["i386", "unknown"])
+def test_it_builds_and_cures(architecture):
+    times = patiently(lambda: judged(architecture), 3)
+    assert set(times) == {"bare", *MODES}
+
+
+def test_the_command_reads_the_statistics_of_a_32_bit_program():
+    judged("i386")
+    build = SOURCE_ROOT / "build-i386"
+    assert (build / "exchange").read_bytes()[4] == 1, "no 32-bit program"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        os.chmod(folder, 0o700)
+        subprocess.run([build / "exchange"], check=True, timeout=60, stdout=subprocess.DEVNULL,
+                       env=bare_env(LD_PRELOAD=build / "src/preload/libunstall.so", UNSTALL_MODE="observe",
+                                    UNSTALL_STATS=folder))
+        assert list(Path(folder).iterdir())
+        said = json.loads(unstall("report", "--json", folder, check=True).stdout)
+    assert said["verdict"]["kind"] == "stalls", said["verdict"]
+    assert "in two small writes" in said["verdict"]["sentence"]
+
+
+def test_an_architecture_that_there_is_not():
+    done = subprocess.run([SCRIPT, "vax"], env=bare_env(), check=False, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert "no architecture vax; there are: i386 " in done.stderr
