@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The library of another architecture builds without a warning, cures in each mode that cures, and in no other;
+"""The library of another architecture builds without a warning and cures in each mode that is to cure;
 the 64-bit command reads what a 32-bit program has counted."""
 
 import json

@@ -60,7 +60,7 @@ def test_the_command_needs_nothing_that_it_was_not_built_with(root):
     listed = subprocess.run(["objdump", "-p", command], check=True, capture_output=True, text=True).stdout
     needed = {line.split()[1].split(".so")[0] for line in listed.splitlines() if "NEEDED" in line}
     assert needed <= {"libc", "libm", "libelf", "libdw", "libpcap", "libncursesw", "libtinfo", "libz",
-                      "ld-linux-x86-64", "ld-linux-aarch64"}
+                      "libseccomp", "ld-linux-x86-64", "ld-linux-aarch64"}
     assert "RUNPATH" not in listed and "RPATH" not in listed
 
 
