@@ -96,11 +96,11 @@ void chart_distribution(FILE *out, const struct chart_bin *bins, size_t count,
             "style=\"stroke: var(--stall)\"/><text x=\"%.1f\" y=\"16\" text-anchor=\"middle\">40 "
             "ms</text>\n",
             forty, TOP, forty, BOTTOM, forty);
-    for (double d = a.low; d <= a.high; d++)
+    for (int d = (int)a.low; d <= (int)a.high; d++)
         tick(out, LEFT + (d - a.low) / (a.high - a.low) * PIXELS,
-             d == a.low    ? "start"
-             : d == a.high ? "end"
-                           : "middle",
+             d == (int)a.low    ? "start"
+             : d == (int)a.high ? "end"
+                                : "middle",
              time_text((uint64_t)pow(10, d), false, text));
     end(out);
 }

@@ -294,8 +294,9 @@ static void type_filter(struct screen *s, int key) {
         filter[n - 1] = '\0';
     else if (key > ' ' && key < 127 && n < TOP_FILTER - 1)
         memcpy(filter + n, (char[]){(char)key, '\0'}, 2);
-    snprintf(s->message, sizeof(s->message), s->view == VIEW_FILTER ? "only lines with: %s" : "",
-             filter);
+    s->message[0] = '\0';
+    if (s->view == VIEW_FILTER)
+        snprintf(s->message, sizeof(s->message), "only lines with: %s", filter);
 }
 
 static void choose_order(struct screen *s, int key) {
