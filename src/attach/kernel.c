@@ -157,8 +157,11 @@ static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgro
 /* Twice: a descriptor that was being made during the first walk is there at the second. */
 static int mark_sockets(struct attach_bpf *b, pid_t pid) {
     union bpf_iter_link_info info = {.task.pid = (__u32)pid};
-    struct bpf_iter_attach_opts options = {
-        .sz = sizeof(options), .link_info = &info, .link_info_len = sizeof(info)};
+    struct bpf_iter_attach_opts options;
+    memset(&options, 0, sizeof(options)); /* libbpf refuses a padding that is not zero */
+    options.sz = sizeof(options);
+    options.link_info = &info;
+    options.link_info_len = sizeof(info);
     struct bpf_link *link = bpf_program__attach_iter(b->progs.mark, &options);
     if (!link)
         return -errno;
