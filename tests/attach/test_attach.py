@@ -69,7 +69,7 @@ def attached(*words, **how):
 
 
 def stalls(talker):
-    """A busy machine makes some exchanges without a stall: the peer is late and acknowledges with its answer."""
+    """On a busy machine some exchanges do not stall: the peer is late and acknowledges with its answer."""
     return any(talker.median() > STALL_MS for _ in range(TRIES))
 
 

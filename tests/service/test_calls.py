@@ -6,11 +6,13 @@ import re
 from harness import SOURCE_ROOT
 
 NEEDED_NOT = {
-    "fstat",             # where newfstatat does not exist
+    "mmap2",             # of 32-bit processors, as the next one
+    "fstatfs64",
     "preadv2",           # in the place of the program's own pread
     "process_vm_readv",  # not under a filter: the library asks first
 }
 BY_LIBC = {"clone", "exit"}  # the window's thread
+BY_A_NAME = {"RAW_STAT_AT": "newfstatat"}  # src/preload/sys/raw.h: other processors have another call
 
 
 def calls_of_the_library():
@@ -18,7 +20,8 @@ def calls_of_the_library():
     made = set()
     for file in (SOURCE_ROOT / "src/preload").rglob("*.[ch]"):
         for arguments in re.findall(r"\braw[0-6]\(([^;]*?);", file.read_text(), re.DOTALL):
-            made |= set(re.findall(r"SYS_(\w+)", arguments.split(",")[0]))
+            call = arguments.split(",")[0]
+            made |= {BY_A_NAME[call]} if call in BY_A_NAME else set(re.findall(r"SYS_(\w+)", call))
     return made
 
 
