@@ -52,7 +52,7 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
     (EXCHANGE, "well", 12.0, 1, True),
     (EXCHANGE, "well", 44.0, 1, False),
     (EXCHANGE, "well", 12.0, 2, False),
-    (EXCHANGE, "well", 0.1, 2, False),
+    (EXCHANGE, "well", 0.1, 2, True),
     (EXCHANGE, "ill", 12.0, 1, False),
     (WHOLE_RUN, "well", 30.0, None, True),
     (WHOLE_RUN, "well", 50.0, None, False),
