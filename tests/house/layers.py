@@ -37,7 +37,7 @@ class Tree:
 
 
 PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'",
-               {"segment": "src/stats_file"}, "conn/upcalls.h",
+               {"stats-control": "src/stats_file"}, "conn/upcalls.h",
                frozenset({"exports/hook", "conn/conn_check"}))
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
            {"stats_file": "src/stats_file", "scan": "src/scan", "supervise": "src/supervise",
