@@ -79,8 +79,8 @@ def complaints(victim, treatment, measurement):
 
 
 def may_be_noise(victim, treatment, measurement, found):
-    """Whether other work on the machine can cause it: a time between cured and stalled alone, or more segments,
-    because the window ended while the program waited for a processor."""
+    """Whether other work on the machine can cause it: a time between cured and stalled alone, or more
+    segments, because the window ended while the program waited for a processor."""
     if treatment.expects != "well" or measurement.rates or len(found) != 1:
         return False
     if "data segments" in found[0]:
