@@ -2,12 +2,12 @@
 """unstall report --html: the page has the numbers of the statistics."""
 
 import re
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from harness import unstall
 from stats_files import STALLING, make_stats_file
+from test_explain_page import pictures
 from test_report_text import CURED, TLS
 
 
@@ -16,11 +16,6 @@ def page_of(folder, table):
     path, page = make_stats_file(folder / "1-2.unstall", table), folder / "page.html"
     unstall("report", "--html", page, path, check=True)
     return page.read_text("utf-8")
-
-
-def pictures(text):
-    """The SVGs of a page, in their order."""
-    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
 
 
 def test_the_page_has_verdict_ladder_distribution_and_tables(tmp_path):
