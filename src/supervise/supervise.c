@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "supervise.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +13,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "apart.h"
 #include "filter.h"
+#include "inherited.h"
 #include "worker.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -29,35 +27,34 @@
 
 /* ---- the channel between the program-to-be and its supervisor -------- */
 
+union room {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* A message of one byte, with room for a descriptor. */
+static struct msghdr message_of(struct iovec *byte, union room *control) {
+    return (struct msghdr){.msg_iov = byte,
+                           .msg_iovlen = 1,
+                           .msg_control = control,
+                           .msg_controllen = sizeof(control->room)};
+}
+
 static bool send_descriptor(int channel, int fd) {
     char byte = 0;
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec bytes = {&byte, 1};
-    struct msghdr message = {.msg_iov = &bytes,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control.room)};
-    control.head = (struct cmsghdr){
-        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    union room control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                                   .cmsg_level = SOL_SOCKET,
+                                   .cmsg_type = SCM_RIGHTS}};
     memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+    struct msghdr message = message_of(&(struct iovec){&byte, 1}, &control);
     return sendmsg(channel, &message, MSG_NOSIGNAL) == 1;
 }
 
 static int receive_descriptor(int channel) {
     char byte;
     int fd = -1;
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec bytes = {&byte, 1};
-    struct msghdr message = {.msg_iov = &bytes,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control.room)};
+    union room control = {.room = {0}};
+    struct msghdr message = message_of(&(struct iovec){&byte, 1}, &control);
     if (recvmsg(channel, &message, MSG_CMSG_CLOEXEC) == 1 && message.msg_controllen &&
         control.head.cmsg_type == SCM_RIGHTS)
         memcpy(&fd, CMSG_DATA(&control.head), sizeof(fd));
@@ -66,26 +63,7 @@ static int receive_descriptor(int channel) {
 
 /* ---- the supervisor -------------------------------------------------- */
 
-/* Keeps nothing of the caller: no terminal, no pipe, no folder, no signal but SIGKILL and SIGSTOP. */
-static void detach(int listener) {
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, NULL);
-    signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide how the worker ended */
-    if (chdir("/") != 0)
-        _exit(1);
-    int nothing = open("/dev/null", O_RDWR);
-    for (int fd = 0; nothing >= 0 && fd <= 2; fd++)
-        dup2(nothing, fd);
-    dup2(listener, 3);
-    syscall(SYS_close_range, 4U, ~0U, 0);
-    prctl(PR_SET_NAME, "unstall-guard");
-    /* the caller sleeps while we answer: wake us on its processor */
-    ioctl(3, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-}
-
 static _Noreturn void supervise(int channel) {
-    setsid();
     pid_t own = getpid();
     if (send(channel, &own, sizeof(own), MSG_NOSIGNAL) != sizeof(own))
         _exit(1);
@@ -99,33 +77,11 @@ static _Noreturn void supervise(int channel) {
     }
     if (send(channel, &own, sizeof(own), MSG_NOSIGNAL) != sizeof(own))
         _exit(1);
-    detach(listener);
-    worker_guard(3);
+    apart_let_go(listener, "unstall-guard");
+    /* the caller sleeps while we answer: wake us on its processor */
+    ioctl(APART_KEPT, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    worker_guard(APART_KEPT);
     _exit(0);
-}
-
-/* Starts the supervisor, which is no child of ours: the program must not meet a child that it did not make.
- * SIGCHLD of the process between is taken away for the same reason. */
-static int start_supervisor(int channel, int other_end) {
-    pid_t between = fork();
-    if (between < 0)
-        return -errno;
-    if (between == 0) {
-        close(other_end);
-        pid_t supervisor = fork();
-        if (supervisor == 0)
-            supervise(channel);
-        _exit(supervisor < 0 ? errno : 0);
-    }
-    int status = 0;
-    while (waitpid(between, &status, 0) < 0 && errno == EINTR)
-        ;
-    sigset_t child;
-    struct timespec now = {0};
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigtimedwait(&child, NULL, &now);
-    return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
 /* ---- the program-to-be ----------------------------------------------- */
@@ -138,23 +94,6 @@ static bool kernel_has_it(void) {
     long major = strtol(name.release, &end, 10), minor = strtol(end + (*end == '.'), NULL, 10);
     return (major > SUPERVISE_LEAST_MAJOR ||
             (major == SUPERVISE_LEAST_MAJOR && minor >= SUPERVISE_LEAST_MINOR));
-}
-
-/* Connections and listeners that this process has inherited. */
-static void cure_inherited(void) {
-    DIR *folder = opendir("/proc/self/fd");
-    const struct dirent *entry;
-    int on = 1;
-    while (folder && (entry = readdir(folder)) != NULL) {
-        int fd = (int)strtol(entry->d_name, NULL, 10), protocol = 0;
-        socklen_t size = sizeof(protocol);
-        if (entry->d_name[0] != '.' &&
-            getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
-            protocol == IPPROTO_TCP)
-            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    }
-    if (folder)
-        closedir(folder);
 }
 
 static int install(bool privileges_matter, bool *no_new_privs) {
@@ -172,7 +111,7 @@ static int begin(int channel, bool privileges_matter, bool *no_new_privs) {
     if (recv(channel, &supervisor, sizeof(supervisor), 0) != sizeof(supervisor))
         return -ESRCH;
     prctl(PR_SET_PTRACER, supervisor); /* for yama; EINVAL without it */
-    cure_inherited();
+    inherited_cure();
     int listener = install(privileges_matter, no_new_privs);
     if (listener < 0)
         return listener;
@@ -194,7 +133,7 @@ int supervise_begin(bool privileges_matter, bool *no_new_privs) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -errno;
     fflush(NULL);
-    int error = start_supervisor(ends[1], ends[0]);
+    int error = apart_start(supervise, ends[1], ends[0]);
     close(ends[1]);
     if (!error)
         error = begin(ends[0], privileges_matter, no_new_privs);
