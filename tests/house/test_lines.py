@@ -15,6 +15,7 @@ COLUMNS, DESIGN_LINES, TAB = 110, 250, 8
 # Pattern of a path -> why its lines may be longer.
 EXEMPT = {
     r"docs/[\w-]+\.svg": "a picture, as matplotlib writes it",
+    r"docs/pictures/[\w-]+\.svg": "a picture, as scripts/pictures writes it",
     r"data/prometheus/[\w-]+\.json": "a dashboard, as Grafana exports one: a query is one string",
     r"tests/experiments/data/.*": "recorded rounds, one a line, as scripts/experiments writes them",
     r"tests/fuzz/corpus/.*": "inputs of the fuzzer, byte for byte",
