@@ -107,6 +107,19 @@ def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode):
     assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
 
 
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["tkill", "tgkill", "unlisted"])
+def test_each_task_answers_a_signal(how, mode):
+    """libpsx waited for our thread, which blocks all signals, as long as another thread went on writing."""
+    with AnsweringPeer() as peer:
+        done = run([binary("task_signals"), *peer.target, 0, how], mode_env(mode), timeout=30)
+    facts = json.loads(done.stdout)
+    assert facts["loaded"] is (mode != "bare")
+    assert facts["all"] and facts["changes"] == 3, facts
+    (connection,) = peer.connections
+    assert bytes(connection.received) == pattern(facts["exchanges"] * 300)
+
+
 # ---- no page that fork wipes -------------------------------------------------
 
 FORKS = ("held at fork", "held at _Fork", "held at an unseen fork", "a child of fork holds",

@@ -3,7 +3,9 @@
  * The window's thread: it lets go in time, drops off its list what holds no more, parks, and ends.
  * Times are bounds with room for a busy machine.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -341,6 +343,53 @@ Test(ticker, none_starts_while_it_is_barred) {
     ticker_unbar(second);
     EXPECT(starts());
     ticker_stop();
+}
+
+/* libpsx signals every task of a program with threads after it has changed the caller's rights. */
+Test(ticker, none_starts_soon_after_a_change_of_rights_in_a_program_with_threads) {
+    ticker_threads_seen();
+    ASSERT(starts());
+    uint64_t begun = clock_now();
+    ticker_unbar(ticker_bar());
+    EXPECT(!starts() || clock_now() - begun > 50000000);
+    EXPECT(within_ms(5000, starts));
+    uint64_t ms = (clock_now() - begun) / 1000000;
+    cr_expect(ms >= 90, "it started after %d ms", (int)ms);
+    ticker_stop();
+}
+
+/* The kernel has no room for them, so that they leave by the thread alone. */
+Test(ticker, it_starts_at_once_where_bytes_are_left) {
+    c->policy.mode = MODE_COALESCE;
+    config_load((char *[]){(char[]){"UNSTALL_MODE=coalesce"}, NULL}, "prog");
+    for (int i = 0; i < FAKE_SENDS; i++)
+        fake.sends[i] = -EAGAIN;
+    ticker_threads_seen();
+    struct iovec one = {(char[]){"abc"}, 3};
+    conn_lock(c);
+    ASSERT(buffer_add(c, &one, 1, 3));
+    conn_unlock(c);
+    uint32_t barred = ticker_bar();
+    ticker_unbar(barred);
+    ticker_goes_on();
+    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    memset(fake.sends, 0, sizeof(fake.sends));
+    EXPECT(within_ms(5000, pushed));
+    ticker_stop();
+}
+
+Test(ticker, its_task_is_known) {
+    EXPECT(!ticker_is_task(0) && !ticker_is_task(getpid()));
+    ASSERT(starts());
+    long found = 0;
+    DIR *folder = opendir("/proc/self/task");
+    ASSERT(folder);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        found += ticker_is_task(atol(entry->d_name));
+    closedir(folder);
+    EXPECT_INT("tasks that are it", found, 1);
+    ticker_stop();
+    EXPECT(!ticker_is_task(0));
 }
 
 /* A handler forked between the two: in the child nothing is barred any more. */

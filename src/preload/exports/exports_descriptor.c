@@ -86,6 +86,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
     OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
     OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
+    OURS(tkill), OURS(tgkill),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
 #undef RIGHT
@@ -266,6 +267,12 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         if (n == SYS_prctl && a == PR_SET_SECCOMP)
             return prctl((int)a, b, c, d, e);
         barred = rights_change(n, (unsigned long)a);
+        result = NEXT();
+        rights_changed(barred);
+        return result;
+    case SYS_tkill:
+    case SYS_tgkill:
+        barred = rights_signal(n == SYS_tkill ? a : b);
         result = NEXT();
         rights_changed(barred);
         return result;

@@ -30,6 +30,9 @@ enum {
     PARKED_MS = 100,     /* without a hold, before the thread ends: another start costs 30 µs */
 };
 
+/* After a change of rights.  libpsx then signals every task in /proc/self/task and waits for the answers. */
+#define PAUSE_NS UINT64_C(100000000)
+
 #define BARRED (UINT32_C(1) << 31)
 
 int ticker_process;
@@ -41,6 +44,7 @@ static bool tasks_exit;          /* such a thread has ended by SYS_exit */
 static uint32_t stopping;        /* futex: 1 tells the thread to end */
 static uint32_t bars;            /* calls under way during which no thread may start */
 static uint32_t stops;           /* how often the thread was ended */
+static uint64_t paused_until;    /* by clock_coarse(): no thread starts before */
 
 static uint32_t tick_us(void) {
     uint32_t window = config()->window_us;
@@ -274,22 +278,32 @@ static bool is_wanted(bool buffers) {
 }
 
 /* start_lock held. */
-static enum ticker_state decide(bool buffers) {
+static enum ticker_state decide(bool buffers, bool pauses) {
     if (!is_wanted(buffers))
         return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
+    if (pauses && paused_until && clock_coarse() < paused_until)
+        return TICKER_NONE;
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&ticker_process, (int)raw0(SYS_getpid));
     return raw_thread_start(&thread, run) == 0 ? TICKER_RUNS : TICKER_REFUSED;
 }
 
-void ticker_decide(bool buffers) {
+static void decide_state(bool buffers, bool pauses) {
     STORE(&hold_acted, true);
     spin_lock(&start_lock);
     enum ticker_state state = ticker_state();
     if (!config()->no_syscalls && !LOAD(&bars) &&
         (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers)))
-        __atomic_store_n(&ticker_now, (int)decide(buffers), __ATOMIC_SEQ_CST);
+        __atomic_store_n(&ticker_now, (int)decide(buffers, pauses), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
+}
+
+void ticker_decide(bool buffers) {
+    decide_state(buffers, true);
+}
+
+bool ticker_is_task(long task) {
+    return task > 0 && LOAD(&thread.id) == task;
 }
 
 void ticker_stop(void) {
@@ -319,8 +333,13 @@ uint32_t ticker_bar(void) {
 }
 
 void ticker_unbar(uint32_t barred) {
-    if (barred == (BARRED | fork_generation)) /* else a handler has forked meanwhile */
-        __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);
+    if (barred != (BARRED | fork_generation))
+        return; /* a handler has forked meanwhile */
+    spin_lock(&start_lock);
+    if (LOAD(&threads_seen)) /* which may hold while the caller changes them all */
+        paused_until = clock_coarse() + PAUSE_NS;
+    spin_unlock(&start_lock);
+    __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);
 }
 
 void ticker_threads_seen(void) {
@@ -340,7 +359,7 @@ bool ticker_has_left(void) {
 void ticker_goes_on(void) {
     if (!config()->buffers || !ticker_has_left())
         return;
-    ticker_decide(true);
+    decide_state(true, false);
     FDS_EACH(c) {
         if (buffer_length(c) == 0 && !c->lingering)
             continue;
@@ -370,4 +389,5 @@ void ticker_forked(void) {
     threads_seen = tasks_exit = false;
     ticker_incoming = NULL;
     ticker_parked = stopping = bars = stops = 0;
+    paused_until = 0;
 }

@@ -30,9 +30,13 @@ void ticker_decide(bool buffers);
 /* Ends the thread and waits for its end.  The next hold decides again. */
 void ticker_stop(void);
 
-/* The same, and the thread does not start until ticker_unbar(), which takes the result. */
+/* The same, and the thread does not start until ticker_unbar(), which takes the result.  In a program with
+ * threads it starts no sooner than 100 ms after that. */
 uint32_t ticker_bar(void);
 void ticker_unbar(uint32_t barred);
+
+/* True if the thread has this id. */
+bool ticker_is_task(long task);
 
 /* True if a connection has unsent buffered bytes, for which the kernel had no room. */
 bool ticker_has_left(void);

@@ -39,6 +39,12 @@ static bool option_changes(long number, unsigned long option) {
            option == PR_SET_SECUREBITS || option == PR_SET_KEEPCAPS;
 }
 
+static uint32_t end_thread(void) {
+    if (ticker_state() == TICKER_RUNS)
+        sweep(PUSH_PROCESS);
+    return ticker_bar();
+}
+
 uint32_t rights_change(long number, unsigned long first) {
     enum when what = when(number);
     if (what == other || (what == options && !option_changes(number, first)) || !ours())
@@ -48,12 +54,14 @@ uint32_t rights_change(long number, unsigned long first) {
      * without TCP makes no file. */
     if (what == user && stats_file_wanted() && (stats_ever_made() || fds_any()))
         stats_file_make();
-    if (ticker_state() == TICKER_RUNS)
-        sweep(PUSH_PROCESS);
-    uint32_t barred = ticker_bar();
+    uint32_t barred = end_thread();
     if (number == SYS_unshare && (first & CLONE_FILES))
         process_unshares_table();
     return barred;
+}
+
+uint32_t rights_signal(long task) {
+    return ticker_is_task(task) && ours() ? end_thread() : 0;
 }
 
 void rights_changed(uint32_t barred) {

@@ -22,4 +22,10 @@
 uint32_t rights_change(long number, unsigned long first);
 void rights_changed(uint32_t barred);
 
+/* A signal to `task` follows: to the window's thread only from a program that signals each task in
+ * /proc/self/task, as libpsx of libcap 2.72 does to change the rights of all.  It waits until each of them
+ * has answered, or is gone.  The thread blocks all signals, so it ends.  The result goes to
+ * rights_changed(). */
+uint32_t rights_signal(long task);
+
 #endif
