@@ -85,6 +85,7 @@ static struct attach_config config_of(const struct attach_target *t,
         .by_process = t->pid != 0,
         .cgroup = t->cgroup,
         .whole_host = t->whole_host,
+        .own_cgroup = t->own_cgroup,
         .port = t->port,
         .began_ns = (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec,
         .pid = t->pid,
@@ -213,7 +214,9 @@ static int begin_in(struct attach_bpf *b, const struct attach_target *t) {
     close(cgroup);
     if (!failed && t->pid)
         failed = mark_sockets(b, t->pid);
-    return failed ? failed : take_sockets(b, t);
+    if (failed || t->own_cgroup) /* a new cgroup has no connection */
+        return failed;
+    return take_sockets(b, t);
 }
 
 static int explain(int failed, const struct attach_target *t, char error[ATTACH_ERROR]) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "attach.h"
+#include "own_cgroup.h"
 
 const char *attach_obstacle(void) {
     return "this build is without it (libbpf, bpftool and clang make it)";
@@ -36,6 +37,13 @@ int attach_look(const char *name, struct attach_state *s) {
 
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
     (void)list, (void)count;
+    snprintf(error, ATTACH_ERROR, "%s", attach_obstacle());
+    return -ENOSYS;
+}
+
+int own_cgroup_begin(const struct attach_options *o, uint16_t port, char name[ATTACH_NAME],
+                     char error[ATTACH_ERROR]) {
+    (void)o, (void)port, (void)name;
     snprintf(error, ATTACH_ERROR, "%s", attach_obstacle());
     return -ENOSYS;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "own_folder.h"
 #include "walk.h"
 
 void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]) {
@@ -110,6 +111,14 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     take_away(name, PIN_GET, true);
     take_away(name, PIN_RESTORE, false);
     take_away(name, PIN_SOCKETS, false);
+    int stays = s.known && s.config.own_cgroup ? own_folder_remove(s.config.path) : 0;
+    if (stays) { /* its name is kept */
+        snprintf(error, ATTACH_ERROR,
+                 "%s: the cgroup stays (%s); remove what is below it, and try "
+                 "again",
+                 s.config.path, strerror(-stays));
+        return stays;
+    }
     take_away(name, PIN_CONFIG, false);
     attach_pin_path(name, "", path);
     int failed = rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;

@@ -13,6 +13,10 @@
 
 enum { ROOT_ID = 1, TEXT = 4096 };
 
+#define NO_CGROUP                                                                          \
+    "cgroup v2 is not mounted here; mount it (mount -t cgroup2 cgroup2 DIR), beside version 1 " \
+    "is enough"
+
 __attribute__((format(printf, 3, 4))) static int refuse(char error[ATTACH_ERROR], int reason,
                                                         const char *format, ...) {
     va_list arguments;
@@ -167,14 +171,26 @@ bool attach_name(const struct attach_wish *w, struct attach_target *t) {
     return true;
 }
 
+int attach_find_new(pid_t pid, uint16_t port, struct attach_target *t, char error[ATTACH_ERROR]) {
+    char mount[ATTACH_CGROUP], own[ATTACH_CGROUP];
+    *t = (struct attach_target){.port = port, .own_cgroup = true};
+    if (!find_mount(mount) || !cgroup_of(pid, own))
+        return refuse(error, ENOENT, NO_CGROUP);
+    int length = snprintf(t->path, sizeof(t->path), "%s%s/unstall-run-%d", mount,
+                          strcmp(own, "/") == 0 ? "" : own, (int)pid);
+    if (length >= (int)sizeof(t->path))
+        return refuse(error, ENAMETOOLONG, "the path of the cgroup is too long");
+    snprintf(t->name, sizeof(t->name), "run-%d", (int)pid);
+    snprintf(t->text, sizeof(t->text), "run of process %d", (int)pid);
+    return 0;
+}
+
 int attach_find(const struct attach_wish *w, struct attach_target *t, char error[ATTACH_ERROR]) {
     char mount[ATTACH_CGROUP];
     int failed;
     *t = (struct attach_target){.port = w->port};
     if (!find_mount(mount))
-        return refuse(error, ENOENT,
-                      "cgroup v2 is not mounted here; mount it (mount -t cgroup2 cgroup2 DIR), "
-                      "beside version 1 is enough");
+        return refuse(error, ENOENT, NO_CGROUP);
     if (w->pid)
         failed = take_process(t, mount, w->pid, error);
     else if (w->unit)

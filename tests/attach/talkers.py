@@ -2,6 +2,7 @@
 """Programs that stall and run for long, of kinds that no preload reaches, and what they measure."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import statistics
@@ -10,10 +11,13 @@ import threading
 import time
 from pathlib import Path
 
-from harness import BUILD_ROOT, Peer, bare_env, compile_c, skip
+from harness import BUILD_ROOT, STALL_MS, Peer, bare_env, compile_c, skip, unstall
 
 HERE = Path(__file__).parent / "programs"
+PINS = Path("/sys/fs/bpf/unstall")
 ENOUGH = 9  # exchanges that make a median
+CURED_MS = 5
+TRIES = 5
 
 
 def wait_until(state, seconds=30):
@@ -54,8 +58,8 @@ def answer(connection):
 class Talker:
     """A running program; its lines are read by a thread, so that it never waits for us."""
 
-    def __init__(self, kind, *words, env=None, before=None, user=None):
-        argv = [str(KINDS[kind]()), *map(str, words)]
+    def __init__(self, kind, *words, env=None, before=None, user=None, under=()):
+        argv = [*map(str, under), str(KINDS[kind]()), *map(str, words)]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         bufsize=1, env=env or bare_env(), preexec_fn=before, user=user)
         self.pid = self.process.pid
@@ -106,6 +110,35 @@ def talking(kind="plain", **how):
             yield talker
         finally:
             talker.end()
+
+
+@contextlib.contextmanager
+def alone():
+    """What is attached belongs to the whole host: one test at a time, of all files."""
+    with open("/tmp/unstall-attach-tests.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def nothing_pinned():
+    """Before, attach may be used; after, nothing of it is pinned."""
+    done = unstall("attach", "2147483647")
+    if "no such process" not in done.stderr:
+        skip(done.stderr.strip())
+    yield
+    left = list(PINS.iterdir()) if PINS.exists() else []
+    for folder in left:
+        unstall("detach", folder.name)
+    assert not left
+
+
+def stalls(talker):
+    """On a busy machine some exchanges do not stall: the peer is late and acknowledges with its answer."""
+    return any(talker.median() > STALL_MS for _ in range(TRIES))
+
+
+def is_cured(talker):
+    return any(talker.median() < CURED_MS for _ in range(TRIES))
 
 
 def cgroup_mount():

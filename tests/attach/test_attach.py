@@ -13,12 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, STALL_MS, bare_env, preload_env, skip, unstall
-from talkers import KINDS, Talker, cgroup, talking, wait_until
+from harness import COMMAND, bare_env, preload_env, unstall
+from talkers import KINDS, PINS, Talker, alone, cgroup, is_cured, nothing_pinned, stalls, talking, wait_until
 
-PINS = Path("/sys/fs/bpf/unstall")
-CURED_MS = 5
-TRIES = 5
 ACTOR = Path(__file__).parents[1] / "cli/programs/actor.py"
 NOBODY = 65534
 
@@ -26,14 +23,8 @@ NOBODY = 65534
 @pytest.fixture(autouse=True)
 def nothing_stays():
     """Before each test it may be used, and after it nothing of it is pinned."""
-    done = unstall("attach", "2147483647")
-    if "no such process" not in done.stderr:
-        skip(done.stderr.strip())
-    yield
-    left = list(PINS.iterdir()) if PINS.exists() else []
-    for folder in left:
-        unstall("detach", folder.name)
-    assert not left
+    with alone():
+        yield from nothing_pinned()
 
 
 class Attached:
@@ -66,15 +57,6 @@ def attached(*words, **how):
     finally:
         if a.process.poll() is None:
             a.end()
-
-
-def stalls(talker):
-    """On a busy machine some exchanges do not stall: the peer is late and acknowledges with its answer."""
-    return any(talker.median() > STALL_MS for _ in range(TRIES))
-
-
-def is_cured(talker):
-    return any(talker.median() < CURED_MS for _ in range(TRIES))
 
 
 def detach(*words):

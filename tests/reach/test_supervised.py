@@ -204,7 +204,7 @@ def test_no_new_privs_is_set_only_without_privileges_and_said(unprivileged):
 
 @pytest.mark.parametrize("words, said", [
     (["--how", "preload"], "nothing can be preloaded; unstall run cures it under a seccomp supervisor "),
-    (["--how", "bogus"], "unstall run: --how bogus: expected preload or seccomp"),
+    (["--how", "bogus"], "unstall run: --how bogus: expected preload, seccomp or bpf"),
     (["--mode", "observe"], "the seccomp supervisor cures and has no mode observe; leave the mode out"),
     (["--ports", "80"], "cures all connections and cannot obey UNSTALL_PORTS=80; unset it"),
 ])

@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-enum { ATTACH_VERSION = 1, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
+enum { ATTACH_VERSION = 2, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF };
 
 /* The only entry of the map `config`. */
@@ -27,6 +27,7 @@ struct attach_config {
     __s32 pid;    /* the process in the numbers of the loader */
     __s32 loader; /* the command in the foreground; 0: detached */
     __u64 loader_start;
+    __u64 own_cgroup; /* it was made for `unstall run`, and is removed at the end */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */
     char target[ATTACH_TARGET];
     char path[ATTACH_CGROUP]; /* of the cgroup, as a folder */

@@ -106,7 +106,8 @@ static void advise_supervisor(struct diagnosis *d) {
         chosen &= o->remark || o->kind == OBSTACLE_GO || o->kind == OBSTACLE_STATIC;
     }
     if (first)
-        ADVISE("cure: unstall run%s -- %s%s: under a seccomp supervisor, which needs no privilege",
+        ADVISE("cure: unstall run%s -- %s%s: under a seccomp supervisor, which needs no privilege "
+               "(as root, --how bpf lets it read back what it set)",
                chosen ? "" : " --how seccomp", d->live ? d->process.program : d->target,
                d->live ? " (a restart)" : "");
 }

@@ -21,9 +21,10 @@
 
 enum launch_how {
     HOW_PRELOAD_ONLY, /* the verbs that need the library */
-    HOW_CHOSEN,       /* the preload, or the supervisor where a preload cannot work */
+    HOW_CHOSEN,       /* the preload, or one of the others where a preload cannot work */
     HOW_PRELOAD,
     HOW_SECCOMP,
+    HOW_BPF,
 };
 
 struct launch {
@@ -35,7 +36,8 @@ struct launch {
     enum launch_how how;
     /* set by launch_prepare() */
     struct program program;
-    bool supervised;    /* launch_exec() puts it under the supervisor */
+    bool supervised;    /* launch_exec() puts it under the supervisor, or: */
+    bool in_cgroup;     /* in a cgroup of its own */
     bool gains_rights;  /* by its file: setuid, setgid, capabilities */
     bool no_preload;    /* the library would end it */
     char obstacle[400]; /* why it is supervised; "" if the user has asked for it */

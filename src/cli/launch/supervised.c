@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "array.h"
+#include "attach.h"
 #include "errors.h"
+#include "in_cgroup.h"
 #include "supervise.h"
 
-/* Does the supervisor reach a program with this obstacle to a preload?  It goes without saying for Go and
- * static programs; for the others the user asks for it. */
+/* Does the supervisor, or a cgroup of its own, reach a program with this obstacle to a preload?  It goes
+ * without saying for Go and static programs; for the others the user asks for it. */
 static bool overcome(const struct launch *l, enum obstacle_kind kind) {
     switch (kind) {
     case OBSTACLE_GO:
@@ -20,9 +22,16 @@ static bool overcome(const struct launch *l, enum obstacle_kind kind) {
     case OBSTACLE_LIBC:
     case OBSTACLE_NO_ELF:
     case OBSTACLE_CLEARED:
-    case OBSTACLE_SANITIZER: return l->how == HOW_SECCOMP;
+    case OBSTACLE_SANITIZER: return l->how == HOW_SECCOMP || l->how == HOW_BPF;
     default: return false;
     }
+}
+
+/* The supervisor comes first, because it needs no privilege. */
+static bool prefers_cgroup(const struct launch *l) {
+    if (l->how != HOW_CHOSEN)
+        return l->how == HOW_BPF;
+    return (!supervise_built() || in_cgroup_suits_better()) && !attach_obstacle();
 }
 
 const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found) {
@@ -37,6 +46,7 @@ const struct obstacle *supervised_choose(struct launch *l, const struct obstacle
         l->no_preload |= o->kind == OBSTACLE_SANITIZER;
     }
     l->supervised = true;
+    l->in_cgroup = prefers_cgroup(l);
     if (first)
         snprintf(l->obstacle, sizeof(l->obstacle), "%s", first->reason);
     return NULL;
@@ -45,12 +55,16 @@ const struct obstacle *supervised_choose(struct launch *l, const struct obstacle
 /* ---- what it says ---------------------------------------------------- */
 
 static const char *why(const struct launch *l) {
-    return l->obstacle[0] ? l->obstacle : "--how seccomp";
+    if (l->obstacle[0])
+        return l->obstacle;
+    return l->how == HOW_BPF ? "--how bpf" : "--how seccomp";
 }
 
 int supervised_check(const struct launch *l) {
     static const char *const choices[] = {"UNSTALL_PORTS", "UNSTALL_PEERS", "UNSTALL_PROGRAMS"};
     const char *mode = getenv("UNSTALL_MODE");
+    if (l->in_cgroup)
+        return in_cgroup_check(l, why(l));
     if (mode && (strcmp(mode, "off") == 0 || strcmp(mode, "observe") == 0))
         return complain(
             "%s: %s; the seccomp supervisor cures and has no mode %s; leave the mode out "
@@ -92,7 +106,11 @@ static int refuse(const struct launch *l, int error) {
 
 int supervised_begin(const struct launch *l) {
     bool no_new_privs;
+    if (l->in_cgroup)
+        return in_cgroup_begin(l, why(l));
     int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs);
+    if (error && error != -ESRCH && l->how == HOW_CHOSEN && !attach_obstacle())
+        return in_cgroup_begin(l, why(l));
     if (error == -EBUSY) {
         remark("%s: another seccomp supervisor has this process already; if it is not that of an "
                "outer "

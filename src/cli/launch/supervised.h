@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * When `run` puts a program under the seccomp supervisor, and what it says then.
+ * When `run` puts a program under the seccomp supervisor or in a cgroup of its own, and what it says then.
  */
 #ifndef UNSTALL_CLI_SUPERVISED_H
 #define UNSTALL_CLI_SUPERVISED_H
@@ -8,14 +8,14 @@
 #include "launch.h"
 #include "obstacles.h"
 
-/* Sets l->supervised and the members about it.  Returns the obstacle that neither the preload nor the
- * supervisor overcomes, or NULL. */
+/* Sets l->supervised and the members about it.  Returns the obstacle that no way
+ * overcomes, or NULL. */
 const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found);
 
-/* Refuses what the supervisor cannot do.  0, or the exit code and a complaint. */
+/* Refuses what the chosen way cannot do.  0, or the exit code and a complaint. */
 int supervised_check(const struct launch *l);
 
-/* Puts this process under a supervisor.  0, or the exit code and a complaint. */
+/* Puts this process there.  0, or the exit code and a complaint. */
 int supervised_begin(const struct launch *l);
 
 #endif

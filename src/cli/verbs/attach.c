@@ -46,8 +46,9 @@ static void catch_signals(void) {
 static const char *keeper_of(const struct attach_config *c) {
     if (c->loader == 0)
         return "detached";
-    return attach_start_of(c->loader) == c->loader_start ? "in the foreground"
-                                                         : "its command was killed";
+    if (attach_start_of(c->loader) != c->loader_start)
+        return c->own_cgroup ? "its guard was killed" : "its command was killed";
+    return c->own_cgroup ? "ends with the program" : "in the foreground";
 }
 
 static const char *target_state(const struct attach_config *c) {

@@ -15,8 +15,10 @@ static bool how_option(struct launch *l, struct args *a) {
         l->how = HOW_PRELOAD;
     else if (strcmp(how, "seccomp") == 0)
         l->how = HOW_SECCOMP;
+    else if (strcmp(how, "bpf") == 0)
+        l->how = HOW_BPF;
     else
-        exit(complain("--how %s: expected preload or seccomp", how));
+        exit(complain("--how %s: expected preload, seccomp or bpf", how));
     return true;
 }
 
@@ -38,8 +40,9 @@ const struct verb verb_run = {
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
     .help =
-        "  --how WAY         preload, or seccomp: a supervisor sets TCP_NODELAY; chosen\n"
-        "                    where a preload cannot work (Go, static programs)\n" LAUNCH_HELP
+        "  --how WAY         preload; seccomp: a supervisor sets TCP_NODELAY; bpf: as root, in\n"
+        "                    a cgroup of its own; chosen where a preload cannot work (Go,\n"
+        "                    static programs)\n" LAUNCH_HELP
         "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
         "\n"
         "The program takes the place of the command: signals and exit code are\n"
