@@ -4,12 +4,15 @@
 One container for all cases; each case has units and ports of its own.
 """
 
+import os
 import re
+import shutil
+import struct
 
 import pytest
 from container import LIBRARY, TESTER, UNSTALL, Container
 
-from harness import SOURCE_ROOT, skip
+from harness import SOURCE_ROOT, compile_c, skip
 
 STALLS_MS = 20  # half of a stall
 
@@ -243,6 +246,25 @@ def test_values_keep_their_percent_signs_and_quotes(c):
     c.unstall("disable", "odd")
 
 
+def test_a_library_of_each_word_size_is_named_by_one_entry(c):
+    """$LIB stands for the linker's own folder; systemd passes it on as it is.  The 32-bit library here has no
+    more than headers: no 32-bit program runs in this test."""
+    if not os.path.exists("/lib/ld-linux.so.2"):
+        skip("libc6-i386 is not installed")
+    for folder in ("lib/x86_64-linux-gnu", "lib32"):
+        c.path(f"/opt/both/{folder}").mkdir(parents=True)
+    c.copy(c.path(LIBRARY), "/opt/both/lib/x86_64-linux-gnu/libunstall.so")
+    c.path("/opt/both/lib32/libunstall.so").write_bytes(
+        struct.pack("<16s2H5I6H", b"\x7fELF\1\1\1", 3, 3, 1, 0, 52, 0, 0, 52, 32, 0, 40, 0, 0))
+    started(c, "both.service", WEB.format(port=8131))
+    c.unstall("enable", "both", "--restart", "--library", "/opt/both/lib/x86_64-linux-gnu/libunstall.so")
+    assert c.systemctl("show", "-P", "Environment", "both").stdout == \
+        r'"LD_PRELOAD=/opt/both/\$LIB/libunstall.so"' + "\n"
+    assert not stalls(c, 8131)
+    assert "loaded in 1 of 1 process" in status(c, "both")
+    c.unstall("disable", "both", "--restart")
+
+
 def test_a_preload_of_the_unit_is_kept_before_the_library(c):
     own = "/opt/own.so"
     c.unit("merge.service", WEB.format(port=8112) + f"Environment=FOO=1 LD_PRELOAD={own}\n")
@@ -366,7 +388,14 @@ def test_the_page_on_deployment(c):
 
 # text of the unit, options of enable -> what is said
 REFUSED = {
-    "static": ("ExecStart=/opt/static", [], "/opt/static: it is statically linked"),
+    "static": ("ExecStart=/opt/static", [],
+               "/opt/static: it is statically linked (static-pie), so nothing can be preloaded; unstall "
+               "attach --detach --unit refused-static.service cures it until its next restart; "
+               "ExecStart=unstall run -- /opt/static in a drop-in of yours for good (--force enables it "
+               "anyway)"),
+    "go": ("ExecStart=/opt/gofmt -l", [],
+           "/opt/gofmt: it is written in Go, which makes network calls without libc; unstall attach --detach "
+           "--unit refused-go.service cures it "),
     "setuid": ("User=tester\nExecStart=/opt/setuid", [], "/opt/setuid: it is setuid to root"),
     "sudo": ("ExecStart=/opt/sudo x", [], "/opt/sudo: sudo drops LD_PRELOAD"),
     "missing": ("ExecStart=/opt/none", [], "its program /opt/none: No such file or directory"),
@@ -414,6 +443,7 @@ def programs_for_refusals(c):
         c.copy("/usr/sbin/ldconfig", name)  # the one static program that each Debian has
     for name in ("/opt/setuid", "/opt/sudo"):
         c.copy("/usr/bin/true", name)
+    c.copy(shutil.which("gofmt") or skip("golang-go is not installed"), "/opt/gofmt")
     c.path("/opt/setuid").chmod(0o4755)
     c.path("/root").chmod(0o700)
     c.copy(c.path(LIBRARY), "/root/libunstall.so")
@@ -443,6 +473,21 @@ def test_what_would_be_refused_is_enabled_where_it_does_work(c):
         c.unstall("enable", f"harmless-{number}", *options)
         assert dropin(c, f"harmless-{number}.service").exists()
     c.unstall("disable", "--all")
+
+
+def test_a_static_program_is_cured_by_run_in_its_unit(c):
+    """The way for good that the refusal names; attach has tests of its own.  The supervisor ends a moment
+    after the program.  Where cgroups are of version 1, systemd in a container is not told so, and the start
+    counts as failed after TimeoutStopSec=."""
+    c.copy(compile_c(SOURCE_ROOT / "tests/arch/exchange.c", "-static"), "/opt/exchange")
+    medians = []
+    for before in ("", f"{UNSTALL} run -- "):
+        c.unit("fixed.service", "[Service]\nType=oneshot\nStandardOutput=truncate:/run/fixed\n"
+               f"ExecStart={before}/opt/exchange\nTimeoutStopSec=1\n")
+        c.systemctl("daemon-reload")
+        c.systemctl("start", "fixed", check=False)
+        medians.append(float(c.run("cat", "/run/fixed").stdout.split()[0]))
+    assert medians[0] > STALLS_MS > medians[1]
 
 
 def test_names_that_are_none_and_units_that_cannot_be_enabled(c):

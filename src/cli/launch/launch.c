@@ -21,6 +21,7 @@
 #include "obstacles.h"
 #include "option_setting.h"
 #include "supervised.h"
+#include "word_sizes.h"
 
 extern char **environ;
 
@@ -78,12 +79,14 @@ static int preload(const char *library) {
 
 /* Refuses a program in which a preload cannot work: started without effect, it would only be as slow as
  * before. */
-static int preflight(struct launch *l, const char *library) {
-    struct elf_facts program, ours;
+static int preflight(struct launch *l, const char *library, struct preload_entry *entry) {
+    struct elf_facts program = {0}, ours;
     struct obstacles found;
-    if (elf_facts(library, &ours) != 0 || !ours.elf)
-        return complain("%s: is not a shared library; build and install it again", library);
-    if (elf_facts(l->program.file, &program) != 0)
+    int unknown = elf_facts(l->program.file, &program);
+    preload_entry(entry, library, &program);
+    if (elf_facts(entry->file, &ours) != 0 || !ours.elf)
+        return complain("%s: is not a shared library; build and install it again", entry->file);
+    if (unknown)
         return 0;
     obstacles_find(&found, &l->program, &program, &ours);
     const struct obstacle *first = supervised_choose(l, &found);
@@ -119,10 +122,11 @@ int launch_prepare(struct launch *l) {
     const char *library = library_find(l->library);
     if (!library)
         return EXIT_OWN;
-    int refused = preflight(l, library);
+    static struct preload_entry entry;
+    int refused = preflight(l, library, &entry);
     if (!refused && l->settings)
         refused = apply_settings(l);
-    return refused || l->no_preload ? refused : preload(library);
+    return refused || l->no_preload ? refused : preload(entry.listed);
 }
 
 static int exec_program(struct launch *l) {

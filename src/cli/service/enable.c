@@ -262,8 +262,9 @@ static int enable(const struct service_order *o, const struct unit *u, const str
     const char *library = library_find(o->library);
     if (!library)
         return EXIT_OWN;
-    int failed = unit_preflight(u, library, o->stats, o->force);
-    char *text = failed ? NULL : compose(o, u, d, before, library);
+    static char listed[PATH_MAX];
+    int failed = unit_preflight(u, library, o->stats, o->force, listed);
+    char *text = failed ? NULL : compose(o, u, d, before, listed);
     if (!text)
         failed = EXIT_OWN;
     if (!failed) {
@@ -271,7 +272,7 @@ static int enable(const struct service_order *o, const struct unit *u, const str
         fflush(stdout);
     }
     if (!failed && !o->dry_run)
-        failed = write_and_reload(o, u, d, text, before, library);
+        failed = write_and_reload(o, u, d, text, before, listed);
     free(text);
     if (!failed && !o->dry_run)
         conclude(o, u);

@@ -13,12 +13,18 @@
 #include "stats_names.h"
 #include "stats_files.h"
 #include "verbs.h"
+#include "word_sizes.h"
 
 enum { EXIT_CANNOT_WORK = 1 };
 
 static void judge(struct diagnosis *d) {
+    static struct preload_entry entry;
     struct elf_facts library;
     d->library = library_installed();
+    if (d->library) {
+        preload_entry(&entry, d->library, &d->file);
+        d->library = entry.file;
+    }
     if (!d->library || elf_facts(d->library, &library) != 0)
         elf_facts("/proc/self/exe",
                   &library); /* it is built for the same machine as this command */
