@@ -4,6 +4,7 @@
 One container for all cases; each case has units and ports of its own.
 """
 
+import json
 import os
 import re
 import shutil
@@ -57,6 +58,13 @@ def status(c, *words, **more):
     return " ".join(c.unstall("status", *words, check=False, **more).stdout.split())
 
 
+def in_json(c, *words):
+    """The units that status --json tells; it is valid, and its exit code that of the text."""
+    done = c.unstall("status", "--json", *words, check=False)
+    assert (done.returncode, done.stderr) == (c.unstall("status", *words, check=False).returncode, "")
+    return json.loads(done.stdout)["units"]
+
+
 def nothing_left(c, unit):
     """No file, no folder, and systemd knows of none."""
     assert not dropin(c, unit).parent.exists()
@@ -84,6 +92,16 @@ def test_a_server_that_stalls_is_cured_and_stalls_again_when_it_is_undone(c):
     assert "mode nodelay" in said
     assert "loaded in 1 of 1 process" in said
     assert re.search(r"stalls Cured: \d+ messages at 127.0.0.1:8101 would have stalled", said)
+    (unit,) = in_json(c, "web")
+    assert (unit["unit"], unit["user"]) == ("web.service", False)
+    since = unit["drop_in"].pop("since")
+    assert since == int(dropin(c, "web.service").stat().st_mtime)
+    assert unit["drop_in"] == {"path": DROPIN.format("web.service"), "mode": "nodelay", "changed": False}
+    (running,) = unit["running"]
+    assert {key: running[key] for key in ("unit", "state", "mode")} == \
+        {"unit": "web.service", "state": "active", "mode": "nodelay"}
+    assert (running["processes"], running["with_library"], running["not_inspected"]) == (1, 1, 0)
+    assert running["verdict"]["kind"] == "cured" and running["verdict"]["sentence"].startswith("Cured: ")
 
     c.unstall("disable", "web", "--restart")
     assert stalls(c, 8101)
@@ -91,6 +109,10 @@ def test_a_server_that_stalls_is_cured_and_stalls_again_when_it_is_undone(c):
     assert not c.loaded(c.main_pid("web"))
     nothing_left(c, "web.service")
     assert c.unstall("status", "web", check=False).returncode == 1
+    (unit,) = in_json(c, "web")
+    assert unit["drop_in"] is None
+    assert unit["running"][0]["with_library"] == 0 and unit["running"][0]["verdict"] is None
+    assert in_json(c) == []
 
 
 def test_nginx_as_debian_has_it(c):
@@ -138,6 +160,7 @@ def test_a_template_and_one_of_its_instances(c):
     assert (stalls(c, 8104), stalls(c, 8105)) == (False, False)
     assert c.unstall("status", "many@8104").returncode == 0
     assert status(c).count("loaded in 1 of 1 process") == 2
+    assert [one["unit"] for one in in_json(c)[0]["running"]] == ["many@8104.service", "many@8105.service"]
     assert c.run("ls", "/run/unstall").stdout.split() == ["many@8104", "many@8105"]
 
     c.unstall("disable", "many@.service", "--restart")
@@ -628,6 +651,8 @@ def test_without_systemd_it_says_so_and_disable_works(c):
     assert done.stderr == ("unstall enable: systemd does not run here (no /run/systemd/system); start the "
                            "program by unstall run, or set LD_PRELOAD where it is started\n")
     assert "not known: systemd does not run here" in c.run(*without, "status", "off").stdout
+    (unit,) = json.loads(c.run(*without, "status", "--json", "off").stdout)["units"]
+    assert unit["running"] is None and unit["drop_in"]["mode"] == "auto"
     done = c.run(*without, "disable", "off")
     assert done.stderr == "unstall disable: systemd does not run here, so nothing was reloaded\n"
     assert not dropin(c, "off.service").exists()

@@ -34,9 +34,10 @@ int service_enable(const struct service_order *o);
 /* Removes it; `unit` NULL: of all units.  0, or EXIT_OWN and a complaint for each that stays. */
 int service_disable(const struct service_order *o);
 
-/* Prints which units have the library, or one of them.  0, 1 (the unit, or a process of one, is without
+/* Prints which units have the library, or one of them, as text or JSON.
+ * 0, 1 (the unit, or a process of one, is without
  * it) or EXIT_OWN. */
-int service_status(const struct manager *m, const char *unit);
+int service_status(const struct manager *m, const char *unit, bool json);
 
 /* Has systemd read its units again.  0, or EXIT_OWN and a complaint. */
 int service_reload(const struct manager *m);

@@ -2,36 +2,23 @@
  *
  * unstall status: which units have the drop-in, and what their processes say.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <ftw.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "dropin.h"
 #include "errors.h"
-#include "format.h"
 #include "process_facts.h"
-#include "prose.h"
 #include "report_facts.h"
 #include "service.h"
+#include "status_parts.h"
 #include "stats_names.h"
 #include "terminal.h"
-#include "verdict.h"
 
-enum { PROCESSES_MOST = 4096, INDENT = 13, EXIT_WITHOUT = 1 };
+enum { PROCESSES_MOST = 4096, EXIT_WITHOUT = 1 };
 
 /* ---- the processes of a unit ------------------------------------------ */
-
-struct processes {
-    size_t count, with, unknown;
-    struct stats_files files; /* of those that have one */
-    char mode[32];            /* in force now, of the last process that has a file */
-};
 
 static pid_t pids[PROCESSES_MOST];
 static size_t pid_count;
@@ -60,7 +47,7 @@ static void take_pids(const char *group) {
             nftw(path, take_group, 16, FTW_PHYS);
 }
 
-static void take_file(struct processes *p, pid_t pid) {
+static void take_file(struct status_processes *p, pid_t pid) {
     char path[PATH_MAX];
     struct reader_error ignored;
     struct reader_file *file = NULL, **list;
@@ -77,7 +64,7 @@ static void take_file(struct processes *p, pid_t pid) {
     snprintf(p->mode, sizeof(p->mode), "%s", mode_name(file->header.mode));
 }
 
-static void look_at(struct processes *p) {
+static void look_at(struct status_processes *p) {
     for (size_t i = 0; i < pid_count; i++) {
         struct process_facts facts;
         int error = process_facts(pids[i], &facts);
@@ -93,84 +80,51 @@ static void look_at(struct processes *p) {
     }
 }
 
-static void free_processes(struct processes *p) {
+static void free_processes(struct status_processes *p) {
     for (size_t i = 0; i < p->files.count; i++)
         reader_free(p->files.list[i]);
     free(p->files.list);
 }
 
-/* ---- lines ------------------------------------------------------------ */
+/* ---- units ------------------------------------------------------------ */
 
-__attribute__((format(printf, 2, 3))) static void line(const char *label, const char *format, ...) {
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
-    va_end(arguments);
-    printf("    %-*s", INDENT - 4, label);
-    print_wrapped(stdout, text ? text : "?", INDENT, INDENT, (unsigned)terminal_width(stdout));
-    free(text);
-}
+/* What one run of the verb needs everywhere. */
+struct status {
+    const struct manager *m;
+    const struct status_form *form;
+};
 
-static void print_stalls(const struct processes *p) {
+/* Of the processes that have statistics; NULL: none has. */
+static const struct verdict *judge(const struct status_processes *p) {
     static struct verdict v;
     char who[PROGRAMS_ROOM];
     size_t count = 0;
     struct reader_row *rows = p->files.count ? stats_files_merge(&p->files, &count) : NULL;
-    if (!rows) {
-        line("stalls", "%s",
-             p->with ? "not counted: enable it with --stats" : "no process has the library");
-        return;
-    }
+    if (!rows)
+        return NULL;
     struct verdict_start start = start_of(&p->files);
     verdict_find(&v, programs_text(&p->files, who), rows, count, &start, !speaks_utf8());
-    line("stalls", "%s", v.sentence.text);
+    v.row = NULL;
     free(rows);
+    return &v;
 }
-
-static void print_processes(const struct unit *u, const struct processes *p) {
-    const char *since = property(&u->p, "ActiveEnterTimestamp");
-    if (!p->count)
-        line("runs", "no process (%s)", property(&u->p, "ActiveState"));
-    else if (p->unknown == p->count)
-        line("runs", "%zu process%s, which may not be inspected; run this as root", p->count,
-             p->count == 1 ? "" : "es");
-    else
-        line("runs", "since %s; the library is loaded in %zu of %zu process%s%s%s",
-             since[0] ? since : "?", p->with, p->count, p->count == 1 ? "" : "es",
-             p->with ? "" : ": not before its next start",
-             p->unknown ? "; some may not be inspected" : "");
-}
-
-static void print_dropin(const struct dropin *d, enum dropin_state state, const char *text) {
-    struct stat st;
-    char since[32] = "?", mode[64];
-    struct tm t;
-    if (stat(d->path, &st) == 0 && localtime_r(&st.st_mtime, &t))
-        strftime(since, sizeof(since), "%F %T %Z", &t);
-    line("drop-in", "%s%s, since %s", d->path, state == DROPIN_CHANGED ? " (changed by hand)" : "",
-         since);
-    line("mode", "%s",
-         text && dropin_has(text, "UNSTALL_MODE", mode, sizeof(mode)) ? mode : "auto");
-}
-
-/* ---- units ------------------------------------------------------------ */
 
 /* One running or loaded unit.  False: a process is without the library. */
-static bool print_unit(const struct manager *m, const char *name) {
-    struct unit u = {.manager = *m};
-    struct processes p = {0};
-    if (!properties_read(m, name, &u.p))
+static bool tell_unit(const struct status *s, const char *name, bool instance) {
+    struct unit u = {.manager = *s->m};
+    struct status_processes p = {0};
+    if (!properties_read(s->m, name, &u.p))
         return true;
     pid_count = 0;
     take_pids(property(&u.p, "ControlGroup"));
     look_at(&p);
-    print_processes(&u, &p);
-    if (p.mode[0])
-        line("now", "mode %s", p.mode);
-    if (p.count)
-        print_stalls(&p);
+    struct status_running r = {.name = name,
+                               .instance = instance,
+                               .state = property(&u.p, "ActiveState"),
+                               .since = property(&u.p, "ActiveEnterTimestamp"),
+                               .processes = &p,
+                               .verdict = judge(&p)};
+    s->form->running(&r);
     bool all = p.with == p.count - p.unknown;
     free_processes(&p);
     properties_free(&u.p);
@@ -178,33 +132,44 @@ static bool print_unit(const struct manager *m, const char *name) {
 }
 
 /* All running instances of a template. */
-static bool print_instances(const struct manager *m, const char *template) {
-    char name[UNIT_ROOM], *running = service_running(m, template);
+static bool tell_instances(const struct status *s, const char *template) {
+    char name[UNIT_ROOM], *running = service_running(s->m, template);
     bool all = true;
     const char *units = running;
-    while (next_unit(&units, name)) {
-        printf("  %s\n", name);
-        all &= print_unit(m, name);
-    }
+    while (next_unit(&units, name))
+        all &= tell_unit(s, name, true);
     free(running);
     return all;
 }
 
-static bool print_running(const struct manager *m, const char *name) {
-    if (!manager_runs(m)) {
-        line("runs", "not known: systemd does not run here");
-        return true;
-    }
-    return strstr(name, "@.") ? print_instances(m, name) : print_unit(m, name);
+static bool tell_running(const struct status *s, const char *name) {
+    bool all = true;
+    if (!manager_runs(s->m))
+        s->form->unknown();
+    else
+        all = strstr(name, "@.") ? tell_instances(s, name) : tell_unit(s, name, false);
+    s->form->unit_end();
+    return all;
 }
 
-static bool print_enabled(const struct manager *m, const struct dropin *d) {
+static struct status_dropin dropin_facts(const struct dropin *d) {
+    struct status_dropin facts = {.there = true, .mode = "auto"};
+    struct stat st;
     char *text = NULL;
-    enum dropin_state state = dropin_read(d, &text);
-    printf("%s\n", d->unit);
-    print_dropin(d, state, text);
+    snprintf(facts.path, sizeof(facts.path), "%s", d->path);
+    facts.changed = dropin_read(d, &text) == DROPIN_CHANGED;
+    if (stat(d->path, &st) == 0)
+        facts.since = st.st_mtime;
+    if (text && !dropin_has(text, "UNSTALL_MODE", facts.mode, sizeof(facts.mode)))
+        snprintf(facts.mode, sizeof(facts.mode), "auto");
     free(text);
-    return print_running(m, d->unit);
+    return facts;
+}
+
+static bool tell_enabled(const struct status *s, const struct dropin *d) {
+    struct status_dropin facts = dropin_facts(d);
+    s->form->unit(d->unit, &facts, s->m);
+    return tell_running(s, d->unit);
 }
 
 /* The drop-in of the unit, or of its template. */
@@ -223,41 +188,44 @@ static bool find_dropin(const char base[PATH_MAX], const char *name, struct drop
     return there;
 }
 
-static int status_of(const struct manager *m, char (*base)[PATH_MAX], unsigned bases,
-                     const char *word) {
+/* The unit's own name, where systemd can be asked. */
+static int find_name(const struct manager *m, const char *word, char name[UNIT_ROOM]) {
     struct unit u;
-    struct dropin d;
-    char name[UNIT_ROOM];
     int failed = unit_name(word, name);
-    if (failed)
+    if (failed || !manager_runs(m))
         return failed;
-    bool systemd = manager_runs(m);
-    if (systemd) {
-        failed = unit_find(&u, m, word, true);
-        if (!failed)
-            memcpy(name, u.name, sizeof(name));
-        unit_free(&u);
-        if (failed)
-            return failed;
-    }
-    printf("%s\n", name);
-    bool there = false;
-    for (unsigned i = 0; i < bases && !there; i++)
-        there = find_dropin(base[i], name, &d);
-    if (there) {
-        char *text = NULL;
-        enum dropin_state state = dropin_read(&d, &text);
-        print_dropin(&d, state, text);
-        free(text);
-    } else {
-        line("drop-in", "none; unstall enable %s%s writes one", manager_option(m), name);
-    }
-    bool all = print_running(m, name);
-    failed = finish_output();
-    return failed ? failed : there && all ? 0 : EXIT_WITHOUT;
+    failed = unit_find(&u, m, word, true);
+    if (!failed)
+        memcpy(name, u.name, UNIT_ROOM);
+    unit_free(&u);
+    return failed;
 }
 
-int service_status(const struct manager *m, const char *unit) {
+static int finish(const struct status *s, size_t units, bool all) {
+    s->form->end(units);
+    int failed = finish_output();
+    return failed ? failed : all ? 0 : EXIT_WITHOUT;
+}
+
+static int status_of(const struct status *s, char (*base)[PATH_MAX], unsigned bases,
+                     const char *word) {
+    struct dropin d;
+    struct status_dropin facts = {0};
+    char name[UNIT_ROOM];
+    int failed = find_name(s->m, word, name);
+    if (failed)
+        return failed;
+    for (unsigned i = 0; i < bases && !facts.there; i++)
+        if (find_dropin(base[i], name, &d))
+            facts = dropin_facts(&d);
+    s->form->begin();
+    s->form->unit(name, &facts, s->m);
+    bool all = tell_running(s, name);
+    return finish(s, 1, facts.there && all);
+}
+
+int service_status(const struct manager *m, const char *unit, bool json) {
+    struct status s = {.m = m, .form = json ? &status_as_json : &status_as_text};
     char base[2][PATH_MAX];
     unsigned bases = 1;
     bool all = true;
@@ -267,17 +235,15 @@ int service_status(const struct manager *m, const char *unit) {
     if ((!m->user || getenv("XDG_RUNTIME_DIR")) && dropin_base(m, true, base[1]))
         bases = 2;
     if (unit)
-        return status_of(m, base, bases, unit);
+        return status_of(&s, base, bases, unit);
+    s.form->begin();
     for (unsigned i = 0; i < bases; i++) {
         size_t count = 0;
         struct dropin *list = dropin_list(base[i], &count);
         for (size_t k = 0; k < count; k++)
-            all &= print_enabled(m, &list[k]);
+            all &= tell_enabled(&s, &list[k]);
         total += count;
         free(list);
     }
-    if (!total)
-        puts("no unit has the library by a drop-in of unstall");
-    int failed = finish_output();
-    return failed ? failed : all ? 0 : EXIT_WITHOUT;
+    return finish(&s, total, all);
 }

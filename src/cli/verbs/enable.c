@@ -129,6 +129,7 @@ static int status(int argc, char **argv) {
     struct args a = args_begin(&verb_status, argc, argv);
     struct manager m = {0};
     const char *unit = NULL;
+    bool json = false;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD) {
@@ -136,18 +137,21 @@ static int status(int argc, char **argv) {
                 return EXIT_OWN;
         } else if (args_flag(&a, "--user")) {
             m.user = true;
+        } else if (args_flag(&a, "--json")) {
+            json = true;
         } else {
             return args_unknown(&a);
         }
     }
-    return service_status(&m, unit);
+    return service_status(&m, unit, json);
 }
 
 const struct verb verb_status = {
     .name = "status",
     .summary = "Tell which services have the library, and whether they stall",
-    .usage = "[--user] [UNIT]",
+    .usage = "[--user] [--json] [UNIT]",
     .help = "  --user  units of your own systemd\n"
+            "  --json  all of it, for programs; the form is in the manual\n"
             "\n"
             "Of each unit: its drop-in, the mode, in how many of its processes the library\n"
             "is loaded, and what their statistics say. Exit codes: 0 all of it is in force,\n"
