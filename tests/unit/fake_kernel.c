@@ -42,7 +42,7 @@ static int get_option(int fd, int level, int name, int *value) {
         return answer(value, fake.room);
     if (level == SOL_SOCKET && name == SO_PROTOCOL) {
         fake_note("protocol", fd, NULL, 0);
-        return answer(value, fake.protocol);
+        return fake.protocol < 0 ? fake.protocol : answer(value, fake.protocol);
     }
     if (level == SOL_SOCKET && (name == SO_TIMESTAMPING || name == SO_ZEROCOPY)) {
         fake_note(name == SO_ZEROCOPY ? "zerocopy?" : "stamps?", fd, NULL, 0);

@@ -20,7 +20,7 @@ struct fake_kernel {
     int stamps, zerocopy, unsent; /* of SO_TIMESTAMPING, SO_ZEROCOPY, TCP_NOTSENT_LOWAT */
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
     uint64_t cookie;   /* 0: -ENOTSOCK */
-    int protocol;      /* of SO_PROTOCOL; 0: -EINVAL */
+    int protocol;      /* of SO_PROTOCOL; 0: -EINVAL; < 0: -errno */
     int room;          /* of SO_SNDBUF; 0: -EINVAL */
     bool full;         /* not writable */
     bool non_blocking; /* O_NONBLOCK */

@@ -140,6 +140,7 @@ Test(arms, what_it_goes_by) {
 Test(arms, equal) {
     struct arms a = {.seed = 1}, b = {.seed = 1};
     ASSERT(arms_parse(&a, "off:1,auto:2") && arms_parse(&b, "off:1,auto:2"));
+    b.mode[2] = MODE_CORK; /* behind the last */
     EXPECT(arms_equal(&a, &b));
     b.weight[1] = 3;
     EXPECT(!arms_equal(&a, &b));

@@ -289,3 +289,23 @@ Test(buffer, buffers_are_used_again) {
     }
     cr_expect(distinct <= 64 + 8, "%zu buffers for 64 connections", distinct);
 }
+
+Test(buffer, a_wider_one_begins_with_what_was_there) {
+    enum { MUCH = 1 << 16 };
+    static char much[MUCH + 1];
+    memset(much, 'm', MUCH);
+    struct iovec one = {much, MUCH};
+    ASSERT(add("abc") && buffer_add_all(&c, &one, 1, MUCH));
+    EXPECT_INT("all of it", buffer_length(&c), MUCH + 3);
+    EXPECT(memcmp(buffer_front(&c).iov_base, "abcmmm", 6) == 0);
+}
+
+/* A handler that ends the call would ask for bytes that are still ours. */
+Test(buffer, nothing_is_in_flight_after_a_send) {
+    fake.sends[0] = fake.sends[1] = -EAGAIN;
+    ASSERT(add("abc"));
+    EXPECT_INT("no room", send_with("def"), -EAGAIN);
+    EXPECT(c.buffer && !c.buffer->in_flight);
+    EXPECT(!buffer_flush(&c, 0));
+    EXPECT(c.buffer && !c.buffer->in_flight);
+}

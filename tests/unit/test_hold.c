@@ -787,3 +787,14 @@ Test(hold, a_late_piece_hesitates) {
         EXPECT_INT("the next one is measured from here", c->held_since, clock_stopped);
     }
 }
+
+Test(hold, what_was_never_to_be_held_stays_so) {
+    c->policy.never_hold = c->policy.unsure = true; /* by SO_TXTIME, which is not asked */
+    hold_ask_facts(c);
+    EXPECT(c->policy.never_hold && !c->policy.unsure);
+}
+
+Test(hold, the_end_of_the_thread_is_watched_once) {
+    hold_watch_thread_end();
+    EXPECT(self.ends_watched);
+}

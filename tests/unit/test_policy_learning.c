@@ -224,3 +224,15 @@ Test(policy_learning, input) {
         EXPECT_INT(row->name, p.units + p.smalls + p.small_writes + p.message_bytes + p.turns, 0);
     }
 }
+
+/* Turns of one piece are no habit of turns of two. */
+Test(policy_learning, a_habit_begins_anew_where_it_becomes_bursty) {
+    struct player player;
+    player_start(&player, MODE_AUTO);
+    player.policy.quick_turns = 20;
+    play(&player, "200");
+    EXPECT_INT("one piece", player.policy.quick_turns, 20);
+    play(&player, "100");
+    EXPECT(player.policy.bursty);
+    EXPECT_INT("two", player.policy.quick_turns, 0);
+}

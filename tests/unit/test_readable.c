@@ -89,3 +89,15 @@ Test(readable, a_thread_knows_its_own_stack) {
     pthread_create(&thread, NULL, of_a_thread, three_pages());
     pthread_join(thread, NULL);
 }
+
+Test(readable, no_page_is_certain_beyond_what_is_known) {
+    enum { MAIN = 8 << 20, THREAD = 16 << 10, PAGE = 4096 };
+    uintptr_t end = readable_known.stack_end, tp = (uintptr_t)raw_thread_pointer();
+    cr_assert_eq(stack_end(end - MAIN + 1), end);
+    cr_assert_eq(stack_end(end - MAIN), end - MAIN);
+    cr_assert_eq(stack_end(tp - THREAD + 1), tp);
+    cr_assert_eq(stack_end(tp - THREAD), tp - THREAD);
+    uintptr_t heap = (uintptr_t)sbrk(0);
+    cr_assert(readable_known.heap_begin >= heap && readable_known.heap_begin < heap + PAGE);
+    cr_assert_eq(readable_known.heap_begin % PAGE, 0);
+}

@@ -5,8 +5,16 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "coalesce_buffer.h"
+#include "decide.h"
+#include "log.h"
+#include "process.h"
+#include "rights.h"
+#include "rings.h"
 #include "whole.h"
 
 /* A write before the connection is there is the kernel's to refuse: buffered, it would
@@ -389,4 +397,169 @@ Test(shim_life, accepted_over_mptcp) {
     shim_accepted(3, 6);
     const struct conn *c = fds_conn(fds_word(6));
     EXPECT(c && c->mptcp && c->policy.no_more);
+}
+
+/* ---- calls that must change nothing ------------------------------------- */
+
+/* Each entry of the library, on a connection that holds bytes. */
+static void call_all(int fd) {
+    int on = 1;
+    socklen_t length = sizeof(on);
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
+    shim_socket_made(fd, AF_INET, SOCK_STREAM, 0);
+    shim_socket_made(fd, AF_INET, SOCK_DGRAM, 0);
+    shim_accepted(3, fd);
+    EXPECT(!shim_connect_begins(fd));
+    shim_connect_ended(NULL, fd, 0, 0, (struct sockaddr *)&to, sizeof(to));
+    shim_listens(fd);
+    shim_shuts(fd, SHUT_RDWR);
+    shim_option_setting(fd, IPPROTO_TCP, TCP_NODELAY);
+    shim_option_set(fd, IPPROTO_TCP, TCP_NODELAY, &on, length);
+    shim_option_got(fd, IPPROTO_TCP, TCP_NODELAY, &on, length);
+    EXPECT_INT("the kernel's", on, 1);
+    shim_other_write(fd);
+    EXPECT(!shim_read_begins(fd, false).conn);
+    shim_duplicated(fd, 9);
+    shim_duplicated(9, fd);
+    shim_replacing(9, fd);
+    shim_untrack(fd);
+    shim_closing(fd);
+    shim_closing_range(0, 100);
+}
+
+static void call_of_process(void) {
+    process_runs_program();
+    process_forks();
+    process_is_replaced(NULL);
+    process_is_replaced_by("true");
+    process_is_replaced_at(-1, "/bin/true");
+    process_stays(0);
+    process_filters(false);
+    process_filtered(false);
+    process_unshares_table();
+    process_ends();
+    EXPECT_INT("no right", rights_change(SYS_setuid, 0), 0);
+    rights_changed(0);
+}
+
+static void expect_no_change(const char *name, bool of_process) {
+    uintptr_t word = fds_word(5);
+    struct conn *c = fds_conn(word), before = *c;
+    call_all(5);
+    if (of_process)
+        call_of_process();
+    EXPECT_TEXT(name, fake_log(), "");
+    EXPECT_INT(name, fds_word(5), word);
+    EXPECT_INT(name, fds_word(9), FDS_UNKNOWN);
+    cr_expect(memcmp(&before, c, sizeof(before)) == 0, "%s: the connection has changed", name);
+    EXPECT(!hold_refused && self.turn == c && config()->mode == MODE_CORK);
+}
+
+/* The child of a vfork runs on its parent's memory. */
+Test(shim_life, in_a_vfork_child) {
+    whole_start_in(MODE_CORK);
+    whole_warm(5);
+    whole_write(5, "held");
+    fake_log();
+    self.vforked = true;
+    expect_no_change("in the child", true);
+    self.vforked = false;
+    shim_closing(5); /* the check above can fail */
+    EXPECT_INT("in the parent", fds_word(5), FDS_UNKNOWN);
+}
+
+/* A handler that has interrupted the library inside a lock. */
+Test(shim_life, inside_a_lock) {
+    whole_start_in(MODE_CORK);
+    whole_warm(5);
+    whole_write(5, "held");
+    fake_log();
+    self.depth++;
+    expect_no_change("in the handler", false);
+    self.depth--;
+}
+
+Test(shim_life, of_a_call_that_failed) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_warm(5);
+    whole_write(5, "held");
+    fake_log();
+    shim_socket_made(-1, AF_INET, SOCK_STREAM, 0);
+    shim_untrack(-1);
+    shim_duplicated(5, -1);
+    shim_duplicated(5, 5);
+    shim_replacing(5, 5);
+    EXPECT_TEXT("nothing", fake_log(), "");
+    EXPECT(c->held && c->refs == 1);
+}
+
+Test(shim_life, a_range_of_unknown_numbers_ends_the_turn) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_warm(5);
+    whole_write(5, "held");
+    shim_closing_range(900, 1000); /* a pipe's end is among them, perhaps */
+    EXPECT(!c->held && fds_conn(fds_word(5)) == c);
+}
+
+/* ---- descriptor 2 ------------------------------------------------------- */
+
+static int log_file;
+
+static bool is_logged(void) {
+    TEXT(line, 32);
+    text_add(&line, "word");
+    ASSERT(ftruncate(log_file, 0) == 0);
+    log_line(&line);
+    return lseek(log_file, 0, SEEK_END) > 0;
+}
+
+/* Its number may be another file's after a close: nothing of ours goes there. */
+Test(shim_life, the_log_goes_to_stderr_alone) {
+    int before = dup(STDERR_FILENO);
+    log_file = memfd_create("log", 0);
+    ASSERT(before >= 0 && log_file >= 0 && dup2(log_file, STDERR_FILENO) == STDERR_FILENO);
+    whole_start_in(MODE_AUTO);
+    EXPECT(is_logged());
+    shim_closing(7);
+    EXPECT(is_logged());
+    shim_closing(STDERR_FILENO);
+    EXPECT(!is_logged());
+    shim_duplicated(6, 7);
+    EXPECT(!is_logged());
+    shim_duplicated(6, STDERR_FILENO);
+    EXPECT(is_logged());
+    fake.protocol = 0; /* no answer: -EINVAL */
+    fds_forget(STDERR_FILENO);
+    EXPECT(!shim_find(STDERR_FILENO));
+    EXPECT(is_logged());
+    fake.protocol = -EBADF;
+    EXPECT(!shim_find(8));
+    EXPECT(is_logged());
+    EXPECT(!shim_find(STDERR_FILENO));
+    EXPECT(!is_logged());
+    dup2(before, STDERR_FILENO);
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
+Test(shim_life, what_suspects_a_ring) {
+    whole_start_in(MODE_AUTO);
+    struct conn *c = whole_connected(5), plain = *c;
+    EXPECT(rings_are_suspected(c));
+#define NOT_IF(field, value)                                    \
+    do {                                                        \
+        c->field = (value);                                     \
+        cr_expect(!rings_are_suspected(c), "%s", #field);       \
+        *c = plain;                                             \
+    } while (0)
+    NOT_IF(policy.established, false);
+    NOT_IF(listener, true);
+    NOT_IF(policy.untracked_io, true);
+    NOT_IF(tried, true);
+    NOT_IF(counts.writes, 1);
+    NOT_IF(counts.reads, 1);
+    NOT_IF(passed, true);
+    NOT_IF(shared, true);
+    NOT_IF(forks, (__typeof__(c->forks))(c->forks + 1));
+#undef NOT_IF
 }

@@ -12,6 +12,7 @@
 #include "config.h"
 #include "coalesce_buffer.h"
 #include "hold.h"
+#include "shim_parts.h"
 #include "ticker.h"
 #include "whole.h"
 
@@ -720,4 +721,15 @@ Test(shim_write, a_bursty_connection_decides_about_the_thread) {
     ticker_now = TICKER_NONE;
     whole_write(5, "abc");
     EXPECT_INT("decided", ticker_now, TICKER_NEVER);
+}
+
+/* A buffer that the kernel takes in part may lie in memory of which the rest cannot be read. */
+Test(shim_write, parts_are_looked_at_as_far_as_they_are_sent) {
+    char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), here[8] = "";
+    ASSERT(page != MAP_FAILED);
+    struct iovec iov[] = {{here, 8}, {page, 8}};
+    struct parts p = {.iov = iov, .count = 2, .bytes = 16, .valid = true};
+    EXPECT(shim_parts_readable(&p, 8));
+    EXPECT(!shim_parts_readable(&p, 9));
+    EXPECT(!shim_parts_readable(&p, 16));
 }

@@ -267,6 +267,11 @@ Test(ticker, never) {
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
     ticker_decide(true);
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+    ticker_stop(); /* of none: nothing is decided anew, and none was ended */
+    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+    for (int i = 0; i < 20; i++)
+        ticker_unbar(ticker_bar());
+    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
 }
 
 Test(ticker, always) {
