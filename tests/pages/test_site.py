@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The site that scripts/docs makes: it opens from its files, leads everywhere, has a search, and is refused
+if a link leads nowhere."""
+
+import io
+import re
+import shutil
+import subprocess
+import time
+
+import numpy
+import pytest
+from browser import Page
+from checks import SCHEMES, WIDTHS, console, fits, follows
+from PIL import Image
+
+from harness import SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+OPENED = ["index", "docs/how-it-works", "docs/affected", "docs/unstall.1"]
+GROUPS = ["See it", "Use it", "Deploy it", "Understand it", "Reference", "Results"]
+PATIENCE_S = 30
+FOUND = "[...document.querySelectorAll('#search-results li a')].map(a => a.textContent)"
+
+
+def make(root, to):
+    """One run of scripts/docs."""
+    return subprocess.run([root / "scripts/docs", "--to", to], check=False, timeout=300, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True)
+
+
+@pytest.fixture(name="site", scope="module")
+def the_site(tmp_path_factory):
+    to = tmp_path_factory.mktemp("docs") / "site"
+    done = make(SOURCE_ROOT, to)
+    assert done.returncode == 0, done.stderr
+    return to
+
+
+def requests_outside(page, site):
+    """Addresses that a page asked for and that are not files of the site."""
+    asked = [event["request"]["url"] for name, event in page.events() if name == "Network.requestWillBeSent"]
+    assert page.url in asked
+    return [url for url in asked if not url.startswith((site.as_uri(), "data:"))]
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_a_page_opens(site, browser, name):
+    page = Page(browser, site / f"{name}.html")
+    faults = [*console(page), *requests_outside(page, site)]
+    for width in WIDTHS:
+        page.show(width, "light")
+        faults += fits(page, width)
+    for scheme in SCHEMES:
+        page.show(WIDTHS[0], scheme)
+        faults += follows(numpy.asarray(Image.open(io.BytesIO(page.screenshot()))), scheme)
+    assert faults == []
+
+
+def test_the_navigation_leads_a_user(site, browser):
+    page = Page(browser, site / "index.html")
+    assert page.evaluate("[...document.querySelectorAll('.sidebar-tree .caption')].map(a => a.textContent)") \
+        == GROUPS
+    links = page.evaluate("[...document.querySelectorAll('.sidebar-tree a')]"
+                          ".map(a => a.getAttribute('href'))")
+    pages = {path.stem for path in (SOURCE_ROOT / "docs").glob("*.md")} | \
+        {path.stem for path in (SOURCE_ROOT / "docs").glob("*.scd")}
+    assert {link.removeprefix("docs/").removesuffix(".html") for link in links} >= pages
+
+
+def test_the_search_finds_words_of_pages_and_of_manual_pages(site, browser):
+    page = Page(browser, site / "search.html")
+    for words, title in (("delayed acknowledgement", "How it works"), ("UNSTALL_QUICKACK", "libunstall(7)")):
+        browser.load(f"{page.url}?q={words.replace(' ', '+')}")
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and not any(found.startswith(title) for found in page.evaluate(FOUND)):
+            time.sleep(0.1)
+        assert any(found.startswith(title) for found in page.evaluate(FOUND)), words
+        assert [*console(page)] == []
+
+
+def test_a_link_that_leads_nowhere_is_refused(tmp_path):
+    tree = tmp_path / "tree"
+    for name in ("README.md", "NEWS.md", "CONTRIBUTING.md", "meson.build", "docs", "scripts",
+                 "src/preload/sys/surface.def", "src/stats_file/stats_format.h"):
+        copy = shutil.copytree if (SOURCE_ROOT / name).is_dir() else shutil.copy
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(SOURCE_ROOT / name, tree / name)
+    for path in [*(SOURCE_ROOT / "tests").glob("*.md"), *(SOURCE_ROOT / "tests").glob("*/*.md")]:
+        (tree / path.relative_to(SOURCE_ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tree / path.relative_to(SOURCE_ROOT))
+    with (tree / "docs/faq.md").open("a", encoding="utf-8") as page:
+        page.write("\n[a](none.md) [b](tutorial.md#no-such-heading) ![c](pictures/none.svg)\n")
+    (tree / "docs/lost.md").write_text("# A page that no page leads to\n", encoding="utf-8")
+    done = make(tree, tmp_path / "site")
+    assert done.returncode == 1 and not (tmp_path / "site").exists()
+    for fault in ("none.md", "no-such-heading", "pictures/none.svg", r"lost.md.*toctree"):
+        assert re.search(fault, done.stderr), fault
+
+
+def test_a_folder_that_is_no_site_is_kept(tmp_path):
+    (tmp_path / "kept").write_text("mine", encoding="utf-8")
+    done = make(SOURCE_ROOT, tmp_path)
+    assert done.returncode == 1 and "expected a folder that is new" in done.stderr
+    assert (tmp_path / "kept").read_text(encoding="utf-8") == "mine"
