@@ -7,12 +7,19 @@ uintptr_t *fds_pages[FDS_PAGES];
 
 static int high;
 
+/* Every process uses the lowest descriptors: their page needs no mapping. */
+static uintptr_t lowest[FDS_PAGE];
+
 /* The page of fd, mapped on demand; NULL: no memory. */
 static uintptr_t *page_of(int fd) {
     uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
     uintptr_t *page = LOAD_ACQUIRE(slot);
     if (LIKELY(page != NULL))
         return page;
+    if (slot == fds_pages) {
+        STORE_RELEASE(slot, lowest);
+        return lowest;
+    }
     uintptr_t *fresh = raw_map(FDS_PAGE * sizeof(*page));
     if (!fresh)
         return NULL;

@@ -8,6 +8,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "libc_symbols.h"
+
 #define ROW(name, need, family, role)         void *real_##name;
 #define VERSION(older, name, version, newest) void *real_##older;
 #include "surface.def"
@@ -23,31 +25,7 @@ static long missing(void) {
     return -1;
 }
 
-enum { optional, required };
-
-static const struct {
-    void **slot;
-    const char *name;
-    int need;
-} table[] = {
-#define ROW(name, need, family, role) {&real_##name, #name, need},
-#include "surface.def"
-#undef ROW
-};
-
-/* Names with more than one definition in libc. */
-static const struct {
-    void **slot;
-    const char *name, *version, *newest;
-} versions[] = {
-#define ROW(name, need, family, role)
-#define VERSION(older, name, version, newest) \
-    {&real_##older, #name, version, newest},  \
-    {&real_##name, #name, newest, newest},
-#include "surface.def"
-#undef ROW
-#undef VERSION
-};
+static struct libc_symbols libc;
 
 static bool same_library(const void *a, const void *b) {
     Dl_info of_a, of_b;
@@ -66,11 +44,25 @@ static void *next_of_version(const char *name, const char *version, const char *
     return found;
 }
 
+static void *find_version(const char *name, const char *version, const char *newest) {
+    void *found = libc_symbols_find(&libc, name, version);
+    return found ? found : next_of_version(name, version, newest);
+}
+
+/* The rows are written out: tables with pointers would be 520 relocations at each start. */
 void *real_find(void **slot, const char *name) {
     void *found = NULL;
-    for (size_t i = 0; i != ARRAY_SIZE(versions); i++)
-        if (versions[i].slot == slot)
-            found = next_of_version(versions[i].name, versions[i].version, versions[i].newest);
+#define ROW(row, need, family, role)
+#define VERSION(older, row, version, newest)           \
+    if (slot == &real_##older)                         \
+        found = find_version(#row, version, newest);   \
+    else if (slot == &real_##row)                      \
+        found = find_version(#row, newest, newest);
+#include "surface.def"
+#undef ROW
+#undef VERSION
+    if (!found)
+        found = libc_symbols_find(&libc, name, NULL);
     if (!found)
         found = dlsym(RTLD_NEXT, name);
     if (!found)
@@ -79,17 +71,47 @@ void *real_find(void **slot, const char *name) {
     return found;
 }
 
-bool real_resolve(void) {
+/* False: libc lacks a required name. */
+static bool resolve(void **slot, const char *name, bool need) {
+    void *found = LOAD(slot);
+    if (!found)
+        found = real_find(slot, name);
+    return !need || found != (void *)(uintptr_t)missing;
+}
+
+/* Every name, by dlsym. */
+static bool resolve_all(void) {
+    enum { optional, required };
     bool complete = true;
-    for (size_t i = 0; i != ARRAY_SIZE(versions); i++)
-        if (!LOAD(versions[i].slot))
-            real_find(versions[i].slot, versions[i].name);
-    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-        void *found = LOAD(table[i].slot);
-        if (!found)
-            found = real_find(table[i].slot, table[i].name);
-        if (table[i].need == required && found == (void *)(uintptr_t)missing)
-            complete = false;
-    }
+#define ROW(name, need, family, role)         complete &= resolve(&real_##name, #name, need);
+#define VERSION(older, name, version, newest) resolve(&real_##older, #name, optional);
+#include "surface.def"
+#undef ROW
+#undef VERSION
     return complete;
+}
+
+/* The names that only dlsym can tell, because another library has them too. */
+static void resolve_elsewhere(void) {
+#define ROW(name, need, family, role)           \
+    if (libc_symbols_elsewhere(&libc, #name))   \
+        resolve(&real_##name, #name, false);
+#define VERSION(older, name, version, newest)   \
+    if (libc_symbols_elsewhere(&libc, #name))   \
+        resolve(&real_##older, #name, false);
+#include "surface.def"
+#undef ROW
+#undef VERSION
+}
+
+bool real_resolve(void) {
+    libc_symbols_open(&libc);
+    if (libc.count == 0)
+        return resolve_all();
+    if (libc.count > 1)
+        resolve_elsewhere();
+    /* jump.S needs the first; the others stand in for calls of other names */
+    return resolve(&real_syscall, "syscall", true) && resolve(&real_write, "write", true) &&
+           resolve(&real_send, "send", true) && resolve(&real_sendto, "sendto", true) &&
+           resolve(&real_sendmsg, "sendmsg", true);
 }

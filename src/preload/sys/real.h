@@ -15,10 +15,10 @@
 #undef ROW
 #undef VERSION
 
-/* Look up all names.  False when a required one is missing. */
+/* Looks up the names that cannot wait for their first call.  False when a required one is missing. */
 bool real_resolve(void);
 
-/* For a call that comes before real_resolve(). */
+/* At the first call of a name. */
 void *real_find(void **slot, const char *name);
 
 /* The next `name`, with its own type. */

@@ -58,10 +58,19 @@ def count(mode=None):
         return paths
 
 
+def start(mode=None):
+    """Instructions of the whole life of `true`, in a small environment."""
+    env = {"PATH": os.environ["PATH"]} | ({"LD_PRELOAD": str(LIB), "UNSTALL_MODE": mode} if mode else {})
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "/bin/true"],
+                          env=env, capture_output=True, text=True, timeout=120, check=True)
+    return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
+
+
 def added():
-    """mode -> path -> instructions added to the bare call."""
-    bare = count()
-    return {mode: {path: round(n - bare[path], 1) for path, n in count(mode).items()} for mode in MODES}
+    """mode -> path -> instructions added to the bare call, or to a start."""
+    bare, bare_start = count(), start()
+    return {mode: {path: round(n - bare[path], 1) for path, n in count(mode).items()}
+            | {"start": start(mode) - bare_start} for mode in MODES}
 
 
 def recorded():

@@ -75,7 +75,7 @@ def calls_text(calls):
 def start_line(start):
     return paragraph(
         f"Loading adds {start['added']['median']:.0f} µs to the {start['bare']['median']:.0f} µs "
-        f"of `true` (quartiles {start['added']['low']:.0f} to {start['added']['high']:.0f}; target 200).")
+        f"of `true` (quartiles {start['added']['low']:.0f} to {start['added']['high']:.0f}; target 50).")
 
 
 def start_text(start):
