@@ -35,7 +35,7 @@ enum {
     STATS_MODULES = 192,
     STATS_PATTERNS = 8, /* pairs of call sites */
     STATS_OCCURRENCES = 4,
-    STATS_STACK = 16384, /* bytes of stack kept of one write */
+    STATS_STACK = 24576, /* bytes of stack kept of one write; of these a write of Node can take 16 KiB */
     STATS_REGISTERS = 34,
     STATS_ARMS = 6,
     STATS_PATH = 160,
@@ -332,7 +332,7 @@ _Static_assert(sizeof(struct stats_control) == 256, "the control block is 256 by
 _Static_assert(sizeof(struct stats_connection) == 512, "a record is 512 bytes");
 _Static_assert(sizeof(struct stats_row) == 28, "no padding in a row");
 _Static_assert(sizeof(struct stats_header) == 320 && sizeof(struct stats_module) == 200 &&
-                   sizeof(struct stats_write) == 16688 && sizeof(struct stats_pattern) == 133584,
+                   sizeof(struct stats_write) == 24880 && sizeof(struct stats_pattern) == 199120,
                "the same in every architecture");
 
 #endif

@@ -13,7 +13,7 @@ from harness import (AnsweringPeer, SOURCE_ROOT, compile_c, preload_env, program
                      stats_directory, stats_flag)
 
 COUNT = 12
-MOST = 16384
+MOST = 24576
 SECRET = "no-business-of-anybody"
 
 

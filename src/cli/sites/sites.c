@@ -35,12 +35,39 @@ void site_name(struct symbols *s, const struct reader_file *r, const struct stat
     }
 }
 
+/* A runtime compiles one function several times, so that its code has several addresses. */
+static bool is_same_code(const struct frame *a, const struct frame *b) {
+    if (a->kind == FRAME_SCRIPT && b->kind == FRAME_SCRIPT)
+        return a->line == b->line && strcmp(a->function, b->function) == 0 &&
+               strcmp(a->source, b->source) == 0;
+    return a->pc == b->pc;
+}
+
 int site_author(const struct site *site) {
     const struct trace *a = &site->trace[0], *b = &site->trace[1];
     for (unsigned i = 0; i < a->count && i < b->count; i++)
-        if (a->frame[i].pc != b->frame[i].pc)
+        if (!is_same_code(&a->frame[i], &b->frame[i]))
             return (int)i;
     return -1;
+}
+
+unsigned site_frame(const struct site *site, unsigned which, unsigned author) {
+    const struct trace *t = &site->trace[which];
+    unsigned at = author;
+    while (at < t->count && (t->frame[at].kind == FRAME_INTERPRETER || t->frame[at].kind == FRAME_NO_MODULE))
+        at++;
+    return at < t->count && t->frame[at].kind == FRAME_SCRIPT ? at : author;
+}
+
+const struct frame *site_program(const struct trace *t, unsigned author) {
+    const struct frame *f = &t->frame[author];
+    if (f->kind != FRAME_LIBRARY && !f->of_runtime)
+        return NULL;
+    for (unsigned i = author + 1; i < t->count; i++)
+        if (t->frame[i].kind == FRAME_PROGRAM ||
+            (t->frame[i].kind == FRAME_SCRIPT && !t->frame[i].of_runtime))
+            return &t->frame[i];
+    return NULL;
 }
 
 void sites_pieces(const struct stats_files *s, uint64_t bytes[2]) {

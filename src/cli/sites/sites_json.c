@@ -13,7 +13,7 @@ static void hexadecimal(struct json *j, const char *key, uint64_t value) {
 static void json_frame(struct json *j, const char *key, const struct frame *f) {
     static const char *const files[] = {
         [FILE_SAME] = "same", [FILE_CHANGED] = "changed", [FILE_MISSING] = "missing"};
-    bool known = f->kind != FRAME_NO_MODULE;
+    bool known = f->kind != FRAME_NO_MODULE && f->kind != FRAME_SCRIPT;
     json_object(j, key);
     hexadecimal(j, "pc", f->pc);
     json_string(j, "kind", frame_kind_name(f->kind));
@@ -59,7 +59,8 @@ static void json_occurrence(struct json *j, struct symbols *s, const struct read
     int author = site_author(site);
     json_array(j, NULL);
     for (unsigned k = 0; k < 2; k++)
-        json_write(j, o ? &o->write[k] : NULL, &site->trace[k], author < 0 ? 0 : (unsigned)author);
+        json_write(j, o ? &o->write[k] : NULL, &site->trace[k],
+                   site_frame(site, k, author < 0 ? 0 : (unsigned)author));
     json_array_end(j);
 }
 

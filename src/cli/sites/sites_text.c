@@ -23,24 +23,18 @@ static void add_frame(struct prose *p, const struct frame *f, const char *progra
         prose_add(p, "%s", f->function);
     else
         prose_add(p, "code at %s+0x%" PRIx64, f->module, f->offset);
-    if (f->source[0])
+    if (f->source[0] && f->line)
         prose_add(p, " (%s:%d)", f->source, f->line);
+    else if (f->source[0])
+        prose_add(p, " (%s)", f->source);
+    if (f->kind == FRAME_SCRIPT)
+        return;
     if (f->function[0])
         prose_add(p, " in %s", f->module);
     if (f->file == FILE_CHANGED)
         prose_add(p, " (the file has changed since)");
     else if (f->file == FILE_MISSING)
         prose_add(p, " (the file no longer exists)");
-}
-
-/* If the author is in a library: the innermost frame of the program itself. */
-static const struct frame *caller_in_program(const struct trace *t, unsigned author) {
-    if (t->frame[author].kind != FRAME_LIBRARY)
-        return NULL;
-    for (unsigned i = author + 1; i < t->count; i++)
-        if (t->frame[i].kind == FRAME_PROGRAM)
-            return &t->frame[i];
-    return NULL;
 }
 
 /* The nearest name inward (a callee) or outward (a caller): it describes code without a name. */
@@ -57,18 +51,19 @@ static const char *name_near(const struct trace *t, unsigned author, bool inward
 
 static void add_author(struct prose *p, const struct site *site, unsigned which, unsigned author) {
     const struct trace *t = &site->trace[which];
+    author = site_frame(site, which, author);
     if (author >= t->count) {
         prose_add(p, "code without a name");
         return;
     }
     const struct frame *f = &t->frame[author];
     add_frame(p, f, site->program);
-    if (f->kind != FRAME_PROGRAM && f->kind != FRAME_LIBRARY)
+    if (f->kind != FRAME_PROGRAM && f->kind != FRAME_LIBRARY && f->kind != FRAME_SCRIPT)
         return;
-    const char *through = name_near(t, author, true);
+    const char *through = f->kind == FRAME_SCRIPT ? NULL : name_near(t, author, true);
     if (through)
         prose_add(p, ", through %s", through);
-    const struct frame *program = caller_in_program(t, author);
+    const struct frame *program = site_program(t, author);
     const char *under = f->function[0] ? NULL : name_near(t, author, false);
     if (program && program->function[0]) {
         prose_add(p, ", called from ");
@@ -87,7 +82,8 @@ static void add_bytes(struct prose *p, uint64_t bytes) {
 /* Both writes come from one call site. */
 static void add_same(struct prose *p, const struct site *site) {
     char text[NAME_ROOM];
-    bool script = site->trace[0].frame[0].kind == FRAME_INTERPRETER;
+    enum frame_kind kind = site->trace[0].frame[site_frame(site, 0, 0)].kind;
+    bool script = kind == FRAME_INTERPRETER || kind == FRAME_SCRIPT;
     prose_add(p, ": both pieces");
     if (site->bytes[0])
         prose_add(p, " (%s", count_text(site->bytes[0], text));

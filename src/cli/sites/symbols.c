@@ -86,6 +86,7 @@ struct symbols *symbols_begin(const struct reader_file *r) {
         return NULL;
     }
     symbols_modules(s);
+    s->map = perf_map_open(r);
     /* Fails if no module's file was found: then only the return addresses are known. */
     (void)dwfl_attach_state(s->dwfl, NULL, 1, &callbacks, s);
     return s;
@@ -94,6 +95,7 @@ struct symbols *symbols_begin(const struct reader_file *r) {
 void symbols_end(struct symbols *s) {
     if (!s)
         return;
+    perf_map_close(s->map);
     dwfl_end(s->dwfl);
     free(s);
 }

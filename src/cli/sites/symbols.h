@@ -19,6 +19,7 @@ enum frame_kind {
     FRAME_PROGRAM,     /* the executable itself */
     FRAME_LIBRARY,     /* a shared object */
     FRAME_INTERPRETER, /* python3, libjvm.so: the author is a script, whose lines are not known */
+    FRAME_SCRIPT,      /* code of a JIT that the runtime has named (perf_map.h) */
     FRAME_NO_MODULE,   /* in no file: code of a JIT */
     FRAME_LIBC,
     FRAME_OURS,
@@ -35,10 +36,11 @@ struct frame {
     uint64_t offset; /* in the module, for addr2line(1) */
     enum frame_kind kind;
     enum file_state file;
+    bool of_runtime;           /* a script's frame: of a module that comes with the runtime */
     char function[FRAME_NAME]; /* "": it has no name */
     char source[FRAME_NAME];   /* last part of the path; "" without DWARF */
     int line;                  /* 0: not known */
-    char module[FRAME_NAME];   /* last part of the path; "" for FRAME_NO_MODULE */
+    char module[FRAME_NAME];   /* last part of the path; "" for FRAME_SCRIPT and FRAME_NO_MODULE */
 };
 
 /* From the innermost frame outward, without the frames of libunstall and libc. */

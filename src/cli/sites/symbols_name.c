@@ -61,6 +61,7 @@ const char *frame_kind_name(enum frame_kind kind) {
         [FRAME_PROGRAM] = "program",
         [FRAME_LIBRARY] = "library",
         [FRAME_INTERPRETER] = "interpreter",
+        [FRAME_SCRIPT] = "script",
         [FRAME_NO_MODULE] = "no-module",
         [FRAME_LIBC] = "libc",
         [FRAME_OURS] = "libunstall",
@@ -139,7 +140,8 @@ void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
     f->pc = pc;
     const struct symbols_module *m = symbols_module_at(s, pc);
     if (!m) {
-        f->kind = FRAME_NO_MODULE;
+        if (!perf_map_find(s->map, pc, f))
+            f->kind = FRAME_NO_MODULE;
         return;
     }
     base_text(m->recorded->path, f->module, sizeof(f->module));

@@ -7,6 +7,7 @@
 
 #include <elfutils/libdwfl.h>
 
+#include "perf_map.h"
 #include "symbols.h"
 
 struct symbols_module {
@@ -18,6 +19,7 @@ struct symbols_module {
 struct symbols {
     const struct reader_file *file;
     Dwfl *dwfl;
+    struct perf_map *map; /* NULL: the runtime has written none */
     const struct stats_write *now; /* the write that is being unwound */
     unsigned module_count;
     struct symbols_module module[STATS_MODULES];

@@ -2,7 +2,7 @@
  *
  * The call stacks of stalls.  A pattern is a pair of call sites in the program: of the
  * first and of the second write of a message.  The statistics file counts each pattern and
- * keeps, for its first four occurrences, the registers and at most 16 KiB of stack of both
+ * keeps, for its first four occurrences, the registers and at most 24 KiB of stack of both
  * writes.  The command unwinds them: doing it here would need malloc, locks and libgcc_s.
  * The frames of this library come first; the reader drops them.
  *
