@@ -91,23 +91,6 @@ def test_compose_gives_the_library_to_the_service(tmp_path):
     assert create.endswith(" app")
 
 
-def test_the_kustomization_gives_the_library_to_the_container(tmp_path):
-    yaml = pytest.importorskip("yaml")
-    if shutil.which("kubectl") is None:
-        skip("kubectl is not installed")
-    shutil.copytree(SOURCE_ROOT / "data/kubernetes", tmp_path, dirs_exist_ok=True)
-    write_files("Kubernetes", tmp_path)
-    done = run("bash", "-euc", script("Kubernetes"), cwd=tmp_path)
-    pod = yaml.safe_load(done)["spec"]["template"]["spec"]
-    (volume,), (init,), (app,) = pod["volumes"], pod["initContainers"], pod["containers"]
-    assert volume["emptyDir"] is not None
-    assert {mount["name"] for mount in init["volumeMounts"] + app["volumeMounts"]} == {volume["name"]}
-    assert init["args"] == [init["volumeMounts"][0]["mountPath"]]
-    (preload,) = [one["value"] for one in app["env"] if one["name"] == "LD_PRELOAD"]
-    assert preload == app["volumeMounts"][0]["mountPath"] + "/libunstall.so"
-    assert (app["name"], app["image"]) == ("app", "app")
-
-
 COPY = [("{folder}", 0, ""), ("{folder}/none", 1, "No such file"), ("", 2, "Usage")]
 
 
