@@ -154,6 +154,16 @@ def test_child_program_finds_the_applications_values_and_the_parent_stays_cured(
     assert not done.stalls
 
 
+@pytest.mark.parametrize("how", ["posix_spawn", "fork"])
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+def test_the_end_of_a_program_on_the_connection_does_not_undo_the_applications_nodelay(mode, how):
+    """It had the connection as its standard input, and put TCP_NODELAY back to what it had found: 0."""
+    with AnsweringPeer() as peer:
+        done = run_client(program("spawned_on_stdio"), mode, *peer.target, EXCHANGES, 0, how)
+    assert not done.stalls
+    assert done.facts["said"] == 1 and done.facts["there"] == 1
+
+
 @pytest.mark.parametrize("own", [0, 1])
 @pytest.mark.parametrize("how", ["sendmsg", "sendmmsg"])
 @pytest.mark.parametrize("mode", CURING_MODES)

@@ -104,6 +104,32 @@ Test(policy_detection, doubt_pushes_again) {
                 "plain push+plain . plain push+plain . plain push+plain .");
 }
 
+/* A program that has the connection, too, undoes at its end what the application has set meanwhile. */
+static const struct {
+    const char *name;
+    enum mode mode;
+    bool uncertain, cork;
+    const char *wanted;
+} kept[] = {
+    {"left alone", MODE_AUTO, false, false, "plain plain plain ."},
+    {"set again before the second small write", MODE_AUTO, true, false, "plain push+plain push+plain ."},
+    {"in cork", MODE_CORK, true, false, "plain push+plain push+plain ."},
+    {"observe changes nothing", MODE_OBSERVE, true, false, "plain plain plain ."},
+    {"off changes nothing", MODE_OFF, true, false, "plain plain plain ."},
+    {"a push would end the application's TCP_CORK", MODE_AUTO, true, true, "plain plain plain ."},
+};
+
+Test(policy_detection, the_applications_nodelay_is_set_again) {
+    EACH_ROW(row, kept) {
+        struct player player;
+        player_start(&player, row->mode);
+        player.policy.nodelay = player.policy.app_nodelay = true;
+        player.policy.nodelay_uncertain = row->uncertain;
+        player.policy.app_cork = row->cork;
+        EXPECT_TEXT(row->name, play(&player, "200 100 100 r"), row->wanted);
+    }
+}
+
 Test(policy_detection, nodelay_found_in_place_needs_no_push) {
     struct player player;
     player_start(&player, MODE_NODELAY);

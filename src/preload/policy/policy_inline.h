@@ -113,8 +113,12 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
         action->unanswered = true;
         p->unanswered++;
     }
-    if (!small || p->smalls < 2 || policy_left_alone(p, limits->override))
+    if (!small || p->smalls < 2)
         return;
+    if (policy_left_alone(p, limits->override)) {
+        action->late_push = UNLIKELY(p->nodelay_uncertain) && mode_cures((enum mode)p->mode) && !p->app_cork;
+        return; /* the end of a child's program may have cleared the application's TCP_NODELAY=1 */
+    }
     if (!mode_cures((enum mode)p->mode)) {
         action->suspected = nagle_in_force(p);
     } else if (p->unanswered >= ONE_WAY && !p->input_ever && p->mode == MODE_AUTO) {
