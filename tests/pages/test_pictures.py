@@ -6,6 +6,7 @@ import io
 import os
 import re
 import subprocess
+import time
 import xml.etree.ElementTree as ET
 
 import numpy
@@ -20,9 +21,11 @@ pytestmark = pytest.mark.no_library
 
 PICTURES = SOURCE_ROOT / "docs" / "pictures"
 PAGE = (SOURCE_ROOT / "docs" / "how-it-works.md").read_text("utf-8")
+README = (SOURCE_ROOT / "README.md").read_text("utf-8")
 LADDERS = sorted(set(re.findall(r"\]\(pictures/([\w-]+)\.svg\)", PAGE)))
 SVG = "{http://www.w3.org/2000/svg}"
 MOST_BYTES = 6000
+PATIENCE_S = 30
 STALL_MS, MOST_MS, CURED_MS = 29, 60, 20  # a delayed acknowledgement; busy machines need some of the last
 
 
@@ -140,6 +143,43 @@ def test_a_picture_is_readable_in_light_and_dark(browser, name):
         pixels = numpy.asarray(Image.open(io.BytesIO(page.screenshot())))
         found += [f"{fault} ({scheme})" for fault in readable(page, pixels)]
     assert found == []
+
+
+@pytest.fixture(name="recording")
+def the_recording(browser):
+    """The recording, as somebody sees it who wants no motion or who has just opened it."""
+    def opened(motion):
+        browser.call("Emulation.setEmulatedMedia",
+                     features=[{"name": "prefers-reduced-motion", "value": motion}])
+        return Page(browser, PICTURES / "demo.svg")
+    return opened
+
+
+OPACITY = "[...document.querySelectorAll('text')].map(text => getComputedStyle(text).opacity)"
+
+
+def test_the_recording_shows_the_run_whose_table_the_page_has():
+    root = ET.parse(PICTURES / "demo.svg").getroot()
+    shown = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+    table = re.search(r"<!-- demo:begin -->\n```\n(.*?)```", PAGE, re.DOTALL)[1].splitlines()
+    assert len(table) > 8 and set(filter(None, table)) <= set(shown)
+    assert "](docs/pictures/demo.svg)" in README
+    assert (PICTURES / "demo.svg").stat().st_size < 20000
+
+
+def test_the_recording_plays_where_motion_is_wanted_and_is_whole_where_it_is_not(recording):
+    assert "0" in recording("no-preference").evaluate(OPACITY)
+    page = recording("reduce")
+    assert set(page.evaluate(OPACITY)) == {"1"}
+    assert [*console(page), *network(page)] == []
+
+
+def test_the_recording_ends_with_all_lines(recording):
+    page = recording("no-preference")
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and set(page.evaluate(OPACITY)) != {"1"}:
+        time.sleep(0.2)
+    assert set(page.evaluate(OPACITY)) == {"1"}
 
 
 def test_the_script_makes_them_anew(tmp_path):

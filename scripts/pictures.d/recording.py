@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Draws a recording of a terminal as an SVG whose lines appear one after the other.
+
+    recording.py COMMAND CAST FOLDER
+
+CAST is an asciicast (version 2) of COMMAND; FOLDER gets demo.svg.  The recording has lines only: no colours,
+no movement of the cursor.  It plays once, faster than it was, and says so.  Readers who want no motion,
+paper, and programs that know no animation have all lines at once.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+PLAYS_S = 8.0
+CELL, LINE, MARGIN, COLUMNS = 8.4, 20, 14, 78
+
+STYLE = """svg{--ink:#1b1f23;--paper:#f6f8fa;--line:#57606a;fill:var(--ink)}
+@media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--paper:#15181b;--line:#9aa4ae}}
+@media print{svg{--ink:#000;--paper:#fff}}
+text{font:14px monospace;white-space:pre}.n{font:12px sans-serif;fill:var(--line)}
+.l{animation:l .2s both}@keyframes l{from{opacity:0}to{opacity:1}}
+@media (prefers-reduced-motion:reduce){.l{animation:none}}@media print{.l{animation:none}}"""
+
+
+def lines_of(cast):
+    """(seconds, text) of each line of a recording."""
+    found = []
+    for event in cast.splitlines()[1:]:
+        at, kind, text = json.loads(event)
+        if kind == "o":
+            text = text.replace("\r\n", "\n").removesuffix("\n")
+            found += [(at, line.rstrip()) for line in text.split("\n")]
+    return found
+
+
+def drawn(number, text, delay):
+    """A line of the terminal.  textLength keeps the columns where another font is wider."""
+    later = f' class="l" style="animation-delay:{delay:.2f}s"' if delay else ""
+    return (f'<text xml:space="preserve" x="{MARGIN}" y="{MARGIN + LINE * (number + 1)}"'
+            f' textLength="{len(text) * CELL:.1f}" lengthAdjust="spacingAndGlyphs"{later}>'
+            f"{escape(text)}</text>")
+
+
+def picture(command, cast):
+    """The text of the SVG file."""
+    lines = lines_of(cast)
+    faster = max(1, round(lines[-1][0] / PLAYS_S))
+    rows = [drawn(0, f"$ {command}", 0)]
+    rows += [drawn(number, text, max(at / faster, 0.1)) for number, (at, text) in enumerate(lines, 1) if text]
+    width, height = round(COLUMNS * CELL + 2 * MARGIN), MARGIN * 2 + LINE * (len(lines) + 2)
+    title = f"A run of {command}, played {faster} times as fast"
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+        f' height="{height}" role="img" aria-label="{escape(title)}">',
+        f"<title>{escape(title)}</title>",
+        f"<desc>{escape(' / '.join(re.sub('  +', ' ', text).strip() for _, text in lines if text))}</desc>",
+        f"<style>{STYLE}</style>",
+        f'<rect width="{width}" height="{height}" rx="6" style="fill:var(--paper)"/>', *rows,
+        f'<text class="n" x="{width - MARGIN}" y="{height - 10}" text-anchor="end">'
+        f"played {faster} times as fast</text>", "</svg>", ""])
+
+
+def main(command, cast, folder):
+    """Draws it."""
+    recorded = Path(cast).read_text("utf-8")
+    if "times as fast" not in recorded:
+        sys.exit(f"pictures: {command} has failed: {lines_of(recorded)[-3:]}")
+    text = picture(command, recorded)
+    (Path(folder) / "demo.svg").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
