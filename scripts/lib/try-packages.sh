@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Usage: unshare --mount --pid --fork --propagation private try-packages.sh PACKAGES FOLDER RELEASE MIRROR
+#
+# For scripts/package --try: makes a root of its own from the distribution's mirror in FOLDER, installs the
+# packages libunstall0 and unstall of the folder PACKAGES there by apt, runs their test (debian/tests/cures)
+# and the demonstration with what is installed, and removes them.  Ends with 1 if anything of them is left.
+set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname -- "$0")/common.sh"
+packages=$1 folder=$2 release=$3 mirror=$4
+root=$folder/root
+
+say "making a root of $release from $mirror"
+quietly mmdebstrap --variant=minbase --include=nginx-light,perl-base,procps,python3,strace,util-linux \
+    "$release" "$root" "$mirror"
+[[ -s $root/etc/resolv.conf ]] || cp -- /etc/resolv.conf "$root/etc/resolv.conf"
+mount -t proc proc "$root/proc"
+for device in null zero random urandom tty; do
+    [[ -e $root/dev/$device ]] || : >"$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+done
+mkdir -p -- "$root/dev/shm"
+mount -t tmpfs tmpfs "$root/dev/shm"
+
+inside() {
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+        chroot "$root" "$@"
+}
+
+# Where they do not matter: below the folders that dpkg and apt write.
+files() {
+    (cd -- "$root" && find usr etc opt var/lib/unstall* run -xdev \
+        ! -path 'usr/lib/python3*/__pycache__*' ! -name ld.so.cache -print 2>/dev/null || true) | sort
+}
+
+mkdir -- "$root/packages" "$root/tree"
+cp -t "$root/packages" -- "$packages"/libunstall0_*.deb "$packages"/unstall_*.deb
+cp -r -t "$root/tree" -- "$ROOT/debian" "$ROOT/scripts"
+files >"$folder/before"
+
+say "installing the packages"
+quietly inside apt-get update
+# Only what they need beside themselves is taken from the mirror.
+needs=$(for package in "$root"/packages/*.deb; do dpkg-deb -f "$package" Depends; done |
+    tr ',' '\n' | sed 's/[|(].*//; s/ //g' | grep -v '^libunstall0$' | sort -u)
+# shellcheck disable=SC2086 # words
+quietly inside apt-get install --yes --no-install-recommends $needs
+files >"$folder/with-needs"
+quietly inside sh -c 'apt-get install --yes --no-install-recommends /packages/*.deb'
+inside unstall --version
+
+say "debian/tests/cures"
+inside /tree/debian/tests/cures
+say "scripts/demo --installed"
+inside /tree/scripts/demo --installed --exchanges 50
+
+say "removing the packages"
+quietly inside apt-get purge --yes unstall libunstall0
+files >"$folder/after"
+left=$(comm -13 "$folder/with-needs" "$folder/after")
+[[ -z $left ]] || die "left behind: $left"
+say "installed, cured, removed without a trace"
