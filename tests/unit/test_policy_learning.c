@@ -39,6 +39,33 @@ Test(policy_learning, every_turn_ended_by_the_window_falls) {
     EXPECT(player.policy.nodelay_only);
 }
 
+/* A server works for several windows on 16 requests that came in one read, and answers each in two writes. */
+Test(policy_learning, answers_to_several_requests_stay_held) {
+    struct player player;
+    player_start(&player, MODE_AUTO);
+    play_again(&player, 20, "200 100 200 100 200 100 200 100 200 100 200 100 r");
+    play_again(&player, 50, "200 100 200 100 x 200 100 200 100 x 200 100 200 100 r");
+    EXPECT(!player.policy.nodelay_only);
+    play_again(&player, 50, "200 100 200 100 x x 200 100 200 100 200 100 200 100 r");
+    EXPECT(player.policy.nodelay_only); /* nothing was written between these two: it waited, unseen */
+}
+
+Test(policy_learning, work_behind_the_last_answer_falls) {
+    struct player player;
+    player_start(&player, MODE_AUTO);
+    play_again(&player, 20, "200 100 200 100 200 100 200 100 r");
+    play_again(&player, 12, "200 100 200 100 200 100 x r");
+    EXPECT(player.policy.nodelay_only);
+}
+
+Test(policy_learning, late_pieces_behind_quick_ones_fall) {
+    struct player player;
+    player_start(&player, MODE_AUTO);
+    play_again(&player, 20, "2 2 2 2 2 2 2 2 r");
+    play_again(&player, 6, "2 2 2 2 2 x 2 x 2 x 2 r");
+    EXPECT(player.policy.nodelay_only);
+}
+
 Test(policy_learning, only_auto_falls) {
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
     for (size_t m = 0; m < ARRAY_SIZE(modes); m++) {

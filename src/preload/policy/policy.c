@@ -8,6 +8,7 @@
 enum {
     WINDOW_END_COST = 4, /* added for a hold that the window ended; a turn's end subtracts 1 */
     WINDOW_END_LIMIT = 16,
+    WINDOW_JOINS = 4, /* two answers of two writes */
     GOES_ON = 2,
 };
 
@@ -90,10 +91,30 @@ void policy_no_room(struct policy *p) {
     p->large = false;
 }
 
+/* The window ended a hold of many writes, and the turn went on: the program is at work on several messages.
+ * The hold joined what it could, so it costs nothing. */
+static void forgive_window_end(struct policy *p) {
+    if (p->window_joined && p->position > p->window_at)
+        p->window_ends = (uint8_t)(p->window_ends - (p->window_ends < WINDOW_END_COST ? p->window_ends
+                                                                                    : WINDOW_END_COST));
+    p->window_joined = false;
+}
+
 void policy_window_ended(struct policy *p, bool by_kernel) {
+    forgive_window_end(p);
+    unsigned joined = p->position - (p->position > p->window_at ? p->window_at : 0U);
+    p->window_joined = !by_kernel && joined >= WINDOW_JOINS;
+    p->window_at = (uint8_t)(p->position < UINT8_MAX ? p->position : UINT8_MAX);
     p->window_ends = (uint8_t)(p->window_ends + WINDOW_END_COST);
     if ((by_kernel || p->mode == MODE_AUTO) && p->window_ends >= WINDOW_END_LIMIT)
         p->nodelay_only = true;
+}
+
+void policy_window_turn_ends(struct policy *p) {
+    forgive_window_end(p);
+    p->window_at = 0;
+    if (p->window_ends)
+        p->window_ends--;
 }
 
 bool policy_asks_first(const struct policy *p) {

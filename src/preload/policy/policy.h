@@ -59,11 +59,13 @@ struct policy {
     bool one_way : 1;           /* a stream of small writes without input: Nagle stays on */
     bool had_option : 1;        /* the application has set TCP_NODELAY or TCP_CORK before */
     bool hesitated : 1;         /* a write of this turn came late after the write before */
+    bool window_joined : 1;     /* the window ended a hold of this turn that had joined WINDOW_JOINS writes */
     uint16_t buffer_limit;      /* most bytes buffered in a message; 0: not known yet */
     bool nodelay_uncertain;     /* another process shares the socket and may clear TCP_NODELAY */
     uint8_t window_ends;        /* holds that the window ended, decaying */
     uint8_t quick_turns;        /* in a row, up to HABIT: see policy_learns_habit() */
     uint8_t goes_on;            /* messages in a row that went on after a wait returned at once */
+    uint8_t window_at;          /* the position at which the window last ended a hold of this turn */
     bool kept_turn;             /* such a wait did not end this message's turn */
     uint16_t position;          /* writes in the open turn */
     uint16_t units;             /* units in this message */
@@ -187,6 +189,8 @@ static inline void policy_turn_begins(struct policy *p, bool quick) {
 }
 /* The window ended a hold; where there is no window, the kernel's own timer (`by_kernel`). */
 void policy_window_ended(struct policy *p, bool by_kernel);
+/* A turn ends, and the window has ended a hold not long ago. */
+void policy_window_turn_ends(struct policy *p);
 /* True if the application's next wait is first tried with timeout zero. */
 bool policy_asks_first(const struct policy *p);
 /* The result of that try: `at_once` if the wait returned something. */

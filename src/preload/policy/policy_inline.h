@@ -192,9 +192,9 @@ static inline void policy_turn_ends(struct policy *p) {
         becomes_bursty(p);
     if (p->bursty) /* becomes_bursty() clears anything that was learned before */
         turn_learn(&p->model, p->position);
+    if (UNLIKELY(p->window_ends))
+        policy_window_turn_ends(p);
     p->position = 0;
-    if (p->window_ends)
-        p->window_ends--;
 }
 
 /* As policy_release(), if this is the first unit of a message, which needs no action.
