@@ -3,9 +3,15 @@
  * Stalls that the library finds, its own and its peer's, by numbers of TCP_INFO that the test gives and a
  * clock that the test moves; the call sites of their writes; and the report.
  */
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/tcp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "evidence.h"
+#include "stack_snapshot.h"
 #include "stacks.h"
 #include "statistics.h"
 #include "stats.h"
@@ -313,6 +319,45 @@ Test(evidence, a_pair_of_call_sites) {
     EXPECT_INT("modules", stats_file_mapped->module[0].state, STATS_VALID);
 }
 
+/* A reader knows the file again by its beginning. */
+Test(evidence, the_module_of_a_call_site) {
+    static unsigned char head[STATS_HEAD];
+    start("observe", NULL, NULL);
+    message_from(HEAD, BODY);
+    int own = 0, file = open("/proc/self/exe", O_RDONLY);
+    ASSERT(file >= 0 && read(file, head, sizeof(head)) == sizeof(head));
+    close(file);
+    for (const struct stats_module *m = stats_file_mapped->module; m->state == STATS_VALID; m++) {
+        uintptr_t here = (uintptr_t)message_from;
+        if (here < m->start || here >= m->end)
+            continue;
+        own++;
+        EXPECT(strstr(m->path, "test-evidence"));
+        EXPECT_INT("its beginning", m->head, stats_hash(0, head, sizeof(head)));
+    }
+    EXPECT_INT("modules that have this function", own, 1);
+}
+
+/* Other filters than ours may end a process for process_vm_readv(2). */
+Test(evidence, a_stack_under_an_inherited_filter) {
+    struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog filter = {1, all};
+    ASSERT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        cr_skip_test("no filters here");
+    char copy[6000] = "";
+    char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT(page != MAP_FAILED);
+    memset(page, 'a', 8192);
+    EXPECT_INT("all", snapshot_peek(copy, (uintptr_t)page, 6000), 6000);
+    EXPECT(copy[0] == 'a' && copy[5999] == 'a');
+    ASSERT(mprotect(page + 4096, 4096, PROT_NONE) == 0);
+    memset(copy, 0, sizeof(copy));
+    EXPECT_INT("what can be read", snapshot_peek(copy, (uintptr_t)page, 6000), 6000 - 4096);
+    EXPECT(copy[0] == 'a' && copy[6000 - 4096] == 0);
+    EXPECT_INT("nothing", snapshot_peek(copy, (uintptr_t)page + 4096, 100), 0);
+}
+
 Test(evidence, occurrences_are_bounded) {
     start("observe", NULL, NULL);
     for (int i = 0; i < STATS_OCCURRENCES + 3; i++)
@@ -431,6 +476,19 @@ Test(evidence, the_report_as_json) {
     expect_in(text, "\"pushes\": {\"wait\": 0, \"read\": 0");
     expect_in(text, "\"application\": 0}, \"suspects\": 0");
     expect_in(text, "\"quickack_saved_ns\": 0}\n");
+}
+
+Test(evidence, a_report_that_cannot_be_written_goes_to_stderr) {
+    static char text[8192];
+    int before = dup(STDERR_FILENO), file = memfd_create("report", 0);
+    start("nodelay", "UNSTALL_REPORT=/dev/shm/unit-none/report", NULL);
+    whole_write(5, "data");
+    ASSERT(before >= 0 && file >= 0 && dup2(file, STDERR_FILENO) == STDERR_FILENO);
+    stats_report();
+    dup2(before, STDERR_FILENO);
+    text[pread(file, text, sizeof(text) - 1, 0)] = '\0';
+    expect_in(text, "UNSTALL_REPORT=/dev/shm/unit-none/report: cannot be written (errno 2)");
+    expect_in(text, "  writes: 1 (");
 }
 
 Test(evidence, a_child_reports_its_own_alone) {

@@ -163,6 +163,11 @@ Test(live_control, an_experiment) {
         EXPECT_INT("record", stats_file_mapped->connection[new->evidence->record].arm, new->evidence->arm);
     }
     EXPECT(seen[0] > 4 && seen[1] > 4);
+    fake_log();
+    whole_connected(60);
+    whole_write(60, "data");
+    const char *log = fake_log(), *asked = strstr(log, "peer(60)");
+    cr_expect(asked && !strstr(asked + 1, "peer(60)"), "its ends are asked for once: %s", log);
     struct stats_control same = stats_file_mapped->control;
     same.window_us = 900;
     put(same);

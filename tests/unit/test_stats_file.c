@@ -3,9 +3,14 @@
  * The making of the statistics file: where it is refused, with which warning, and what is left behind.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "log.h"
 #include "statistics.h"
@@ -164,6 +169,43 @@ Test(stats_file, a_limit_that_is_just_enough) {
     struct rlimit limit = {STATS_BYTES, STATS_BYTES};
     ASSERT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     EXPECT(stats_file(folder, 1));
+}
+
+/* From now on this call fails if its argument number `which` is `value`. */
+static void fails(uint32_t call, unsigned which, uint32_t value, uint32_t error) {
+    size_t at = offsetof(struct seccomp_data, args) + 8 * which;
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)at),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {ARRAY_SIZE(steps), steps};
+    ASSERT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        cr_skip_test("no filters here");
+}
+
+/* Before Linux 5.14. */
+Test(stats_file, a_kernel_that_cannot_populate) {
+    struct stat st;
+    char path[128];
+    fails(SYS_madvise, 2, 23 /* MADV_POPULATE_WRITE */, EINVAL);
+    struct stats_file *s = stats_file(folder, 1);
+    ASSERT(s);
+    snprintf(path, sizeof(path), "%s/%d-%016d" STATS_SUFFIX, folder, getpid(), 1);
+    ASSERT(stat(path, &st) == 0);
+    cr_expect(st.st_blocks * 512 >= STATS_BYTES, "all of it is reserved");
+    EXPECT(stats_file_reserve(&s->connection[1000], sizeof(s->connection[0])));
+    EXPECT_TEXT("without a word", warned(), "");
+}
+
+Test(stats_file, no_room) {
+    fails(SYS_madvise, 2, 23, EFAULT);
+    fails(SYS_fallocate, 1, 0, ENOSPC);
+    expect_refused(folder, "the file system has no room for a statistics file");
 }
 
 Test(stats_file, two_refusals_are_one_line) {

@@ -305,6 +305,8 @@ Test(tally, the_process_ends) {
     stats_process_ends(false);
     EXPECT_INT("once", counted(1, COUNT_CONNECTIONS_ENDED), 1);
     struct stats_row more = {.role = ROLE_LISTENER};
+    EXPECT_INT("what was counted stays", record(0)->writes, 3);
+    EXPECT_INT("... and its row", counted(1, COUNT_WRITES), 3);
     EXPECT_INT("no more rows", stats_row(&more), 0);
     EXPECT_INT("no more records", stats_record(), EVIDENCE_NONE);
     EXPECT_INT("lost", stats_file_mapped->header.lost_connections, 1);
@@ -338,6 +340,36 @@ Test(tally, records_are_used_again_oldest_first) {
     EXPECT_INT("being written", record(700)->state, STATS_BEING_WRITTEN);
     EXPECT_INT("then the next", stats_record(), 3);
     EXPECT_INT("no more", stats_record(), EVIDENCE_NONE);
+}
+
+Test(tally, a_connection_without_a_record) {
+    statistics_start("off", NULL, NULL);
+    stats_meets_tcp();
+    while (stats_record() != EVIDENCE_NONE) {
+    }
+    whole_connected(5);
+    exchange(5, 2);
+    close_now(5);
+    EXPECT_INT("counted", counted(1, COUNT_EXCHANGES), 1);
+    EXPECT_INT("ended", counted(1, COUNT_CONNECTIONS_ENDED), 1);
+    EXPECT_INT("lost", stats_file_mapped->header.lost_connections, 2);
+}
+
+Test(tally, the_end_of_a_listener_counts_nothing) {
+    statistics_start("off", NULL, NULL);
+    stats_meets_tcp();
+    shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
+    shim_listens(3);
+    close_now(3);
+    for (int i = 0; i < STATS_COUNTERS; i++)
+        EXPECT_INT("counter", counted(0, (enum stats_counter)i), 0);
+}
+
+Test(tally, none_without_a_wish) {
+    statistics_start("off", NULL, NULL); /* for the folder */
+    whole_start_in(MODE_OFF);
+    stats_meets_tcp();
+    EXPECT(!stats_file_mapped && !stats_ever_made());
 }
 
 /* ---- the file --------------------------------------------------------- */
