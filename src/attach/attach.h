@@ -16,6 +16,7 @@
 struct attach_options {
     int mode; /* ATTACH_PROOF, ATTACH_ALWAYS, or -1: the best that the kernel can */
     bool detached;
+    bool quickack;
     int verbose;
 };
 

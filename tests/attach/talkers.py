@@ -7,6 +7,7 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -98,6 +99,31 @@ class Talker:
         self._reader.join(10)
         self.process.stdin.close()
         self.process.stdout.close()
+
+
+ANSWERING = """
+import socket, threading
+def answer(connection):
+    while len(got := connection.recv(200, socket.MSG_WAITALL)) == 200:
+        connection.sendall(got)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+@contextlib.contextmanager
+def talking_to_a_process():
+    """A client, and the process of its peer."""
+    peer = subprocess.Popen([sys.executable, "-S", "-c", ANSWERING], stdout=subprocess.PIPE, text=True)
+    talker = Talker("plain", "connect", int(peer.stdout.readline()))
+    try:
+        yield talker, peer.pid
+    finally:
+        talker.end()
+        peer.kill()
+        peer.communicate()
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """unstall attach cures what runs already and what no preload reaches; detach puts all back."""
 
-import contextlib
 import os
 import re
 import signal
@@ -12,11 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-
-from harness import COMMAND, bare_env, preload_env, unstall
+from attachments import ACTOR, Attached, attached
 from talkers import KINDS, PINS, Talker, alone, cgroup, is_cured, nothing_pinned, stalls, talking, wait_until
 
-ACTOR = Path(__file__).parents[1] / "cli/programs/actor.py"
+from harness import COMMAND, bare_env, preload_env, unstall
+
 NOBODY = 65534
 
 
@@ -25,38 +24,6 @@ def nothing_stays():
     """Before each test it may be used, and after it nothing of it is pinned."""
     with alone():
         yield from nothing_pinned()
-
-
-class Attached:
-    """An attach in the foreground."""
-
-    def __init__(self, *words, command=(COMMAND,), **how):
-        self.process = subprocess.Popen([*map(str, command), "attach", *map(str, words)], text=True,
-                                        env=bare_env(), stderr=subprocess.PIPE, **how)
-        self.said = ""
-        for line in self.process.stderr:
-            self.said += line
-            if "Ctrl-C" in line:
-                break
-        assert "Ctrl-C puts all back" in self.said, self.said
-
-    def end(self, number=signal.SIGINT):
-        self.process.send_signal(number)
-        return self.wait()
-
-    def wait(self):
-        self.said += self.process.communicate(timeout=60)[1]
-        return self.process.returncode
-
-
-@contextlib.contextmanager
-def attached(*words, **how):
-    a = Attached(*words, **how)
-    try:
-        yield a
-    finally:
-        if a.process.poll() is None:
-            a.end()
 
 
 def detach(*words):
@@ -382,6 +349,8 @@ def test_without_privilege_nothing_else():
         assert done.returncode == 125 and done.stderr.count("\n") == 1 and "CAP_BPF" in done.stderr
         done = unstall("attach", "--port", "1", user=NOBODY)
         assert done.returncode == 125 and "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in done.stderr
+        done = unstall("attach", talker.pid, "--quickack", user=NOBODY)
+        assert done.returncode == 125 and "CAP_BPF" in done.stderr and done.stderr.count("\n") == 1
         assert stalls(talker)
 
 

@@ -28,11 +28,14 @@ enum {
     INET6 = 10,
     TCP = 6, /* the protocol, and the level of its options */
     NODELAY = 1,
-    CALLBACK_FLAGS = 1006, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
+    DELACK_MAX = 1003,     /* TCP_BPF_DELACK_MAX */
+    CALLBACK_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
     CA_DISORDER = 1, /* the states beyond it repair a loss */
     LATE_US = 20000, /* no round trip: an acknowledgement that was delayed */
+    DELAY_US = 40000, /* the longest delay of acknowledgements, unless it was set (6.15) */
+    STREAM = 8, /* so many small segments without any input are a stream, as for the library */
     PAGE = 4096,
     CGROUP_LEVELS = 64,
 };
@@ -84,6 +87,38 @@ static __always_inline void cure_at_once(void *to, struct attach_socket *s,
     }
 }
 
+/* ---- the receiving side ----------------------------------------------------------- */
+
+static __always_inline int quicken_to(void *to, struct attach_socket *s, struct attach_config *c,
+                                     int own, int wanted) {
+    if (own <= wanted || bpf_setsockopt(to, TCP, DELACK_MAX, &wanted, sizeof(wanted)) != 0)
+        return 0;
+    s->delay_us = own;
+    s->quick_us = wanted;
+    __sync_fetch_and_add(&c->quick, 1);
+    return 1;
+}
+
+/* The kernel takes two ticks at least: 2 ms with HZ=1000, 8 ms with 250, 20 ms with 100. */
+static __always_inline void quicken(void *to, struct attach_socket *s, struct attach_config *c) {
+    int own = DELAY_US;
+    if (!c->quickack || s->quick_us)
+        return;
+    bpf_getsockopt(to, TCP, DELACK_MAX, &own, sizeof(own)); /* Linux 6.13; nothing set it before */
+    if (!quicken_to(to, s, c, own, 2000) && !quicken_to(to, s, c, own, 8000))
+        quicken_to(to, s, c, own, 20000);
+}
+
+static __always_inline void slow_down(void *to, struct attach_socket *s) {
+    int now = s->quick_us, own = s->delay_us;
+    if (!s->quick_us)
+        return;
+    bpf_getsockopt(to, TCP, DELACK_MAX, &now, sizeof(now));
+    if (now == s->quick_us) /* the program has not set it meanwhile */
+        bpf_setsockopt(to, TCP, DELACK_MAX, &own, sizeof(own));
+    s->quick_us = 0;
+}
+
 /* ---- new connections ------------------------------------------------------------ */
 
 static __always_inline int has_port(const struct attach_config *c, __u32 local, __u32 remote) {
@@ -98,6 +133,7 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
         bpf_sk_storage_get(&sockets, sk, 0, c->by_process ? 0 : BPF_SK_STORAGE_GET_F_CREATE);
     if (!s || (c->by_process && !s->member))
         return 1;
+    quicken(ops, s, c);
     if (c->mode == ATTACH_ALWAYS) {
         cure_at_once(ops, s, c);
     } else if (!(ops->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_RTT_CB_FLAG)) {
@@ -118,18 +154,54 @@ static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *s
            BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) <= CA_DISORDER;
 }
 
+static __always_inline void disarm(struct bpf_sock_ops *ops, struct attach_socket *s) {
+    if (!s->armed)
+        return;
+    s->armed = 0;
+    bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
+}
+
+/* Has it sent as many segments as a stream since input was last seen? */
+static __always_inline int is_one_way(struct bpf_sock_ops *ops, struct attach_socket *s) {
+    __u32 received = ops->bytes_received;
+    if (received != s->received || !s->segments) {
+        s->received = received;
+        s->segments = ops->data_segs_out;
+        s->acked = ops->bytes_acked;
+    }
+    return ops->data_segs_out - s->segments >= STREAM;
+}
+
+/* Nagle's algorithm collects the small writes of a stream.  It is given back once: what stalls again has
+ * long messages. */
+static __always_inline void on_cured(struct bpf_sock_ops *ops, struct attach_socket *s,
+                                     struct bpf_sock *sk) {
+    int zero = 0;
+    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+    if (s->own || !tp || !is_one_way(ops, s))
+        return;
+    __u32 acked = (__u32)ops->bytes_acked - s->acked, sent = ops->data_segs_out - s->segments;
+    if (acked / sent >= tp->mss_cache / 2)
+        return;
+    if (bpf_setsockopt(ops, TCP, NODELAY, &zero, sizeof(zero)) == 0) {
+        s->cured = 0;
+        s->returned = 1;
+    }
+}
+
 static __always_inline int on_round_trip(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
-    if (ops->args[0] < LATE_US + ops->rtt_min)
-        return 1;
+    int late = ops->args[0] >= LATE_US + ops->rtt_min;
     struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
     struct attach_config *c = configuration();
-    if (!s || !c || s->cured || !is_stall(ops, sk))
+    if (!s || !c || (!late && !s->cured))
         return 1;
-    __sync_fetch_and_add(&c->stalls, 1);
-    cure(ops, s, c);
-    if (s->cured && s->armed) {
-        s->armed = 0;
-        bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
+    if (s->cured) {
+        on_cured(ops, s, sk);
+    } else if (!is_one_way(ops, s) && is_stall(ops, sk)) {
+        __sync_fetch_and_add(&c->stalls, 1);
+        cure(ops, s, c);
+        if (s->cured && s->returned)
+            disarm(ops, s);
     }
     return 1;
 }
@@ -279,8 +351,10 @@ int take(struct bpf_iter__tcp *ctx) {
         return 0;
     if (!s)
         s = bpf_sk_storage_get(&sockets, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
-    if (s)
+    if (s) {
+        quicken(tp, s, c);
         take_in(tp, s, c);
+    }
     return 0;
 }
 
@@ -297,6 +371,7 @@ int restore(struct bpf_iter__tcp *ctx) {
     if (s->cured && !s->own)
         bpf_setsockopt(tp, TCP, NODELAY, &zero, sizeof(zero));
     s->cured = 0;
+    slow_down(tp, s);
     if (s->armed && bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
         flags &= ~BPF_SOCK_OPS_RTT_CB_FLAG;
         bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags));

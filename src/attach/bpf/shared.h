@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-enum { ATTACH_VERSION = 2, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
+enum { ATTACH_VERSION = 3, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF };
 
 /* The only entry of the map `config`. */
@@ -27,7 +27,9 @@ struct attach_config {
     __s32 pid;    /* the process in the numbers of the loader */
     __s32 loader; /* the command in the foreground; 0: detached */
     __u64 loader_start;
-    __u64 own_cgroup; /* it was made for `unstall run`, and is removed at the end */
+    __u64 own_cgroup;    /* it was made for `unstall run`, and is removed at the end */
+    __u64 quickack;      /* also on the receiving side */
+    __u64 quick;         /* sockets whose acknowledgements we have hastened */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */
     char target[ATTACH_TARGET];
     char path[ATTACH_CGROUP]; /* of the cgroup, as a folder */
@@ -35,10 +37,16 @@ struct attach_config {
 
 /* Of a socket. */
 struct attach_socket {
-    __u8 member; /* made by the process, or accepted from a listener of it */
-    __u8 cured;  /* TCP_NODELAY is 1 by us */
-    __u8 own;    /* what the program has set, and reads back, while `cured` */
-    __u8 armed;  /* we have asked for the callback with each round trip */
+    __u8 member;    /* made by the process, or accepted from a listener of it */
+    __u8 cured;     /* TCP_NODELAY is 1 by us */
+    __u8 own;       /* what the program has set, and reads back, while `cured` */
+    __u8 armed;     /* we have asked for the callback with each round trip */
+    __u8 returned;  /* Nagle's algorithm was given back to a stream */
+    __u32 quick_us; /* the delay of acknowledgements by us; 0: it is the program's own */
+    __u32 delay_us; /* that own delay */
+    __u32 received; /* bytes, when input was last seen */
+    __u32 segments; /* sent until then */
+    __u32 acked;    /* bytes of them */
 };
 
 #endif

@@ -116,6 +116,9 @@ static int keep(const struct attach_target *t) {
     }
     if (failed || error[0])
         complain("%s", error);
+    if (!failed && s.config.quickack)
+        remark("%s: acknowledgements of %s connections had been hastened", t->text,
+               count_text(s.config.quick, cured));
     if (!failed)
         remark("%s: put back; %s connections had been cured", t->text,
                count_text(s.config.cured, cured));
@@ -137,9 +140,10 @@ static int attach(const struct request *r) {
     if (error[0])
         remark("%s", error);
     attach_look(target.name, &s);
-    remark("%s: TCP_NODELAY %s; %s", target.text,
+    remark("%s: TCP_NODELAY %s%s; %s", target.text,
            s.config.mode == ATTACH_PROOF ? "where a stall is proved"
                                          : "on every connection that lacks it",
+           s.config.quickack ? ", acknowledgements after two ticks" : "",
            r->options.detached ? "`unstall detach` puts all back" : "Ctrl-C puts all back");
     return r->options.detached ? 0 : keep(&target);
 }
@@ -183,6 +187,8 @@ static int take_option(struct request *r, struct args *a) {
         return taken;
     if (args_flag(a, "--list")) {
         r->list = true;
+    } else if (args_flag(a, "--quickack")) {
+        r->options.quickack = true;
     } else if (args_flag(a, "--detach")) {
         r->options.detached = true;
     } else if (args_value(a, "--mode", &value)) {
@@ -214,7 +220,8 @@ static int run(int argc, char **argv) {
     if (attach_targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     const char *why = attach_obstacle();
-    if (why && r.wish.pid && !r.options.detached && r.options.mode != ATTACH_PROOF)
+    if (why && r.wish.pid && !r.options.detached && !r.options.quickack &&
+        r.options.mode != ATTACH_PROOF)
         return fetch(&r, why);
     return attach(&r);
 }
@@ -231,6 +238,7 @@ const struct verb verb_attach = {
             "  --port PORT       only those with this port on one of their sides\n"
             "  --mode MODE       proof: TCP_NODELAY once a stall is proved; always: at once;\n"
             "                    without it: proof where the kernel can\n"
+            "  --quickack        and acknowledge within two ticks of the kernel: the peer's stalls\n"
             "  --detach          stay in force after the end of this command\n"
             "  --list            show what is attached\n"
             "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF programs\n"

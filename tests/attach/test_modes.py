@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""unstall attach: what mode proof leaves alone and gives back, and the cure from the receiving side."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attachments import ACTOR, attached
+from talkers import TRIES, alone, nothing_pinned, stalls, talking_to_a_process
+
+from harness import STALL_MS
+
+STREAM = Path(__file__).parent / "programs/stream.py"
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    """Nothing of it is pinned after a test."""
+    with alone():
+        yield from nothing_pinned()
+
+
+def test_mode_proof_leaves_a_running_connection_alone_that_does_not_stall():
+    """The bug: connections that existed were cured at once, because their callback was not armed (a wrong
+    number of TCP_BPF_SOCK_OPS_CB_FLAGS)."""
+    actor = subprocess.Popen([sys.executable, "-S", ACTOR, "single", "3"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert actor.stdout.readline().startswith("port")
+        with attached(actor.pid, "--mode", "proof") as a:
+            assert actor.stdout.readline()
+            a.wait()
+        assert "put back; 0 connections had been cured" in a.said
+    finally:
+        actor.kill()
+        actor.communicate()
+
+
+@pytest.mark.parametrize("mode, how", [("proof", range(0, 40)), ("always", range(70, 101))])
+def test_mode_proof_gives_a_stream_of_small_writes_nagles_algorithm_back(mode, how):
+    """The segments of 100 writes of 20 bytes to a peer that reads seldom: 6 bare, 100 with TCP_NODELAY."""
+    stream = subprocess.Popen([sys.executable, "-S", STREAM, "1.5"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert stream.stdout.readline().startswith("port")
+        with attached(stream.pid, "--mode", mode) as a:
+            told = stream.communicate(timeout=60)[0].split()
+            a.wait()
+        assert told[0] == "stream" and "put back; 0 connections" not in a.said
+        assert sorted(map(int, told[2:]))[5] in how
+    finally:
+        stream.kill()
+        stream.communicate()
+
+
+def test_quickack_cures_the_receiving_side():
+    """The stalling sender is not attached.  Two ticks are 8 ms with HZ=250, and the exchange takes 12."""
+    with talking_to_a_process() as (talker, peer):
+        with attached(peer, "--mode", "proof"):
+            assert stalls(talker)
+        with attached(peer, "--mode", "proof", "--quickack") as a:
+            assert "acknowledgements after two ticks" in a.said
+            assert any(talker.median() < STALL_MS for _ in range(TRIES))
+            talker.say("new")
+            assert any(talker.median() < STALL_MS for _ in range(TRIES))
+            assert a.end() == 0
+        assert "acknowledgements of 2 connections" in a.said
+        assert stalls(talker)
