@@ -2,7 +2,7 @@
  *
  * A client that sends messages in pieces and waits for each answer.
  *
- * Usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK
+ * Usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK [tails]
  *
  *   SHAPE  two | fifteen | body | random | one
  *   WAY    pieces | one | nodelay | cork | more
@@ -10,11 +10,11 @@
  * The first WARM_UP exchanges are not counted.  Prints one JSON object: the
  * median, over the chunks, of the time of an exchange (so that a neighbour who
  * takes the core for a moment spoils a chunk and not the result), and the data
- * segments of an exchange.
+ * segments of an exchange.  With `tails` also the 99th and the 99.9th percentile of the time of an exchange.
  */
 #include "message.h"
 
-enum { MOST_CHUNKS = 4096 };
+enum { MOST_CHUNKS = 4096, MOST_TAILS = 1 << 20 };
 
 struct shape {
     const char *name;
@@ -65,9 +65,22 @@ static void exchange(int fd, const struct shape *s, enum way way) {
     }
 }
 
+/* The times of all exchanges, by a look at the clock before and after each. */
+static void tails(int fd, const struct shape *shape, enum way way, int count) {
+    static double all[MOST_TAILS];
+    for (int i = 0; i < count; i++) {
+        double began = now_ns();
+        exchange(fd, shape, way);
+        all[i] = now_ns() - began;
+    }
+    printf("{\"ns\": %.1f, ", median(all, count)); /* sorts them */
+    printf("\"p99 ns\": %.0f, \"p99.9 ns\": %.0f}\n", all[(int)(0.99 * (count - 1))],
+           all[(int)(0.999 * (count - 1))]);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 8) {
-        fprintf(stderr, "usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK\n");
+    if (argc != 8 && (argc != 9 || strcmp(argv[8], "tails") != 0)) {
+        fprintf(stderr, "usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK [tails]\n");
         return 2;
     }
     struct sockaddr_in address = address_of(argv[1], atoi(argv[2]));
@@ -84,6 +97,10 @@ int main(int argc, char **argv) {
         set_option(fd, TCP_NODELAY, 1);
     for (int i = 0; i < warm_up; i++)
         exchange(fd, shape, way);
+    if (argc == 9 && chunks * per_chunk <= MOST_TAILS) {
+        tails(fd, shape, way, chunks * per_chunk);
+        return 0;
+    }
     uint32_t before = info_of(fd).tcpi_data_segs_out;
     for (int i = 0; i < chunks; i++) {
         double began = now_ns();

@@ -27,6 +27,8 @@
 
 enum { HEAD = 4, LARGEST = 65536 };
 
+enum { REQUEST = 100 }; /* from load.c to server.c */
+
 static inline void die(const char *what) {
     perror(what);
     exit(1);

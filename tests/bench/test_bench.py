@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from harness import skip
+from measure import bill, instructions, real
 from measure import configurations as conf
-from measure import instructions
 from measure.exchanges import HOST, ROWS, client_argv, client_calls
-from measure.machine import found, program, run, run_json, running
+from measure.machine import LIB, found, program, run, run_json, running
 from measure.rounds import paired, spread
 
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.txt"))
@@ -61,6 +61,36 @@ def test_server_answers(kind, way):
     with running([program("server"), kind, way]) as server:
         result = run_json([program("load"), HOST, server.said, "20", "60", "2", "200"])
     assert result["segments"] > 0.8  # some answers were under way when the counting began
+
+
+@pytest.mark.parametrize("mode, most", [("auto", 4), ("coalesce", 4), ("cork", 4)])
+def test_answers_to_requests_of_one_read_are_few_segments(mode, most):
+    """16 requests in one read, each answered in two writes: TCP_NODELAY makes 32 segments of them."""
+    def segments(configuration):
+        with running([program("server"), "epoll", configuration.way], configuration.env()) as server:
+            return run_json([program("load"), HOST, server.said, "4", "100", "2", "100", "16"])["segments"]
+    mine = conf.Configuration(mode, "pieces", LIB, mode)
+    assert any(segments(mine) <= most for _ in range(5))
+    assert segments(conf.Configuration("TCP_NODELAY", "nodelay")) > 20
+
+
+def test_load_learns_the_length_of_an_answer_of_http():
+    port = real.free_port()
+    with real.serving(real.python(None)(port), port, conf.OTHER_PRELOADS[0].env()):
+        told = run_json([program("load"), HOST, str(port), "2", "4", "1", "6", "3", "http"])
+    assert told["all exchanges"] == 10 and told["packets"] > told["segments"] > 0
+
+
+def test_tails_are_in_order(port):
+    told = run_json([program("client"), HOST, port, "two", "nodelay", "10", "2", "100", "tails"])
+    assert told["ns"] <= told["p99 ns"] <= told["p99.9 ns"]
+
+
+def test_a_bill_counts_packets_bytes_and_cpu():
+    row = bill.once(bill.NODELAY, 1)
+    assert row["packets"] > 3 and row["wire bytes"] > 600 + 3 * 66 and row["cpu ns"] > 1000
+    spreads = {key: spread([value]) for key, value in row.items()}
+    assert bill.of_a_million(spreads)[0] == row["packets"]
 
 
 def test_ratios_are_taken_within_a_round():

@@ -14,9 +14,10 @@ class Configuration:
     preload: object = None
     mode: str = None
     stalls: bool = False
+    variables: tuple = ()  # more of the environment
 
     def env(self):
-        return environment(self.preload, self.mode)
+        return environment(self.preload, self.mode, **dict(self.variables))
 
 
 ONE = Configuration("one send", "one")

@@ -75,6 +75,14 @@ def child_of(pid):
         return int(file.read().split()[0])
 
 
+def cpu_ns(pid):
+    """What the threads of a process have run, without those that have ended."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
+    return total
+
+
 @contextmanager
 def running(argv, env=None, stdin=None, wrapped=False):
     """A server that prints its port on its first line.  `wrapped`: strace is around it, which

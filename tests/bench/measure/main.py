@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 
-from . import exchanges, host_scan, instructions, overhead, path, real, report, scale
+from . import (bill, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
+               report_fleet, scale, statistics_cost, tails)
 from .machine import BUILD, CORE, ROOT, found, program, run, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
-    "calls", "start", "memory", "thread", "scan", "scale", "path", "real", "instructions", "prediction"]
-FULL_ONLY = {"scale", "path", "real"}  # unless named by --only
+    "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "scale", "path",
+    "real", "instructions", "prediction"]
+FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by --only
 
 
 def options(description):
@@ -87,7 +89,24 @@ def measure_section(name, o, results):
         say(report.calls_text(results["calls"]))
     elif name == "start":
         results["start"] = overhead.start(3 if o.quick else 7, 200)
+        results["short-lived"] = overhead.short_lived(3 if o.quick else 11, 20)
         say(report.start_text(results["start"]))
+    elif name == "pipelined":
+        results["pipelined"], skipped = pipelined.measure(
+            2 if o.quick else 7, (10,) if o.quick else (1, 10, 100), not o.quick,
+            lambda what: say(f"  … {what}"))
+        results["skipped"].update(skipped)
+        say(report_fleet.pipelined_text(results["pipelined"]))
+    elif name == "bill":
+        results["bill"] = bill.measure(1 if o.quick else 7)
+        say(report_fleet.bill_text(results["bill"]))
+    elif name == "tails":
+        results["tails"], reason = tails.measure(o.rounds or 11)
+        say(report_fleet.tails_text(results["tails"], reason))
+        results["skipped"].update({"tails": reason} if reason else {})
+    elif name == "statistics":
+        results["statistics"] = statistics_cost.measure_all(o.rounds or 25)
+        say(report_fleet.statistics_text(results["statistics"]))
     elif name == "memory":
         results["memory"] = {"process": overhead.process_memory(),
                              "connection": {m: overhead.connection_memory(m) for m in ("auto", "coalesce")}}

@@ -3,12 +3,16 @@
 
 import glob
 import re
+import statistics
 import subprocess
+import tempfile
 import time
 
-from .machine import LIB, environment, pinned, program, run_json, running
+from . import configurations as conf
+from . import real
 from .exchanges import HOST
-from .rounds import spread
+from .machine import LIB, environment, found, pinned, program, run_json, running
+from .rounds import paired, spread
 
 
 def calls(rounds):
@@ -30,6 +34,39 @@ def start(rounds, count):
         taken = [run_json([program("micro"), "start", str(count), str(LIB)]) for _ in range(rounds)]
     return {"bare": spread([t["bare"] for t in taken]),
             "added": spread([t["loaded"] - t["bare"] for t in taken])}
+
+
+SHORT = ["0", "1", "3"]  # no warm-up, three exchanges
+
+
+def short_lived(rounds, count):
+    """Wall time of a whole program that makes one connection and three exchanges: one send bare, against
+    two writes under us.  Our own client is the smallest there is; wget is a real one."""
+    def wall(argv, env):
+        times = []
+        for _ in range(count):
+            began = time.monotonic_ns()
+            subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            times.append(time.monotonic_ns() - began)
+        return {"ns": statistics.median(times)}
+
+    results = {}
+    with pinned(), running([program("peer")]) as peer:
+        argv = [program("client"), HOST, peer.said, "two"]
+        results["C client"] = paired(
+            [conf.ONE, conf.AGAIN, conf.BY_HAND[0], *conf.UNSTALL[:2]],
+            lambda c: wall([*argv, c.way, *SHORT], c.env()), rounds)
+    if found("wget"):
+        return results
+    with pinned(), tempfile.TemporaryDirectory() as folder:
+        port = real.free_port()
+        with real.serving(real.python(folder)(port), port, conf.OTHER_PRELOADS[0].env()):
+            url = f"http://{HOST}:{port}/"
+            results["wget, three GET"] = paired(
+                [conf.Configuration("bare", ""), conf.Configuration("bare, again", ""),
+                 *(conf.Configuration(f"unstall {m}", "", LIB, m) for m in ("auto", "coalesce"))],
+                lambda c: wall(["wget", "-q", "-O", "/dev/null", url, url, url], c.env()), rounds)
+    return results
 
 
 def rollup(pid):

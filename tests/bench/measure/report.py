@@ -1,45 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Results as text for the terminal and as docs/benchmarks.md; the picture is picture.py's."""
 
-import textwrap
-
+from . import report_fleet
 from .exchanges import ROWS
 from .machine import ROOT
+from .tables import digits, paragraph, ratio, table
 
 DOCS = ROOT / "docs/benchmarks.md"
 BEGIN, END = "<!-- written by scripts/bench -->", "<!-- end of what scripts/bench writes -->"
 
 TITLES = {row.name: row.title for row in ROWS}
-
-
-def table(head, lines):
-    """A Markdown table, aligned, which reads well on a terminal too."""
-    cells = [head, *[[str(c) for c in line] for line in lines]]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
-    def text(line):
-        return "| " + " | ".join(c.ljust(w) if i == 0 else c.rjust(w)
-                                 for i, (c, w) in enumerate(zip(line, widths))) + " |"
-    rule = "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":"
-                          for i, w in enumerate(widths)) + "|"
-    return "\n".join([text(cells[0]), rule, *[text(line) for line in cells[1:]]])
-
-
-def paragraph(text):
-    """Prose in lines of at most 110 columns, as all our pages."""
-    return textwrap.fill(text, 110, break_long_words=False, break_on_hyphens=False)
-
-
-def digits(value):
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
-
-
-def ratio(statistics):
-    """The median with its quartiles."""
-    if statistics["median"] >= 100:
-        return digits(statistics["median"])
-    if statistics["count"] == 1:
-        return f"{statistics['median']:.2f} (one round)"
-    return f"{statistics['median']:.3f} ({statistics['low']:.3f}–{statistics['high']:.3f})"
 
 
 def verdict(row, name, statistics):
@@ -182,6 +152,7 @@ def sections(results):
         yield "memory", "Start and memory", "\n".join(
             ([start_line(results["start"])] if "start" in results else [])
             + ([memory_line(results["memory"])] if "memory" in results else []))
+    yield from report_fleet.sections(results)
     if "thread" in results:
         yield "thread", "The window's thread", thread_table(results["thread"])
     if results.get("scan"):
@@ -234,17 +205,21 @@ than three minutes. With `--update-docs` it writes this page from its run.
 - Real servers that stall are divided by themselves with TCP_NODELAY preloaded. Well-behaved servers run all
   at the same time, one for each configuration. They take the load in turn, a second or less at a time, in 24
   to 48 rounds; each is started anew after six.
+- "16 requests under way": the client sends 16 requests at once; the server finds them in one read and answers
+  each in two writes. Ratios are to the same server with TCP_NODELAY.
 - The two preloads beside unstall are some lines of our own. One sets TCP_NODELAY on every socket. The other
   corks before the first write and uncorks before the next read or wait.
 """
 
 
 def update_docs(results):
-    from .picture import draw
+    from .picture import draw, draw_bill
     parts = [INTRO, BEGIN, "", machine_line(results), ""]
     if results["rows"]:
         draw(results, DOCS.with_suffix(".svg"))
         parts += ["![Ratio of each configuration to one send](benchmarks.svg)", ""]
+    if "bill" in results:
+        draw_bill(results["bill"], DOCS.with_name("benchmarks-bill.svg"))
     for section, title, text in sections(results):
         parts += [f"## {title}", "", text, ""]
         stamp = results["stamps"].get(section)

@@ -16,9 +16,10 @@ def spread(values):
     return {"median": middle, "low": low, "high": high, "count": len(values)}
 
 
-def paired(configurations, measure, rounds, say=None, seed=1):
+def paired(configurations, measure, rounds, say=None, seed=1, also=()):
     """measure(configuration) -> {"ns": ..., other numbers}.  A row of statistics for each
-    configuration; the first one is what the others are divided by."""
+    configuration; the first one is what the others are divided by.  `also`: numbers whose ratio is
+    taken in the same way, as "<number> ratio"."""
     dice = random.Random(seed)
     taken = {c.name: [] for c in configurations}
     ratios = {c.name: [] for c in configurations}
@@ -37,4 +38,7 @@ def paired(configurations, measure, rounds, say=None, seed=1):
         rows[c.name] = {"ratio": spread(ratios[c.name])}
         for key in taken[c.name][0]:
             rows[c.name][key] = spread([result[key] for result in taken[c.name]])
+        for key in also:
+            rows[c.name][f"{key} ratio"] = spread([mine[key] / its[key] for mine, its in
+                                                   zip(taken[c.name], taken[reference])])
     return rows

@@ -44,9 +44,17 @@ def measure(mode, shape, rounds):
         shutil.rmtree(directory)
 
 
+CASES = (("auto", "two"), ("auto", "one"), ("nodelay", "two"), ("coalesce", "two"), ("off", "one"))
+
+
+def measure_all(rounds):
+    """(mode and shape) -> rows."""
+    return {f"{mode}, {'two writes' if shape == 'two' else 'one write'}": measure(mode, shape, rounds)
+            for mode, shape in CASES}
+
+
 def main(rounds):
-    for mode, shape in (("auto", "two"), ("auto", "one"), ("nodelay", "two"), ("coalesce", "two"),
-                        ("off", "one")):
+    for mode, shape in CASES:
         rows = measure(mode, shape, rounds)
         for name, row in rows.items():
             ratio = row["ratio"]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Tables of what a fleet has: pipelines, the bill, tails beside other work, statistics, short programs."""
+
+from . import bill, pipelined
+from .tables import digits, paragraph, ratio, table
+
+
+def pipelined_table(rows):
+    reference = next(iter(rows.values()))
+    lines = [[name, f"{pipelined.DEPTH * 1e9 / row['ns']['median']:.0f}", ratio(row["ratio"]),
+              digits(row["segments"]["median"]), digits(row["p99 ns"]["median"] / 1e6),
+              pipelined.verdict(name, row, reference)] for name, row in rows.items()]
+    return table(["configuration", "requests a second", "time, ratio to the first", "segments a batch",
+                  "p99 ms", "target, p99 not above the first"], lines)
+
+
+def pipelined_text(results):
+    return "\n".join(f"\n16 requests under way: {name}\n{pipelined_table(rows)}"
+                     for name, rows in results.items())
+
+
+def bill_table(rows):
+    def saved(row, other, index):
+        mine, its = bill.of_a_million(row)[index], bill.of_a_million(other)[index]
+        return f"{100 * (1 - mine / its):+.0f} %"
+
+    nodelay = rows[bill.NODELAY.name]
+    return table(["configuration", "million packets", "GB on the wire", "seconds of CPU", "packets saved",
+                  "CPU saved"],
+                 [[name, *(f"{number:.2f}" for number in bill.of_a_million(row)),
+                   saved(row, nodelay, 0), saved(row, nodelay, 2)] for name, row in rows.items()])
+
+
+def bill_text(results):
+    return "\n".join(f"\nA million exchanges: {case}\n{bill_table(rows)}" for case, rows in results.items())
+
+
+def tails_table(rows):
+    return table(["configuration", "p50 µs", "p99 µs", "p99.9 µs", "p99, ratio", "p99.9, ratio"], [
+        [name, f"{row['ns']['median'] / 1e3:.1f}", f"{row['p99 ns']['median'] / 1e3:.0f}",
+         f"{row['p99.9 ns']['median'] / 1e3:.0f}", ratio(row["p99 ns ratio"]), ratio(row["p99.9 ns ratio"])]
+        for name, row in rows.items()])
+
+
+def tails_text(rows, reason):
+    text = tails_table(rows) if rows else f"skipped: {reason}"
+    return f"\nThe slowest exchanges, beside stress-ng\n{text}"
+
+
+def statistics_table(results):
+    return table(["mode", "µs without", "again, ratio", "with, ratio (target 1.005)"], [
+        [name, f"{rows['without']['ns']['median'] / 1e3:.2f}", ratio(rows["again"]["ratio"]),
+         ratio(rows["with"]["ratio"])] for name, rows in results.items()])
+
+
+def statistics_text(results):
+    return f"\nWhat UNSTALL_STATS adds to an exchange\n{statistics_table(results)}"
+
+
+def short_lived_table(programs):
+    return table(["program, configuration", "ms", "ratio (target 1.02)"], [
+        [f"{program}: {name}", f"{row['ns']['median'] / 1e6:.2f}", ratio(row["ratio"])]
+        for program, rows in programs.items() for name, row in rows.items()])
+
+
+def sections(results):
+    """(section, title, text) of what was measured."""
+    for name, rows in results.get("pipelined", {}).items():
+        yield "pipelined", f"16 requests under way: {name}", pipelined_table(rows)
+    if "bill" in results:
+        yield "bill", "The bill of a million exchanges", paragraph(
+            "Packets of both directions, acknowledgements too; bytes with the heads of Ethernet, IP and TCP; "
+            f"CPU of server and client. {bill.CONNECTIONS} connections to our epoll server. Saved: against "
+            "TCP_NODELAY.") + "\n\n![A million exchanges](benchmarks-bill.svg)\n\n" + "\n\n".join(
+                f"{case[0].upper()}{case[1:]}:\n\n{bill_table(rows)}"
+                for case, rows in results["bill"].items())
+    if results.get("tails"):
+        yield "tails", "The slowest exchanges, beside stress-ng", paragraph(
+            "200 B + 100 B, read 200 B, while stress-ng computes on both cores. Ratios to one send in the "
+            "same round.") + "\n\n" + tails_table(results["tails"])
+    if "statistics" in results:
+        yield "statistics", "What UNSTALL_STATS adds to an exchange", statistics_table(results["statistics"])
+    if results.get("short-lived"):
+        yield "start", "Programs that live for three exchanges", paragraph(
+            "Wall time from start to end: one connection, three exchanges.") + "\n\n" + short_lived_table(
+                results["short-lived"])
