@@ -265,3 +265,25 @@ def test_what_cannot_be_is_refused(words, message):
     assert done.returncode == 125
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_the_report_as_a_page(authors, tmp_path):
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "--html", tmp_path / "page.html", "--", authors, *peer.target, "10")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "<svg" in page and "send_header" in page and f"{authors.name}" in page
+    assert unstall("observe", "--html", "x", "--json", "--", "true").returncode == 125
+
+
+def test_a_running_process_as_a_page(runtime, authors, tmp_path):
+    with AnsweringPeer() as peer:
+        process = subprocess.Popen([authors, *peer.target, "100"], stdout=subprocess.DEVNULL,
+                                   env=preload_env("observe", UNSTALL_STATS=runtime))
+        try:
+            time.sleep(0.3)
+            done = unstall("observe", "--html", tmp_path / "page.html", "--time", "1", str(process.pid))
+        finally:
+            process.kill()
+            process.wait()
+    assert done.returncode == 0 and "send_body" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Who wrote the pieces of a program that is interpreted, or compiled while it runs."""
 
+import contextlib
 import os
 import re
+import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
-from harness import AnsweringPeer, preload_env, unstall
+from harness import LIB, AnsweringPeer, bare_env, preload_env, unstall
 from stats_files import PROGRAMS, stats_folder
 
 NODE = ("node", "--perf-basic-prof", "--interpreted-frames-native-stack")
@@ -87,3 +90,101 @@ def test_any_line_of_a_map_may_be_damaged(node, line):
     finally:
         code_map.write_bytes(whole)
         os.utime(code_map, (times.st_mtime, times.st_mtime))
+
+
+# ---- the runtime's own tool ------------------------------------------------
+
+PY_SPY = PROGRAMS / "py-spy.txt"
+
+
+@pytest.fixture(name="py_spy", scope="module")
+def an_installed_py_spy(tmp_path_factory):
+    """PATH, with py-spy of PyPI in it."""
+    folder = tmp_path_factory.mktemp("py-spy")
+    subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                    "--require-hashes", "--target", folder, "-r", PY_SPY], check=True, timeout=120)
+    return f"{folder / 'bin'}:{os.environ['PATH']}"
+
+
+@contextlib.contextmanager
+def talking_server(*command):
+    """A server of two_authors.py, and a client that goes on asking; the server's process."""
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bare_env())
+    stop = threading.Event()
+
+    def ask(port):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client, \
+                contextlib.suppress(OSError):
+            while not stop.is_set():
+                client.sendall(b"x" * 10)
+                left = 300
+                while left > 0:
+                    got = len(client.recv(left))
+                    if not got:
+                        return
+                    left -= got
+
+    client = threading.Thread(target=ask, args=(int(server.stdout.readline()),))
+    client.start()
+    try:
+        yield server
+    finally:
+        stop.set()
+        client.join(30)
+        server.kill()
+        server.wait(10)
+        server.stdout.close()
+
+
+def observed(*words, **variables):
+    done = unstall("observe", "--who", *words, env=bare_env(**variables), timeout=60)
+    return " ".join(done.stderr.split())
+
+
+def line_of(program, text):
+    """The first line of a program that has this text in it."""
+    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
+    return next(at for at, line in enumerate(lines, 1) if text in line)
+
+
+def python_told():
+    header, body = (line_of("two_authors.py", text) for text in ("* 200", "* 100"))
+    return ("As py-spy tells, the first piece (200 bytes) is written by send_header "
+            f"(two_authors.py:{header}); "
+            f"the second (100 bytes) by send_body (two_authors.py:{body}): join them.")
+
+
+def test_py_spy_names_both_lines_of_a_running_server(py_spy):
+    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
+        text = observed("--time", "4", str(server.pid), PATH=py_spy)
+        assert server.poll() is None
+        state = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
+        assert re.search(r"TracerPid:\s+0$", state, re.MULTILINE)
+    assert python_told() in text
+
+
+def test_without_the_tool_it_is_named(tmp_path):
+    (tmp_path / "env").symlink_to("/usr/bin/env")
+    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
+        text = observed("--time", "2", str(server.pid), PATH=str(tmp_path))
+    assert "py-spy is not installed, so no line is known; py-spy (pip install py-spy) names" in text
+
+
+def test_a_tool_that_refuses_is_quoted(tmp_path):
+    tool = tmp_path / "py-spy"
+    tool.write_text("#!/bin/sh\necho 'Error: planted refusal'\nexit 1\n", encoding="utf-8")
+    tool.chmod(0o755)
+    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
+        text = observed("--time", "2", str(server.pid), PATH=f"{tmp_path}:{os.environ['PATH']}")
+        assert server.poll() is None
+    assert "py-spy has told no frame of the thread that writes: Error: planted refusal" in text
+
+
+def test_jcmd_names_the_methods_of_a_program_that_is_started(tmp_path):
+    subprocess.run(["javac", "-g", "-d", tmp_path, PROGRAMS / "TwoAuthors.java"], check=True, timeout=60)
+    with AnsweringPeer() as peer:
+        text = observed("--library", str(LIB), "--", "java", "-Xint", "-cp", str(tmp_path), "TwoAuthors",
+                        str(peer.target[1]), "40")
+    assert ("As jcmd tells, the first piece (200 bytes) is written by TwoAuthors.sendHeader (TwoAuthors.java:"
+            f"{line_of('TwoAuthors.java', 'byte[200]')}); the second (100 bytes) by TwoAuthors.sendBody "
+            f"(TwoAuthors.java:{line_of('TwoAuthors.java', 'byte[100]')}): join them.") in text

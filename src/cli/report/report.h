@@ -8,12 +8,14 @@
 #include <stdio.h>
 
 #include "stats_files.h"
+#include "who.h"
 
 struct report {
     const struct stats_files *files;
     const struct reader_row *rows; /* of all statistics files, merged */
     size_t row_count;
     char *const *argv; /* the program and its arguments if this command started it, or NULL */
+    const struct who *who; /* what the runtime's tool tells, or NULL: it was not asked */
 };
 
 void report_json(FILE *out, const struct report *report);
@@ -21,8 +23,10 @@ void report_text(FILE *out, const struct report *report);
 
 void report_html(FILE *out, const struct report *report);
 
-/* Merges the rows and writes the report in a form.  0, or EXIT_OWN and a complaint. */
-int report_on(FILE *out, const struct stats_files *s, char *const *argv,
-              void (*form)(FILE *out, const struct report *report));
+/* Merges the rows of `about->files` and writes the report in a form.  0, or EXIT_OWN and a complaint. */
+int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, const struct report *report));
+
+/* The page, as a whole file ("-": standard output) or none.  0, or EXIT_OWN and a complaint. */
+int report_page(const char *path, const struct report *about);
 
 #endif

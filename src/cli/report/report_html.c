@@ -179,12 +179,20 @@ static void call_sites(FILE *out, const struct stats_files *s) {
     free(text);
 }
 
+static void who(FILE *out, const struct who *w) {
+    struct prose p = {.used = 0};
+    if (w)
+        who_prose(&p, w);
+    if (p.used)
+        page_paragraph(out, p.text);
+}
+
 void report_html(FILE *out, const struct report *r) {
-    char who[PROGRAMS_ROOM];
+    char title[PROGRAMS_ROOM];
     static struct verdict v;
     struct verdict_start start = start_of(r->files);
-    verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, false);
-    page_begin(out, who);
+    verdict_find(&v, programs_text(r->files, title), r->rows, r->row_count, &start, false);
+    page_begin(out, title);
     page_verdict(out, v.sentence.text);
     for (unsigned i = 0; i < v.note_count; i++)
         page_paragraph(out, v.note[i].text);
@@ -197,5 +205,6 @@ void report_html(FILE *out, const struct report *r) {
     endpoints(out, r);
     processes(out, r->files);
     call_sites(out, r->files);
+    who(out, r->who);
     page_end(out);
 }

@@ -194,6 +194,7 @@ void report_json(FILE *out, const struct report *r) {
     json_object(&j, NULL);
     json_string(&j, "unstall", UNSTALL_VERSION);
     json_verdict(&j, r);
+    who_json(&j, r->who);
     if (!r->files->folder) {
         json_stats_file(&j, r->files->list[0]);
     } else {

@@ -193,6 +193,22 @@ static void print_losses(FILE *out, const struct stats_files *s) {
                 (unsigned long long)oddities);
 }
 
+/* What the runtime's own tool tells, or which tool would tell the lines of a script. */
+static void print_who(FILE *out, const struct report *r, unsigned width, bool unnamed) {
+    struct prose p = {.used = 0};
+    const char *advice = NULL;
+    for (size_t i = 0; unnamed && !r->who && !advice && i < r->files->count; i++)
+        advice = who_advice(r->files->list[i]->header.program);
+    if (r->who)
+        who_prose(&p, r->who);
+    else if (advice)
+        prose_add(&p, "%s.", advice);
+    if (!p.used)
+        return;
+    fputc('\n', out);
+    prose_print(out, &p, 0, width);
+}
+
 void report_text(FILE *out, const struct report *r) {
     char who[PROGRAMS_ROOM];
     static struct verdict v;
@@ -205,7 +221,8 @@ void report_text(FILE *out, const struct report *r) {
     if (v.kind != VERDICT_NOTHING) {
         print_table(out, r, ascii);
         print_picture(out, v.row, width, ascii);
-        sites_text(out, r->files, width);
+        bool unnamed = sites_text(out, r->files, width);
+        print_who(out, r, width, unnamed);
     }
     print_losses(out, r->files);
     print_next(out, r, &v);

@@ -11,8 +11,9 @@
 #include "json.h"
 #include "stats_files.h"
 
-/* For people: the sites of the few processes that lost most. */
-void sites_text(FILE *out, const struct stats_files *s, unsigned width);
+/* For people: the sites of the few processes that lost most.  True: a script has written, and its
+ * functions are not known. */
+bool sites_text(FILE *out, const struct stats_files *s, unsigned width);
 
 /* The bytes of the first and the second piece, of the pair of call sites that lost most; 0: not known. */
 void sites_pieces(const struct stats_files *s, uint64_t bytes[2]);

@@ -131,11 +131,20 @@ static int by_stalls(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void stats_sites(FILE *out, const struct reader_file *r, unsigned width, bool ascii,
+/* A script has written it, and its function is not known. */
+static bool is_unnamed(const struct site *site) {
+    int author = site_author(site);
+    unsigned at = site_frame(site, 0, author < 0 ? 0 : (unsigned)author);
+    const struct frame *f = &site->trace[0].frame[at];
+    return at < site->trace[0].count && (f->kind == FRAME_INTERPRETER || f->kind == FRAME_NO_MODULE);
+}
+
+static bool stats_sites(FILE *out, const struct reader_file *r, unsigned width, bool ascii,
                           bool say_who) {
     const struct stats_pattern *sorted[STATS_PATTERNS];
     struct symbols *s = symbols_begin(r);
     struct site *site = malloc(sizeof(*site));
+    bool unnamed = false;
     char name[64];
     for (size_t i = 0; i < r->pattern_count; i++)
         sorted[i] = &r->patterns[i];
@@ -146,11 +155,13 @@ static void stats_sites(FILE *out, const struct reader_file *r, unsigned width, 
     for (size_t i = 0; s && site && i < r->pattern_count && i < SITES_SHOWN; i++) {
         struct prose p = {.used = 0};
         site_name(s, r, sorted[i], site_occurrence(sorted[i]), site);
+        unnamed |= is_unnamed(site);
         add_site(&p, sorted[i], site, ascii);
         prose_print(out, &p, 2, width);
     }
     free(site);
     symbols_end(s);
+    return unnamed;
 }
 
 static uint64_t lost_by(const struct reader_file *r) {
@@ -175,7 +186,8 @@ static const struct reader_file *worst(const struct stats_files *s,
     return best;
 }
 
-void sites_text(FILE *out, const struct stats_files *s, unsigned width) {
+bool sites_text(FILE *out, const struct stats_files *s, unsigned width) {
+    bool unnamed = false;
     const struct reader_file *shown[PROCESSES_SHOWN], *next;
     size_t count = 0;
     bool ascii = !speaks_utf8();
@@ -183,6 +195,7 @@ void sites_text(FILE *out, const struct stats_files *s, unsigned width) {
         if (!count)
             fprintf(out, "\n%sWho wrote the pieces%s\n", colour(out, BOLD), colour(out, PLAIN));
         shown[count++] = next;
-        stats_sites(out, next, width, ascii, s->count > 1);
+        unnamed |= stats_sites(out, next, width, ascii, s->count > 1);
     }
+    return unnamed;
 }

@@ -25,7 +25,8 @@
 struct options {
     const char *report; /* a file, or NULL: stderr */
     long seconds;       /* 0: until it ends */
-    bool json;
+    const char *page; /* of HTML, or NULL */
+    bool json, who;
 };
 
 /* ---- the report ------------------------------------------------------ */
@@ -47,18 +48,21 @@ static int report_end(const struct options *o, FILE *out) {
     return failed;
 }
 
-static int write_report(const struct options *o, const struct stats_files *s, char *const *argv) {
+static int write_report(const struct options *o, const struct report *about) {
+    if (o->page)
+        return report_page(o->page, about);
     FILE *out = report_begin(o);
     if (!out)
         return EXIT_OWN;
-    int failed = report_on(out, s, argv, o->json ? report_json : report_text),
+    int failed = report_on(out, about, o->json ? report_json : report_text),
         not_written = report_end(o, out);
     return failed ? failed : not_written;
 }
 
 /* ---- a program that this command starts ------------------------------ */
 
-static void report_folder(const struct options *o, const char *folder, char *const *argv) {
+static void report_folder(const struct options *o, const char *folder, char *const *argv,
+                          const struct who *who) {
     struct stats_files s;
     if (stats_files_open(&s, folder, READ_ALL, true) != 0)
         return;
@@ -66,7 +70,7 @@ static void report_folder(const struct options *o, const char *folder, char *con
     for (size_t i = 0; i < s.count; i++)
         left += s.list[i]->life == LIFE_RUNS;
     if (s.count)
-        write_report(o, &s, argv);
+        write_report(o, &(struct report){.files = &s, .argv = argv, .who = who});
     if (left)
         remark("%zu of its processes still run%s and %s no longer observed; start a daemon in the "
                "foreground",
@@ -88,9 +92,13 @@ static int observe_program(const struct options *o, struct launch *l) {
     if (!failed) {
         pid_t child = launch_spawn(l);
         if (child > 0) {
+            struct who *who = o->who ? who_begin(child) : NULL;
             launch_limit(o->seconds);
             failed = launch_wait(child);
-            report_folder(o, folder, l->argv);
+            if (who)
+                who_end(who);
+            report_folder(o, folder, l->argv, who);
+            who_free(who);
         } else {
             failed = (int)-child;
         }
@@ -139,6 +147,13 @@ static void verdict(FILE *out, const struct survey *s) {
             time_text(time, ascii, watched));
 }
 
+static void print_who(FILE *out, const struct who *who) {
+    struct prose p = {.used = 0};
+    who_prose(&p, who);
+    fputc('\n', out);
+    prose_print(out, &p, 0, terminal_width_within(out, 60, 100));
+}
+
 static int scan_process(const struct options *o, pid_t pid) {
     struct survey s = {
         .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
@@ -149,7 +164,10 @@ static int scan_process(const struct options *o, pid_t pid) {
     remark("process %d keeps no statistics: it is watched through the kernel%s", (int)pid,
            o->seconds ? "" : "; Ctrl-C ends this and prints the report");
     survey_catch_signals();
+    struct who *who = o->who ? who_begin(pid) : NULL;
     int failed = survey_look(&s, (double)o->seconds, NULL);
+    if (who)
+        who_end(who);
     if (failed)
         failed = complain("the scan has failed: %s", strerror(-failed));
     FILE *out = failed ? NULL : report_begin(o);
@@ -157,11 +175,14 @@ static int scan_process(const struct options *o, pid_t pid) {
         if (!o->json)
             verdict(out, &s);
         survey_report(out, &s, o->json);
+        if (who && !o->json)
+            print_who(out, who);
         failed = report_end(o, out);
     } else {
         failed = EXIT_OWN;
     }
     survey_end(&s);
+    who_free(who);
     return failed;
 }
 
@@ -169,6 +190,8 @@ static int observe_process(const struct options *o, int pid) {
     char path[PATH_MAX];
     struct reader_error error;
     int found = reader_find(pid, path, sizeof(path), &error);
+    if (found == -ENOENT && o->page)
+        return complain("--html %s: %s", o->page, error.text);
     if (found == -ENOENT)
         return scan_process(o, pid);
     if (found != 0)
@@ -180,16 +203,20 @@ static int observe_process(const struct options *o, int pid) {
         return complain("%s", fd >= 0 ? error.text : path);
     if (!o->seconds)
         remark("watching process %d; Ctrl-C ends this and prints the report", pid);
+    struct who *who = o->who ? who_begin(pid) : NULL;
     wait_for_it(before, o->seconds);
+    if (who)
+        who_end(who);
     struct reader_file *after = reader_read_fd(fd, path, READ_ALL, &error);
     int failed = 0;
     if (after) {
         struct stats_files s = {.list = &after, .count = 1};
         reader_since(after, before);
-        failed = write_report(o, &s, NULL);
+        failed = write_report(o, &(struct report){.files = &s, .who = who});
     } else {
         failed = complain("%s", error.text);
     }
+    who_free(who);
     reader_free(after);
     reader_free(before);
     close(fd);
@@ -203,8 +230,12 @@ static bool own_option(struct options *o, struct args *a) {
     const char *value = NULL;
     if (args_value(a, "--report", &o->report))
         return true;
+    if (args_value(a, "--html", &o->page))
+        return true;
     if (args_flag(a, "--json"))
         return o->json = true;
+    if (args_flag(a, "--who"))
+        return o->who = true;
     if (args_value(a, "--time", &value)) {
         if (!number_of("--time", value, 1, 1000000, &o->seconds))
             exit(EXIT_OWN);
@@ -217,6 +248,10 @@ static bool own_option(struct options *o, struct args *a) {
                       "--stats",
                       value));
     return false;
+}
+
+static int excluded(void) {
+    return complain("--json and --html exclude one another; try --help");
 }
 
 static int run(int argc, char **argv) {
@@ -232,6 +267,8 @@ static int run(int argc, char **argv) {
         return complain("no PROGRAM or PID given; try --help");
     if (a.only_words || !is_pid(a.word, &pid)) {
         l.argv = args_rest(&a);
+        if (o.json && o.page)
+            return excluded();
         return observe_program(&o, &l);
     }
     while ((kind = args_next(&a)) != ARGS_END) {
@@ -240,6 +277,8 @@ static int run(int argc, char **argv) {
         if (!own_option(&o, &a))
             return args_unknown(&a);
     }
+    if (o.json && o.page)
+        return excluded();
     return observe_process(&o, pid);
 }
 
@@ -249,7 +288,10 @@ const struct verb verb_observe = {
     .usage = "[OPTION]... PID | [--] PROGRAM [ARGUMENT]...",
     .help = "  --time SECONDS    end the program by SIGTERM then; watch a PID that long\n"
             "  --report FILE     the report goes there and not to stderr\n"
+            "  --html FILE       the report as a page with pictures (\"-\": standard output)\n"
             "  --json            the report for programs, as of unstall report --json\n"
+            "  --who             name the lines of Python and Java: stops the thread at a few\n"
+            "                    of its writes, while py-spy or jcmd looks at it\n"
             "\n"
             "Nothing is changed in the program, and the exit code is its own. The statistics\n"
             "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"

@@ -6,26 +6,15 @@
 
 #include "args.h"
 #include "errors.h"
-#include "page_file.h"
 #include "verbs.h"
-
-static int as_page(const struct stats_files *s, const char *path) {
-    struct page_file page;
-    int failed = page_file_open(&page, path);
-    if (failed)
-        return failed;
-    failed = report_on(page.out, s, NULL, report_html);
-    int closed = page_file_close(&page, failed == 0);
-    return failed ? failed : closed;
-}
 
 static int report(const char *word, bool json, const char *page) {
     struct stats_files s;
     int failed = stats_files_open(&s, word, READ_ALL, false);
     if (failed)
         return failed;
-    failed =
-        page ? as_page(&s, page) : report_on(stdout, &s, NULL, json ? report_json : report_text);
+    const struct report about = {.files = &s};
+    failed = page ? report_page(page, &about) : report_on(stdout, &about, json ? report_json : report_text);
     stats_files_close(&s);
     return failed ? failed : finish_output();
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "who.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format.h"
+#include "who_look.h"
+
+/* What both processes see. */
+struct shared {
+    struct who who; /* first: who_begin() gives it away */
+    pid_t looker;
+};
+
+struct who *who_begin(pid_t pid) {
+    struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s == MAP_FAILED)
+        return NULL;
+    pid_t here = getpid(), looker = fork();
+    if (looker == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C ends the look of the parent */
+        signal(SIGALRM, SIG_DFL);
+        if (getppid() == here)
+            who_look(pid, &s->who);
+        _exit(0);
+    }
+    s->looker = looker;
+    return &s->who;
+}
+
+void who_end(struct who *w) {
+    struct shared *s = (struct shared *)w;
+    if (s->looker <= 0)
+        return;
+    kill(s->looker, SIGKILL); /* the kernel lets go of all that it traced */
+    while (waitpid(s->looker, NULL, 0) < 0 && kill(s->looker, 0) == 0)
+        ;
+    s->looker = 0;
+    w->note[WHO_NOTE - 1] = '\0';
+}
+
+void who_free(struct who *w) {
+    if (w)
+        munmap(w, sizeof(struct shared));
+}
+
+/* ---- its words ------------------------------------------------------- */
+
+static bool is_same(const struct who_frame *a, const struct who_frame *b) {
+    return a->line == b->line && strcmp(a->function, b->function) == 0 && strcmp(a->source, b->source) == 0;
+}
+
+/* The innermost frame in which both writes differ; 0 if they come from one place. */
+static unsigned author_of(const struct who *w) {
+    const struct who_write *a = &w->write[0], *b = &w->write[1];
+    for (unsigned i = 0; i < a->count && i < b->count; i++)
+        if (!is_same(&a->frame[i], &b->frame[i]))
+            return i;
+    return 0;
+}
+
+static void add_frame(struct prose *p, const struct who_frame *f) {
+    prose_add(p, "%s", f->function);
+    if (f->source[0] && f->line)
+        prose_add(p, " (%s:%d)", f->source, f->line);
+    else if (f->source[0])
+        prose_add(p, " (%s)", f->source);
+}
+
+static void add_write(struct prose *p, const struct who_write *w, unsigned author, const char *written) {
+    char text[NAME_ROOM];
+    prose_add(p, " (%s bytes) %s ", count_text(w->bytes, text), written);
+    if (author >= w->count) {
+        prose_add(p, "code without a name");
+        return;
+    }
+    add_frame(p, &w->frame[author]);
+    for (unsigned i = author + 1; w->frame[author].of_runtime && i < w->count; i++)
+        if (!w->frame[i].of_runtime) {
+            prose_add(p, ", called from ");
+            add_frame(p, &w->frame[i]);
+            break;
+        }
+}
+
+void who_prose(struct prose *p, const struct who *w) {
+    if (!w->known) {
+        prose_add(p, "%s", w->note);
+        return;
+    }
+    unsigned author = author_of(w);
+    prose_add(p, "As %s tells, the first piece", w->tool);
+    add_write(p, &w->write[0], author, "is written by");
+    prose_add(p, "; the second");
+    add_write(p, &w->write[1], author, "by");
+    prose_add(p, ": join them.");
+}
+
+static void json_write(struct json *j, const struct who_write *w, unsigned author) {
+    json_object(j, NULL);
+    json_unsigned(j, "bytes", w->bytes);
+    json_unsigned(j, "author", author);
+    json_array(j, "frames");
+    for (unsigned i = 0; i < w->count; i++) {
+        json_object(j, NULL);
+        json_string(j, "function", w->frame[i].function);
+        json_string(j, "source", w->frame[i].source[0] ? w->frame[i].source : NULL);
+        if (w->frame[i].line)
+            json_signed(j, "line", w->frame[i].line);
+        else
+            json_null(j, "line");
+        json_object_end(j);
+    }
+    json_array_end(j);
+    json_object_end(j);
+}
+
+void who_json(struct json *j, const struct who *w) {
+    if (!w) {
+        json_null(j, "runtime");
+        return;
+    }
+    json_object(j, "runtime");
+    json_string(j, "tool", w->known ? w->tool : NULL);
+    json_string(j, "note", w->known ? NULL : w->note);
+    json_array(j, "writes");
+    for (unsigned k = 0; w->known && k < 2; k++)
+        json_write(j, &w->write[k], author_of(w));
+    json_array_end(j);
+    json_object_end(j);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who writes the pieces, in the program's own language: stops the thread that writes, at its first and at its
+ * second write, and asks the runtime's own tool where it is (py-spy for Python, jcmd for a JVM).
+ *
+ * A process apart does that by ptrace(2), so that whatever becomes of it, the program goes on.  It ends when
+ * it has seen both writes of a message, after LOOK_SECONDS, or after LOOKS_MOST questions.  Each question
+ * stops one thread for as long as the tool takes; nothing in the program is changed.
+ */
+#ifndef UNSTALL_CLI_WHO_H
+#define UNSTALL_CLI_WHO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "json.h"
+#include "prose.h"
+
+enum { WHO_FRAMES = 32, WHO_NAME = 120, WHO_NOTE = 300 };
+enum { LOOK_SECONDS = 10, TOOL_SECONDS = 5, LOOKS_MOST = 8 };
+
+struct who_frame {
+    char function[WHO_NAME], source[WHO_NAME]; /* last part of the path */
+    int line;                                  /* 0: not known */
+    bool of_runtime;                           /* of a module that comes with the runtime */
+};
+
+struct who_write {
+    uint64_t bytes;
+    unsigned count;
+    struct who_frame frame[WHO_FRAMES]; /* from the innermost outward */
+};
+
+struct who {
+    bool known;             /* both writes are */
+    char tool[32];          /* that told it */
+    char note[WHO_NOTE];    /* why it is not known; "": nobody has asked */
+    struct who_write write[2];
+};
+
+/* Begins to look at a process that runs, or will run in a moment.  NULL: no memory. */
+struct who *who_begin(pid_t pid);
+
+/* Ends the look.  The answer stays in `w` until who_free(). */
+void who_end(struct who *w);
+void who_free(struct who *w);
+
+/* "As py-spy tells, the first piece (200 bytes) is written by send (server.py:3); …", or the note. */
+void who_prose(struct prose *p, const struct who *w);
+
+/* The sentence about a program whose script is not named: which tool would tell.  NULL: none is known. */
+const char *who_advice(const char *program);
+
+/* The member "runtime" of the report: null if nobody has asked. */
+void who_json(struct json *j, const struct who *w);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include "who_look.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "who_tool.h"
+
+enum { FDS = 64, ANSWER_MOST = 1 << 20, SMALL = 1400, TICK_US = 50000, THREADS_ROUNDS = 8 };
+
+/* What a connection of the process has sent since it last read from it. */
+struct sent {
+    int fd; /* + 1; 0: free */
+    unsigned count;
+    bool asked; /* about the first of these */
+};
+
+struct look {
+    pid_t pid;
+    const struct who_tool *tool;
+    struct who *who;
+    struct sent sent[FDS];
+    bool in_pieces;     /* a message of two writes has been seen */
+    unsigned questions;
+    pid_t asking;       /* the tool that runs, or 0 */
+    bool ended;
+    int64_t until_ns;
+    char answer[ANSWER_MOST];
+};
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void note(struct who *w, const char *text, const char *more) {
+    snprintf(w->note, sizeof(w->note), "%s%s", text, more);
+}
+
+/* ---- threads --------------------------------------------------------- */
+
+static void on_tick(int signal_number) {
+    (void)signal_number;
+}
+
+/* waitpid(2) returns at each tick, so that the clock is looked at. */
+static void tick(void) {
+    struct sigaction action = {.sa_handler = on_tick};
+    struct itimerval timer = {{0, TICK_US}, {0, TICK_US}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Follows all threads: a new one is followed by itself.  0, or an errno. */
+static int follow(pid_t pid) {
+    char path[64];
+    int followed = 0, error = ESRCH;
+    const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    for (int round = 0, more = 1; more && round < THREADS_ROUNDS; round++) {
+        DIR *tasks = opendir(path);
+        struct dirent *entry;
+        more = 0;
+        while (tasks && (entry = readdir(tasks)) != NULL) {
+            pid_t thread = (pid_t)atoi(entry->d_name);
+            if (thread <= 0)
+                continue;
+            if (ptrace(PTRACE_SEIZE, thread, 0, options) == 0) {
+                ptrace(PTRACE_INTERRUPT, thread, 0, 0);
+                followed++;
+                more = 1;
+            } else if (!followed) {
+                error = errno;
+            }
+        }
+        if (tasks)
+            closedir(tasks);
+    }
+    return followed ? 0 : error;
+}
+
+static void at_call(struct look *l, pid_t thread);
+
+/* Handles one event; false: nothing happened until the tick. */
+static bool step(struct look *l) {
+    int status;
+    pid_t thread = waitpid(-1, &status, __WALL);
+    if (thread < 0) {
+        l->ended |= errno == ECHILD;
+        return false;
+    }
+    if (thread == l->asking && !WIFSTOPPED(status)) {
+        l->asking = 0;
+        return true;
+    }
+    if (!WIFSTOPPED(status)) {
+        l->ended |= thread == l->pid;
+        return true;
+    }
+    int with = WSTOPSIG(status), event = status >> 16;
+    if (with == (SIGTRAP | 0x80)) {
+        at_call(l, thread);
+        with = 0;
+    } else if (event == PTRACE_EVENT_STOP && with != SIGTRAP) {
+        ptrace(PTRACE_LISTEN, thread, 0, 0); /* the program has been stopped, by Ctrl-Z for example */
+        return true;
+    } else if (event) {
+        with = 0;
+    }
+    ptrace(PTRACE_SYSCALL, thread, 0, with);
+    return true;
+}
+
+/* ---- the tool -------------------------------------------------------- */
+
+static pid_t start_tool(const struct look *l, int out) {
+    char number[16];
+    char *words[8];
+    unsigned count = 0;
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    snprintf(number, sizeof(number), "%d", (int)l->pid);
+    for (const char *const *word = l->tool->arguments; *word && count < 7; word++)
+        words[count++] = strcmp(*word, "PID") == 0 ? number : strdup(*word);
+    words[count] = NULL;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    unsetenv("LD_PRELOAD");
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    execvp(words[0], words);
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+/* The tool's own words, when it has told no frame: its first line that says something. */
+static void refused(struct look *l) {
+    char *line = l->answer + strspn(l->answer, " \n");
+    line[strcspn(line, "\n")] = '\0';
+    if (!l->who->note[0])
+        snprintf(l->who->note, sizeof(l->who->note), "%s has told no frame of the thread that writes%s%.180s",
+                 l->tool->name, line[0] ? ": " : "", line);
+}
+
+/* Asks the tool while the thread is stopped; the other threads go on. */
+static bool ask(struct look *l, pid_t thread, struct who_write *w) {
+    int out = memfd_create("answer", MFD_CLOEXEC);
+    if (out < 0)
+        return false;
+    l->questions++;
+    pid_t child = l->asking = start_tool(l, out);
+    int64_t until = now_ns() + TOOL_SECONDS * INT64_C(1000000000);
+    while (child > 0 && l->asking && now_ns() < until)
+        step(l);
+    if (l->asking > 0) {
+        kill(child, SIGKILL);
+        while (l->asking)
+            step(l);
+        note(l->who, l->tool->name, " has not answered in time");
+    }
+    ssize_t n = pread(out, l->answer, sizeof(l->answer) - 1, 0);
+    l->answer[n > 0 ? n : 0] = '\0';
+    close(out);
+    char *first = strndup(l->answer, 200);
+    who_tool_parse(l->tool, l->answer, thread, w);
+    snprintf(l->answer, sizeof(l->answer), "%s", first ? first : "");
+    free(first);
+    if (!w->count)
+        refused(l);
+    return w->count > 0;
+}
+
+/* ---- messages -------------------------------------------------------- */
+
+static struct sent *sent_of(struct look *l, int fd) {
+    for (unsigned i = 0; i < FDS; i++)
+        if (l->sent[i].fd == fd + 1)
+            return &l->sent[i];
+    for (unsigned i = 0; i < FDS; i++)
+        if (!l->sent[i].fd || i == FDS - 1) {
+            l->sent[i] = (struct sent){.fd = fd + 1};
+            return &l->sent[i];
+        }
+    return NULL;
+}
+
+static void at_send(struct look *l, pid_t thread, int fd, uint64_t bytes) {
+    struct sent *s = sent_of(l, fd);
+    struct who *w = l->who;
+    if (s->count == 0 && !who_is_tcp(l->pid, fd))
+        return;
+    s->count++;
+    w->write[s->count == 1 ? 0 : 1].bytes = bytes;
+    if (s->count == 1) /* only one connection is asked about at a time */
+        for (unsigned i = 0; i < FDS; i++)
+            l->sent[i].asked = false;
+    if (s->count == 1 && l->in_pieces)
+        s->asked = ask(l, thread, &w->write[0]);
+    if (s->count != 2 || bytes >= SMALL)
+        return;
+    l->in_pieces = true;
+    if (s->asked && ask(l, thread, &w->write[1])) {
+        snprintf(w->tool, sizeof(w->tool), "%s", l->tool->name);
+        w->known = true;
+    }
+}
+
+static void at_call(struct look *l, pid_t thread) {
+    int fd = -1;
+    uint64_t bytes = 0;
+    enum who_call call = l->asking || l->who->known ? CALL_OTHER : who_call_now(thread, &fd, &bytes);
+    if (call == CALL_SEND && bytes && l->questions < LOOKS_MOST)
+        at_send(l, thread, fd, bytes);
+    else if (call == CALL_RECEIVE || call == CALL_CLOSE)
+        *sent_of(l, fd) = (struct sent){0};
+}
+
+/* ---- all ------------------------------------------------------------- */
+
+/* A program that has just been started is for a moment still this command. */
+static bool find_tool(struct look *l) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    for (int i = 0; i < 50 && !(l->tool = who_tool_of(l->pid)); i++)
+        nanosleep(&pause, NULL);
+    if (!l->tool)
+        note(l->who, "No tool of a runtime is asked: ",
+             "the program is none of Python's, Java's, Node's or Ruby's");
+    else if (!l->tool->name)
+        note(l->who, l->tool->advice, "");
+    return l->tool && l->tool->name;
+}
+
+void who_look(pid_t pid, struct who *w) {
+    struct look *l = calloc(1, sizeof(*l));
+    if (!l)
+        return;
+    struct program program;
+    *l = (struct look){.pid = pid, .who = w};
+    if (!find_tool(l))
+        return;
+    if (program_find(&program, l->tool->name) != 0) {
+        snprintf(w->note, sizeof(w->note), "%s is not installed, so no line is known; %s", l->tool->name,
+                 l->tool->advice);
+        return;
+    }
+    int error = follow(pid);
+    if (error) {
+        snprintf(w->note, sizeof(w->note),
+                 "Process %d may not be stopped for a look: %s; ask as its user or as root", (int)pid,
+                 strerror(error));
+        return;
+    }
+    tick();
+    l->until_ns = now_ns() + LOOK_SECONDS * INT64_C(1000000000);
+    while (!w->known && !l->ended && l->questions < LOOKS_MOST && now_ns() < l->until_ns)
+        step(l);
+    if (!w->known && !w->note[0])
+        note(w, "No message in two small writes was seen while the threads were followed", "");
+}

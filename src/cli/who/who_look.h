@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The look at a process: follows its threads by ptrace(2) and asks a tool at their writes.
+ */
+#ifndef UNSTALL_CLI_WHO_LOOK_H
+#define UNSTALL_CLI_WHO_LOOK_H
+
+#include "who.h"
+
+/* Looks until both writes of a message are known, or it is clear that they will not be. */
+void who_look(pid_t pid, struct who *w);
+
+/* A thread at the entry of a system call, as far as it is of interest here. */
+enum who_call { CALL_OTHER, CALL_SEND, CALL_RECEIVE, CALL_CLOSE };
+
+/* The call that a stopped thread is about to make, its descriptor, and the bytes that it sends. */
+enum who_call who_call_now(pid_t thread, int *fd, uint64_t *bytes);
+
+/* True if the descriptor of a process is a TCP socket. */
+bool who_is_tcp(pid_t pid, int fd);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "who_tool.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "array.h"
+#include "format.h"
+
+/* ---- answers --------------------------------------------------------- */
+
+/* Adds "function" and "/path/source:line". */
+static void add(struct who_write *w, const char *function, size_t length, const char *place) {
+    char path[PATH_MAX], name[WHO_NAME];
+    if (w->count == WHO_FRAMES)
+        return;
+    struct who_frame *f = &w->frame[w->count++];
+    snprintf(name, sizeof(name), "%.*s", (int)length, function);
+    safe_text(name, f->function, sizeof(f->function));
+    snprintf(path, sizeof(path), "%s", place);
+    char *colon = strrchr(path, ':');
+    f->line = colon ? atoi(colon + 1) : 0;
+    if (colon)
+        *colon = '\0';
+    base_text(path, f->source, sizeof(f->source));
+}
+
+/* "Thread 4127 (idle): "MainThread"", then "    send_header (/srv/server.py:3)" */
+static void line_of_py_spy(struct who_write *w, bool *ours, const char *line, pid_t thread) {
+    char place[PATH_MAX];
+    if (strncmp(line, "Thread ", 7) == 0)
+        *ours = strtol(line + 7, NULL, 0) == thread;
+    const char *open = strrchr(line, '(');
+    if (!*ours || strncmp(line, "    ", 4) != 0 || !open || open < line + 5)
+        return;
+    snprintf(place, sizeof(place), "%.*s", (int)strcspn(open + 1, ")"), open + 1);
+    unsigned before = w->count;
+    add(w, line + 4, (size_t)(open - 1 - (line + 4)), place);
+    if (w->count > before)
+        w->frame[before].of_runtime =
+            strstr(place, "/lib/python") && !strstr(place, "-packages/");
+}
+
+/* ""main" #1 prio=5 … nid=0x1a2b runnable", then "\tat Talk.send(Talk.java:12)"; of the runtime's own
+ * modules "\tat java.net.Socket$SocketOutputStream.write(java.base@17.0.15/Socket.java:1035)" */
+static void line_of_jcmd(struct who_write *w, bool *ours, const char *line, pid_t thread) {
+    char place[PATH_MAX];
+    const char *nid = line[0] == '"' ? strstr(line, " nid=") : NULL;
+    if (line[0] == '"')
+        *ours = nid && strtol(nid + 5, NULL, 0) == thread;
+    const char *open = strchr(line, '(');
+    if (!*ours || strncmp(line, "\tat ", 4) != 0 || !open)
+        return;
+    snprintf(place, sizeof(place), "%.*s", (int)strcspn(open + 1, ")"), open + 1);
+    unsigned before = w->count;
+    add(w, line + 4, (size_t)(open - (line + 4)), place);
+    if (w->count > before)
+        w->frame[before].of_runtime = strchr(place, '@') != NULL;
+}
+
+void who_tool_parse(const struct who_tool *t, char *answer, pid_t thread, struct who_write *w) {
+    bool ours = false;
+    char *rest = answer, *line;
+    w->count = 0;
+    while ((line = strsep(&rest, "\n")) != NULL)
+        t->line(w, &ours, line, thread);
+}
+
+/* ---- the table ------------------------------------------------------- */
+
+static const char *const python[] = {"python", "pypy", NULL}, *const java[] = {"java", NULL},
+                         *const ruby[] = {"ruby", NULL}, *const node[] = {"node", NULL},
+                         *const py_spy[] = {"py-spy", "dump",  "--nonblocking", "--full-filenames",
+                                            "--pid",  "PID", NULL},
+                         *const jcmd[] = {"jcmd", "PID", "Thread.print", NULL};
+
+static const struct who_tool tools[] = {
+    {python, "Python", "py-spy", py_spy,
+     "py-spy (pip install py-spy) names functions and lines of Python: unstall observe --who",
+     line_of_py_spy},
+    {java, "Java", "jcmd", jcmd,
+     "jcmd of a JDK names methods and lines of Java: unstall observe --who", line_of_jcmd},
+    {node, "Node", NULL, NULL,
+     "Node names its functions if it is started with --perf-basic-prof --interpreted-frames-native-stack",
+     NULL},
+    {ruby, "Ruby", NULL, NULL, "rbspy snapshot --pid PID names functions and lines of Ruby", NULL},
+};
+
+static const struct who_tool *tool_for(const char *program) {
+    for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
+        for (const char *const *p = tools[i].programs; *p; p++)
+            if (strncmp(program, *p, strlen(*p)) == 0)
+                return &tools[i];
+    return NULL;
+}
+
+const struct who_tool *who_tool_of(pid_t pid) {
+    char path[64], program[PATH_MAX];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(path, program, sizeof(program) - 1);
+    if (n <= 0)
+        return NULL;
+    program[n] = '\0';
+    return tool_for(base_of(program));
+}
+
+const char *who_advice(const char *program) {
+    const struct who_tool *t = tool_for(base_of(program));
+    return t ? t->advice : NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tools of runtimes: which one tells about which program, its command line, and its answer.
+ */
+#ifndef UNSTALL_CLI_WHO_TOOL_H
+#define UNSTALL_CLI_WHO_TOOL_H
+
+#include "who.h"
+
+struct who_tool {
+    const char *const *programs; /* beginnings of their names, then NULL */
+    const char *runtime;         /* "Python" */
+    const char *name;            /* of the tool; NULL: this command asks none */
+    const char *const *arguments; /* "PID" stands for the number of the process; then NULL */
+    const char *advice;          /* what to do without the tool */
+    /* Takes a line of the answer into `w`.  `*ours` is true while the lines are about this thread. */
+    void (*line)(struct who_write *w, bool *ours, const char *line, pid_t thread);
+};
+
+/* The tool for the program that a process runs now, or NULL. */
+const struct who_tool *who_tool_of(pid_t pid);
+
+/* The frames of a thread in the whole answer of a tool.  Pure. */
+void who_tool_parse(const struct who_tool *t, char *answer, pid_t thread, struct who_write *w);
+
+#endif
