@@ -85,7 +85,7 @@ Test(conn, a_lock_of_the_parents_is_repaired) {
     c->policy.bursty = true;
     c->counts.writes = 9;
     self.depth = 0;
-    fork_generation++;
+    lock_forked();
     conn_lock(c);
     EXPECT(!c->held && !c->ticking && !c->draining && !c->flush_blocked);
     EXPECT(c->next_ticking == NULL && c->turn_owner == NULL && c->pending_error == 0);
@@ -105,7 +105,7 @@ Test(conn, trylock_repairs_too) {
     struct conn *c = fds_create(5, ORIGIN_SOCKET);
     c->held = true;
     conn_unlock(c);
-    fork_generation++;
+    lock_forked();
     EXPECT(conn_trylock(c));
     EXPECT(!c->held);
     conn_unlock(c);

@@ -400,7 +400,7 @@ Test(ticker, its_task_is_known) {
 /* A handler forked between the two: in the child nothing is barred any more. */
 Test(ticker, a_bar_of_the_parent_is_none_of_the_child) {
     uint32_t before = ticker_bar();
-    fork_generation++;
+    lock_forked();
     ticker_forked();
     ticker_unbar(before);
     uint32_t own = ticker_bar();

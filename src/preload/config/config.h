@@ -72,7 +72,7 @@ struct config {
 };
 
 /* The configuration in force. */
-extern const struct config *config_now;
+extern INTERNAL const struct config *config_now;
 
 static inline const struct config *config(void) {
     return LOAD_ACQUIRE(&config_now);

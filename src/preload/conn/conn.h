@@ -105,9 +105,9 @@ _Static_assert(sizeof(struct conn) == 256 || sizeof(long) == 4,
                "fields that few connections need are in evidence.h");
 
 /* Forks that this process has made, modulo 256. */
-extern uint8_t forks_made;
+extern INTERNAL uint8_t forks_made;
 /* Grows when another process may set options of our sockets (fork, exec). */
-extern uint32_t nodelay_epoch;
+extern INTERNAL uint32_t nodelay_epoch;
 
 /* Writes of signal handlers to c while its lock was held (reentry.h).  `take_in` appends them
  * to the buffer, lock held; `catch_up` is called after the unlock; `forget` drops them. */
@@ -123,7 +123,7 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
     self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
-    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_my_word() | 1, false,
+    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_taken_word(), false,
                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) {
         if (!waits && expected >> 18 == fork_generation) {
             self.locked = outer;

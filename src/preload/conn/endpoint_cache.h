@@ -26,7 +26,7 @@ void endpoint_join(struct conn *c, uint8_t endpoint);
 /* The kernel's timer ended holds of this endpoint: its connections get TCP_NODELAY only, for
  * good.  This also affects another endpoint with the same entry. */
 void endpoint_set_nodelay_only(uint8_t endpoint);
-extern bool endpoint_nodelay_only[256];
+extern INTERNAL bool endpoint_nodelay_only[256];
 
 /* True if the entry is due for an update: when the number of turns is a power of two (or 0). */
 static inline bool endpoint_update_is_due(const struct conn *c) {

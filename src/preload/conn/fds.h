@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Descriptor -> connection.  A table of words that grows by pages mapped on
- * demand and is read without a lock.  It holds FDS_LIMIT descriptors; calls on
+ * demand and is read without a lock.  The first page is static.  It holds FDS_LIMIT descriptors; calls on
  * higher ones pass through.
  *
  * A word is FDS_UNKNOWN (never seen, or closed), FDS_OTHER (may block, but is no
@@ -25,9 +25,17 @@ enum { FDS_PAGE = 1024, FDS_PAGES = 1024, FDS_LIMIT = FDS_PAGE * FDS_PAGES };
 
 enum { FDS_UNKNOWN = 0, FDS_OTHER = 1, FDS_FILE = 2, FDS_NO_SOCKET = 3, FDS_LAST_TAG = 15 };
 
-extern uintptr_t *fds_pages[FDS_PAGES];
+extern INTERNAL uintptr_t fds_first[FDS_PAGE];
+extern INTERNAL uintptr_t *fds_pages[FDS_PAGES]; /* the first one is not used */
+
+/* True: fds_first has the word of fd. */
+static inline bool fds_is_low(int fd) {
+    return (unsigned)fd < FDS_PAGE;
+}
 
 static inline uintptr_t fds_word(int fd) {
+    if (LIKELY(fds_is_low(fd)))
+        return LOAD_ACQUIRE(&fds_first[(unsigned)fd]);
     if (UNLIKELY((unsigned)fd >= FDS_LIMIT))
         return FDS_OTHER;
     uintptr_t *page = LOAD_ACQUIRE(&fds_pages[(unsigned)fd / FDS_PAGE]);

@@ -3,23 +3,20 @@
 
 #include "raw.h"
 
+/* Every process uses the lowest descriptors: their page needs no mapping. */
+uintptr_t fds_first[FDS_PAGE];
 uintptr_t *fds_pages[FDS_PAGES];
 
 static int high;
 
-/* Every process uses the lowest descriptors: their page needs no mapping. */
-static uintptr_t lowest[FDS_PAGE];
-
 /* The page of fd, mapped on demand; NULL: no memory. */
 static uintptr_t *page_of(int fd) {
+    if (LIKELY(fds_is_low(fd)))
+        return fds_first;
     uintptr_t **slot = &fds_pages[(unsigned)fd / FDS_PAGE];
     uintptr_t *page = LOAD_ACQUIRE(slot);
     if (LIKELY(page != NULL))
         return page;
-    if (slot == fds_pages) {
-        STORE_RELEASE(slot, lowest);
-        return lowest;
-    }
     uintptr_t *fresh = raw_map(FDS_PAGE * sizeof(*page));
     if (!fresh)
         return NULL;
@@ -39,7 +36,7 @@ static void seen_up_to(int fd) {
 bool fds_set(int fd, uintptr_t word) {
     if ((unsigned)fd >= FDS_LIMIT)
         return false;
-    if (word == FDS_UNKNOWN && !LOAD_ACQUIRE(&fds_pages[(unsigned)fd / FDS_PAGE]))
+    if (word == FDS_UNKNOWN && !fds_is_low(fd) && !LOAD_ACQUIRE(&fds_pages[(unsigned)fd / FDS_PAGE]))
         return true;
     uintptr_t *page = page_of(fd);
     if (!page)

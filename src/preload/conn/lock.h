@@ -11,8 +11,11 @@
 #include "base.h"
 #include "thread.h"
 
-/* Grows by one in the child of each fork. */
-extern uint32_t fork_generation;
+/* Grows by one in the child of each fork, by lock_forked(). */
+extern INTERNAL uint32_t fork_generation;
+/* The word of a lock that is free: see below. */
+extern INTERNAL uint32_t lock_free_now;
+void lock_forked(void);
 
 /* Takes a lock that was not free; true: it was taken before the fork that made this process. */
 bool lock_slow(uint32_t *lock, uint32_t seen);
@@ -27,11 +30,19 @@ void lock_wake(uint32_t *lock);
  * holder does not inherit the waiter's priority; the kernel's own lock of the same
  * socket does not pass it on either, and the holder spends ten times as long there. */
 static inline uint32_t lock_free_word(void) {
-    return fork_generation << 18;
+    return lock_free_now;
 }
 
 static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;
+}
+
+uint32_t lock_taken_word_new(void);
+
+/* The word of a lock that this thread takes. */
+static inline uint32_t lock_taken_word(void) {
+    uint32_t word = self.lock_word;
+    return LIKELY(word != 0) ? word : lock_taken_word_new();
 }
 
 static inline bool lock_is_mine(const uint32_t *lock) {
@@ -41,7 +52,7 @@ static inline bool lock_is_mine(const uint32_t *lock) {
 
 static inline void lock_free(uint32_t *lock) {
     uint32_t before = __atomic_exchange_n(lock, lock_free_word(), __ATOMIC_SEQ_CST);
-    if (UNLIKELY((before & 3) == 2))
+    if (UNLIKELY(before & 2))
         lock_wake(lock);
 }
 

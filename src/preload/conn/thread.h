@@ -21,10 +21,17 @@ struct thread {
     struct conn *releasing; /* the connection whose hold a plain write of this thread ends */
     struct conn *locked;    /* the connection whose lock this thread holds */
     uint32_t *spinning;     /* the short lock that it holds */
-    uint32_t depth;         /* > 0: inside our own critical section */
-    uint32_t tag;           /* identifies the holder of a lock; 16 bits, 0: none yet */
-    bool vforked;           /* a vfork child runs on this thread's memory: change nothing */
-    bool ends_watched;      /* a destructor for this thread's end is registered */
+    union {
+        struct {
+            uint16_t depth; /* > 0: inside our own critical section */
+            bool vforked;   /* a vfork child runs on this thread's memory: change nothing */
+            bool unused;
+        };
+        uint32_t busy; /* both at once; 0: neither */
+    };
+    uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
+    uint32_t lock_word; /* a lock's word while this thread has it (lock.h); 0: not made yet */
+    bool ends_watched;  /* a destructor for this thread's end is registered */
 };
 
 extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));
@@ -41,11 +48,11 @@ static inline uint32_t thread_tag(void) {
  * it, the gate stays shut, and gate_slow() compares the process id. */
 enum { GATE_SHUT = 0, GATE_OPEN = 1, GATE_SHUT_FOR_GOOD = 2 };
 
-extern const volatile uint8_t *gate;
+extern INTERNAL const volatile uint8_t *gate;
 
 /* True if this call may use our state. */
 static inline bool ours(void) {
-    if (UNLIKELY(self.vforked || self.depth))
+    if (UNLIKELY(self.busy))
         return false;
     return LIKELY(*LOAD(&gate) == GATE_OPEN) || gate_slow();
 }

@@ -27,7 +27,7 @@ static inline bool ticker_windowless(enum ticker_state state) {
     return state == TICKER_WITHOUT || state == TICKER_NEVER;
 }
 
-extern int ticker_now; /* enum ticker_state */
+extern INTERNAL int ticker_now; /* enum ticker_state */
 
 static inline enum ticker_state ticker_state(void) {
     return (enum ticker_state)LOAD_ACQUIRE(&ticker_now);
@@ -39,7 +39,7 @@ static inline bool ticker_undecided(enum ticker_state state, const struct policy
                                 : state == TICKER_WITHOUT && p->mode == MODE_COALESCE;
 }
 
-extern uint64_t ticker_ticks; /* ticks so far, the present one included */
+extern INTERNAL uint64_t ticker_ticks; /* ticks so far, the present one included */
 
 bool ticker_watch_slow(struct conn *c);
 bool ticker_watch_without(struct conn *c);
@@ -56,8 +56,8 @@ static inline bool ticker_watch(struct conn *c) {
 }
 
 /* The rest is for ticker_thread.c.  A stack of connections: callers push, the thread takes all. */
-extern struct conn *ticker_incoming;
-extern uint32_t ticker_parked; /* futex: 1 while the thread sleeps because nothing is held */
+extern INTERNAL struct conn *ticker_incoming;
+extern INTERNAL uint32_t ticker_parked; /* futex: 1 while the thread sleeps because nothing is held */
 void ticker_unpark(void);
 
 #endif

@@ -20,13 +20,19 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
 
 /* EXPORT ssize_t name(parameters), which reads up to `most` bytes and waits unless `dont`.  The
  * fortified forms check the buffer's size and go to their own next function. */
-#define READ(name, parameters, arguments, dont, most)  \
-    EXPORT ssize_t name parameters {                   \
-        if (shim_ignores_read(fd))                     \
-            return REAL(name) arguments;               \
-        struct call call = shim_read_begins(fd, dont); \
-        ssize_t got = REAL(name) arguments;            \
-        return shim_read_ends(call, got, most);        \
+#define READ(name, parameters, arguments, dont, most)                       \
+    static __attribute__((noinline)) ssize_t our_##name parameters {        \
+        if (UNLIKELY(!fds_is_low(fd)) && shim_ignores_read(fd))             \
+            return REAL(name) arguments;                                    \
+        struct call call = shim_read_begins(fd, dont);                      \
+        ssize_t got = REAL(name) arguments;                                 \
+        return shim_read_ends(call, got, most);                             \
+    }                                                                       \
+    EXPORT ssize_t name parameters {                                        \
+        __typeof__(&name) next = REAL_FOUND(name);                          \
+        if (LIKELY(fds_is_low(fd)) && shim_ignores_read(fd) && LIKELY(next != NULL)) \
+            return next arguments;                                          \
+        return our_##name arguments;                                        \
     }
 
 /* The kernel has followed the vector: it may be. */

@@ -57,14 +57,26 @@ static inline bool polls_writability(const struct pollfd *fds, nfds_t count) {
 
 static const struct timespec no_time;
 
-static int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
+/* With no open turn an exported wait goes to the next definition at once.  What else there is to do is done
+ * by a function that is not inlined, so that the registers are saved there only. */
+#define NOINLINE static __attribute__((noinline))
+
+#define WAITS(name, parameters, arguments)                       \
+    EXPORT int name parameters {                                 \
+        __typeof__(&name) next = REAL_FOUND(name);               \
+        if (LIKELY(self.turn == NULL) && LIKELY(next != NULL))   \
+            return next arguments;                               \
+        return unstall_##name arguments;                         \
+    }
+
+NOINLINE int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
     if (LIKELY(self.turn == NULL) || timeout == 0)
         return REAL(poll)(fds, count, timeout);
     ASK_FIRST(polls_writability(fds, count), REAL(poll)(fds, count, 0));
     return REAL(poll)(fds, count, timeout);
 }
 
-static int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+NOINLINE int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
         ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
@@ -72,9 +84,7 @@ static int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec
     return REAL(ppoll)(fds, count, timeout, mask);
 }
 
-EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
-    return unstall_poll(fds, count, timeout);
-}
+WAITS(poll, (struct pollfd *fds, nfds_t count, int timeout), (fds, count, timeout))
 ALSO(__poll, poll)
 
 /* The fortified forms check the array's size: the next one in line does it. */
@@ -84,10 +94,8 @@ EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size
     return unstall_poll(fds, count, timeout);
 }
 
-EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-                 const sigset_t *mask) {
-    return unstall_ppoll(fds, count, timeout, mask);
-}
+WAITS(ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+      (fds, count, timeout, mask))
 
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                        const sigset_t *mask, size_t size) {
@@ -165,43 +173,55 @@ static bool is_zero_here(const struct timeval *t) {
     return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_usec == 0;
 }
 
-EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
+NOINLINE int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
     int result;
     if (UNLIKELY(self.turn != NULL) && !is_zero_here(timeout) &&
         select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
         return result;
     return REAL(select)(count, in, out, except, timeout);
 }
+WAITS(select, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
+      (count, in, out, except, timeout))
 ALSO(__select, select)
 
-EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
-                   const struct timespec *timeout, const sigset_t *mask) {
+NOINLINE int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
+                             const struct timespec *timeout, const sigset_t *mask) {
     int result;
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout) &&
         select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
         return result;
     return REAL(pselect)(count, in, out, except, timeout, mask);
 }
+WAITS(pselect,
+      (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout,
+       const sigset_t *mask),
+      (count, in, out, except, timeout, mask))
 
-EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
-                       const sigset_t *mask) {
+NOINLINE int unstall_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
+                                 const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && timeout != 0)
         ASK_FIRST(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
     return REAL(epoll_pwait)(fd, events, most, timeout, mask);
 }
+WAITS(epoll_pwait, (int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
+      (fd, events, most, timeout, mask))
 
-EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
+NOINLINE int unstall_epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
     if (UNLIKELY(self.turn != NULL) && timeout != 0)
         ASK_FIRST(false, REAL(epoll_wait)(fd, events, most, 0));
     return REAL(epoll_wait)(fd, events, most, timeout);
 }
+WAITS(epoll_wait, (int fd, struct epoll_event *events, int most, int timeout), (fd, events, most, timeout))
 
-EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most,
-                        const struct timespec *timeout, const sigset_t *mask) {
+NOINLINE int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
+                                  const struct timespec *timeout, const sigset_t *mask) {
     if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
         ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
     return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
 }
+WAITS(epoll_pwait2,
+      (int fd, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
+      (fd, events, most, timeout, mask))
 
 #ifdef WITH_TIME64
 /* ---- the same with 64-bit times ---------------------------------------- */

@@ -12,22 +12,52 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
-EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
+/* What the exported function does not pass on at once is done by another one, whose registers are saved
+ * there only. */
+#define NOINLINE static __attribute__((noinline))
+
+NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
+    return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, caller);
+}
+
+EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
+    __typeof__(&write) next = REAL_FOUND(write);
+    if (UNLIKELY(!fds_is_low(fd)))
+        return high_write(fd, buffer, bytes, CALLER);
+    if (shim_passes(fd) && LIKELY(next != NULL))
+        return next(fd, buffer, bytes);
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
 ALSO(__write, write)
 
-EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
-    if (shim_passes(fd))
+NOINLINE ssize_t our_writev(int fd, const struct iovec *iov, int count, uintptr_t caller) {
+    if (UNLIKELY(!fds_is_low(fd)) && shim_passes(fd))
         return REAL(writev)(fd, iov, count);
-    return shim_write(OUT(.form = FORM_WRITEV, .iov = iov, .iov_count = count));
+    return shim_write(&(struct write_request){
+        .fd = fd, .form = FORM_WRITEV, .caller = caller, .iov = iov, .iov_count = count});
+}
+
+EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
+    __typeof__(&writev) next = REAL_FOUND(writev);
+    if (LIKELY(fds_is_low(fd)) && shim_passes(fd) && LIKELY(next != NULL))
+        return next(fd, iov, count);
+    return our_writev(fd, iov, count, CALLER);
+}
+
+NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
+    if (shim_passes(fd))
+        return REAL(send)(fd, buffer, bytes, flags);
+    return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, caller);
 }
 
 EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
-    if (shim_passes(fd))
-        return REAL(send)(fd, buffer, bytes, flags);
+    __typeof__(&send) next = REAL_FOUND(send);
+    if (UNLIKELY(!fds_is_low(fd)))
+        return high_send(fd, buffer, bytes, flags, CALLER);
+    if (shim_passes(fd) && LIKELY(next != NULL))
+        return next(fd, buffer, bytes, flags);
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
 ALSO(__send, send)

@@ -13,7 +13,7 @@
 
 /* True while the process ends or is replaced (exec).  The library then holds nothing, so that no bytes
  * of another thread's write are lost. */
-extern bool hold_refused;
+extern INTERNAL bool hold_refused;
 
 /* The only function that makes the limits.  The fast path already has `now` and `ticker`. */
 static inline struct policy_limits decide_limits_now(const struct config *now, enum ticker_state ticker) {

@@ -124,7 +124,7 @@ void hold_window_ends(struct conn *c);
 int hold_set_nodelay(struct conn *c, int fd);
 /* Restores the application's value of TCP_NODELAY.  hold_restores counts the calls: a thread in
  * which the application sets the option can thus notice a restore at the same time. */
-extern uint32_t hold_restores;
+extern INTERNAL uint32_t hold_restores;
 void hold_restore(struct conn *c);
 
 /* The connection has untracked I/O: it gets TCP_NODELAY and is never held. */
@@ -144,6 +144,6 @@ void hold_ask_facts(struct conn *c);
 void hold_nodelay_uncertain(struct conn *c);
 
 /* True once this process has held bytes or set an option. */
-extern bool hold_acted;
+extern INTERNAL bool hold_acted;
 
 #endif

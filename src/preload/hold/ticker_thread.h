@@ -21,7 +21,7 @@
 #include "ticker.h"
 
 /* The id of the process that has, or had, a window's thread; 0: none yet. */
-extern int ticker_process;
+extern INTERNAL int ticker_process;
 
 /* Runs before the first hold or the first buffered write: starts the thread if the program needs it.
  * Takes no connection's lock; the caller must hold none. */

@@ -21,7 +21,7 @@ enum { BUFFER_MOST = 16384 };
 
 enum mode { MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO, MODE_COUNT };
 
-extern const char *const mode_names[MODE_COUNT];
+extern INTERNAL const char *const mode_names[MODE_COUNT];
 
 static inline bool mode_cures(enum mode mode) {
     return mode >= MODE_NODELAY;

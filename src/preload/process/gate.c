@@ -51,7 +51,7 @@ static bool is_forked(void) {
 
 static void fork_happened(void) {
     RAW_CHILD_BEGINS();
-    fork_generation = (fork_generation + 1) & 0x3fff;
+    lock_forked();
     self.turn = NULL;
     self.draining = NULL;
     ticker_forked();

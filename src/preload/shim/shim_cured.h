@@ -7,7 +7,7 @@
 
 #include "conn.h"
 
-extern bool rings_known; /* this process has an io_uring */
+extern INTERNAL bool rings_known; /* this process has an io_uring */
 
 /* Runs when c has been made.  Lock held. */
 void shim_nodelay_at_creation(struct conn *c);

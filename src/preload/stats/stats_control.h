@@ -10,7 +10,7 @@
 
 #include "stats_file.h"
 
-extern uint32_t control_seen; /* the last sequence that was looked at */
+extern INTERNAL uint32_t control_seen; /* the last sequence that was looked at */
 
 /* Cheap: true if the block has changed since the last look. */
 static inline bool control_changed(void) {

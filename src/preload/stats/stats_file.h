@@ -12,7 +12,7 @@
 #include "base.h"
 #include "stats_format.h"
 
-extern struct stats_file *stats_file_mapped;
+extern INTERNAL struct stats_file *stats_file_mapped;
 
 /* The statistics file of this process, or NULL. */
 static inline struct stats_file *stats_file_now(void) {

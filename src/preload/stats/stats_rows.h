@@ -24,7 +24,7 @@
 #include "stats_format.h"
 #include "stats_file.h"
 
-extern uint32_t stats_state; /* enum stats_file_life */
+extern INTERNAL uint32_t stats_state; /* enum stats_file_life */
 
 enum stats_file_life { LIFE_NONE, LIFE_MAKING, LIFE_THERE, LIFE_REFUSED };
 

@@ -11,12 +11,12 @@
 
 /* Reads the kernel's clock directly.  Another preloaded library may replace clock_gettime (libfaketime): its
  * time differs from the kernel's, which ends our sleeps, and its code must not run on a thread of ours. */
-extern int (*clock_get)(clockid_t clock, struct timespec *now);
+extern INTERNAL int (*clock_get)(clockid_t clock, struct timespec *now);
 void clock_start(void);
 
 /* Not 0: no clock may be read any more; the value is the time when that began.  Strict mode
  * of seccomp(2) forbids even the vDSO's instruction (rdtsc: SIGSEGV). */
-extern uint64_t clock_stopped;
+extern INTERNAL uint64_t clock_stopped;
 
 static inline uint64_t clock_now(void) {
     uint64_t stopped = LOAD(&clock_stopped);

@@ -46,7 +46,7 @@ struct kernel_ops {
     int (*close)(int fd);
 };
 
-extern const struct kernel_ops kernel_real;
-extern const struct kernel_ops *kernel;
+extern INTERNAL const struct kernel_ops kernel_real;
+extern INTERNAL const struct kernel_ops *kernel;
 
 #endif

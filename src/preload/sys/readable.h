@@ -21,7 +21,7 @@ struct readable_known {
     uintptr_t heap_begin;                 /* 0: not known */
 };
 
-extern struct readable_known readable_known;
+extern INTERNAL struct readable_known readable_known;
 
 void readable_start(void);
 

@@ -9,8 +9,8 @@
 #include "base.h"
 #include "names.h"
 
-#define ROW(name, need, family, role)         extern void *real_##name;
-#define VERSION(older, name, version, newest) extern void *real_##older;
+#define ROW(name, need, family, role)         extern INTERNAL void *real_##name;
+#define VERSION(older, name, version, newest) extern INTERNAL void *real_##older;
 #include "surface.def"
 #undef ROW
 #undef VERSION
@@ -27,5 +27,8 @@ void *real_find(void **slot, const char *name);
         void *next_ = LOAD(&real_##name);                                                    \
         (__typeof__(&name))(LIKELY(next_ != NULL) ? next_ : real_find(&real_##name, #name)); \
     })
+
+/* The same for the shortest paths: NULL if it has not been looked up yet. */
+#define REAL_FOUND(name) ((__typeof__(&name))LOAD(&real_##name))
 
 #endif
