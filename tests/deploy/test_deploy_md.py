@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""docs/deploy.md: its code blocks do what they say, but those of podman, which no test runs.  In each the
-program under test makes connections to a peer here, which measures whether they stall; "# cured" and
-"# stalls" in a block say what is expected, in order."""
+"""docs/deploy.md: its code blocks do what they say; those of systemd, podman and Kubernetes have test files
+of their own.  In each the program under test makes connections to a peer here, which measures whether they
+stall; "# cured" and "# stalls" in a block say what is expected, in order."""
 
 import os
 import re

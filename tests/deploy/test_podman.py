@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""The blocks of docs/deploy.md on podman, as root and as another user: "# cured" and "# stalls" say what the
+program in the container has measured.
+
+Nothing is pulled: the images are made from scratch, with this machine's libc.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from made import FOLDER, portable
+
+from harness import COMMAND, LIB, SOURCE_ROOT, STALL_MS, bare_env, compile_c, skip
+
+PAGE = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("\n## podman and docker\n")[1].split("\n## ")[0]
+NOBODY = 65534
+MEASURED = re.compile(r"^(\d+\.\d+) \d+\.\d+ [01]$", re.M)
+
+# crun 1.8 refuses a host with two hierarchies of cgroups, runc does not; neither may raise limits here.
+CONTAINERS = """
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+tmp_dir = "{0}/tmp"
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
+"""
+STORAGE = '[storage]\ndriver = "vfs"\ngraphroot = "{0}/graph"\nrunroot = "{0}/run"\n'
+
+# The name of the cgroup above the containers, so that it can be removed.
+WRAPPER = """podman() {{
+    if [[ $1 == run ]]; then
+        command podman run {0} "${{@:2}}"
+    else
+        command podman "$@"
+    fi
+}}
+"""
+
+
+def needed_by(program):
+    """The libraries that it is linked with, and its linker."""
+    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"(/\S+) \(0x", said)
+
+
+def add(root, *files):
+    for file in files:
+        place = root / str(file).lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
+
+
+class Podman:
+    """With a store of its own in `place`."""
+
+    def __init__(self, place, rootless):
+        self.place, self.rootless = place, rootless
+        self.group = f"unstall-{os.getpid()}"
+        for name, text in (("containers.conf", CONTAINERS), ("storage.conf", STORAGE)):
+            (place / name).write_text(text.format(place), encoding="ascii")
+        self.env = bare_env(CONTAINERS_CONF=place / "containers.conf", XDG_RUNTIME_DIR=place, HOME=place,
+                            CONTAINERS_STORAGE_CONF=place / "storage.conf")
+        if rootless:
+            for path in (place, *place.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+
+    def blocks(self, text):
+        """Runs them; what the programs in the containers have measured, in order."""
+        option = "" if self.rootless else f"--cgroup-parent /{self.group}"
+        who = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if self.rootless else []
+        done = subprocess.run([*who, "bash", "-euc", WRAPPER.format(option) + text], cwd=self.place,
+                              env=self.env, capture_output=True, text=True, check=False, timeout=200,
+                              stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return ["stalls" if float(ms) > STALL_MS else "cured" for ms in MEASURED.findall(done.stdout)]
+
+    def end(self):
+        """Its process that keeps the user namespace, and the cgroups that it leaves."""
+        for file in self.place.rglob("pause.pid"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(file.read_text(encoding="ascii")), signal.SIGKILL)
+        for _ in range(100):
+            roots = [path for pattern in (self.group, f"*/{self.group}")
+                     for path in Path("/sys/fs/cgroup").glob(pattern)]
+            if not roots:
+                return
+            for path in (folder for root in roots for folder in (*root.glob("*/"), root)):
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+            time.sleep(0.1)
+        raise AssertionError(f"cgroups stay: {roots}")
+
+
+def write_images(place):
+    """The files of the page, and an image of a program that stalls."""
+    program = compile_c(SOURCE_ROOT / "tests/arch/exchange.c")
+    add(place / "root", *needed_by(program), *needed_by(portable()))
+    shutil.copy(program, place / "root/app")
+    (place / "Containerfile.app").write_text('FROM scratch\nCOPY root /\nCMD ["/app"]\n', encoding="ascii")
+    (name,) = re.findall(r"with `(Containerfile\.\w+)`:", SECTION)
+    (text,) = re.findall(r"^```Containerfile\n(.*?)^```$", SECTION, re.M | re.S)
+    (place / name).write_text(text, encoding="ascii")
+    shutil.copy(SOURCE_ROOT / "Containerfile", place)
+    shutil.copytree(portable().parent, place / "build-packages/portable")
+
+
+@pytest.fixture(name="podman", params=["root", "rootless"])
+def a_podman(request):
+    if os.geteuid() != 0:
+        skip("only root may become another user")
+    for name in ("podman", "runc"):
+        if not shutil.which(name):
+            skip(f"{name} is not installed")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(prefix="unstall-podman-"))  # where another user may go
+    podman = None
+    try:
+        write_images(place)
+        podman = Podman(place, request.param == "rootless")
+        podman.blocks("podman build -t app -f Containerfile.app .")
+        yield podman
+    finally:
+        if podman:
+            podman.end()
+        shutil.rmtree(place)
+
+
+def test_the_blocks_of_the_page(podman):
+    blocks = "".join(re.findall(r"^```sh\n(.*?)^```$", SECTION, re.M | re.S))
+    expected = re.findall(r"# (cured|stalls)\b", blocks)
+    assert podman.blocks(blocks) == expected and len(expected) == 5
+    # the same way for a folder that the image fills, as the head of Containerfile says
+    (podman.place / "filled").mkdir()
+    os.chown(podman.place / "filled", *([NOBODY, NOBODY] if podman.rootless else [0, 0]))
+    assert podman.blocks("podman run --rm --network=none -v $PWD/filled:/unstall unstall") == []
+    assert (podman.place / "filled/libunstall.so").read_bytes() == portable().read_bytes()
+
+
+def test_an_image_whose_entrypoint_is_run(podman):
+    place = podman.place
+    add(place / "command", *needed_by(COMMAND))
+    (place / "command/usr/bin").mkdir(parents=True, exist_ok=True)
+    shutil.copy(COMMAND, place / "command/usr/bin/unstall")
+    shutil.copy(LIB, place / "command/usr/bin/libunstall.so")
+    (words,) = re.findall(r"`(ENTRYPOINT \[.*\])`", SECTION)
+    (place / "Containerfile.run").write_text(f"FROM app\nCOPY command /\nENV PATH=/usr/bin\n{words}\n",
+                                             encoding="ascii")
+    assert podman.blocks("podman build -t app-run -f Containerfile.run .\n"
+                         "podman run --rm --network=host app-run /app\n"
+                         "podman run --rm --network=host -e UNSTALL_MODE=off app-run /app\n") == \
+        ["cured", "stalls"]
