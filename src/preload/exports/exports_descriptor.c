@@ -86,7 +86,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
     OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
     OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
-    OURS(tkill), OURS(tgkill),
+    OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
 #undef RIGHT
@@ -181,7 +181,8 @@ static struct socket_call socket_call(long call, const unsigned long *arguments)
         [SYS_RECVFROM] = {SYS_recvfrom, 6},   [SYS_SETSOCKOPT] = {SYS_setsockopt, 5},
         [SYS_GETSOCKOPT] = {SYS_getsockopt, 5}, [SYS_SENDMSG] = {SYS_sendmsg, 3},
         [SYS_RECVMSG] = {SYS_recvmsg, 3},     [SYS_ACCEPT4] = {SYS_accept4, 4},
-        [SYS_SENDMMSG] = {SYS_sendmmsg, 4},
+        [SYS_SENDMMSG] = {SYS_sendmmsg, 4},   [SYS_SHUTDOWN] = {SYS_shutdown, 2},
+        [SYS_CONNECT] = {SYS_connect, 3},
     };
     struct socket_call made = {0};
     if (call < 0 || (size_t)call >= ARRAY_SIZE(calls) || !calls[call].number ||
@@ -217,8 +218,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_write: return shim_write(OUT(.form = FORM_WRITE, .buffer = buffer, .bytes = (size_t)c));
     case SYS_writev: return shim_write(OUT(.form = FORM_WRITEV, .iov = buffer, .iov_count = (int)c));
     case SYS_pwritev2: /* the kernel's own form has the offset in two halves */
-        if (d != -1 || f || (sizeof(long) == 4 && e != -1))
+        if (d != -1 || f || (sizeof(long) == 4 && e != -1)) {
+            shim_other_write((int)a);
             break;
+        }
         return shim_write(OUT(.form = FORM_PWRITEV2, .iov = buffer, .iov_count = (int)c));
     case SYS_sendto:
         return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = (size_t)c, .flags = (int)d,
@@ -255,6 +258,15 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         if (result == 0)
             shim_option_got((int)a, (int)b, (int)c, (void *)d, *(const socklen_t *)e);
         return result;
+    case SYS_connect: {
+        struct conn *before = shim_connect_begins((int)a);
+        result = NEXT();
+        const int error = errno;
+        shim_connect_ended(before, (int)a, (int)result, error, buffer, (socklen_t)c);
+        errno = error;
+        return result;
+    }
+    case SYS_shutdown: shim_shuts((int)a, (int)b); break;
     case SYS_close: shim_closing((int)a); break;
     case SYS_close_range:
         barred = closing_range((unsigned)a, (unsigned)b, (int)c);

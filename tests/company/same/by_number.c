@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls by syscall(2), and flags that go by no other call, between small writes.  In coalesce bytes were
+ * lost by shutdown, accepted after connect, and overtaken by pwritev2 with flags.
+ */
+#include <linux/fs.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "same.h"
+
+CASE(written_at_an_offset_with_flags) {
+    struct iovec part = {"part", 4};
+    SAY(write(fd, "a", 1));
+    SAY(pwritev2(fd, &part, 1, -1, RWF_NOWAIT));
+    SAY(write(fd, "b", 1));
+    SAY(pwritev2(fd, &part, 1, -1, RWF_HIPRI));
+    SAY(write(fd, "c", 1));
+    SAY(syscall(SYS_pwritev2, fd, &part, 1L, -1L, -1L, (long)RWF_NOWAIT));
+    SAY(write(fd, "d", 1));
+    SAY(syscall(SYS_pwritev2, fd, &part, 1L, -1L, 0L, 0L));
+    SAY(write(fd, "e", 1));
+    SAY(syscall(SYS_pwritev2, fd, &part, 1L, 5L, 0L, 0L));
+}
+
+CASE(shut_down_by_number) {
+    SAY(write(fd, "a", 1));
+    SAY(write(fd, "b", 1));
+    SAY(syscall(SYS_shutdown, fd, SHUT_WR));
+    SAY(send(fd, "c", 1, MSG_NOSIGNAL));
+}
+
+CASE(copied_by_number) {
+    SAY(write(fd, "a", 1));
+    int copy = (int)syscall(SYS_dup, fd);
+    SAY(write(copy, "b", 1));
+    SAY(write(fd, "c", 1));
+    SAY(syscall(SYS_dup3, fd, 90, 0));
+    SAY(write(90, "d", 1));
+    SAY(write(fd, "e", 1));
+    SAY(syscall(SYS_fcntl, fd, F_DUPFD, 100));
+    SAY(write(100, "f", 1));
+    SAY(close(copy));
+    SAY(syscall(SYS_close, 90));
+    SAY(write(fd, "g", 1));
+}
+
+CASE(duplicated_over_another_by_number) {
+    int pipes[2];
+    char text[8] = "";
+    SAY(pipe(pipes) == 0);
+    SAY(write(fd, "a", 1));
+    int kept = dup(fd);
+    SAY(write(kept, "b", 1));
+    SAY(syscall(SYS_dup3, pipes[1], kept, 0));
+    SAY(write(kept, "to the pipe", 3));
+    SAY(write(fd, "c", 1));
+    SAY(read(pipes[0], text, 3));
+    say("%s", text);
+}
+
+CASE(disconnected_by_number) {
+    struct sockaddr none = {.sa_family = AF_UNSPEC};
+    acknowledge_at_once();
+    SAY(write(fd, "a", 1));
+    poll(NULL, 0, 60); /* all has left, in every mode */
+    SAY(syscall(SYS_connect, fd, &none, sizeof none));
+    SAY(send(fd, "b", 1, MSG_NOSIGNAL));
+}
+
+CASE(forked_by_number) {
+    int status = 0;
+    SAY(write(fd, "a", 1));
+    long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        write(fd, "child", 5);
+        write(fd, "again", 5);
+        syscall(SYS_exit_group, 3);
+    }
+    SAY(syscall(SYS_wait4, child, &status, 0, NULL) == child);
+    say("%d", WEXITSTATUS(status));
+    SAY(write(fd, "b", 1));
+}
+
+CASE(waited_for_by_number) {
+    struct pollfd of_peer = {.fd = fd, .events = POLLIN};
+    acknowledge_at_once();
+    for (int i = 0; i < 3; i++) {
+        SAY(write(fd, "ab", 2));
+        SAY(write(fd, "c", 1));
+        SAY(syscall(SYS_ppoll, &of_peer, 1, &(struct timespec){.tv_nsec = 1000000}, NULL, 0));
+        peer_takes(3);
+        SAY(raw3(SYS_write, peer, "x", 1));
+        char text[4];
+        SAY(syscall(SYS_read, fd, text, 4));
+    }
+}
+
+CASE(moved_to_a_high_number) {
+    struct rlimit limit;
+    SAY(getrlimit(RLIMIT_NOFILE, &limit));
+    SAY(write(fd, "a", 1));
+    SAY(dup2(fd, 800));
+    SAY(close(fd));
+    limit.rlim_cur = 300;
+    SAY(setrlimit(RLIMIT_NOFILE, &limit));
+    SAY(write(800, "b", 1));
+    SAY(dup2(800, 250));
+    SAY(dup2(250, 801));
+    SAY(write(250, "c", 1));
+    SAY(close(800));
+    SAY(write(250, "d", 1));
+}
+
+CASE(a_file_cut_short_beneath_the_bytes) {
+    int file = memfd_create("bytes", 0);
+    SAY(ftruncate(file, 8192));
+    char *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    NEED(map != MAP_FAILED);
+    memset(map, 'm', 8192);
+    SAY(write(fd, map + 4000, 90));
+    SAY(write(fd, map + 4090, 90));
+    SAY(ftruncate(file, 4096));
+    SAY(write(fd, map + 4000, 90));
+    SAY(write(fd, map + 5000, 90));
+    SAY(write(fd, map + 4090, 90));
+    SAY(ftruncate(file, 0));
+    SAY(write(fd, map, 90));
+    SAY(write(fd, "after", 5));
+}
+
+CASE(readable_no_more_between_two_writes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    memset(known, 'k', page);
+    SAY(write(fd, known, 10));
+    SAY(mprotect(known, page, PROT_NONE));
+    SAY(write(fd, known, 10));
+    SAY(mprotect(known, page, PROT_READ));
+    SAY(write(fd, known, 10));
+    SAY(munmap(known, page));
+    SAY(write(fd, known, 10));
+    SAY(write(fd, "after", 5));
+}
+
+/* The sum of what was accepted is what arrives, whatever the time limit cuts off. */
+CASE(a_time_limit_for_sending) {
+    struct timeval limit = {.tv_usec = 30000};
+    int small = 4608;
+    long accepted = 0;
+    char block[700];
+    memset(block, 'b', sizeof block);
+    SAY(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+    SAY(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small));
+    long n = 0;
+    for (int i = 0; i < 20000 && n >= 0; i++, accepted += n > 0 ? n : 0)
+        n = write(fd, block, i % 3 ? sizeof block : 10);
+    say("%s", strerrorname_np(errno));
+    peer_takes(accepted);
+    limit.tv_usec = 0;
+    SAY(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+}
+
+CASE(edges_by_number) {
+    int set = (int)syscall(SYS_epoll_create1, 0);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
+    SAY(syscall(SYS_epoll_ctl, set, EPOLL_CTL_ADD, fd, &event));
+    SAY(write(fd, "a", 1));
+    SAY(write(fd, "b", 1));
+    SAY(syscall(SYS_epoll_pwait, set, &event, 1, 1000, NULL, 0));
+    SAY(event.events);
+    SAY(write(fd, "c", 1));
+    SAY(syscall(SYS_epoll_pwait, set, &event, 1, 0, NULL, 0));
+    peer_takes(1);
+    SAY(raw3(SYS_write, peer, "x", 1));
+    SAY(syscall(SYS_epoll_pwait, set, &event, 1, 1000, NULL, 0));
+    SAY(event.events);
+}
+
+/* Its clone has a table of its own: the number is free there alone. */
+CASE(closed_in_a_process_with_its_own_table) {
+    int status = 0;
+    SAY(write(fd, "a", 1));
+    long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        syscall(SYS_close, fd);
+        int other = socket(AF_INET, SOCK_STREAM, 0);
+        write(other, "x", 1);
+        _exit(other == fd);
+    }
+    SAY(waitpid((pid_t)child, &status, 0) == child);
+    SAY(status);
+    SAY(write(fd, "b", 1));
+    SAY(unshare(CLONE_FILES));
+    SAY(write(fd, "c", 1));
+}
