@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws a recording of a terminal as an SVG whose lines appear one after the other.
+"""Draws a terminal as an SVG.
 
-    recording.py COMMAND CAST FOLDER
+    recording.py COMMAND FILE PICTURE
 
-CAST is an asciicast (version 2) of COMMAND; FOLDER gets demo.svg.  The recording has lines only: no colours,
-no movement of the cursor.  It plays once, faster than it was, and says so.  Readers who want no motion,
-paper, and programs that know no animation have all lines at once.
+FILE is what COMMAND has printed, as text, or an asciicast (version 2, NAME.cast).  The lines of an asciicast
+appear one after the other.  It has lines only: no colours, no movement of the cursor.  It plays once, faster
+than it was, and says so.  Readers who want no motion, paper, and programs that know no animation have all
+lines at once.
 """
 
 import json
@@ -16,7 +17,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 PLAYS_S = 8.0
-CELL, LINE, MARGIN, COLUMNS = 8.4, 20, 14, 78
+CELL, LINE, MARGIN, COLUMNS = 8.4, 20, 14, 78  # or more
 
 STYLE = """svg{--ink:#1b1f23;--paper:#f6f8fa;--line:#57606a;fill:var(--ink)}
 @media (prefers-color-scheme:dark){svg{--ink:#e6edf3;--paper:#15181b;--line:#9aa4ae}}
@@ -45,14 +46,17 @@ def drawn(number, text, delay):
             f"{escape(text)}</text>")
 
 
-def picture(command, cast):
-    """The text of the SVG file."""
-    lines = lines_of(cast)
+def picture(command, lines):
+    """The text of the SVG file.  `lines` are (seconds, text), without any seconds for a still picture."""
     faster = max(1, round(lines[-1][0] / PLAYS_S))
+    moves = lines[-1][0] > 0
     rows = [drawn(0, f"$ {command}", 0)]
-    rows += [drawn(number, text, max(at / faster, 0.1)) for number, (at, text) in enumerate(lines, 1) if text]
-    width, height = round(COLUMNS * CELL + 2 * MARGIN), MARGIN * 2 + LINE * (len(lines) + 2)
-    title = f"A run of {command}, played {faster} times as fast"
+    rows += [drawn(number, text, moves and max(at / faster, 0.1))
+             for number, (at, text) in enumerate(lines, 1) if text]
+    columns = max(COLUMNS, *(len(text) for _, text in lines))
+    width, height = round(columns * CELL + 2 * MARGIN), MARGIN * 2 + LINE * (len(lines) + 2)
+    note = f"played {faster} times as fast" if moves else ""
+    title = f"A run of {command}{', ' if moves else ''}{note}"
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
         f' height="{height}" role="img" aria-label="{escape(title)}">',
@@ -61,16 +65,14 @@ def picture(command, cast):
         f"<style>{STYLE}</style>",
         f'<rect width="{width}" height="{height}" rx="6" style="fill:var(--paper)"/>', *rows,
         f'<text class="n" x="{width - MARGIN}" y="{height - 10}" text-anchor="end">'
-        f"played {faster} times as fast</text>", "</svg>", ""])
+        f"{note}</text>", "</svg>", ""])
 
 
-def main(command, cast, folder):
+def main(command, source, to):
     """Draws it."""
-    recorded = Path(cast).read_text("utf-8")
-    if "times as fast" not in recorded:
-        sys.exit(f"pictures: {command} has failed: {lines_of(recorded)[-3:]}")
-    text = picture(command, recorded)
-    (Path(folder) / "demo.svg").write_text(text, "utf-8")
+    text = Path(source).read_text("utf-8")
+    lines = lines_of(text) if source.endswith(".cast") else [(0, line) for line in text.splitlines()]
+    Path(to).write_text(picture(command, lines), "utf-8")
 
 
 if __name__ == "__main__":

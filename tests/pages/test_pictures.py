@@ -182,6 +182,16 @@ def test_the_recording_ends_with_all_lines(recording):
     assert set(page.evaluate(OPACITY)) == {"1"}
 
 
+def test_the_tutorial_has_pictures_of_a_screen_and_a_page():
+    tutorial = (SOURCE_ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    assert "](pictures/top.svg)" in tutorial and "](pictures/explain.png)" in tutorial
+    shown = ["".join(text.itertext()).split() for text in ET.parse(PICTURES / "top.svg").getroot().iter(
+        f"{SVG}text")]
+    (bare,), (cured,) = ([row for row in shown if mode in row] for mode in ("observe", "auto"))
+    assert "ms" in bare and "µs" in cured
+    assert (PICTURES / "explain.png").stat().st_size < 50000
+
+
 def test_the_script_makes_them_anew(tmp_path):
     """The pictures can be made by anyone, and show the same again."""
     if os.geteuid() != 0:
