@@ -243,8 +243,9 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     wants_log = o->verbose >= 2;
     libbpf_set_print(log_line);
     struct attach_config c = config_of(t, o);
-    if (c.mode == ATTACH_PROOF && kernel_version() < KERNEL_PROOF) {
-        snprintf(error, ATTACH_ERROR, "--mode proof needs Linux 6.10; --mode always needs 6.1");
+    if (c.mode != ATTACH_ALWAYS && kernel_version() < KERNEL_PROOF) {
+        snprintf(error, ATTACH_ERROR, "mode %s needs Linux 6.10; always needs 6.1",
+                 c.mode == ATTACH_LATE ? "late" : "proof");
         return -ENOSYS;
     }
     struct attach_bpf *b = NULL;

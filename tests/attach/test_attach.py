@@ -34,7 +34,7 @@ def detach(*words):
 # ---- the cure -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["always", "proof"])
+@pytest.mark.parametrize("mode", ["always", "proof", "late"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_running_process_is_cured_and_put_back(kind, mode):
     """Its connection, the next one that it makes, and the value that it reads back."""
@@ -51,7 +51,7 @@ def test_a_running_process_is_cured_and_put_back(kind, mode):
         assert talker.reads_back() <= {0, -1}
 
 
-@pytest.mark.parametrize("mode", ["always", "proof"])
+@pytest.mark.parametrize("mode", ["always", "proof", "late"])
 def test_what_the_program_sets_is_what_it_reads_back_and_gets_back(mode):
     with talking() as talker, attached(talker.pid, "--mode", mode):
         assert is_cured(talker)
@@ -77,7 +77,7 @@ def test_only_the_process_named_is_cured():
         assert stalls(other)
 
 
-@pytest.mark.parametrize("mode", ["always", "proof"])
+@pytest.mark.parametrize("mode", ["always", "proof", "late"])
 def test_a_listener_of_the_process_hands_it_on(mode):
     talker = Talker("plain", "listen")
     try:
@@ -256,7 +256,7 @@ def test_over_a_program_with_the_preload(mode):
     ([], "give one target"),
     (["1", "--all"], "give one target"),
     (["--port", "70000"], "--port"),
-    (["--mode", "fast", "1"], "--mode fast: expected proof or always"),
+    (["--mode", "fast", "1"], "--mode fast: expected proof, late or always"),
 ])
 def test_one_clear_line_says_what_is_wrong(words, why):
     done = unstall("attach", *words)

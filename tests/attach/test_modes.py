@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall attach: what mode proof leaves alone and gives back, and the cure from the receiving side."""
+"""unstall attach: what modes proof and late leave alone and give back, and the receiving side."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from attachments import ACTOR, attached
-from talkers import TRIES, alone, nothing_pinned, stalls, talking_to_a_process
+from talkers import TRIES, alone, nothing_pinned, stalls, talking, talking_to_a_process
 
 from harness import STALL_MS
 
@@ -21,13 +21,14 @@ def nothing_stays():
         yield from nothing_pinned()
 
 
-def test_mode_proof_leaves_a_running_connection_alone_that_does_not_stall():
+@pytest.mark.parametrize("mode", ["proof", "late"])
+def test_a_running_connection_that_does_not_stall_is_left_alone(mode):
     """The bug: connections that existed were cured at once, because their callback was not armed (a wrong
     number of TCP_BPF_SOCK_OPS_CB_FLAGS)."""
     actor = subprocess.Popen([sys.executable, "-S", ACTOR, "single", "3"], stdout=subprocess.PIPE, text=True)
     try:
         assert actor.stdout.readline().startswith("port")
-        with attached(actor.pid, "--mode", "proof") as a:
+        with attached(actor.pid, "--mode", mode) as a:
             assert actor.stdout.readline()
             a.wait()
         assert "put back; 0 connections had been cured" in a.said
@@ -36,8 +37,8 @@ def test_mode_proof_leaves_a_running_connection_alone_that_does_not_stall():
         actor.communicate()
 
 
-@pytest.mark.parametrize("mode, how", [("proof", range(0, 40)), ("always", range(70, 101))])
-def test_mode_proof_gives_a_stream_of_small_writes_nagles_algorithm_back(mode, how):
+@pytest.mark.parametrize("mode, how", [("proof", range(40)), ("late", range(40)), ("always", range(70, 101))])
+def test_a_stream_of_small_writes_has_nagles_algorithm_except_in_mode_always(mode, how):
     """The segments of 100 writes of 20 bytes to a peer that reads seldom: 6 bare, 100 with TCP_NODELAY."""
     stream = subprocess.Popen([sys.executable, "-S", STREAM, "1.5"], stdout=subprocess.PIPE, text=True)
     try:
@@ -50,6 +51,17 @@ def test_mode_proof_gives_a_stream_of_small_writes_nagles_algorithm_back(mode, h
     finally:
         stream.kill()
         stream.communicate()
+
+
+@pytest.mark.parametrize("mode, stalled", [("proof", range(4, 20)), ("late", range(3))])
+def test_mode_late_comes_before_the_first_stall_of_a_connection(mode, stalled):
+    """Each of six connections stalls once in mode proof."""
+    with talking() as talker, attached(talker.pid, "--mode", mode):
+        begin = len(talker.told)
+        for _ in range(6):
+            talker.say("new")
+            talker.next()
+        assert sum(took > STALL_MS for took, _ in talker.told[begin:]) in stalled
 
 
 def test_quickack_cures_the_receiving_side():

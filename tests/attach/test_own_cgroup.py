@@ -74,9 +74,9 @@ def test_a_tree_of_both_kinds_gets_both(kind):
         assert talker.reads_back() == {0}
 
 
-def test_nodelay_late_waits_for_a_stall():
+def test_nodelay_late_is_mode_late():
     words = [*UNDER, "--nodelay", "late", "sh", "-c", f"{COMMAND} attach --list"]
-    assert "mode proof" in run(words, bare_env()).stdout
+    assert "mode late" in run(words, bare_env()).stdout
     with talking("static, raw calls", under=[*UNDER, "--nodelay", "late"]) as talker:
         assert is_cured(talker)
 

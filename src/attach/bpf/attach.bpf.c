@@ -5,7 +5,8 @@
  * A socket is taken in when its connection is made (sock_ops), or by a walk over all sockets where
  * it exists already.  Mode `always` sets the option then.  Mode `proof` asks for a callback with
  * each round trip and sets it once an acknowledgement has come late while less than a segment
- * waited.  The program under it reads back what it set, and TCP_NODELAY=0 does not bring the stall
+ * waited.  Mode `late` asks for a callback with each send first, and sets it before a second small
+ * segment.  The program under it reads back what it set, and TCP_NODELAY=0 does not bring the stall
  * back (getsockopt, setsockopt).
  *
  * The storage of a socket remembers what we did.  The walk `restore` undoes it; it is pinned, so
@@ -32,9 +33,10 @@ enum {
     CALLBACK_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
-    CA_DISORDER = 1, /* the states beyond it repair a loss */
-    LATE_US = 20000, /* no round trip: an acknowledgement that was delayed */
+    CA_DISORDER = 1,  /* the states beyond it repair a loss */
+    LATE_US = 20000,  /* no round trip: an acknowledgement that was delayed */
     DELAY_US = 40000, /* the longest delay of acknowledgements, unless it was set (6.15) */
+    KNOWN = 64,       /* sends after which mode late knows a connection */
     STREAM = 8, /* so many small segments without any input are a stream, as for the library */
     PAGE = 4096,
     CGROUP_LEVELS = 64,
@@ -90,7 +92,7 @@ static __always_inline void cure_at_once(void *to, struct attach_socket *s,
 /* ---- the receiving side ----------------------------------------------------------- */
 
 static __always_inline int quicken_to(void *to, struct attach_socket *s, struct attach_config *c,
-                                     int own, int wanted) {
+                                      int own, int wanted) {
     if (own <= wanted || bpf_setsockopt(to, TCP, DELACK_MAX, &wanted, sizeof(wanted)) != 0)
         return 0;
     s->delay_us = own;
@@ -125,6 +127,19 @@ static __always_inline int has_port(const struct attach_config *c, __u32 local, 
     return c->port == 0 || c->port == local || c->port == remote;
 }
 
+/* What tells of a stall in mode proof, or of a send in mode late. */
+static __always_inline __u8 first_callback(const struct attach_config *c) {
+    return c->mode == ATTACH_LATE ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
+}
+
+/* Asks for this callback instead of those that we have asked for; 0: for none. */
+static __always_inline void arm(struct bpf_sock_ops *ops, struct attach_socket *s, __u8 wanted) {
+    __u32 others = ops->bpf_sock_ops_cb_flags & ~(__u32)s->armed;
+    wanted &= ~others; /* of somebody else, who ends it */
+    if (bpf_sock_ops_cb_flags_set(ops, others | wanted) == 0)
+        s->armed = wanted;
+}
+
 static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
     struct attach_config *c = configuration();
     if (!c || !has_port(c, ops->local_port, bpf_ntohl(ops->remote_port)))
@@ -136,9 +151,8 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
     quicken(ops, s, c);
     if (c->mode == ATTACH_ALWAYS) {
         cure_at_once(ops, s, c);
-    } else if (!(ops->bpf_sock_ops_cb_flags & BPF_SOCK_OPS_RTT_CB_FLAG)) {
-        s->armed = bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags |
-                                                      BPF_SOCK_OPS_RTT_CB_FLAG) == 0;
+    } else {
+        arm(ops, s, first_callback(c));
     }
     return 1;
 }
@@ -152,13 +166,6 @@ static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *s
     __u32 unsent = tp->write_seq - tp->snd_nxt;
     return unsent > 0 && unsent < tp->mss_cache && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
            BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) <= CA_DISORDER;
-}
-
-static __always_inline void disarm(struct bpf_sock_ops *ops, struct attach_socket *s) {
-    if (!s->armed)
-        return;
-    s->armed = 0;
-    bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags & ~BPF_SOCK_OPS_RTT_CB_FLAG);
 }
 
 /* Has it sent as many segments as a stream since input was last seen? */
@@ -201,8 +208,37 @@ static __always_inline int on_round_trip(struct bpf_sock_ops *ops, struct bpf_so
         __sync_fetch_and_add(&c->stalls, 1);
         cure(ops, s, c);
         if (s->cured && s->returned)
-            disarm(ops, s);
+            arm(ops, s, 0);
     }
+    return 1;
+}
+
+/* Within sendmsg, before its bytes are queued: nothing is unsent, a small segment is in flight, so that
+ * Nagle's algorithm would hold a second one. */
+static __always_inline int would_wait(struct bpf_sock *sk) {
+    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+    return tp && tp->write_seq == tp->snd_nxt && tp->packets_out > 0 &&
+           (__s32)(tp->snd_sml - tp->snd_una) > 0 && (__s32)(tp->snd_sml - tp->snd_nxt) <= 0 &&
+           BPF_CORE_READ_BITFIELD(tp, nonagle) == 0;
+}
+
+/* Mode late.  A connection is known after its first such send, which is cured, or after 64 without: from
+ * then on its round trips are looked at, as by mode proof. */
+static __always_inline int on_send(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
+    if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS)
+        return 1;
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
+    struct attach_config *c = configuration();
+    if (!s || !c || !(s->armed & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG))
+        return 1;
+    if (would_wait(sk)) {
+        cure(ops, s, c);
+        if (!s->cured)
+            __sync_fetch_and_add(&c->refused, 1);
+    } else if (++s->sends < KNOWN) {
+        return 1;
+    }
+    arm(ops, s, BPF_SOCK_OPS_RTT_CB_FLAG);
     return 1;
 }
 
@@ -215,6 +251,7 @@ int on_event(struct bpf_sock_ops *ops) {
     case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
     case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: return on_established(ops, sk);
     case BPF_SOCK_OPS_RTT_CB: return on_round_trip(ops, sk);
+    case BPF_SOCK_OPS_HDR_OPT_LEN_CB: return on_send(ops, sk);
     default: return 1;
     }
 }
@@ -326,12 +363,12 @@ static __always_inline struct tcp_sock *connection_of(struct sock_common *skc) {
 static __always_inline void take_in(struct tcp_sock *tp, struct attach_socket *s,
                                     struct attach_config *c) {
     int flags = 0, wanted;
-    if (c->mode == ATTACH_PROOF && !s->cured &&
+    if (c->mode != ATTACH_ALWAYS && !s->cured &&
         bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
-        wanted = flags | BPF_SOCK_OPS_RTT_CB_FLAG;
+        wanted = flags | first_callback(c);
         if (wanted == flags)
             return;
-        s->armed = 1;
+        s->armed = first_callback(c);
         if (bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &wanted, sizeof(wanted)) == 0)
             return;
         s->armed = 0;
@@ -373,7 +410,7 @@ int restore(struct bpf_iter__tcp *ctx) {
     s->cured = 0;
     slow_down(tp, s);
     if (s->armed && bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
-        flags &= ~BPF_SOCK_OPS_RTT_CB_FLAG;
+        flags &= ~(int)s->armed;
         bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags));
     }
     s->armed = 0;

@@ -43,7 +43,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
-    __u32 write_seq, snd_nxt, mss_cache;
+    __u32 write_seq, snd_nxt, snd_una, snd_sml, mss_cache, packets_out;
     __u8 nonagle : 4;
 };
 

@@ -10,8 +10,8 @@
 
 #include <linux/types.h>
 
-enum { ATTACH_VERSION = 3, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
-enum { ATTACH_ALWAYS, ATTACH_PROOF };
+enum { ATTACH_VERSION = 4, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
+enum { ATTACH_ALWAYS, ATTACH_PROOF, ATTACH_LATE };
 
 /* The only entry of the map `config`. */
 struct attach_config {
@@ -27,9 +27,10 @@ struct attach_config {
     __s32 pid;    /* the process in the numbers of the loader */
     __s32 loader; /* the command in the foreground; 0: detached */
     __u64 loader_start;
-    __u64 own_cgroup;    /* it was made for `unstall run`, and is removed at the end */
-    __u64 quickack;      /* also on the receiving side */
-    __u64 quick;         /* sockets whose acknowledgements we have hastened */
+    __u64 own_cgroup; /* it was made for `unstall run`, and is removed at the end */
+    __u64 quickack;   /* also on the receiving side */
+    __u64 quick;      /* sockets whose acknowledgements we have hastened */
+    __u64 refused; /* sockets on which the kernel refused mode late, which are cured as by proof */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */
     char target[ATTACH_TARGET];
     char path[ATTACH_CGROUP]; /* of the cgroup, as a folder */
@@ -40,7 +41,8 @@ struct attach_socket {
     __u8 member;    /* made by the process, or accepted from a listener of it */
     __u8 cured;     /* TCP_NODELAY is 1 by us */
     __u8 own;       /* what the program has set, and reads back, while `cured` */
-    __u8 armed;     /* we have asked for the callback with each round trip */
+    __u8 armed;     /* the callbacks that we have asked for */
+    __u8 sends;     /* seen by mode late */
     __u8 returned;  /* Nagle's algorithm was given back to a stream */
     __u32 quick_us; /* the delay of acknowledgements by us; 0: it is the program's own */
     __u32 delay_us; /* that own delay */

@@ -40,10 +40,10 @@ int in_cgroup_check(const struct launch *l, const char *why) {
     return 0;
 }
 
-/* As the library's UNSTALL_NODELAY: `late` waits for a reason. */
+/* As the library's UNSTALL_NODELAY. */
 static int mode(void) {
     const char *when = getenv("UNSTALL_NODELAY");
-    return when && strcmp(when, "late") == 0 ? -1 : ATTACH_ALWAYS;
+    return when && strcmp(when, "late") == 0 ? ATTACH_LATE : ATTACH_ALWAYS;
 }
 
 static long verbosity(void) {

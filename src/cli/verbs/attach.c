@@ -26,6 +26,8 @@ struct request {
     bool list;
 };
 
+static const char *const mode_names[] = {"always", "proof", "late"}; /* by ATTACH_ALWAYS ... */
+
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number) {
@@ -51,6 +53,12 @@ static const char *keeper_of(const struct attach_config *c) {
     return c->own_cgroup ? "ends with the program" : "in the foreground";
 }
 
+static const char *mode_name(const struct attach_config *c) {
+    if (c->mode == ATTACH_LATE && c->refused)
+        return "late (this kernel refuses it: as proof)";
+    return mode_names[c->mode];
+}
+
 static const char *target_state(const struct attach_config *c) {
     if (c->pid && attach_start_of(c->pid) != c->pid_start)
         return "; the process has ended";
@@ -67,7 +75,7 @@ static void print_state(const struct attach_state *s) {
         return;
     }
     printf("%-16s  %s, mode %s, since %s, %s cured; %s%s\n", s->name,
-           safe_text(c->target, text, sizeof(text)), c->mode == ATTACH_PROOF ? "proof" : "always",
+           safe_text(c->target, text, sizeof(text)), mode_name(c),
            date_text(c->began_ns, date), count_text(c->cured, cured), keeper_of(c),
            target_state(c));
 }
@@ -116,6 +124,8 @@ static int keep(const struct attach_target *t) {
     }
     if (failed || error[0])
         complain("%s", error);
+    if (!failed && s.config.refused)
+        remark("%s: this kernel refuses mode late; connections were cured as by proof", t->text);
     if (!failed && s.config.quickack)
         remark("%s: acknowledgements of %s connections had been hastened", t->text,
                count_text(s.config.quick, cured));
@@ -126,6 +136,9 @@ static int keep(const struct attach_target *t) {
 }
 
 static int attach(const struct request *r) {
+    static const char *const when[] = {"on every connection that lacks it",
+                                       "where a stall is proved",
+                                       "before a second small segment would wait"};
     struct attach_target target;
     struct attach_state s;
     char error[ATTACH_ERROR] = "";
@@ -141,8 +154,7 @@ static int attach(const struct request *r) {
         remark("%s", error);
     attach_look(target.name, &s);
     remark("%s: TCP_NODELAY %s%s; %s", target.text,
-           s.config.mode == ATTACH_PROOF ? "where a stall is proved"
-                                         : "on every connection that lacks it",
+           when[s.config.mode],
            s.config.quickack ? ", acknowledgements after two ticks" : "",
            r->options.detached ? "`unstall detach` puts all back" : "Ctrl-C puts all back");
     return r->options.detached ? 0 : keep(&target);
@@ -179,6 +191,13 @@ static int fetch(const struct request *r, const char *why) {
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
+static int mode_of(const char *name) {
+    int mode = (int)(sizeof(mode_names) / sizeof(mode_names[0])) - 1;
+    while (mode >= 0 && strcmp(name, mode_names[mode]) != 0)
+        mode--;
+    return mode;
+}
+
 static int take_option(struct request *r, struct args *a) {
     const char *value = NULL;
     long number = 0;
@@ -192,9 +211,9 @@ static int take_option(struct request *r, struct args *a) {
     } else if (args_flag(a, "--detach")) {
         r->options.detached = true;
     } else if (args_value(a, "--mode", &value)) {
-        if (strcmp(value, "proof") != 0 && strcmp(value, "always") != 0)
-            return complain("--mode %s: expected proof or always", value);
-        r->options.mode = strcmp(value, "proof") == 0 ? ATTACH_PROOF : ATTACH_ALWAYS;
+        r->options.mode = mode_of(value);
+        if (r->options.mode < 0)
+            return complain("--mode %s: expected proof, late or always", value);
     } else if (args_value(a, "--verbose", &value)) {
         if (!number_of("--verbose", value, 0, 2, &number))
             return EXIT_OWN;
@@ -221,7 +240,7 @@ static int run(int argc, char **argv) {
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     const char *why = attach_obstacle();
     if (why && r.wish.pid && !r.options.detached && !r.options.quickack &&
-        r.options.mode != ATTACH_PROOF)
+        (r.options.mode < 0 || r.options.mode == ATTACH_ALWAYS))
         return fetch(&r, why);
     return attach(&r);
 }
@@ -236,7 +255,8 @@ const struct verb verb_attach = {
             "  --cgroup PATH     of the processes in this cgroup\n"
             "  --all             of this host\n"
             "  --port PORT       only those with this port on one of their sides\n"
-            "  --mode MODE       proof: TCP_NODELAY once a stall is proved; always: at once;\n"
+            "  --mode MODE       proof: TCP_NODELAY once a stall is proved; late: before the\n"
+            "                    first; always: at once;\n"
             "                    without it: proof where the kernel can\n"
             "  --quickack        and acknowledge within two ticks of the kernel: the peer's stalls\n"
             "  --detach          stay in force after the end of this command\n"
