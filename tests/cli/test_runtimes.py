@@ -37,8 +37,8 @@ def a_run_of_node():
 
 
 def test_the_map_of_node_names_functions_and_lines(node):
-    assert re.search(r"the first piece \(200 bytes\) is written by sendHeader \(two_authors.js:4\); "
-                     r"the second \(100 bytes\) by sendBody \(two_authors.js:8\): join them", told(node[0]))
+    assert re.search(r"the first piece \(200 bytes\) is written by sendHeader \(two_authors.js:5\); "
+                     r"the second \(100 bytes\) by sendBody \(two_authors.js:9\): join them", told(node[0]))
 
 
 def test_a_map_of_another_user_is_not_believed(node):

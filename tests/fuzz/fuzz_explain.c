@@ -35,6 +35,7 @@ static void show(struct findings *f) {
     explain_text(nowhere, "input", f);
     explain_json(&j, "input", f);
     json_end(&j);
+    explain_html(nowhere, "input", f);
 }
 
 static void as_file(const uint8_t *data, size_t size) {

@@ -7,7 +7,9 @@ import xml.etree.ElementTree as xml
 import pytest
 from ab_pages import CASES, text_of
 
+from inference.analysis import ArmSummary, Estimate
 from report import pictures
+from report.ladders import LINE, TALLEST, ladder
 from report.style import COLOURS
 
 pytestmark = pytest.mark.no_library
@@ -50,7 +52,7 @@ def test_it_says_the_verdict_the_command_the_machine_and_how_to_deploy():
     for part in ("auto wins: ", "unstall run --mode auto -- prog &#x27;a b&#x27;", "program prog",
                  "Linux 6.1", "<td>1</td>"):
         assert part in body
-    assert text.count("<svg") == 4
+    assert text.count("<svg") == 4 + 2
 
 
 def test_arms_are_told_apart_without_colours():
@@ -77,3 +79,22 @@ def test_a_logarithmic_axis_has_plain_numbers(low, high, ticks):
 
 def test_an_interval_without_bounds_is_told_so():
     assert "no interval yet" in text_of("one round") and "e+30" not in text_of("one round")
+
+
+def test_an_arm_that_stalls_is_drawn_with_its_held_bytes():
+    """From 1 ms to 44 ms: the held bytes take all but one line of it; the arm that proves it says so."""
+    slow, proved = ArmSummary("bare", exchanges=9, slow=9), ArmSummary("observe", exchanges=9, stalls=8)
+    for arm in (slow, proved):
+        arm.numbers = {"median": Estimate(44.0), "segments": Estimate(2.0)}
+    fast = ArmSummary("auto", exchanges=9, numbers={"median": Estimate(0.04), "segments": Estimate(1.02)})
+    drawn = [ladder(arm, 0, 44.0) for arm in (slow, proved, fast)]
+    assert ">held, probably<" in drawn[0] and "most take 35 ms and more" in drawn[0]
+    assert ">held<" in drawn[1] and ">held" not in drawn[2]
+    heights = [float(re.search(r'height="([0-9.]+)"', text)[1]) for text in drawn[:2]]
+    assert heights == [TALLEST - LINE] * 2
+    assert [text.count(">data<") + text.count(">the rest<") for text in drawn] == [2, 2, 1]
+
+
+def test_an_arm_without_exchanges_has_no_ladder():
+    assert "bare: no record of an exchange." in text_of("odd")
+    assert "One exchange of each arm" not in text_of("wall time alone")

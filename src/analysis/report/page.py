@@ -7,6 +7,7 @@ import math
 
 from record import machine
 from report import pictures
+from report.ladders import ladders
 from report.style import STYLE
 from report.text import ENDINGS, commands, number, p_value
 
@@ -117,6 +118,7 @@ def page(results, analysis, verdict):
         f'<p class="verdict">{escape(" ".join(verdict.sentences))}</p>',
         f"<p>{escape(ending)}</p>" if ending else "",
         f"<h2>To deploy</h2>\n<pre>{escape(verdict.deploy)}</pre>" if verdict.deploy else "",
+        ladders(analysis),
         figure("Exchange times", pictures.distribution(analysis)),
         figure("Difference", pictures.differences(analysis)),
         against_table(analysis) if analysis.against else "",

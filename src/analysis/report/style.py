@@ -47,6 +47,10 @@ th:first-child, .words th, .words td { text-align: left }
 .words td { white-space: normal; overflow-wrap: anywhere }
 small { display: block }
 figure { margin: 0 0 .8em; max-width: 40em }
+figcaption { margin: .3em 0 }
+.side { display: flex; flex-wrap: wrap; gap: 1em }
+.side figure { flex: 1 1 16em; max-width: 20em }
+.side text { font: 12px sans-serif }
 svg { display: block; width: 100%; height: auto; fill: var(--ink) }
 """
 

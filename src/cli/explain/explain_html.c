@@ -12,21 +12,11 @@
 
 enum { ROWS_SHOWN = 200 };
 
-static const int64_t DAY_NS = INT64_C(86400) * 1000000000;
-
 static void bill(FILE *out, const struct findings *f) {
     int64_t lost, lasted = f->until_ns - f->from_ns;
-    char text[400], each[24], whole[24], day[NAME_ROOM];
     uint64_t n = findings_count(f, STALL_FOUND, &lost);
-    if (n == 0 || lasted <= 0)
-        return;
-    double share = (double)lost / (double)lasted;
-    snprintf(text, sizeof(text),
-             "%lu stall%s cost %s in a recording of %s. At this rate they cost %s a day.",
-             (unsigned long)n, n == 1 ? "" : "s", duration_text(lost, each),
-             duration_text(lasted, whole),
-             time_text((uint64_t)(share * (double)DAY_NS), false, day));
-    page_paragraph(out, text);
+    if (n && lost > 0 && lasted > 0)
+        page_bill(out, n, (uint64_t)lost, (uint64_t)lasted, "a recording of ");
 }
 
 static void cure(FILE *out, const struct finding *r) {

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "format.h"
+
 /* The colours are those of the page of `unstall ab` (src/analysis/report/style.py), and two for stalls. */
 static const char style[] =
     ":root { color-scheme: light dark; --ink: #000000; --paper: #ffffff; --shade: #f3f3f3;\n"
@@ -117,6 +119,19 @@ void page_paragraph(FILE *out, const char *text) {
 
 void page_verdict(FILE *out, const char *text) {
     element(out, "<p class=\"verdict\">", text, "</p>\n");
+}
+
+void page_bill(FILE *out, uint64_t stalls, uint64_t lost_ns, uint64_t looked_ns, const char *in) {
+    const uint64_t day_ns = UINT64_C(86400) * 1000000000;
+    char text[300], count[NAME_ROOM], lost[NAME_ROOM], looked[NAME_ROOM], day[NAME_ROOM];
+    if (!lost_ns || !looked_ns)
+        return;
+    double share = (double)lost_ns / (double)looked_ns;
+    snprintf(text, sizeof(text), "%s stall%s cost %s in %s%s. At this rate they cost %s a day.",
+             count_text(stalls, count), stalls == 1 ? "" : "s", time_text(lost_ns, false, lost), in,
+             time_text(looked_ns, false, looked),
+             time_text((uint64_t)(share * (double)day_ns), false, day));
+    page_paragraph(out, text);
 }
 
 void page_command(FILE *out, const char *text) {

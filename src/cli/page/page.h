@@ -7,6 +7,7 @@
 #ifndef UNSTALL_CLI_PAGE_H
 #define UNSTALL_CLI_PAGE_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 void page_begin(FILE *out, const char *title);
@@ -18,6 +19,10 @@ void page_text(FILE *out, const char *text);
 void page_heading(FILE *out, const char *text);
 void page_paragraph(FILE *out, const char *text);
 void page_verdict(FILE *out, const char *text);
+
+/* What stalls have cost, and would cost a day at this rate.  `in` goes before the time that was looked at: ""
+ * or "a recording of ".  Nothing is written if nothing was lost. */
+void page_bill(FILE *out, uint64_t stalls, uint64_t lost_ns, uint64_t looked_ns, const char *in);
 
 /* A line to copy. */
 void page_command(FILE *out, const char *text);

@@ -16,15 +16,12 @@
 #include "sites.h"
 #include "stats_names.h"
 
-enum { SITES_WIDTH = 80 };
-
-static const uint64_t DAY_NS = UINT64_C(86400) * 1000000000;
+enum { SITES_WIDTH = PROSE_ROOM }; /* the browser wraps lines */
 
 /* ---- the verdict ----------------------------------------------------- */
 
 static void bill(FILE *out, const struct report *r) {
     uint64_t lost = 0, stalls = 0, ran = 0;
-    char text[300], each[NAME_ROOM], whole[NAME_ROOM], day[NAME_ROOM], count[NAME_ROOM];
     for (size_t i = 0; i < r->row_count; i++) {
         lost += lost_ns(&r->rows[i].tally);
         stalls += proved_stalls(&r->rows[i].tally);
@@ -32,25 +29,7 @@ static void bill(FILE *out, const struct report *r) {
     for (size_t i = 0; i < r->files->count; i++)
         if (ran_ns(r->files->list[i]) > ran)
             ran = ran_ns(r->files->list[i]);
-    if (!lost || !ran)
-        return;
-    double share = (double)lost / (double)ran;
-    snprintf(text, sizeof(text), "%s stalls cost %s in %s. At this rate they cost %s a day.",
-             count_text(stalls, count), time_text(lost, false, each), time_text(ran, false, whole),
-             time_text((uint64_t)(share * (double)DAY_NS), false, day));
-    page_paragraph(out, text);
-}
-
-static void what_to_do(FILE *out, const struct report *r, const struct verdict *v) {
-    struct prose command = {.used = 0};
-    if (!report_next(&command, r, v))
-        return;
-    page_heading(out, "What to do");
-    page_command(out, command.text);
-    if (v->kind == VERDICT_STALLS)
-        page_paragraph(
-            out, "In the source: send the pieces of a message by one call (a buffer, writev), or "
-                 "set TCP_CORK around them, or set TCP_NODELAY.");
+    page_bill(out, stalls, lost, ran, "");
 }
 
 /* ---- pictures -------------------------------------------------------- */
@@ -187,6 +166,20 @@ static void who(FILE *out, const struct who *w) {
         page_paragraph(out, p.text);
 }
 
+static void what_to_do(FILE *out, const struct report *r, const struct verdict *v) {
+    struct prose command = {.used = 0};
+    if (report_next(&command, r, v)) {
+        page_heading(out, "What to do");
+        page_command(out, command.text);
+        if (v->kind == VERDICT_STALLS)
+            page_paragraph(
+                out, "In the source: send the pieces of a message by one call (a buffer, writev), or "
+                     "set TCP_CORK around them, or set TCP_NODELAY. The places:");
+    }
+    call_sites(out, r->files);
+    who(out, r->who);
+}
+
 void report_html(FILE *out, const struct report *r) {
     char title[PROGRAMS_ROOM];
     static struct verdict v;
@@ -204,7 +197,5 @@ void report_html(FILE *out, const struct report *r) {
     }
     endpoints(out, r);
     processes(out, r->files);
-    call_sites(out, r->files);
-    who(out, r->who);
     page_end(out);
 }

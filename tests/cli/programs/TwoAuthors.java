@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A client in Java that writes each request in two pieces: PORT, EXCHANGES.
 import java.io.IOException;
 import java.io.InputStream;

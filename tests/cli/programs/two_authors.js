@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // A client of Node's that writes each request in two pieces: PORT, EXCHANGES.
 const net = require('net');
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: MIT
+#
 # A server that writes each answer in two pieces.  It prints its port.
 import socket
 
