@@ -93,6 +93,7 @@ Test(conn, a_lock_of_the_parents_is_repaired) {
     EXPECT_INT("position", c->policy.position, 0);
     EXPECT_INT("counts start at zero", c->counts.writes, 0);
     EXPECT_INT("origin", c->origin, ORIGIN_FOREIGN);
+    EXPECT(c->shared);
     cr_expect(c->policy.bursty, "what was learnt stays");
     EXPECT_INT("still the same", c->fd, 5);
     conn_unlock(c);

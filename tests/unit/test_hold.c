@@ -798,3 +798,20 @@ Test(hold, the_end_of_the_thread_is_watched_once) {
     hold_watch_thread_end();
     EXPECT(self.ends_watched);
 }
+
+/* The habit of quick turns is for programs without the window's thread. */
+Test(hold, with_a_window_no_habit_is_learned) {
+    static const enum ticker_state states[] = {TICKER_RUNS, TICKER_WITHOUT};
+    EACH_ROW(state, states) {
+        in_mode(MODE_AUTO);
+        c->policy.bursty = true;
+        c->policy.quick_turns = 0;
+        c->policy.position = 2;
+        c->turn_owner = &self;
+        self.turn = c;
+        c->held_since = clock_now();
+        ticker_now = (int)*state;
+        hold_end_turn(PUSH_WAIT);
+        EXPECT_INT("turns", c->policy.quick_turns, *state == TICKER_WITHOUT);
+    }
+}

@@ -342,3 +342,17 @@ Test(process, a_clone_that_is_a_fork_or_a_thread) {
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
     passes_for_good("no thread of its own");
 }
+
+/* A handler that interrupted us tries to run a program that does not exist: it will return. */
+Test(process, a_handlers_failed_exec_changes_nothing) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    whole_write(5, "abc");
+    fake_log();
+    self.depth = 1;
+    process_is_replaced("/none/such");
+    EXPECT_INT("still there", buffer_length(c), 3);
+    EXPECT_TEXT("nothing is asked", fake_log(), "");
+    process_is_replaced("/bin/sh");
+    EXPECT_INT("now it leaves", buffer_length(c), 0);
+}

@@ -17,6 +17,7 @@
 #include "shim_reentry.h"
 #include "spin.h"
 #include "ticker_thread.h"
+#include "shim_reentry.h"
 #include "whole.h"
 
 static struct conn shared;
@@ -211,4 +212,17 @@ Test(reentry, a_handler_as_vfork_returns) {
         EXPECT_TEXT("log", fake_log(), parent ? "send(5,abcx)" : "WRITE(5,x)");
         shim_closing(5);
     }
+}
+
+/* The file's own position is read from, and advanced. */
+Test(reentry, a_handlers_sendfile_without_an_offset) {
+    int file = memfd_create("body", 0);
+    ASSERT(file >= 0 && write(file, "abcdef", 6) == 6 && lseek(file, 1, SEEK_SET) == 1);
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    EXPECT_INT("read", reentry_move(5, file, NULL, 3), 3);
+    conn_unlock(c);
+    EXPECT_INT("position", lseek(file, 0, SEEK_CUR), 4);
+    EXPECT_TEXT("sent", fake.wire_buffer, "bcd");
 }

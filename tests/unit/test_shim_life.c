@@ -563,3 +563,62 @@ Test(shim_life, what_suspects_a_ring) {
     NOT_IF(forks, (__typeof__(c->forks))(c->forks + 1));
 #undef NOT_IF
 }
+
+Test(shim_life, a_stream_on_a_connection_or_on_something_else) {
+    whole_start_in(MODE_NODELAY);
+    struct conn *c = whole_connected(0);
+    shim_untrack(0);
+    EXPECT(c->policy.untracked_io);
+    fake.protocol = IPPROTO_UDP;
+    shim_untrack(50);
+    EXPECT_INT("known as another kind", fds_word(50), FDS_OTHER);
+}
+
+Test(shim_life, a_long_line_of_the_log_ends_as_a_line) {
+    static char text[4096];
+    int before = dup(STDERR_FILENO);
+    log_file = memfd_create("log", 0);
+    ASSERT(before >= 0 && log_file >= 0 && dup2(log_file, STDERR_FILENO) == STDERR_FILENO);
+    TEXT(line, 2000);
+    for (int i = 0; i < 1500; i++)
+        text_add(&line, "x");
+    log_line(&line);
+    dup2(before, STDERR_FILENO);
+    ssize_t n = pread(log_file, text, sizeof(text), 0);
+    EXPECT_INT("cut", n, 1023);
+    EXPECT(strncmp(text, "unstall: xx", 11) == 0 && text[n - 1] == '\n' && text[n - 2] == 'x');
+}
+
+/* The kernel refuses such a message; what lies behind it is not followed. */
+Test(shim_life, a_control_message_that_says_it_is_longer) {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = "";
+    struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
+    struct cmsghdr *h = CMSG_FIRSTHDR(&message);
+    int fd = 5;
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_warm(5);
+    *h = (struct cmsghdr){CMSG_LEN(sizeof(int)) + 1000, SOL_SOCKET, SCM_RIGHTS};
+    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+    shim_descriptors_leave(&message);
+    EXPECT(!c->passed);
+    h->cmsg_len = CMSG_LEN(sizeof(int));
+    shim_descriptors_leave(&message);
+    EXPECT(c->passed);
+}
+
+/* A quarter of what SO_SNDBUF says, and never nothing. */
+Test(shim_life, how_much_is_buffered) {
+    static const struct {
+        const char *name;
+        int room;
+        unsigned limit;
+    } rooms[] = {{"a small one", 4000, 1001}, {"a large one", 1 << 20, BUFFER_MOST}, {"unknown", 0, 1}};
+    EACH_ROW(row, rooms) {
+        int fd = 5 + (int)(row - rooms);
+        whole_start_in(MODE_COALESCE);
+        fake.room = row->room;
+        struct conn *c = whole_connected(fd);
+        whole_write(fd, "data");
+        EXPECT_INT(row->name, c->policy.buffer_limit, row->limit);
+    }
+}

@@ -93,3 +93,17 @@ Test(turn, no_write_yet) {
     learn(&model, 20, 2);
     EXPECT(turn_predict(&model, 0) != TURN_LAST);
 }
+
+/* One turn of another length leaves no trace for ever. */
+Test(turn, what_was_learned_comes_back_whole) {
+    struct turn_model model = {0};
+    for (int i = 0; i < 200; i++)
+        turn_learn(&model, 2);
+    struct turn_model before = model;
+    turn_learn(&model, 3);
+    EXPECT(model.ended[1] != before.ended[1]);
+    for (int i = 0; i < 200; i++)
+        turn_learn(&model, 2);
+    EXPECT_INT("the second write", model.ended[1], before.ended[1]);
+    EXPECT_INT("the first", model.ended[0], before.ended[0]);
+}
