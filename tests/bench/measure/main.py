@@ -93,12 +93,12 @@ def measure_section(name, o, results):
         say(report.start_text(results["start"]))
     elif name == "pipelined":
         results["pipelined"], skipped = pipelined.measure(
-            2 if o.quick else 7, (10,) if o.quick else (1, 10, 100), not o.quick,
+            o.rounds or (2 if o.quick else 7), (10,) if o.quick else (1, 10, 100), not o.quick,
             lambda what: say(f"  … {what}"))
         results["skipped"].update(skipped)
         say(report_fleet.pipelined_text(results["pipelined"]))
     elif name == "bill":
-        results["bill"] = bill.measure(1 if o.quick else 7)
+        results["bill"] = bill.measure(o.rounds or (1 if o.quick else 7))
         say(report_fleet.bill_text(results["bill"]))
     elif name == "tails":
         results["tails"], reason = tails.measure(o.rounds or 11)
