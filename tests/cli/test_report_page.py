@@ -59,3 +59,14 @@ def test_one_form_at_a_time(tmp_path):
     done = unstall("report", "--json", "--html", tmp_path / "page.html", tmp_path)
     assert (done.returncode, done.stderr) == (
         125, "unstall report: --json and --html exclude one another; try --help\n")
+
+
+def test_the_heaviest_process_and_endpoint_come_first(tmp_path):
+    make_stats_file(tmp_path / "1-2.unstall", CURED)
+    make_stats_file(tmp_path / "2-2.unstall", STALLING)
+    make_stats_file(tmp_path / "3-2.unstall", CURED)
+    page = tmp_path / "page.html"
+    unstall("report", "--html", page, tmp_path, check=True)
+    for table in re.findall("<tbody>(.*?)</tbody>", page.read_text("utf-8"), re.DOTALL):
+        lost = [float(row) for row in re.findall(r'data-value="([^"]*)">[^<]*</td>\s*</tr>', table)]
+        assert lost == sorted(lost, reverse=True) and lost[0] == 4.2e9

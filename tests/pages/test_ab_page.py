@@ -87,8 +87,9 @@ def test_an_arm_that_stalls_is_drawn_with_its_held_bytes():
     for arm in (slow, proved):
         arm.numbers = {"median": Estimate(44.0), "segments": Estimate(2.0)}
     fast = ArmSummary("auto", exchanges=9, numbers={"median": Estimate(0.04), "segments": Estimate(1.02)})
-    drawn = [ladder(arm, 0, 44.0) for arm in (slow, proved, fast)]
-    assert ">held, probably<" in drawn[0] and "most take 35 ms and more" in drawn[0]
+    drawn = [ladder(arm, 0, 0.04, 44.0) for arm in (slow, proved, fast)]
+    assert ">held, probably<" in drawn[0] and "another arm is faster by 30 ms" in drawn[0]
+    assert ">held" not in ladder(slow, 0, 43.0, 44.0)  # the server's own time
     assert ">held<" in drawn[1] and ">held" not in drawn[2]
     heights = [float(re.search(r'height="([0-9.]+)"', text)[1]) for text in drawn[:2]]
     assert heights == [TALLEST - LINE] * 2

@@ -6,16 +6,19 @@ import html
 
 WIDTH, LEFT, RIGHT, TOP, LINE, TALLEST = 300, 78, 288, 44, 26, 150
 SEGMENTS_MOST = 4
-STALL_MS = 35  # as in the table: exchanges of 35 ms and more
+DELAY_MS = 30  # a delayed acknowledgement takes at least as long
 
 
-def what_happens(arm):
-    """(data segments, median in ms, held: None or "proved" or "by its time"); None: there is no record."""
+def what_happens(arm, fastest_ms):
+    """(data segments, median in ms, held: None or "proved" or "by its time"); None: there is no record.
+
+    A long time alone may be the server's own.  It tells of held bytes only if another arm is faster by a
+    delayed acknowledgement."""
     median, segments = arm.number("median").value, arm.number("segments").value
     if not arm.exchanges or median is None:
         return None
     held = "proved" if 2 * (arm.stalls or 0) > arm.exchanges else \
-        "by its time" if 2 * arm.slow > arm.exchanges else None
+        "by its time" if 2 * arm.slow > arm.exchanges and median - fastest_ms > DELAY_MS else None
     return max(1, min(SEGMENTS_MOST, round(segments or 1)) if segments else 2 if held else 1), median, held
 
 
@@ -27,7 +30,8 @@ def in_words(arm, happens):
     known = arm.number("segments").value is not None
     segments = f"about {count} segment{'s' * (count > 1)}" if known else "segments not counted"
     why = {None: "", "proved": "; the rest is held, as most exchanges prove",
-           "by its time": f"; the rest is probably held: most take {STALL_MS} ms and more"}[held]
+           "by its time": "; the rest is probably held: another arm is faster "
+                          f"by {DELAY_MS} ms and more"}[held]
     return f"{arm.name}: {segments}, the answer after {median:.3g} ms{why}."
 
 
@@ -49,9 +53,9 @@ def _steps(happens, longest_ms):
     return [*steps, ("answer", end, "answer", f"{median:.3g} ms")], end
 
 
-def ladder(arm, number, longest_ms):
+def ladder(arm, number, fastest_ms, longest_ms):
     """A figure with the ladder of an arm; its times have the scale of the longest arm."""
-    happens = what_happens(arm)
+    happens = what_happens(arm, fastest_ms)
     caption = html.escape(in_words(arm, happens))
     if happens is None:
         return f"<figure><figcaption>{caption}</figcaption></figure>"
@@ -74,10 +78,10 @@ def ladder(arm, number, longest_ms):
 def ladders(analysis):
     """The ladders of all arms, side by side; nothing where no arm has a record."""
     arms = list(analysis.arms.values())
-    known = [happens[1] for happens in map(what_happens, arms) if happens]
+    known = [arm.number("median").value for arm in arms if what_happens(arm, 0)]
     if not known:
         return ""
-    figures = (ladder(arm, number, max(known)) for number, arm in enumerate(arms))
+    figures = (ladder(arm, number, min(known), max(known)) for number, arm in enumerate(arms))
     return ('<h2>One exchange of each arm</h2>\n<p>Drawn from the medians of the arm. The times have one '
             'scale, but two arrows have at least a line between them.</p>\n<div class="side">\n' +
             "\n".join(figures) + "\n</div>")

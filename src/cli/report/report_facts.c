@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "report_facts.h"
+#include "stats_names.h"
+#include "counters.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "format.h"
@@ -59,4 +62,33 @@ const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM])
         snprintf(text, PROGRAMS_ROOM, "%s%s (%zu processes)", first, same ? "" : " and others",
                  s->count);
     return text;
+}
+
+static int by_loss(const void *a, const void *b) {
+    const struct reader_row *x = *(const struct reader_row *const *)a;
+    const struct reader_row *y = *(const struct reader_row *const *)b;
+    if (lost_ns(&x->tally) != lost_ns(&y->tally))
+        return lost_ns(&x->tally) > lost_ns(&y->tally) ? -1 : 1;
+    uint64_t n = x->tally.counter[COUNT_EXCHANGES], m = y->tally.counter[COUNT_EXCHANGES];
+    if (n != m)
+        return n > m ? -1 : 1;
+    return x < y ? -1 : x > y; /* keep the order */
+}
+
+const struct reader_row **report_rows(const struct report *r, size_t *count) {
+    const struct reader_row **rows = calloc(r->row_count + 1, sizeof(struct reader_row *));
+    *count = 0;
+    for (size_t i = 0; rows && i < r->row_count; i++)
+        if (is_used(&r->rows[i]))
+            rows[(*count)++] = &r->rows[i];
+    if (rows)
+        qsort(rows, *count, sizeof(struct reader_row *), by_loss);
+    return rows;
+}
+
+uint64_t process_lost_ns(const struct reader_file *f) {
+    uint64_t lost = 0;
+    for (size_t i = 0; i < f->row_count; i++)
+        lost += lost_ns(&f->rows[i].tally);
+    return lost;
 }

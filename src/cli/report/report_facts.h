@@ -21,6 +21,13 @@ struct verdict_start start_of(const struct stats_files *s);
 /* "python3 (pid 4711)", "nginx (4 processes)" */
 const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]);
 
+/* The rows that have seen anything, those that lost most first.  The caller frees the list.
+ * NULL: no memory. */
+const struct reader_row **report_rows(const struct report *r, size_t *count);
+
+/* The time lost in all rows of a process. */
+uint64_t process_lost_ns(const struct reader_file *f);
+
 /* The command to type next, with the program; false if there is none. */
 bool report_next(struct prose *p, const struct report *r, const struct verdict *v);
 

@@ -16,7 +16,7 @@
 #include "sites.h"
 #include "stats_names.h"
 
-enum { SITES_WIDTH = PROSE_ROOM }; /* the browser wraps lines */
+enum { ROWS_SHOWN = 200, SITES_WIDTH = PROSE_ROOM }; /* the browser wraps lines */
 
 /* ---- the verdict ----------------------------------------------------- */
 
@@ -111,18 +111,19 @@ static void endpoints(FILE *out, const struct report *r) {
                                         "stalls",   "cured",     "time lost", NULL};
     page_heading(out, "Endpoints");
     page_table_begin(out, heads);
-    for (size_t i = 0; i < r->row_count; i++)
-        if (is_used(&r->rows[i]))
-            endpoint(out, &r->rows[i]);
+    size_t count;
+    const struct reader_row **rows = report_rows(r, &count);
+    for (size_t i = 0; rows && i < count && i < ROWS_SHOWN; i++)
+        endpoint(out, rows[i]);
+    free(rows);
     page_table_end(out);
 }
 
 static void process(FILE *out, const struct reader_file *f) {
     char name[NAME_ROOM], text[NAME_ROOM + 32];
-    uint64_t stalls = 0, lost = 0, exchanges = 0;
+    uint64_t stalls = 0, lost = process_lost_ns(f), exchanges = 0;
     for (size_t i = 0; i < f->row_count; i++) {
         stalls += proved_stalls(&f->rows[i].tally);
-        lost += lost_ns(&f->rows[i].tally);
         exchanges += f->rows[i].tally.counter[COUNT_EXCHANGES];
     }
     snprintf(text, sizeof(text), "%s (pid %u), %s",
@@ -137,13 +138,30 @@ static void process(FILE *out, const struct reader_file *f) {
     page_row_end(out);
 }
 
+static int by_loss(const void *a, const void *b) {
+    const struct reader_file *x = *(const struct reader_file *const *)a;
+    const struct reader_file *y = *(const struct reader_file *const *)b;
+    uint64_t lost = process_lost_ns(x), less = process_lost_ns(y);
+    if (lost != less)
+        return lost > less ? -1 : 1;
+    return x->header.started_ns > y->header.started_ns;
+}
+
 static void processes(FILE *out, const struct stats_files *s) {
     static const char *const heads[] = {"process", "ran", "exchanges", "stalls", "time lost", NULL};
     page_heading(out, "Processes");
     page_table_begin(out, heads);
-    for (size_t i = 0; i < s->count; i++)
-        process(out, s->list[i]);
+    const struct reader_file **sorted = calloc(s->count + 1, sizeof(struct reader_file *));
+    for (size_t i = 0; sorted && i < s->count; i++)
+        sorted[i] = s->list[i];
+    if (sorted)
+        qsort(sorted, s->count, sizeof(struct reader_file *), by_loss);
+    for (size_t i = 0; sorted && i < s->count && i < ROWS_SHOWN; i++)
+        process(out, sorted[i]);
+    free(sorted);
     page_table_end(out);
+    if (s->count > ROWS_SHOWN)
+        page_paragraph(out, "These are the heaviest 200; unstall report --json lists all.");
 }
 
 static void call_sites(FILE *out, const struct stats_files *s) {

@@ -87,17 +87,6 @@ static void print_row(FILE *out, const struct reader_row *row, bool ascii) {
     fputc('\n', out);
 }
 
-static int by_loss(const void *a, const void *b) {
-    const struct reader_row *x = *(const struct reader_row *const *)a;
-    const struct reader_row *y = *(const struct reader_row *const *)b;
-    if (lost_ns(&x->tally) != lost_ns(&y->tally))
-        return lost_ns(&x->tally) > lost_ns(&y->tally) ? -1 : 1;
-    uint64_t n = x->tally.counter[COUNT_EXCHANGES], m = y->tally.counter[COUNT_EXCHANGES];
-    if (n != m)
-        return n > m ? -1 : 1;
-    return x < y ? -1 : x > y; /* keep the order */
-}
-
 static void print_heading(FILE *out) {
     fputs(colour(out, BOLD), out);
     print_left(out, "endpoint", ENDPOINT_COLUMNS);
@@ -112,18 +101,14 @@ static void print_heading(FILE *out) {
 }
 
 static void print_table(FILE *out, const struct report *r, bool ascii) {
-    const struct reader_row **rows = calloc(r->row_count + 1, sizeof(const struct reader_row *));
-    size_t count = 0;
+    size_t count;
+    const struct reader_row **rows = report_rows(r, &count);
     uint64_t bounds = 0;
     char text[NAME_ROOM];
     if (!rows)
         return;
-    for (size_t i = 0; i < r->row_count; i++)
-        if (is_used(&r->rows[i])) {
-            rows[count++] = &r->rows[i];
-            bounds += r->rows[i].tally.counter[COUNT_STALLS_BOUND];
-        }
-    qsort(rows, count, sizeof(struct reader_row *), by_loss);
+    for (size_t i = 0; i < count; i++)
+        bounds += rows[i]->tally.counter[COUNT_STALLS_BOUND];
     fputc('\n', out);
     print_heading(out);
     for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)
