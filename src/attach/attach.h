@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An attachment: BPF programs on a cgroup, and what they have changed.
+ * An attachment: BPF programs on a cgroup, and their changes.
  *
  * All of it is pinned in a folder of its own below ATTACH_FOLDER and belongs to the kernel, not to
  * this process: attach_begin() keeps no descriptor.  So attach_end() is the same for the command
@@ -27,8 +27,8 @@ struct attach_state {
     struct attach_config config;
 };
 
-/* 0, or -errno with a sentence; then nothing is changed or pinned.  A remark on what was not
- * reached may be in `error` all the same. */
+/* 0, or -errno with a sentence; then nothing is changed or pinned.  A remark on connections that
+ * were not reached may be in `error` all the same. */
 int attach_begin(const struct attach_target *t, const struct attach_options *o,
                  char error[ATTACH_ERROR]);
 
@@ -42,7 +42,7 @@ int attach_look(const char *name, struct attach_state *s);
 /* All that are there; free(*list).  0 or -errno with a sentence. */
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]);
 
-/* May the caller load programs?  NULL, or what stands against it. */
+/* May the caller load programs?  NULL, or the obstacle. */
 const char *attach_obstacle(void);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { FILE_PATH = ATTACH_CGROUP + 32 };
 
-/* What the guard is told, and what it answers. */
+/* To the guard, and from it. */
 struct order {
     struct attach_options options;
     struct attach_target target;
@@ -144,7 +144,7 @@ int own_cgroup_begin(const struct attach_options *options, uint16_t port, char n
     if (!failed)
         failed = ask(ends[0], &o, error);
     close(ends[0]);
-    if (failed == -ESRCH) { /* what it had made; nothing of another run has this name */
+    if (failed == -ESRCH) { /* its folders; nothing of another run has this name */
         attach_end(name, ignored);
         own_folder_remove(o.target.path);
     }

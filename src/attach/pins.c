@@ -89,7 +89,7 @@ static int open_restore(const void *name) {
     return fd < 0 ? -errno : fd;
 }
 
-/* First nothing new is cured, then the sockets get their values back, and what answers for their
+/* First nothing new is cured, then the sockets get their values back, and the answers for their
  * values goes last.  Each step may be repeated: the end after a SIGKILL in the middle goes on. */
 int attach_end(const char *name, char error[ATTACH_ERROR]) {
     char path[PIN_PATH];
@@ -103,7 +103,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     int missed = attach_walk(open_restore, name, &scope);
     if (missed < 0 && missed != -ENOENT) { /* -ENOENT: it came to its end before anything was set */
         snprintf(error, ATTACH_ERROR,
-                 "the sockets could not be put back (%s); what knows them is kept: try again",
+                 "the sockets could not be put back (%s); their record is kept: try again",
                  strerror(-missed));
         return missed;
     }
@@ -114,7 +114,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     int stays = s.known && s.config.own_cgroup ? own_folder_remove(s.config.path) : 0;
     if (stays) { /* its name is kept */
         snprintf(error, ATTACH_ERROR,
-                 "%s: the cgroup stays (%s); remove what is below it, and try "
+                 "%s: the cgroup stays (%s); remove its folders, and try "
                  "again",
                  s.config.path, strerror(-stays));
         return stays;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of what an attachment has pinned, in the order in which they are made.
+ * The names of the pins of an attachment, in the order in which they are made.
  */
 #ifndef UNSTALL_ATTACH_PINS_H
 #define UNSTALL_ATTACH_PINS_H

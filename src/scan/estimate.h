@@ -16,7 +16,7 @@
 struct scan_estimate {
     double count, low, high; /* stalls; the interval holds the truth in about 95 of 100 cases */
     double lost_ns;
-    double variance;  /* of count: what the interval is made of */
+    double variance;  /* of count: the interval is made of it */
     double edges;     /* stalls that may belong to the scan or not: at its begin and its end */
     uint64_t seen;    /* stalls that were really seen */
     uint64_t seen_ns; /* ... and how long they were together */

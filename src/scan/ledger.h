@@ -28,7 +28,7 @@ struct scan_series {
     char container[SCAN_CONTAINER]; /* "": none */
     char program[SCAN_PROGRAM];     /* "": not to be known */
     uint32_t uid;
-    struct scan_sums told;    /* what the series counts */
+    struct scan_sums told;    /* counted by the series */
     struct scan_sums settled; /* of connections that were forgotten */
     struct scan_sums live;    /* of the others */
     unsigned connections;     /* ... and how many these are */
@@ -57,11 +57,11 @@ typedef const struct scan_process *ledger_process_fn(const struct scan_connectio
 
 void scan_ledger_begin(struct scan_ledger *l);
 
-/* Take what the source has found by now.  0 or -ENOMEM, and nothing was taken. */
+/* Take the findings of the source by now.  0 or -ENOMEM, and nothing was taken. */
 int scan_ledger_take(struct scan_ledger *l, const struct scan_result *r, uint64_t now_ns,
                      ledger_process_fn *process_of, void *arg);
 
-/* The source has ended: what it knew is settled. */
+/* The source has ended: its rows are final. */
 void scan_ledger_settle(struct scan_ledger *l);
 
 void scan_ledger_end(struct scan_ledger *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The source without privilege: dumps of all sockets find those that are held, then these are
- * asked for by their id every 12 ms.  budget.c says when, judge.c what it means.
+ * asked for by their id every 12 ms.  budget.c gives the times, judge.c the meaning.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -296,6 +296,23 @@ def test_a_refusal_of_the_kernel_is_one_line_and_its_log_is_for_verbose_2():
     assert not PINS.exists()
 
 
+def test_a_limit_on_locked_memory_is_none():
+    """Since Linux 5.11 BPF objects count for the memory of the cgroup."""
+    with talking() as talker, attached(talker.pid, command=("prlimit", "--memlock=0", COMMAND)):
+        assert is_cured(talker)
+
+
+def test_connections_of_a_cgroup_that_is_removed_meanwhile_are_put_back():
+    """They belong to processes that were moved elsewhere."""
+    with cgroup(f"unstall-{os.getpid()}") as (folder, enter), talking(before=enter) as talker:
+        a = Attached("--cgroup", folder, "--mode", "always")
+        assert is_cured(talker)
+        (folder.parent / "cgroup.procs").write_text(str(talker.pid), encoding="ascii")
+        folder.rmdir()
+        assert a.wait() == 0 and "the cgroup was removed" in a.said
+        assert stalls(talker) and talker.reads_back() == {0}
+
+
 MANY = """
 import resource, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (10100, 10100))

@@ -44,7 +44,7 @@ enum {
 
 struct {
     __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE); /* a listener's passes to what it accepts */
+    __uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE); /* accepted ones have their listener's */
     __type(key, int);
     __type(value, struct attach_socket);
 } sockets SEC(".maps");
@@ -63,7 +63,7 @@ static __always_inline struct attach_config *configuration(void) {
 
 /* ---- taking in, and giving back ------------------------------------------------ */
 
-/* `to` is whatever bpf_setsockopt() takes where this is called. */
+/* `to` is the first argument of bpf_setsockopt(), which differs by the kind of program. */
 static __always_inline void cure(void *to, struct attach_socket *s, struct attach_config *c) {
     int one = 1;
     s->own = 0;
@@ -135,7 +135,7 @@ static __always_inline __u8 first_callback(const struct attach_config *c) {
 /* Asks for this callback instead of those that we have asked for; 0: for none. */
 static __always_inline void arm(struct bpf_sock_ops *ops, struct attach_socket *s, __u8 wanted) {
     __u32 others = ops->bpf_sock_ops_cb_flags & ~(__u32)s->armed;
-    wanted &= ~others; /* of somebody else, who ends it */
+    wanted &= ~others; /* of another program, which ends it */
     if (bpf_sock_ops_cb_flags_set(ops, others | wanted) == 0)
         s->armed = wanted;
 }
@@ -179,8 +179,8 @@ static __always_inline int is_one_way(struct bpf_sock_ops *ops, struct attach_so
     return ops->data_segs_out - s->segments >= STREAM;
 }
 
-/* Nagle's algorithm collects the small writes of a stream.  It is given back once: what stalls again has
- * long messages. */
+/* Nagle's algorithm collects the small writes of a stream.  It is given back once: a connection that stalls
+ * again has long messages. */
 static __always_inline void on_cured(struct bpf_sock_ops *ops, struct attach_socket *s,
                                      struct bpf_sock *sk) {
     int zero = 0;
@@ -256,7 +256,7 @@ int on_event(struct bpf_sock_ops *ops) {
     }
 }
 
-/* ---- what the program sets and reads back ---------------------------------------- */
+/* ---- the program's own value, set and read back ---------------------------------------- */
 
 /* A program that looks at no more than one page of a longer value tells the kernel so by 0. */
 static __always_inline int pass(struct bpf_sockopt *ctx) {

@@ -40,7 +40,7 @@ struct attach_config {
 struct attach_socket {
     __u8 member;    /* made by the process, or accepted from a listener of it */
     __u8 cured;     /* TCP_NODELAY is 1 by us */
-    __u8 own;       /* what the program has set, and reads back, while `cured` */
+    __u8 own;       /* the program's value, which it reads back while `cured` */
     __u8 armed;     /* the callbacks that we have asked for */
     __u8 sends;     /* seen by mode late */
     __u8 returned;  /* Nagle's algorithm was given back to a stream */

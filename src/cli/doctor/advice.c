@@ -122,7 +122,7 @@ static void advise_otherwise(struct diagnosis *d) {
         ADVISE("start it as that user already: a service's User= and AmbientCapabilities=, "
                "setpriv");
     ADVISE("cure from the other side: unstall run --quickack auto -- PEER, if the peer can be "
-           "restarted; it then acknowledges at once");
+           "restarted; it then acknowledges at once. Else, as root: unstall attach --quickack PID");
     ADVISE("on the receiving host, for all programs: ip route change ROUTE quickack 1 (as root; "
            "ip route get ADDRESS shows the route); no sysctl does it");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program in a cgroup of its own with the BPF programs of attach: what it cannot do, and what it says.
+ * A program in a cgroup of its own with the BPF programs of attach: its limits and its messages.
  */
 #ifndef UNSTALL_CLI_IN_CGROUP_H
 #define UNSTALL_CLI_IN_CGROUP_H
