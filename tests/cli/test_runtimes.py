@@ -188,3 +188,14 @@ def test_jcmd_names_the_methods_of_a_program_that_is_started(tmp_path):
     assert ("As jcmd tells, the first piece (200 bytes) is written by TwoAuthors.sendHeader (TwoAuthors.java:"
             f"{line_of('TwoAuthors.java', 'byte[200]')}); the second (100 bytes) by TwoAuthors.sendBody "
             f"(TwoAuthors.java:{line_of('TwoAuthors.java', 'byte[100]')}): join them.") in text
+
+
+def test_a_tool_that_hangs_does_not_hold_the_program(tmp_path):
+    tool = tmp_path / "py-spy"
+    tool.write_text("#!/bin/sh\nexec sleep 20\n", encoding="utf-8")
+    tool.chmod(0o755)
+    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
+        text = observed("--time", "1", str(server.pid), PATH=f"{tmp_path}:{os.environ['PATH']}")
+        state = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
+        assert server.poll() is None and re.search(r"TracerPid:\s+0$", state, re.MULTILINE)
+    assert "The look has ended before both writes of a message were known" in text

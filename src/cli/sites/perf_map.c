@@ -182,7 +182,7 @@ static bool of_node(const char *name, struct frame *f) {
     char *line = strrchr(path, ':');
     if (line)
         *line++ = '\0';
-    return set(f, begin, (size_t)(space - begin), path, line ? atoi(line) : 0);
+    return set(f, begin, (size_t)(space - begin), path, line ? (int)strtol(line, NULL, 10) : 0);
 }
 
 /* CPython: "py::send:/srv/app.py" */

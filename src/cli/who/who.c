@@ -89,9 +89,14 @@ static void add_write(struct prose *p, const struct who_write *w, unsigned autho
         }
 }
 
+/* A look that was ended while a tool was asked has none of its own. */
+static const char *who_note(const struct who *w) {
+    return w->note[0] ? w->note : "The look has ended before both writes of a message were known.";
+}
+
 void who_prose(struct prose *p, const struct who *w) {
     if (!w->known) {
-        prose_add(p, "%s", w->note);
+        prose_add(p, "%s", who_note(w));
         return;
     }
     unsigned author = author_of(w);
@@ -128,7 +133,7 @@ void who_json(struct json *j, const struct who *w) {
     }
     json_object(j, "runtime");
     json_string(j, "tool", w->known ? w->tool : NULL);
-    json_string(j, "note", w->known ? NULL : w->note);
+    json_string(j, "note", w->known ? NULL : who_note(w));
     json_array(j, "writes");
     for (unsigned k = 0; w->known && k < 2; k++)
         json_write(j, &w->write[k], author_of(w));

@@ -35,7 +35,7 @@ struct who_write {
 struct who {
     bool known;             /* both writes are */
     char tool[32];          /* that told it */
-    char note[WHO_NOTE];    /* why it is not known; "": nobody has asked */
+    char note[WHO_NOTE];    /* why it is not known; "": the look was ended before */
     struct who_write write[2];
 };
 

@@ -76,7 +76,7 @@ static int follow(pid_t pid) {
         struct dirent *entry;
         more = 0;
         while (tasks && (entry = readdir(tasks)) != NULL) {
-            pid_t thread = (pid_t)atoi(entry->d_name);
+            pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
             if (thread <= 0)
                 continue;
             if (ptrace(PTRACE_SEIZE, thread, 0, options) == 0) {
@@ -142,7 +142,8 @@ static pid_t start_tool(const struct look *l, int out) {
     unsetenv("LD_PRELOAD");
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
-    execvp(words[0], words);
+    if (words[0])
+        execvp(words[0], words);
     _exit(errno == ENOENT ? 127 : 126);
 }
 
@@ -244,11 +245,11 @@ static bool find_tool(struct look *l) {
 }
 
 void who_look(pid_t pid, struct who *w) {
-    struct look *l = calloc(1, sizeof(*l));
-    if (!l)
-        return;
+    static struct look look; /* of a process apart */
+    struct look *l = &look;
     struct program program;
-    *l = (struct look){.pid = pid, .who = w};
+    l->pid = pid;
+    l->who = w;
     if (!find_tool(l))
         return;
     if (program_find(&program, l->tool->name) != 0) {

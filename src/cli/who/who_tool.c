@@ -22,7 +22,7 @@ static void add(struct who_write *w, const char *function, size_t length, const 
     safe_text(name, f->function, sizeof(f->function));
     snprintf(path, sizeof(path), "%s", place);
     char *colon = strrchr(path, ':');
-    f->line = colon ? atoi(colon + 1) : 0;
+    f->line = colon ? (int)strtol(colon + 1, NULL, 10) : 0;
     if (colon)
         *colon = '\0';
     base_text(path, f->source, sizeof(f->source));
