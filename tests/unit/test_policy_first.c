@@ -108,3 +108,62 @@ Test(policy_first, what_was_buffered_leaves) {
     }
     EXPECT(taken > 10000);
 }
+
+/* ---- exchanges of one write --------------------------------------------- */
+
+static const struct policy_limits quiet_limits = {.small = 4096, .may_hold = true};
+
+/* The write of a turn, as hold_join_turn() and the fast path make it. */
+static struct policy_action joins_and_writes(struct policy *p, size_t bytes) {
+    policy_turn_begins(p, false);
+    p->position++;
+    return policy_write(p, &quiet_limits, &(struct policy_write){.bytes = bytes});
+}
+
+/* Policies that input has reached, as a read leaves them; most are not quiet. */
+static bool some_quiet(struct policy *p) {
+    const struct policy drawn = some_policy();
+    copy(p, &drawn);
+    if (!seldom()) {
+        p->mode = draw(2) ? MODE_AUTO : MODE_NODELAY;
+        p->bursty = seldom();
+        p->buffer_limit = (uint16_t)(seldom() * 2000);
+        p->window_ends = (uint8_t)(seldom() * 3);
+        p->goes_on = (uint8_t)(seldom() * 2);
+    }
+    policy_turn_ends(p);
+    policy_input(p, 1 + draw(9000), draw(9000));
+    return policy_is_quiet(p);
+}
+
+static void expect_plain(const struct policy_action *action, bool small, int i) {
+    cr_assert(action->how == WRITE_PLAIN && action->ends_unit && action->new_message &&
+                  action->small_write == small,
+              "state %d: another write", i);
+    cr_assert(!action->need_facts && !action->late_push && !action->back_to_app && !action->small_unit &&
+                  !action->unanswered && !action->suspected && !action->burst,
+              "state %d: there was something to do", i);
+}
+
+Test(policy_first, an_exchange_of_one_write) {
+    int quiet = 0;
+    for (int i = 0; i < STATES * 4; i++) {
+        struct policy slow, fast;
+        size_t bytes = 1 + some_bytes() % INT32_MAX, got = 1 + draw(9000), asked = draw(9000);
+        if (!some_quiet(&fast))
+            continue;
+        copy(&slow, &fast);
+        struct policy_action action = joins_and_writes(&slow, bytes);
+        expect_plain(&action, policy_quiet_write(&fast, quiet_limits.small, bytes), i);
+        cr_assert(same(&fast, &slow), "state %d: the write left another state", i);
+        if (policy_leaves_input(got, asked))
+            continue;
+        policy_turn_ends(&slow);
+        policy_input(&slow, got, asked);
+        policy_quiet_answer(&fast);
+        cr_assert(same(&fast, &slow), "state %d: the answer left another state", i);
+        cr_assert(policy_is_quiet(&fast), "state %d: it is quiet no longer", i);
+        quiet++;
+    }
+    EXPECT(quiet > 1000);
+}

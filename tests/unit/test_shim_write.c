@@ -12,6 +12,7 @@
 #include "config.h"
 #include "coalesce_buffer.h"
 #include "hold.h"
+#include "real.h"
 #include "shim_parts.h"
 #include "ticker.h"
 #include "whole.h"
@@ -732,4 +733,95 @@ Test(shim_write, parts_are_looked_at_as_far_as_they_are_sent) {
     EXPECT(shim_parts_readable(&p, 8));
     EXPECT(!shim_parts_readable(&p, 9));
     EXPECT(!shim_parts_readable(&p, 16));
+}
+
+/* ---- a quiet connection ------------------------------------------------------- */
+
+static ssize_t three_bytes(int fd, void *buffer, size_t bytes) {
+    (void)fd, (void)buffer, (void)bytes;
+    return 3;
+}
+
+static struct conn *quiet_one(void) {
+    whole_start_in(MODE_AUTO);
+    struct conn *c = whole_connected(5);
+    real_read = (void *)(uintptr_t)three_bytes;
+    hold_watch_thread_end();
+    whole_write(5, "abc");
+    whole_read(5, 3);
+    ASSERT(c->quiet == QUIET);
+    fake_log();
+    return c;
+}
+
+static void exchanges_one(struct conn *c) {
+    char buffer[100];
+    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT(c->quiet == QUIET_WROTE && self.turn == c && c->turn_owner == &self);
+    EXPECT_INT("read", shim_read_quiet(5, buffer, sizeof(buffer), c), 3);
+    EXPECT(c->quiet == QUIET && !self.turn && !c->turn_owner);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* It stays so from exchange to exchange, counts them, and is pushed late at the second write of a message. */
+Test(shim_write, a_quiet_connection) {
+    struct conn *c = quiet_one();
+    const struct conn_counts before = c->counts;
+    for (int i = 0; i < 3; i++)
+        exchanges_one(c);
+    EXPECT_TEXT("plain", fake_log(), "WRITE(5,abc) WRITE(5,abc) WRITE(5,abc)");
+    EXPECT_INT("writes", c->counts.writes - before.writes, 3);
+    EXPECT_INT("messages", c->counts.messages - before.messages, 3);
+    EXPECT_INT("turns", c->counts.turns - before.turns, 3);
+    EXPECT_INT("reads", c->counts.reads - before.reads, 3);
+    EXPECT_INT("bytes", c->counts.bytes - before.bytes, 9);
+    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT_INT("second", whole_write(5, "def"), 3);
+    EXPECT(c->quiet == QUIET_NOT && c->policy.bursty);
+    const char *log = fake_log();
+    cr_expect(strstr(log, "nodelay"), "%s", log);
+    shim_closing(5);
+}
+
+/* Whatever else takes the lock may change it: the next write is judged. */
+Test(shim_write, another_taker_of_the_lock_ends_the_quiet) {
+    struct conn *c = quiet_one();
+    conn_lock(c);
+    conn_unlock(c);
+    EXPECT_INT("not quiet", c->quiet, QUIET_NOT);
+    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT_INT("still not", c->quiet, QUIET_NOT);
+    whole_read(5, 3);
+    EXPECT_INT("again", c->quiet, QUIET);
+    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
+    conn_lock(c);
+    conn_unlock(c);
+    char buffer[100];
+    EXPECT_INT("read", shim_read_quiet(5, buffer, sizeof(buffer), c), 3);
+    EXPECT(c->policy.message_bytes == 0 && !self.turn && !c->turn_owner && c->quiet == QUIET);
+    config_switch(MODE_OFF, false);
+    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT(c->quiet == QUIET_NOT && c->policy.mode == MODE_OFF);
+    shim_closing(5);
+}
+
+/* A write that fails is none; input that may go on ends the quiet. */
+Test(shim_write, what_is_unusual_on_a_quiet_connection) {
+    struct conn *c = quiet_one();
+    const struct conn_counts before = c->counts;
+    char page[4096];
+    fake_real.answers[fake_real.count] = -EAGAIN;
+    EXPECT_INT("fails", shim_write_quiet(5, "abc", 3, 0), -1);
+    EXPECT_INT("errno", errno, EAGAIN);
+    EXPECT_INT("writes", c->counts.writes, before.writes);
+    EXPECT_INT("messages", c->counts.messages, before.messages);
+    EXPECT_INT("bytes", c->policy.message_bytes, 0);
+    EXPECT_INT("units", c->policy.units, 0);
+    EXPECT_INT("not quiet", c->quiet, QUIET_NOT);
+    whole_read(5, 3);
+    EXPECT_INT("quiet", c->quiet, QUIET);
+    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT_INT("full", shim_read_quiet(5, page, 3, c), 3);
+    EXPECT_INT("a small full read leaves nothing", c->quiet, QUIET);
+    shim_closing(5);
 }

@@ -55,8 +55,9 @@ void conn_repair(struct conn *c) {
     STORE(&c->held, false);
     c->draining = false;
     c->ticking = false;
+    STORE(&c->quiet, QUIET_NOT);
     c->next_ticking = NULL;
-    c->turn_owner = NULL;
+    STORE(&c->turn_owner, NULL);
     STORE(&c->turn_end, TURN_ENDS);
     c->policy.position = 0;
     c->policy.quick_turns = 0;

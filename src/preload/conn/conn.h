@@ -54,12 +54,18 @@ struct conn_counts {
  * endpoint cache at once ends under the lock, like a turn that holds (TURN_ENDS). */
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
 
+/* A quiet connection has exchanges of one write and its answer, and the library has only to remember the
+ * write (policy_is_quiet).  A read finds that it is quiet.  Any other taker of the lock ends that, because
+ * it may change what it depends on. */
+enum quiet { QUIET_NOT, QUIET, QUIET_WROTE /* ... and the write of this exchange was made */ };
+
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
     /* these outlive the connection: other threads read them without the lock */
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
+    uint8_t quiet;             /* enum quiet */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
     struct conn *next_ticking; /* belongs to the ticker */
     struct piece *deferred;    /* writes of signal handlers during the lock (reentry.h) */
@@ -117,7 +123,7 @@ void reentry_forget(struct conn *c);
 
 void conn_lock_slow(struct conn *c, uint32_t seen);
 
-static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool waits) {
+static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool waits, bool stays_quiet) {
     struct conn *outer = self.locked;
     self.depth++;
     self.locked = c;
@@ -132,18 +138,27 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
         }
         conn_lock_slow(c, expected);
     }
-    if (UNLIKELY(LOAD(&c->deferred) != NULL))
+    if (!stays_quiet)
+        STORE(&c->quiet, QUIET_NOT);
+    if (UNLIKELY(LOAD(&c->deferred) != NULL)) {
+        STORE(&c->quiet, QUIET_NOT);
         reentry_take_in(c);
+    }
     return true;
 }
 
 static inline void conn_lock(struct conn *c) {
-    conn_take(c, true);
+    conn_take(c, true, false);
+}
+
+/* For the paths that know what they change of a quiet connection. */
+static inline void conn_lock_quiet(struct conn *c) {
+    conn_take(c, true, true);
 }
 
 /* Never waits: false when another thread has it. */
 static inline bool conn_trylock(struct conn *c) {
-    return conn_take(c, false);
+    return conn_take(c, false, false);
 }
 
 /* Test builds: is what the holder leaves behind legal (conn_check.h)? */

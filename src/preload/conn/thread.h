@@ -50,6 +50,11 @@ enum { GATE_SHUT = 0, GATE_OPEN = 1, GATE_SHUT_FOR_GOOD = 2 };
 
 extern INTERNAL const volatile uint8_t *gate;
 
+/* True if this call may certainly use our state: false also before the first call and after a fork. */
+static inline bool surely_ours(void) {
+    return LIKELY(!self.busy) && LIKELY(*LOAD(&gate) == GATE_OPEN);
+}
+
 /* True if this call may use our state. */
 static inline bool ours(void) {
     if (UNLIKELY(self.busy))

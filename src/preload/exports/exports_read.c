@@ -20,25 +20,37 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
 
 /* EXPORT ssize_t name(parameters), which reads up to `most` bytes and waits unless `dont`.  The
  * fortified forms check the buffer's size and go to their own next function. */
-#define READ(name, parameters, arguments, dont, most)                       \
-    static __attribute__((noinline)) ssize_t our_##name parameters {        \
-        if (UNLIKELY(!fds_is_low(fd)) && shim_ignores_read(fd))             \
-            return REAL(name) arguments;                                    \
-        struct call call = shim_read_begins(fd, dont);                      \
-        ssize_t got = REAL(name) arguments;                                 \
-        return shim_read_ends(call, got, most);                             \
-    }                                                                       \
-    EXPORT ssize_t name parameters {                                        \
-        __typeof__(&name) next = REAL_FOUND(name);                          \
-        if (LIKELY(fds_is_low(fd)) && shim_ignores_read(fd) && LIKELY(next != NULL)) \
-            return next arguments;                                          \
-        return our_##name arguments;                                        \
+#define READ(name, parameters, arguments, dont, most)                                      \
+    static __attribute__((noinline)) ssize_t our_##name parameters {                       \
+        if (UNLIKELY(!fds_is_low(fd)) && shim_ignores_read(fd))                            \
+            return REAL(name) arguments;                                                   \
+        struct call call = shim_read_begins(fd, dont);                                     \
+        ssize_t got = REAL(name) arguments;                                                \
+        return shim_read_ends(call, got, most);                                            \
+    }                                                                                      \
+    EXPORT ssize_t name parameters {                                                       \
+        if (fds_is_low(fd) && shim_ignores_read(fd) && REAL_FOUND(name) != NULL)           \
+            return REAL_FOUND(name) arguments;                                             \
+        return our_##name arguments;                                                       \
+    }
+
+#define ALL(...) __VA_ARGS__
+
+/* The same for a call that the shim makes as a whole. */
+#define READ_BY_SHIM(name, parameters, arguments)                                                \
+    EXPORT ssize_t name parameters {                                                             \
+        struct conn *turn = self.turn;                                                           \
+        if (turn && LOAD(&turn->quiet) == QUIET_WROTE)                                           \
+            return shim_##name##_quiet(ALL arguments, turn);                                     \
+        if (!turn && fds_is_low(fd) && !fds_conn(fds_word(fd)) && REAL_FOUND(name) != NULL)      \
+            return REAL_FOUND(name) arguments;                                                   \
+        return shim_##name arguments;                                                            \
     }
 
 /* The kernel has followed the vector: it may be. */
 #define ASKED(iov, count) (got > 0 && call.conn ? iov_bytes(iov, (size_t)(count)) : 0)
 
-READ(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes), false, bytes)
+READ_BY_SHIM(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes))
 ALSO(__read, read)
 READ(__read_chk, (int fd, void *buffer, size_t bytes, size_t size), (fd, buffer, bytes, size), false, bytes)
 READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false, ASKED(iov, count))
@@ -50,8 +62,7 @@ READ(preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, in
 #else
 ALSO(preadv64v2, preadv2)
 #endif
-READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags),
-     bytes)
+READ_BY_SHIM(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags))
 ALSO(__recv, recv)
 READ(__recv_chk, (int fd, void *buffer, size_t bytes, size_t size, int flags),
      (fd, buffer, bytes, size, flags), dont_wait(flags), bytes)

@@ -19,15 +19,18 @@
 NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
+    if (shim_may_be_quiet(fd))
+        return shim_write_quiet(fd, buffer, bytes, caller);
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, caller);
 }
 
 EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
-    __typeof__(&write) next = REAL_FOUND(write);
     if (UNLIKELY(!fds_is_low(fd)))
         return high_write(fd, buffer, bytes, CALLER);
-    if (shim_passes(fd) && LIKELY(next != NULL))
-        return next(fd, buffer, bytes);
+    if (shim_passes(fd) && LIKELY(REAL_FOUND(write) != NULL))
+        return REAL_FOUND(write)(fd, buffer, bytes);
+    if (shim_may_be_quiet(fd))
+        return shim_write_quiet(fd, buffer, bytes, CALLER);
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
 ALSO(__write, write)
@@ -40,24 +43,26 @@ NOINLINE ssize_t our_writev(int fd, const struct iovec *iov, int count, uintptr_
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
-    __typeof__(&writev) next = REAL_FOUND(writev);
-    if (LIKELY(fds_is_low(fd)) && shim_passes(fd) && LIKELY(next != NULL))
-        return next(fd, iov, count);
+    if (LIKELY(fds_is_low(fd)) && shim_passes(fd) && LIKELY(REAL_FOUND(writev) != NULL))
+        return REAL_FOUND(writev)(fd, iov, count);
     return our_writev(fd, iov, count, CALLER);
 }
 
 NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
     if (shim_passes(fd))
         return REAL(send)(fd, buffer, bytes, flags);
+    if (shim_may_be_quiet(fd))
+        return shim_send_quiet(fd, buffer, bytes, flags, caller);
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, caller);
 }
 
 EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
-    __typeof__(&send) next = REAL_FOUND(send);
     if (UNLIKELY(!fds_is_low(fd)))
         return high_send(fd, buffer, bytes, flags, CALLER);
-    if (shim_passes(fd) && LIKELY(next != NULL))
-        return next(fd, buffer, bytes, flags);
+    if (shim_passes(fd) && LIKELY(REAL_FOUND(send) != NULL))
+        return REAL_FOUND(send)(fd, buffer, bytes, flags);
+    if (shim_may_be_quiet(fd))
+        return shim_send_quiet(fd, buffer, bytes, flags, CALLER);
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
 ALSO(__send, send)

@@ -208,7 +208,7 @@ bool hold_wait_was_quick(struct conn *c) {
 
 void hold_resume_turn(struct conn *c) {
     self.turn = c;
-    c->turn_owner = &self;
+    STORE(&c->turn_owner, &self);
     STORE(&c->turn_end, TURN_ENDS);
 }
 

@@ -78,11 +78,21 @@ bool hold_wait_was_quick(struct conn *c);
 
 /* The turn is over: policy and the endpoint cache learn from it.  Lock held. */
 static inline void hold_finish_turn(struct conn *c) {
-    c->turn_owner = NULL;
+    STORE(&c->turn_owner, NULL);
     STORE(&c->turn_end, TURN_ENDS);
     policy_turn_ends(&c->policy);
     if (endpoint_update_is_due(c))
         endpoint_update(c);
+}
+
+/* This thread opens a turn on c.  Lock held. */
+static inline void hold_open_turn(struct conn *c) {
+    STORE(&c->turn_owner, &self);
+    self.turn = c;
+    c->counts.turns++;
+    STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
+    if (UNLIKELY(LOAD(&endpoint_nodelay_only[c->endpoint])))
+        c->policy.nodelay_only = true;
 }
 
 /* A write joins the turn of this thread on c; opens the turn if necessary.  Lock
@@ -92,13 +102,8 @@ static inline void hold_join_turn(struct conn *c) {
     if (c->turn_owner != &self || self.turn != c) {
         if (UNLIKELY(c->turn_owner != NULL))
             hold_turn_taken_over(c);
-        c->turn_owner = &self;
-        self.turn = c;
-        c->counts.turns++;
-        STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
+        hold_open_turn(c);
         policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
-        if (UNLIKELY(LOAD(&endpoint_nodelay_only[c->endpoint])))
-            p->nodelay_only = true;
     }
     if (UNLIKELY(c->held))
         hold_check_age(c);

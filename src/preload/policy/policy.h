@@ -38,28 +38,33 @@ struct policy_limits {
 
 /* The part of a connection that policy reads and writes. */
 struct policy {
-    uint8_t mode;         /* enum mode */
-    bool app_nodelay : 1; /* as the application set it, or as it was at the start */
-    bool app_cork : 1;
-    bool app_more : 1;      /* its MSG_MORE bytes wait for the write that ends them */
-    bool nodelay : 1;       /* TCP_NODELAY in the kernel, as far as we know */
-    bool unsure : 1;        /* the application's options are not known: ask before acting */
-    bool bursty : 1;        /* one message has had two small writes */
-    bool nodelay_only : 1;  /* only TCP_NODELAY from now on: prediction fails here */
-    bool never_hold : 1;    /* the application tells its writes apart (SO_TIMESTAMPING) */
-    bool untracked_io : 1;  /* writes may pass us by: never hold */
-    bool no_more : 1;       /* MSG_MORE has no effect or another one (MPTCP, TCP_ULP) */
-    bool established : 1;   /* the kernel has taken or delivered bytes, or connect succeeded */
-    bool refuses : 1;       /* sending has ended (shutdown, EPIPE); input does not change that */
-    bool input_ever : 1;    /* some input has arrived */
-    bool from_cache : 1;    /* `bursty` and the model come from the endpoint cache */
-    bool input_pending : 1; /* the application has certainly left input unread */
-    bool sndbuf_maybe_full : 1; /* the send buffer may have no room: do not buffer */
-    bool large : 1;             /* ... only because this message exceeds buffer_limit */
-    bool one_way : 1;           /* a stream of small writes without input: Nagle stays on */
-    bool had_option : 1;        /* the application has set TCP_NODELAY or TCP_CORK before */
-    bool hesitated : 1;         /* a write of this turn came late after the write before */
-    bool window_joined : 1;     /* the window ended a hold of this turn that had joined WINDOW_JOINS writes */
+    union {
+        struct {
+            uint8_t mode;         /* enum mode */
+            bool app_nodelay : 1; /* as the application set it, or as it was at the start */
+            bool app_cork : 1;
+            bool app_more : 1;      /* its MSG_MORE bytes wait for the write that ends them */
+            bool nodelay : 1;       /* TCP_NODELAY in the kernel, as far as we know */
+            bool unsure : 1;        /* the application's options are not known: ask before acting */
+            bool bursty : 1;        /* one message has had two small writes */
+            bool nodelay_only : 1;  /* only TCP_NODELAY from now on: prediction fails here */
+            bool never_hold : 1;    /* the application tells its writes apart (SO_TIMESTAMPING) */
+            bool untracked_io : 1;  /* writes may pass us by: never hold */
+            bool no_more : 1;       /* MSG_MORE has no effect or another one (MPTCP, TCP_ULP) */
+            bool established : 1;   /* the kernel has taken or delivered bytes, or connect succeeded */
+            bool refuses : 1;       /* sending has ended (shutdown, EPIPE); input does not change that */
+            bool input_ever : 1;    /* some input has arrived */
+            bool from_cache : 1;    /* `bursty` and the model come from the endpoint cache */
+            bool input_pending : 1; /* the application has certainly left input unread */
+            bool sndbuf_maybe_full : 1; /* the send buffer may have no room: do not buffer */
+            bool large : 1;             /* ... only because this message exceeds buffer_limit */
+            bool one_way : 1;           /* a stream of small writes without input: Nagle stays on */
+            bool had_option : 1;        /* the application has set TCP_NODELAY or TCP_CORK before */
+            bool hesitated : 1;         /* a write of this turn came late after the write before */
+            bool window_joined : 1;     /* the window ended a hold that had joined WINDOW_JOINS writes */
+        };
+        uint32_t facts; /* all of them: see POLICY_FACTS */
+    };
     uint16_t buffer_limit;      /* most bytes buffered in a message; 0: not known yet */
     bool nodelay_uncertain;     /* another process shares the socket and may clear TCP_NODELAY */
     uint8_t window_ends;        /* holds that the window ended, decaying */
@@ -79,6 +84,9 @@ struct policy {
     uint32_t pending; /* bytes that the application or we hold: the beginning of a unit */
     struct turn_model model;
 };
+
+/* A mask of facts, made by the compiler: POLICY_FACTS(.bursty = true, .unsure = true). */
+#define POLICY_FACTS(...) (((struct policy){__VA_ARGS__}).facts)
 
 struct policy_write {
     size_t bytes;

@@ -162,13 +162,18 @@ DECISION void policy_decide(struct policy *p, const struct policy_limits *limits
         p->sndbuf_maybe_full = p->large = true;
 }
 
+/* True: this read may have left input. */
+static inline bool policy_leaves_input(size_t bytes, size_t asked) {
+    return bytes == asked && asked >= PENDING_READ;
+}
+
 /* A read returned `bytes` of `asked` bytes. */
 static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     if (p->turns == 1 && !p->kept_turn)
         p->goes_on = 0;
     p->kept_turn = false;
     p->input_ever = true;
-    p->input_pending = bytes == asked && asked >= PENDING_READ;
+    p->input_pending = policy_leaves_input(bytes, asked);
     p->established = !p->refuses;
     p->one_way = false;
     if (UNLIKELY(p->large)) {
@@ -183,6 +188,41 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->message_bytes = 0;
     p->pending = 0;
 }
+
+/* ---- exchanges of one write --------------------------------------------- */
+
+/* After policy_input(): the next write passes through, and is remembered only.  The two functions below
+ * rely on each of these facts. */
+static inline bool policy_is_quiet(const struct policy *p) {
+    const uint32_t asked =
+        POLICY_FACTS(.mode = 0xff, .app_cork = true, .app_more = true, .unsure = true, .bursty = true,
+                     .one_way = true, .established = true, .refuses = true, .input_ever = true,
+                     .input_pending = true, .large = true);
+    const uint32_t settled = POLICY_FACTS(.established = true, .input_ever = true);
+    uint32_t facts = p->facts & asked;
+    return (facts == (settled | POLICY_FACTS(.mode = MODE_AUTO)) ||
+            facts == (settled | POLICY_FACTS(.mode = MODE_NODELAY))) &&
+           !p->buffer_limit && !p->window_ends && !p->goes_on && !p->kept_turn;
+}
+
+/* The first write of a message of a quiet connection: as policy_turn_begins() and policy_decide().  It is
+ * plain, and ends a unit.  True: it is small. */
+static inline bool policy_quiet_write(struct policy *p, uint32_t small, size_t bytes) {
+    const struct policy_limits limits = {.small = small};
+    bool counts = is_small_write(p, &limits, bytes);
+    p->position = p->units = p->turns = 1;
+    p->small_writes = counts;
+    p->first_unit = p->message_bytes = (uint32_t)bytes;
+    return counts;
+}
+
+/* The answer to that write, which leaves no input: as policy_turn_ends() and policy_input(). */
+static inline void policy_quiet_answer(struct policy *p) {
+    p->position = p->units = p->turns = p->small_writes = 0;
+    p->message_bytes = 0;
+}
+
+/* ---- the end of a turn -------------------------------------------------- */
 
 /* A turn ended at a wait, not by the window: update the model. */
 static inline void policy_turn_ends(struct policy *p) {

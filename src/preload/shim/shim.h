@@ -43,6 +43,17 @@ ssize_t shim_write(const struct write_request *out);
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
+/* The same in fewer instructions, on a quiet connection (conn.h): it decides nothing.  All that is unusual
+ * goes on to shim_write_fast().  The caller has asked shim_may_be_quiet(). */
+ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller);
+ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller);
+
+/* True: no turn is open, and the descriptor's connection was quiet just now. */
+static inline bool shim_may_be_quiet(int fd) {
+    const struct conn *c = fds_conn(fds_word(fd));
+    return !self.turn && c && LOAD(&c->quiet) == QUIET;
+}
+
 /* True: the descriptor is known to be no TCP stream, and no turn is open.  The
  * library then has nothing to do, whatever ours() returns. */
 static inline bool shim_passes(int fd) {
@@ -103,6 +114,14 @@ void shim_descriptors_arrive(const struct msghdr *message);
  * shim_read_ends(). */
 struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
+
+/* read(2) and recv(2) as a whole. */
+ssize_t shim_read(int fd, void *buffer, size_t bytes);
+ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags);
+/* The same in fewer instructions, for the answer to the only write of a quiet connection.  `turn` is that of
+ * the open turn, and was QUIET_WROTE just now; fd may be another one's. */
+ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn);
+ssize_t shim_recv_quiet(int fd, void *buffer, size_t bytes, int flags, struct conn *turn);
 
 /* True: there is no turn to end and no known connection, so the read needs no handling. */
 static inline bool shim_ignores_read(int fd) {

@@ -207,3 +207,50 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
                                                              : send_plain(c, w, &action);
 }
+
+/* ---- a quiet connection ------------------------------------------------- */
+
+/* The kernel took only a part of the write, or none. */
+COLD ssize_t quiet_fell_short(struct conn *c, struct plain w, ssize_t sent) {
+    const struct policy_limits limits = decide_limits();
+    const struct policy_action action = {.how = WRITE_PLAIN,
+                                         .ends_unit = true,
+                                         .small_write = is_small_write(&c->policy, &limits, w.bytes),
+                                         .new_message = true};
+    return fell_short(c, w, &action, sent, false);
+}
+
+/* Nothing that the write depends on has changed since the connection was found quiet.  Lock held. */
+INLINE bool is_still_quiet(const struct conn *c, int fd, const struct config *now) {
+    return c->quiet == QUIET && fds_word(fd) == (uintptr_t)c && c->epoch == now->epoch &&
+           c->nodelay_checked == LOAD(&nodelay_epoch);
+}
+
+INLINE ssize_t write_quiet(const struct plain w) {
+    struct conn *c = fds_conn(fds_word(w.fd));
+    if (UNLIKELY(!c || !self.ends_watched || (w.flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) ||
+                 w.bytes - 1 >= INT32_MAX || !surely_ours()))
+        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+    const struct config *now = config();
+    conn_lock_quiet(c);
+    if (UNLIKELY(!is_still_quiet(c, w.fd, now))) {
+        conn_unlock(c);
+        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+    }
+    STORE(&c->quiet, QUIET_WROTE);
+    hold_open_turn(c);
+    policy_quiet_write(&c->policy, now->small, w.bytes);
+    shim_count(c, &(struct policy_action){.new_message = true}, w.bytes);
+    conn_unlock(c);
+    ssize_t sent = w.form == FORM_WRITE ? REAL_FOUND(write)(w.fd, w.buffer, w.bytes)
+                                        : REAL_FOUND(send)(w.fd, w.buffer, w.bytes, w.flags);
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent : quiet_fell_short(c, w, sent);
+}
+
+ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
+    return write_quiet((struct plain){fd, 0, buffer, bytes, FORM_WRITE, caller});
+}
+
+ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
+    return write_quiet((struct plain){fd, flags, buffer, bytes, FORM_SEND, caller});
+}

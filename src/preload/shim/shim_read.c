@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "endpoint_cache.h"
 #include "policy_inline.h"
+#include "real.h"
 #include "shim.h"
 #include "shim_tally.h"
 #include "tally.h"
@@ -120,6 +121,26 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     return got;
 }
 
+/* After input: the next write of this connection passes through.  Lock held. */
+static inline bool is_quiet(const struct conn *c) {
+    return policy_is_quiet(&c->policy) && c->filters_applied && !c->held && !c->buffer && !c->pending_error &&
+           !c->turn_owner && !c->wait_began;
+}
+
+/* Lock held; released. */
+static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
+    c->counts.reads++;
+    end_left_turn(c);
+    if (UNLIKELY(c->evidence != NULL))
+        return read_is_told(call, got, asked);
+    input_came(call, got, asked);
+    if (is_quiet(c))
+        STORE(&c->quiet, QUIET);
+    conn_unlock(c);
+    return got;
+}
+
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (!c)
@@ -127,13 +148,7 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
     if (UNLIKELY(got <= 0))
         return read_got_nothing(call, got);
     conn_lock(c);
-    c->counts.reads++;
-    end_left_turn(c);
-    if (UNLIKELY(c->evidence != NULL))
-        return read_is_told(call, got, asked);
-    input_came(call, got, asked);
-    conn_unlock(c);
-    return got;
+    return input_ends(call, got, asked);
 }
 
 void shim_other_write(int fd) {
@@ -141,4 +156,78 @@ void shim_other_write(int fd) {
         return;
     if (hold_buffers() || may_block(fd))
         hold_end_turn(PUSH_WRITE);
+}
+
+/* ---- a quiet connection -------------------------------------------------- */
+
+#define INLINE static inline __attribute__((always_inline))
+#define COLD   static __attribute__((noinline, cold))
+
+ssize_t shim_read(int fd, void *buffer, size_t bytes) {
+    struct call call = shim_read_begins(fd, false);
+    ssize_t got = REAL(read)(fd, buffer, bytes);
+    return shim_read_ends(call, got, bytes);
+}
+
+ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags) {
+    struct call call = shim_read_begins(fd, (flags & MSG_DONTWAIT) != 0);
+    ssize_t got = REAL(recv)(fd, buffer, bytes, flags);
+    return shim_read_ends(call, got, bytes);
+}
+
+/* Lock held; released. */
+COLD ssize_t is_not_quiet(struct call call, ssize_t got, size_t asked) {
+    STORE(&call.conn->quiet, QUIET_NOT);
+    return input_ends(call, got, asked);
+}
+
+/* As hold_leaves_turn().  While a connection is QUIET_WROTE it holds nothing, and no push is under way. */
+INLINE bool leaves_quiet_turn(struct conn *c) {
+    self.depth++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    bool leaves = LOAD(&c->turn_owner) == &self && LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
+                  LOAD(&c->quiet) == QUIET_WROTE;
+    if (LIKELY(leaves)) {
+        STORE(&c->turn_end, TURN_LEFT);
+        self.turn = NULL;
+    }
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.depth--;
+    return leaves;
+}
+
+/* True: the turn has ended whose only write this read may answer, without the lock. */
+INLINE bool begins_quiet(struct conn *c, int fd) {
+    return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && leaves_quiet_turn(c);
+}
+
+/* Still QUIET_WROTE: nobody has had the lock since this thread's write. */
+INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
+    if (UNLIKELY(got <= 0))
+        return shim_read_ends(call, got, asked);
+    conn_lock_quiet(c);
+    if (UNLIKELY(c->quiet != QUIET_WROTE || policy_leaves_input((size_t)got, asked)))
+        return is_not_quiet(call, got, asked);
+    STORE(&c->turn_owner, NULL);
+    STORE(&c->turn_end, TURN_ENDS);
+    policy_quiet_answer(&c->policy);
+    STORE(&c->quiet, QUIET);
+    c->counts.reads++;
+    conn_unlock(c);
+    return got;
+}
+
+ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn) {
+    if (UNLIKELY(!begins_quiet(turn, fd)))
+        return shim_read(fd, buffer, bytes);
+    const struct call call = {turn, LOAD(&turn->generation)};
+    return ends_quiet(call, REAL_FOUND(read)(fd, buffer, bytes), bytes);
+}
+
+ssize_t shim_recv_quiet(int fd, void *buffer, size_t bytes, int flags, struct conn *turn) {
+    if (UNLIKELY((flags & MSG_DONTWAIT) || !begins_quiet(turn, fd)))
+        return shim_recv(fd, buffer, bytes, flags);
+    const struct call call = {turn, LOAD(&turn->generation)};
+    return ends_quiet(call, REAL_FOUND(recv)(fd, buffer, bytes, flags), bytes);
 }

@@ -36,7 +36,7 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
             cookies_note(c, cookie);
     } else if (UNLIKELY(!buffer_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
-        c->turn_owner = NULL;
+        STORE(&c->turn_owner, NULL);
         self.turn = NULL;
         conn_unlock(c);
         fds_forget(fd);
