@@ -48,7 +48,7 @@ def start_shapes(trace):
         if call.name == "openat" and call.has("libunstall"):
             loading = call.ret
             continue
-        if loading is not None and call.fd == loading and call.name in ("read", "pread64", "fstat",
+        if loading is not None and call.fd == loading and call.name in ("read", "pread64", "fstat", "statx",
                                                                         "newfstatat", "close"):
             loading = None if call.name == "close" else loading
             continue

@@ -18,6 +18,12 @@ BEGIN, END, PAUSE = 4096, 4097, 4098
 _LINE = re.compile(r"^(\d+)\s+(.*)$")
 _CALL = re.compile(r"^(\w+)\((.*)$", re.S)
 _RESULT = re.compile(r"\)\s+= (\?|-?\d+|0x[0-9a-f]+)(?: (E[A-Z0-9]+))?.*$", re.S)
+# The calls of a 32-bit program that do what a 64-bit one does by another name.
+_OF_32_BITS = {
+    "mmap2": "mmap", "_llseek": "lseek", "send": "sendto", "recv": "recvfrom",
+    **{f"{name}64": name for name in ("clock_gettime", "fcntl", "fstat", "fstatat", "fstatfs", "ftruncate",
+                                      "lstat", "sendfile", "stat", "statfs")},
+}
 _RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$", re.S)
 
 
@@ -126,7 +132,8 @@ def parse(text):
         begun = _CALL.match(rest)
         if not begun:
             continue  # signals and exits
-        call = Call(pid, begun.group(1))
+        name = begun.group(1).removesuffix("_time64")
+        call = Call(pid, _OF_32_BITS.get(name, name))
         calls.append(call)
         if rest.endswith("<unfinished ...>"):
             call.args = begun.group(2)[:-len("<unfinished ...>")].rstrip() + " "

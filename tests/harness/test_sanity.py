@@ -141,6 +141,13 @@ def test_strace_lines_are_understood():
 
 
 @pytest.mark.no_library
+def test_calls_of_32_bit_programs_have_the_names_of_64_bit_ones():
+    calls, _ = parse("7 mmap2(NULL, 4096) = 0xf7000000\n7 ppoll_time64(NULL, 0) = 0\n"
+                     "7 send(3, \"x\", 1, 0) = 1\n7 fcntl64(3, F_GETFL) = 2\n"
+                     "7 pread64(3, 1) = 1\n7 prlimit64(0) = 0\n")
+    assert [call.name for call in calls] == ["mmap", "ppoll", "sendto", "fcntl", "pread64", "prlimit64"]
+
+
 def test_added_lines():
     assert added(["a", "b"], ["a", "x", "b", "y"]) == ["x", "y"]
     assert added(["a", "b"], ["b", "a"]) is None
