@@ -44,7 +44,8 @@ static void *next_of_version(const char *name, const char *version, const char *
     return found;
 }
 
-static void *find_version(const char *name, const char *version, const char *newest) {
+/* A processor without VERSION rows needs it not. */
+__attribute__((unused)) static void *find_version(const char *name, const char *version, const char *newest) {
     void *found = libc_symbols_find(&libc, name, version);
     return found ? found : next_of_version(name, version, newest);
 }
