@@ -148,6 +148,7 @@ def test_calls_of_32_bit_programs_have_the_names_of_64_bit_ones():
     assert [call.name for call in calls] == ["mmap", "ppoll", "sendto", "fcntl", "pread64", "prlimit64"]
 
 
+@pytest.mark.no_library
 def test_added_lines():
     assert added(["a", "b"], ["a", "x", "b", "y"]) == ["x", "y"]
     assert added(["a", "b"], ["b", "a"]) is None
