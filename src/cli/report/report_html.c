@@ -192,7 +192,7 @@ static void what_to_do(FILE *out, const struct report *r, const struct verdict *
         if (v->kind == VERDICT_STALLS)
             page_paragraph(
                 out, "In the source: send the pieces of a message by one call (a buffer, writev), or "
-                     "set TCP_CORK around them, or set TCP_NODELAY. The places:");
+                     "set TCP_CORK around them, or set TCP_NODELAY.");
     }
     call_sites(out, r->files);
     who(out, r->who);
