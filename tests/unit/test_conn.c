@@ -113,6 +113,42 @@ Test(conn, trylock_repairs_too) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
+static bool taken_from_us;
+
+static void *notices_the_fork(void *unused) {
+    (void)unused;
+    lock_forked();
+    return NULL;
+}
+
+static void *tries(void *unused) {
+    (void)unused;
+    taken_from_us = conn_trylock(&shared);
+    if (taken_from_us)
+        conn_unlock(&shared);
+    return NULL;
+}
+
+static void in_a_thread(void *(*run)(void *)) {
+    pthread_t thread;
+    ASSERT(pthread_create(&thread, NULL, run, NULL) == 0);
+    pthread_join(thread, NULL);
+}
+
+/* After a fork that passed by the library, the first call may come from a new thread of the child. */
+Test(conn, another_thread_notices_the_fork, .timeout = 10) {
+    conn_lock(&shared);
+    conn_unlock(&shared);
+    in_a_thread(notices_the_fork);
+    conn_lock(&shared); /* repairs it */
+    conn_unlock(&shared);
+    conn_lock(&shared);
+    cr_expect(lock_is_mine(&shared.lock), "of this generation");
+    in_a_thread(tries);
+    cr_expect(!taken_from_us, "nobody else has it");
+    conn_unlock(&shared);
+}
+
 Test(conn, fits_the_thread_local_budget) {
     cr_expect(sizeof(struct thread) <= 64, "512 bytes in all, of which others need some");
 }

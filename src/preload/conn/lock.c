@@ -13,11 +13,10 @@ uint32_t lock_free_now = FIRST_GENERATION << 18;
 void lock_forked(void) {
     fork_generation = (fork_generation + 1) & 0x3fff;
     lock_free_now = fork_generation << 18;
-    self.lock_word = 0; /* of the only thread that there is */
 }
 
-uint32_t lock_taken_word_new(void) {
-    return self.lock_word = lock_my_word() | 1;
+uint32_t lock_bits_new(void) {
+    return self.lock_bits = thread_tag() << 2 | 1;
 }
 
 enum { SPINS = 64 };

@@ -37,12 +37,13 @@ static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;
 }
 
-uint32_t lock_taken_word_new(void);
+uint32_t lock_bits_new(void);
 
-/* The word of a lock that this thread takes. */
+/* The word of a lock that this thread takes.  A thread keeps its own bits only: after a fork that passed by
+ * the library, another thread of the child may be the first to notice it. */
 static inline uint32_t lock_taken_word(void) {
-    uint32_t word = self.lock_word;
-    return LIKELY(word != 0) ? word : lock_taken_word_new();
+    uint32_t bits = self.lock_bits;
+    return lock_free_word() | (LIKELY(bits != 0) ? bits : lock_bits_new());
 }
 
 static inline bool lock_is_mine(const uint32_t *lock) {

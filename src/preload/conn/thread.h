@@ -30,7 +30,7 @@ struct thread {
         uint32_t busy; /* both at once; 0: neither */
     };
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
-    uint32_t lock_word; /* a lock's word while this thread has it (lock.h); 0: not made yet */
+    uint32_t lock_bits; /* in a lock's word while this thread has it (lock.h); 0: not made yet */
     bool ends_watched;  /* a destructor for this thread's end is registered */
 };
 
