@@ -91,7 +91,7 @@ def console(page):
     """Errors and warnings on the console, and uncaught exceptions."""
     for name, event in page.events():
         if name == "Runtime.exceptionThrown":
-            yield f"console: {event['exceptionDetails']['exception'].get('description', 'exception')}"
+            yield f"console: {event['exceptionDetails'].get('exception', {}).get('description', 'exception')}"
         if name == "Runtime.consoleAPICalled" and event["type"] in ("error", "warning", "assert"):
             yield f"console: {' '.join(str(part.get('value')) for part in event['args'])}"
         if name == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):

@@ -542,3 +542,11 @@ def test_a_close_that_fails_changes_nothing():
     bare = ways("bare")
     assert len(bare) == 9 and all("-1 E" in line and "nodelay 0" in line for line in bare)
     assert {mode: ways(mode) for mode in MODES} == {mode: bare for mode in MODES}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("pair", range(5))
+def test_a_name_may_first_be_called_on_a_connection_that_is_known_well(pair, mode):
+    """The shortest way of a read called the next definition before it was looked up: SIGSEGV."""
+    with AnsweringPeer() as peer:
+        run_client(program("names_later"), mode, *peer.target, 2 * WARM_UP, 0, pair)

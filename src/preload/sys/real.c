@@ -111,8 +111,9 @@ bool real_resolve(void) {
         return resolve_all();
     if (libc.count > 1)
         resolve_elsewhere();
-    /* jump.S needs the first; the others stand in for calls of other names */
+    /* jump.S needs the first; REAL_FOUND() the next four; the others stand in for calls of other names. */
     return resolve(&real_syscall, "syscall", true) && resolve(&real_write, "write", true) &&
-           resolve(&real_send, "send", true) && resolve(&real_sendto, "sendto", true) &&
+           resolve(&real_send, "send", true) && resolve(&real_read, "read", true) &&
+           resolve(&real_recv, "recv", true) && resolve(&real_sendto, "sendto", true) &&
            resolve(&real_sendmsg, "sendmsg", true);
 }

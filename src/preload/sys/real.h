@@ -28,8 +28,8 @@ void *real_find(void **slot, const char *name);
         (__typeof__(&name))(LIKELY(next_ != NULL) ? next_ : real_find(&real_##name, #name)); \
     })
 
-/* The same for the shortest paths: NULL if it has not been looked up yet.  All have been, once the gate is
- * open. */
+/* The same for the shortest paths: NULL if it has not been looked up yet.  Once the gate is open, write,
+ * send, read and recv have been. */
 #define REAL_FOUND(name) ((__typeof__(&name))LOAD(&real_##name))
 
 #endif
