@@ -825,3 +825,43 @@ Test(shim_write, what_is_unusual_on_a_quiet_connection) {
     EXPECT_INT("a small full read leaves nothing", c->quiet, QUIET);
     shim_closing(5);
 }
+
+static pthread_barrier_t first_written, read_returned;
+
+/* An exchange, and a message of two writes, of which the first is made during another thread's read. */
+static void *writes_two(void *unused) {
+    hold_watch_thread_end();
+    whole_write(5, "abc");
+    whole_read(5, 3);
+    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT_INT("quiet", self.turn->quiet, QUIET_WROTE);
+    pthread_barrier_wait(&first_written);
+    pthread_barrier_wait(&read_returned);
+    EXPECT_INT("second", whole_write(5, "def"), 3);
+    return unused;
+}
+
+static pthread_t writer;
+
+static ssize_t three_bytes_late(int fd, void *buffer, size_t bytes) {
+    EXPECT_INT("a writer", pthread_create(&writer, NULL, writes_two, NULL), 0);
+    pthread_barrier_wait(&first_written);
+    return three_bytes(fd, buffer, bytes);
+}
+
+/* A read that began before another thread's turn does not end it. */
+Test(shim_write, a_quiet_turn_of_another_thread, .timeout = 10) {
+    struct conn *c = quiet_one();
+    char buffer[100];
+    pthread_barrier_init(&first_written, NULL, 2);
+    pthread_barrier_init(&read_returned, NULL, 2);
+    for (int i = 0; i < 3; i++) /* turn 5 leaves without the lock */
+        exchanges_one(c);
+    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+    real_read = (void *)(uintptr_t)three_bytes_late;
+    EXPECT_INT("read", shim_read_quiet(5, buffer, sizeof(buffer), c), 3);
+    EXPECT_INT("its turn", c->policy.position, 1);
+    pthread_barrier_wait(&read_returned);
+    pthread_join(writer, NULL);
+    shim_closing(5);
+}

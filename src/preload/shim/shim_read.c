@@ -201,13 +201,14 @@ INLINE bool begins_quiet(struct conn *c, int fd) {
     return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && leaves_quiet_turn(c);
 }
 
-/* Still QUIET_WROTE: nobody has had the lock since this thread's write. */
+/* Still QUIET_WROTE, and by this thread: nobody has had the lock since its write. */
 INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (UNLIKELY(got <= 0))
         return shim_read_ends(call, got, asked);
     conn_lock_quiet(c);
-    if (UNLIKELY(c->quiet != QUIET_WROTE || policy_leaves_input((size_t)got, asked)))
+    if (UNLIKELY(c->quiet != QUIET_WROTE || c->turn_owner != &self ||
+                 policy_leaves_input((size_t)got, asked)))
         return is_not_quiet(call, got, asked);
     STORE(&c->turn_owner, NULL);
     STORE(&c->turn_end, TURN_ENDS);
