@@ -47,6 +47,13 @@ def test_sanitized_program_is_cured_and_silent(build, client, mode):
     assert done.stderr == ""
 
 
+def test_no_thread_is_left_for_the_sanitizer():
+    """ThreadSanitizer behind us reported the window's thread, ended and not joined: exit code 66."""
+    program, _ = sanitized("tsan", "idle_end")
+    assert {mode: is_cured(program, mode).stderr for mode in ("auto", "coalesce")} == {
+        "auto": "", "coalesce": ""}
+
+
 @pytest.mark.parametrize("build, fault",
                          [("asan-static", "heap-use-after-free"), ("tsan-static", "data race")])
 def test_the_sanitizer_still_finds_what_is_wrong(build, fault):

@@ -142,9 +142,10 @@ static void each_patch(const uint8_t *data, size_t size, bool undo) {
 
 static void tell(struct reader_file *r) {
     struct stats_files s = {.list = &r, .count = 1};
-    report_on(nowhere, &s, NULL, report_text);
-    report_on(nowhere, &s, NULL, report_json);
-    report_on(nowhere, &s, NULL, report_html);
+    const struct report about = {.files = &s};
+    report_on(nowhere, &about, report_text);
+    report_on(nowhere, &about, report_json);
+    report_on(nowhere, &about, report_html);
     metrics_write(nowhere, &s, METRICS_OPEN);
     for (size_t i = 0; i < r->connection_count; i++)
         if (r->connections[i].row >= STATS_ROWS)

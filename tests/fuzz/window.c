@@ -59,6 +59,11 @@ void ticker_unbar(uint32_t barred) {
     (void)barred;
 }
 
+bool ticker_is_task(long task) {
+    (void)task;
+    return false;
+}
+
 bool ticker_watch_without(struct conn *c) {
     return c->buffer == NULL;
 }

@@ -26,6 +26,7 @@ enum {
     GONE_LOOKS = 64,   /* before the first sleep */
     GONE_SLEEP_NS = 50000,
     WAIT_NS = 50000000,
+    STARTS = -1, /* the id of a thread of libc until it runs */
     GONE_TRIES = 1000, /* by then the number must belong to another thread */
 };
 
@@ -130,29 +131,30 @@ static int start_raw(struct raw_thread *t) {
 /* ---- made by libc ------------------------------------------------------ */
 
 static void *runs_by_libc(void *thread) {
-    runs(thread);
+    struct raw_thread *t = thread;
+    t->known_id = (int)raw0(SYS_gettid);
+    STORE_RELEASE(&t->id, t->known_id);
+    t->run();
+    STORE_RELEASE(&t->id, 0); /* as the kernel does for the other kind */
+    raw4(SYS_futex, &t->id, FUTEX_WAKE, INT32_MAX, NULL);
     return NULL;
 }
 
+/* Detached: ThreadSanitizer reports a thread that nobody has joined by the end of the program. */
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
+    pthread_attr_t detached;
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    STORE(&t->id, STARTS);
     /* all but the signals that libc reserves: setuid(2) hangs if a thread blocks SIGSETXID */
     uint64_t before = raw_block_signals(~(UINT64_C(7) << 31));
-    int error = REAL(pthread_create)(&made, NULL, runs_by_libc, t);
+    int error = REAL(pthread_create)(&made, &detached, runs_by_libc, t);
     raw_set_signals(before);
+    pthread_attr_destroy(&detached);
     if (error)
-        return -error;
-    t->by_libc = true;
-    t->joins = (unsigned long)made;
-    return 0;
-}
-
-static void join_by_libc(struct raw_thread *t) {
-    int cancel; /* pthread_join is a cancellation point; its callers here (unshare(2)) are none */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    REAL(pthread_join)((pthread_t)t->joins, NULL);
-    pthread_setcancelstate(cancel, NULL);
-    t->by_libc = false;
+        STORE(&t->id, 0);
+    return -error;
 }
 
 /* ------------------------------------------------------------------------ */
@@ -166,8 +168,6 @@ static void wait_until_left(struct raw_thread *t) {
 
 int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
     int saved = errno;
-    if (t->by_libc)
-        join_by_libc(t);
     wait_until_left(t); /* the next thread uses its stack */
     t->run = run;
     t->process = (int)raw0(SYS_getpid);
@@ -179,8 +179,6 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
 
 /* The kernel clears `id` before it removes the thread from the thread group. */
 void raw_thread_join(struct raw_thread *t) {
-    if (t->by_libc)
-        join_by_libc(t);
     wait_until_left(t);
     for (int i = 0; t->known_id && i < GONE_TRIES; i++) {
         if (raw3(SYS_tgkill, raw0(SYS_getpid), t->known_id, 0) != 0)
@@ -193,6 +191,5 @@ void raw_thread_join(struct raw_thread *t) {
 
 void raw_thread_forked(struct raw_thread *t) {
     t->id = t->known_id = 0;
-    t->by_libc = false;
     t->after_fork = true;
 }

@@ -12,7 +12,7 @@
  * pthread_*), only mem*, str* and system calls.  libc's setuid(2) and similar calls cannot
  * change its ids, therefore they end it first (process_wants_one_thread).
  *
- * A sanitizer's runtime must know each thread: with one, pthread_create makes the thread.
+ * A sanitizer's runtime must know each thread: with one, pthread_create makes the thread, detached.
  */
 #ifndef UNSTALL_RAW_THREAD_H
 #define UNSTALL_RAW_THREAD_H
@@ -26,8 +26,6 @@ struct raw_thread {
     char *memory;        /* guard page, stack, thread-local storage; kept for the next start */
     void *storage;       /* its thread pointer */
     void (*run)(void);   /* the thread ends when this returns */
-    unsigned long joins; /* pthread_t, if libc made the thread */
-    bool by_libc;
     bool after_fork; /* this process was made by fork */
 };
 
