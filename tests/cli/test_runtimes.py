@@ -170,12 +170,18 @@ def test_without_the_tool_it_is_named(tmp_path):
     assert "py-spy is not installed, so no line is known; py-spy (pip install py-spy) names" in text
 
 
-def test_a_tool_that_refuses_is_quoted(tmp_path):
-    tool = tmp_path / "py-spy"
-    tool.write_text("#!/bin/sh\necho 'Error: planted refusal'\nexit 1\n", encoding="utf-8")
+def planted_tool(folder, commands):
+    """A py-spy of this shell script; the PATH that finds it."""
+    tool = folder / "py-spy"
+    tool.write_text(f"#!/bin/sh\n{commands}\n", encoding="utf-8")
     tool.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_tool_that_refuses_is_quoted(tmp_path):
+    path = planted_tool(tmp_path, "echo 'Error: planted refusal'; exit 1")
     with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
-        text = observed("--time", "2", str(server.pid), PATH=f"{tmp_path}:{os.environ['PATH']}")
+        text = observed("--time", "2", str(server.pid), PATH=path)
         assert server.poll() is None
     assert "py-spy has told no frame of the thread that writes: Error: planted refusal" in text
 
@@ -191,11 +197,9 @@ def test_jcmd_names_the_methods_of_a_program_that_is_started(tmp_path):
 
 
 def test_a_tool_that_hangs_does_not_hold_the_program(tmp_path):
-    tool = tmp_path / "py-spy"
-    tool.write_text("#!/bin/sh\nexec sleep 20\n", encoding="utf-8")
-    tool.chmod(0o755)
+    path = planted_tool(tmp_path, "exec sleep 20")
     with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
-        text = observed("--time", "1", str(server.pid), PATH=f"{tmp_path}:{os.environ['PATH']}")
+        text = observed("--time", "1", str(server.pid), PATH=path)
         state = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
         assert server.poll() is None and re.search(r"TracerPid:\s+0$", state, re.MULTILINE)
     assert "The look has ended before both writes of a message were known" in text

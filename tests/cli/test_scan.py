@@ -8,12 +8,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, patiently, skip, unstall
+from harness import (COMMAND, AnsweringPeer, bare_env, patiently, podman_env, remove_cgroups, skip,
+                     unstall)
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -264,42 +264,12 @@ def test_the_processes_of_a_cgroup_or_container_can_be_asked_for(group, wanted):
     assert row["process"]["container"] == CONTAINER[:12] and row["process"]["unit"] == group.name[:63]
 
 
-PODMAN = """
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-tmp_dir = "{0}/tmp"
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
-"""
-
-
 @pytest.fixture(name="podman")
 def podman_with_a_store_of_its_own(tmp_path):
-    """The environment for it.  crun refuses a hybrid host, runc does not; neither may raise limits here."""
+    """The environment for it."""
     if os.geteuid() != 0 or not shutil.which("podman"):
         skip("only root may run such a container, and there must be podman")
-    (tmp_path / "containers.conf").write_text(PODMAN.format(tmp_path), encoding="ascii")
-    (tmp_path / "storage.conf").write_text(
-        f'[storage]\ndriver = "vfs"\ngraphroot = "{tmp_path}/graph"\nrunroot = "{tmp_path}/run"\n',
-        encoding="ascii")
-    return bare_env(CONTAINERS_CONF=tmp_path / "containers.conf", XDG_RUNTIME_DIR=tmp_path,
-                    CONTAINERS_STORAGE_CONF=tmp_path / "storage.conf")
-
-
-def remove_cgroups(name):
-    """What podman leaves of a parent of its own; its monitor may take a moment to end."""
-    for _ in range(100):
-        roots = list(Path("/sys/fs/cgroup").glob(f"*/{name}"))
-        left = [path for root in roots for path in (*root.glob("*/"), root)]
-        if not left:
-            return
-        for path in left:
-            with contextlib.suppress(OSError):
-                path.rmdir()
-        time.sleep(0.1)
-    raise AssertionError(f"cgroups stay: {left}")
+    return podman_env(tmp_path)
 
 
 def test_the_processes_of_a_container_of_podman_can_be_asked_for_by_its_name(podman, tmp_path):

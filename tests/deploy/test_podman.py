@@ -12,30 +12,17 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from made import FOLDER, portable
 
-from harness import COMMAND, LIB, SOURCE_ROOT, STALL_MS, bare_env, compile_c, skip
+from harness import COMMAND, LIB, SOURCE_ROOT, STALL_MS, compile_c, podman_env, remove_cgroups, skip
 
 PAGE = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("\n## podman and docker\n")[1].split("\n## ")[0]
 NOBODY = 65534
 MEASURED = re.compile(r"^(\d+\.\d+) \d+\.\d+ [01]$", re.M)
-
-# crun 1.8 refuses a host with two hierarchies of cgroups, runc does not; neither may raise limits here.
-CONTAINERS = """
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-tmp_dir = "{0}/tmp"
-[containers]
-default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
-"""
-STORAGE = '[storage]\ndriver = "vfs"\ngraphroot = "{0}/graph"\nrunroot = "{0}/run"\n'
 
 # The name of the cgroup above the containers, so that it can be removed.
 WRAPPER = """podman() {{
@@ -67,10 +54,7 @@ class Podman:
     def __init__(self, place, rootless):
         self.place, self.rootless = place, rootless
         self.group = f"unstall-{os.getpid()}"
-        for name, text in (("containers.conf", CONTAINERS), ("storage.conf", STORAGE)):
-            (place / name).write_text(text.format(place), encoding="ascii")
-        self.env = bare_env(CONTAINERS_CONF=place / "containers.conf", XDG_RUNTIME_DIR=place, HOME=place,
-                            CONTAINERS_STORAGE_CONF=place / "storage.conf")
+        self.env = podman_env(place)
         if rootless:
             for path in (place, *place.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
@@ -90,16 +74,7 @@ class Podman:
         for file in self.place.rglob("pause.pid"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(file.read_text(encoding="ascii")), signal.SIGKILL)
-        for _ in range(100):
-            roots = [path for pattern in (self.group, f"*/{self.group}")
-                     for path in Path("/sys/fs/cgroup").glob(pattern)]
-            if not roots:
-                return
-            for path in (folder for root in roots for folder in (*root.glob("*/"), root)):
-                with contextlib.suppress(OSError):
-                    path.rmdir()
-            time.sleep(0.1)
-        raise AssertionError(f"cgroups stay: {roots}")
+        remove_cgroups(self.group)
 
 
 def write_images(place):
