@@ -140,10 +140,18 @@ static void *runs_by_libc(void *thread) {
     return NULL;
 }
 
+static uint32_t program_makes; /* threads: calls under way */
+
+void raw_thread_program_makes_one(bool makes) {
+    __atomic_fetch_add(&program_makes, makes ? 1 : -1, __ATOMIC_SEQ_CST);
+}
+
 /* Detached: ThreadSanitizer reports a thread that nobody has joined by the end of the program. */
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
     pthread_attr_t detached;
+    if (LOAD(&program_makes))
+        return -EBUSY;
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     STORE(&t->id, STARTS);
@@ -192,4 +200,5 @@ void raw_thread_join(struct raw_thread *t) {
 void raw_thread_forked(struct raw_thread *t) {
     t->id = t->known_id = 0;
     t->after_fork = true;
+    STORE(&program_makes, 0);
 }

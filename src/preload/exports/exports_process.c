@@ -9,6 +9,7 @@
 #include "exports.h"
 #include "reentry.h"
 #include "process.h"
+#include "raw_thread.h"
 
 /* ---- children -------------------------------------------------------- */
 
@@ -149,13 +150,19 @@ ENDS(reentry_abandon(), __longjmp_chk, (struct __jmp_buf_tag environment[1], int
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument) {
     process_gets_threads();
-    return WITH_ROOM(int, REAL(pthread_create)(thread, attributes, start, argument),
-                     result == EAGAIN);
+    raw_thread_program_makes_one(true);
+    int made = WITH_ROOM(int, REAL(pthread_create)(thread, attributes, start, argument),
+                         result == EAGAIN);
+    raw_thread_program_makes_one(false);
+    return made;
 }
 
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
     process_gets_threads();
-    return WITH_ROOM(int, REAL(thrd_create)(thread, start, argument), result != thrd_success);
+    raw_thread_program_makes_one(true);
+    int made = WITH_ROOM(int, REAL(thrd_create)(thread, start, argument), result != thrd_success);
+    raw_thread_program_makes_one(false);
+    return made;
 }
 
 /* What follows `argument` matters to some flags only.  A child on our memory for which we

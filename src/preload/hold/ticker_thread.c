@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ticker_thread.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -285,7 +286,8 @@ static enum ticker_state decide(bool buffers, bool pauses) {
         return TICKER_NONE;
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&ticker_process, (int)raw0(SYS_getpid));
-    return raw_thread_start(&thread, run) == 0 ? TICKER_RUNS : TICKER_REFUSED;
+    int error = raw_thread_start(&thread, run);
+    return error == -EBUSY ? TICKER_NONE : error ? TICKER_REFUSED : TICKER_RUNS;
 }
 
 static void decide_state(bool buffers, bool pauses) {
