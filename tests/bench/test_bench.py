@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import skip
-from measure import bill, instructions, real
+from measure import bill, instructions, page, real, report
 from measure import configurations as conf
 from measure.exchanges import HOST, ROWS, client_argv, client_calls
 from measure.machine import LIB, found, program, run, run_json, running
@@ -175,3 +175,18 @@ def test_unknown_names_are_refused():
         script = Path(__file__).resolve().parents[2] / "scripts" / argv[0]
         done = subprocess.run([script, *argv[1:]], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and "nothing" in done.stderr
+
+
+def test_what_is_measured_again_replaces_its_section_and_no_other():
+    old = {"pair": "1", "calls": "2", "scale": "3"}
+    assert page.merge(old, {"calls": "4"}) == {"pair": "1", "calls": "4", "scale": "3"}
+    assert list(page.merge(old, {"first": "5", "pair": "6"})) == ["first", "pair", "calls", "scale"]
+    assert list(page.merge(old, {"calls": "4", "bill": "7", "tails": "8"})) == [
+        "pair", "calls", "bill", "tails", "scale"]
+    assert list(page.merge(old, {"new": "9"})) == ["pair", "calls", "scale", "new"]
+
+
+def test_the_page_stays_as_it_is_where_nothing_was_measured():
+    written = report.DOCS.read_text(encoding="utf-8").split(report.BEGIN)[1].split(report.END)[0]
+    found = page.split(written)
+    assert len(found) > 15 and page.written(page.merge(found, {})).strip() in written

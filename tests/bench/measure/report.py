@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Results as text for the terminal and as docs/benchmarks.md; the picture is picture.py's."""
 
-from . import report_fleet
+from . import page, report_fleet
 from .exchanges import ROWS
 from .machine import ROOT
 from .tables import digits, paragraph, ratio, table
@@ -212,26 +212,34 @@ than three minutes. With `--update-docs` it writes this page from its run.
 """
 
 
-def update_docs(results):
+def new_sections(results):
+    """Title -> text with its stamp."""
+    found = {}
+    for section, title, text in sections(results):
+        stamp = results["stamps"].get(section)
+        found[title] = text + (f"\n\n<sub>{stamp['kind']} run, {stamp['date']}, commit {stamp['commit']}, "
+                               f"load {stamp['load before']}</sub>" if stamp else "")
+    if results["skipped"]:
+        found["Not measured"] = "\n".join(f"- {name}: {reason}" for name, reason in results["skipped"].items())
+    return found
+
+
+def draw_pictures(results):
     from .picture import draw, draw_bill
-    parts = [INTRO, BEGIN, "", machine_line(results), ""]
-    if results["rows"]:
+    if set(results["rows"]) == set(TITLES):
         draw(results, DOCS.with_suffix(".svg"))
-        parts += ["![Ratio of each configuration to one send](benchmarks.svg)", ""]
     if "bill" in results:
         draw_bill(results["bill"], DOCS.with_name("benchmarks-bill.svg"))
-    for section, title, text in sections(results):
-        parts += [f"## {title}", "", text, ""]
-        stamp = results["stamps"].get(section)
-        if stamp:
-            parts += [f"<sub>{stamp['kind']} run, {stamp['date']}, commit {stamp['commit']}, "
-                      f"load {stamp['load before']}</sub>", ""]
-    if results["skipped"]:
-        parts += ["## Not measured", ""]
-        parts += [f"- {name}: {reason}" for name, reason in results["skipped"].items()] + [""]
-    parts += [END]
-    after = ""
-    if DOCS.exists():
-        old = DOCS.read_text(encoding="utf-8")
-        after = old.split(END, 1)[1] if END in old else ""
-    DOCS.write_text("\n".join(parts) + (after or "\n"), encoding="utf-8")
+
+
+def update_docs(results, complete):
+    """Unless the results are complete, the sections that they lack stay as they are."""
+    old = DOCS.read_text(encoding="utf-8").split(BEGIN)[1]
+    written, after = old.split(END, 1)
+    found = new_sections(results)
+    if not complete:
+        found = page.merge(page.split(written), found)
+    draw_pictures(results)
+    parts = [INTRO, BEGIN, "", machine_line(results), "",
+             "![Ratio of each configuration to one send](benchmarks.svg)", "", page.written(found), "", END]
+    DOCS.write_text("\n".join(parts) + after, encoding="utf-8")

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""The sections of docs/benchmarks.md: what is measured again replaces its section, the others stay."""
+
+HEAD = "## "
+
+
+def split(text):
+    """Title -> text of each section, in order; what stands before the first one is left out."""
+    parts = ("\n" + text).split("\n" + HEAD)[1:]
+    return {title: body.strip("\n") for title, _, body in (part.partition("\n") for part in parts)}
+
+
+def merge(old, new):
+    """Both are title -> text.  A new title comes behind the one before it, else before the one behind it."""
+    titles = list(old)
+    wanted = list(new)
+    for at, title in enumerate(wanted):
+        if title in titles:
+            continue
+        behind = next((other for other in wanted[at + 1:] if other in titles), None)
+        if at > 0:
+            titles.insert(titles.index(wanted[at - 1]) + 1, title)
+        else:
+            titles.insert(titles.index(behind) if behind else len(titles), title)
+    return {title: new.get(title, old.get(title)) for title in titles}
+
+
+def written(found):
+    return "\n\n".join(f"{HEAD}{title}\n\n{text.strip()}" for title, text in found.items())
