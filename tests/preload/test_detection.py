@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from harness import (CURING_MODES, WIDE, AnsweringPeer, pattern, program, read_reports, report_pattern,
-                     request_all, run_client, skip, started_server, total)
+from harness import (CURING_MODES, STALL_MS, WIDE, AnsweringPeer, pattern, program, read_reports,
+                     report_pattern, request_all, run_client, skip, started_server, total)
 
 EXCHANGES = 12
 
@@ -61,10 +61,13 @@ def test_client_is_cured(name, mode):
 
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
 def test_a_small_write_behind_a_large_one(mode):
-    """The tail of the large one is a small segment too: bare, most exchanges stall."""
+    """The tail of the large one is a small segment too: bare, exchanges stall, on a busy machine not most."""
     with AnsweringPeer(request=66100) as peer:
         done = run_client(program("large_then_small"), mode, *peer.target, EXCHANGES)
-    assert done.stalls is (mode == "bare")
+    if mode == "bare":
+        assert sum(us > STALL_MS * 1000 for us in done.facts["us"]) >= 3
+    else:
+        assert not done.stalls
 
 
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name != "child_writes_body"])
