@@ -220,7 +220,7 @@ def new_sections(results):
         found[title] = text + (f"\n\n<sub>{stamp['kind']} run, {stamp['date']}, commit {stamp['commit']}, "
                                f"load {stamp['load before']}</sub>" if stamp else "")
     if results["skipped"]:
-        found["Not measured"] = "\n".join(f"- {name}: {reason}" for name, reason in results["skipped"].items())
+        found["Not measured"] = "\n".join(f"- {what}: {why}" for what, why in results["skipped"].items())
     return found
 
 
