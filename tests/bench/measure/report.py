@@ -206,7 +206,7 @@ than three minutes. With `--update-docs` it writes this page from its run.
   at the same time, one for each configuration. They take the load in turn, a second or less at a time, in 24
   to 48 rounds; each is started anew after six.
 - "16 requests under way": the client sends 16 requests at once; the server finds them in one read and answers
-  each in two writes. Ratios are to the same server with TCP_NODELAY.
+  each in two writes. Ratios are to the same server with TCP_NODELAY; its p99 is a limit, too.
 - The two preloads beside unstall are some lines of our own. One sets TCP_NODELAY on every socket. The other
   corks before the first write and uncorks before the next read or wait.
 """

@@ -10,8 +10,8 @@ def pipelined_table(rows):
     lines = [[name, f"{pipelined.DEPTH * 1e9 / row['ns']['median']:.0f}", ratio(row["ratio"]),
               digits(row["segments"]["median"]), digits(row["p99 ns"]["median"] / 1e6),
               pipelined.verdict(name, row, reference)] for name, row in rows.items()]
-    return table(["configuration", "requests a second", "time, ratio to the first", "segments a batch",
-                  "p99 ms", "target, p99 not above the first"], lines)
+    return table(["configuration", "requests/s", "time (ratio)", "segments a batch",
+                  "p99 ms", "target"], lines)
 
 
 def pipelined_text(results):
