@@ -442,10 +442,7 @@ static const char *report_of(const char *suffix) {
     whole_connected(7); /* without bytes */
     fake.tcp_info.segments_out = 1;
     stats_report();
-    FILE *file = fopen(path, "r");
-    cr_assert(file, "no report");
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    fclose(file);
+    cr_assert(unit_read(path, text, sizeof(text)), "no report");
     unlink(path);
     return text;
 }
@@ -501,10 +498,7 @@ Test(evidence, a_child_reports_its_own_alone) {
     shim_closing(5);
     stats_forked();
     stats_report();
-    FILE *file = fopen(path, "r");
-    cr_assert(file, "no report");
-    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-    fclose(file);
+    cr_assert(unit_read(path, text, sizeof(text)), "no report");
     unlink(path);
     cr_expect(!strstr(text, "writes"), "%s", unit_plain(text));
 }

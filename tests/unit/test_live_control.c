@@ -31,10 +31,7 @@ static void start(const char *mode) {
 
 static const char *warned(void) {
     static char text[2048];
-    FILE *file = fopen(log_path, "r");
-    text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
-    if (file)
-        fclose(file);
+    unit_read(log_path, text, sizeof(text));
     return text;
 }
 

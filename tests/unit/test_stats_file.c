@@ -52,10 +52,7 @@ TestSuite(stats_file, .init = set_up, .fini = tear_down, .timeout = 20);
 
 static const char *warned(void) {
     static char text[4096];
-    FILE *file = fopen(log_path, "r");
-    text[file ? fread(text, 1, sizeof(text) - 1, file) : 0] = '\0';
-    if (file)
-        fclose(file);
+    unit_read(log_path, text, sizeof(text));
     return text;
 }
 

@@ -7,6 +7,8 @@
 #define UNSTALL_UNIT_H
 
 #include <criterion/criterion.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base.h"
@@ -27,6 +29,15 @@ static inline const char *unit_plain(const char *text) {
     }
     copy[i] = '\0';
     return copy;
+}
+
+/* The text of a file, as far as it fits.  False, and "": it is not there. */
+static inline bool unit_read(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "r");
+    text[file ? fread(text, 1, size - 1, file) : 0] = '\0';
+    if (file)
+        fclose(file);
+    return file != NULL;
 }
 
 #define EXPECT(condition) cr_expect(condition, "not so: %s", unit_plain(#condition))

@@ -3,7 +3,7 @@
  * Who writes the pieces, in the program's own language: stops the thread that writes, at its first and at its
  * second write, and asks the runtime's own tool where it is (py-spy for Python, jcmd for a JVM).
  *
- * A process apart does that by ptrace(2), so that whatever becomes of it, the program goes on.  It ends when
+ * A process apart does that by ptrace(2): if it fails or is killed, the program goes on.  It ends when
  * it has seen both writes of a message, after LOOK_SECONDS, or after LOOKS_MOST questions.  Each question
  * stops one thread for as long as the tool takes; nothing in the program is changed.
  */
@@ -33,9 +33,9 @@ struct who_write {
 };
 
 struct who {
-    bool known;             /* both writes are */
-    char tool[32];          /* that told it */
-    char note[WHO_NOTE];    /* why it is not known; "": the look was ended before */
+    bool known;             /* both writes were found */
+    char tool[32];          /* its name: "py-spy", "jcmd" */
+    char note[WHO_NOTE];    /* the reason where `known` is false; "": the look was ended before */
     struct who_write write[2];
 };
 
@@ -52,7 +52,7 @@ void who_prose(struct prose *p, const struct who *w);
 /* The sentence about a program whose script is not named: which tool would tell.  NULL: none is known. */
 const char *who_advice(const char *program);
 
-/* The member "runtime" of the report: null if nobody has asked. */
+/* The member "runtime" of the report: null without --who. */
 void who_json(struct json *j, const struct who *w);
 
 #endif
