@@ -166,6 +166,12 @@ class Dialog:
         self.data(time + late + gap + answer, other, 250)
         return time + late + gap + answer
 
+    def exchange(self, time, sizes, *, side="c", apart=50e-6, answer=1 * MS):
+        """Pieces that are not held, and the answer."""
+        for i, size in enumerate(sizes):
+            self.data(time + i * apart, side, size)
+        self.data(time + (len(sizes) - 1) * apart + answer, "s" if side == "c" else "c", 250)
+
     def whole(self, time, *, side="c", size=300, answer=1 * MS):
         """One piece and the answer."""
         self.data(time, side, size)

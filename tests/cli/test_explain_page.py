@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from captures import Capture, Dialog
 from test_explain_capture import published
+from test_explain_strace import Log
 
 from harness import bare_env, unstall
 
@@ -61,6 +62,58 @@ def test_the_ladder_shows_43_5_ms_at_the_right_place(tmp_path):
     (joined,) = parts(predicted)["data"]
     assert (joined.find("text").text, number(joined, "data-at-ms")) == ("250 bytes", 0)
     assert "Predicted" in text
+
+
+@pytest.mark.parametrize("sizes", [(300,), (200, 100), (180, 110)])
+@pytest.mark.parametrize("where", ["same connection", "another connection"])
+def test_beside_the_stall_stands_a_message_of_the_file_that_was_not_held(tmp_path, sizes, where):
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    dialog.whole(0.01, size=20)  # a small message, not the stalled one
+    for i in range(5):
+        dialog.stall(0.1 + i * 0.1)
+    if where == "another connection":
+        dialog = Dialog(capture, ports=(40001, 80))
+        dialog.handshake(1)
+    number_before = len(capture.packets)
+    dialog.exchange(2, sizes, answer=0.0007)
+    dialog.whole(3, size=20)
+    path = recorded(tmp_path, capture)
+    text = page_of(tmp_path, path)
+    found = parts(pictures(text)[1])
+    assert [part.find("text").text for part in found["data"]] == [f"{size} bytes" for size in sizes]
+    assert all(number(part, "data-at-ms") < 0.1 for part in found["data"])
+    assert number(found["answer"][0], "data-at-ms") == pytest.approx(0.7 + 0.05 * (len(sizes) - 1))
+    packets = " and ".join(str(number_before + 1 + i) for i in range(len(sizes)))
+    assert f"not held: packet{'s' * (len(sizes) > 1)} {packets} of the file" in text
+    assert "Predicted" not in text
+    lines = unstall("explain", "--ladder", path, check=True).stdout
+    assert "predicted" not in lines and "answer" in lines
+    assert (":40001" in lines) == (where == "another connection")
+
+
+@pytest.mark.parametrize("other", ["of another size", "of another service", "in pieces apart", "sent again"])
+def test_no_other_message_is_taken_for_the_cured_one(tmp_path, other):
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    for i in range(5):
+        dialog.stall(0.1 + i * 0.1)
+    if other == "of another service":
+        dialog = Dialog(capture, ports=(40001, 81))
+        dialog.handshake(1)
+        dialog.whole(2)
+    elif other == "of another size":
+        dialog.whole(2, size=400)
+    elif other == "in pieces apart":
+        dialog.exchange(2, (200, 100), apart=0.006)
+    else:
+        dialog.data(2, "c", 300)
+        dialog.data(2.3, "c", 300, seq=dialog.next["c"] - 300)
+        dialog.next["c"] -= 300
+        dialog.data(2.301, "s", 250)
+    assert "Predicted" in page_of(tmp_path, recorded(tmp_path, capture))
 
 
 def test_a_long_stall_is_drawn_to_scale_too(tmp_path):
@@ -180,3 +233,28 @@ def test_no_stall_no_ladder(tmp_path):
     assert unstall("explain", "--ladder", path, check=True).stdout == ""
     text = page_of(tmp_path, path)
     assert "No stall" in text and "<svg" not in text
+
+
+@pytest.mark.parametrize("cured", ["joined", "TCP_NODELAY", "prompt", "none"])
+def test_a_log_has_the_message_that_was_not_held(tmp_path, cured):
+    log = Log()
+    log.connected()
+    log.write(0.5, 20)
+    log.read(0.6, 0.3)
+    for i in range(20):
+        log.exchange(100 + i * 100, 40 + i % 8)
+    if cured == "TCP_NODELAY":
+        log.line(2999, "setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0", took=0.01)
+    if cured != "none":
+        log.exchange(3000, 0.4, sizes=(300,) if cured == "joined" else (200, 100))
+    path = tmp_path / "strace.log"
+    path.write_text(log.text(), "utf-8")
+    text = page_of(tmp_path, path)
+    found = parts(pictures(text)[1])
+    assert ("Predicted" in text) == (cured == "none")
+    if cured != "none":
+        count = 1 if cured == "joined" else 2
+        assert len(found["data"]) == count
+        assert number(found["answer"][0], "data-at-ms") == pytest.approx(0.1 * count, abs=0.45)
+        first = next(i for i, line in enumerate(log.lines, 1) if " 12:00:03.000" in line)
+        assert f"not held: line{'s' * (count > 1)} {first}" in text

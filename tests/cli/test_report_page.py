@@ -33,6 +33,15 @@ def test_the_page_has_verdict_ladder_distribution_and_tables(tmp_path):
     assert "<code>unstall run --mode auto -- " in text
 
 
+def test_where_stalls_were_cured_the_second_ladder_is_measured(tmp_path):
+    text = page_of(tmp_path, STALLING.replace("exchange 1 60000 4", "exchange 1 60000 40")
+                   + "count 1 stalls_cured 39\n")
+    cured = pictures(text)[1]
+    kinds = {group.get("data-kind"): float(group.get("data-at-ms")) for group in cured.iter("g")}
+    assert list(kinds) == ["data", "answer"] and kinds["answer"] == pytest.approx(0.06, rel=0.1)
+    assert "39 stalls were cured; the median of the 40 exchanges" in text and "Predicted" not in text
+
+
 @pytest.mark.parametrize("table", [CURED, TLS, ""])
 def test_no_ladder_without_a_stall(tmp_path, table):
     assert "data-kind" not in page_of(tmp_path, table)

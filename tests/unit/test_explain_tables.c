@@ -95,3 +95,55 @@ Test(explain_flow, both_directions_are_one_connection) {
     flows_free(t);
     EXPECT_INT("all are judged", done, 6);
 }
+
+static struct unheld message(unsigned pieces, uint32_t first, uint32_t second, int64_t apart_ns) {
+    struct unheld m = {.pieces = 0};
+    for (unsigned i = 0; i < pieces; i++)
+        unheld_piece(&m, i + 1, i * apart_ns, i ? second : first);
+    return m;
+}
+
+Test(explain_unheld, one_or_two_pieces_without_a_gap) {
+    struct unheld none = message(0, 0, 0, 0), one = message(1, 300, 0, 0);
+    struct unheld two = message(2, 200, 100, UNHELD_APART_NS - 1),
+                  apart = message(2, 200, 100, UNHELD_APART_NS),
+                  backwards = message(2, 200, 100, -1), three = message(3, 100, 100, 0);
+    EXPECT(unheld_answered(&one, 9, 7) && one.number[2] == 9 && one.at_ns[2] == 7);
+    EXPECT(unheld_answered(&two, 9, 7));
+    EXPECT(!unheld_answered(&none, 9, 7) && !unheld_answered(&apart, 9, 7));
+    EXPECT(!unheld_answered(&backwards, 9, 7) && !unheld_answered(&three, 9, 7));
+    EXPECT_INT("bytes", unheld_bytes(&one), 300);
+    EXPECT_INT("bytes", unheld_bytes(&two), 300);
+}
+
+Test(explain_unheld, a_size_of_about_the_same_is_in_a_class_near) {
+    for (uint64_t bytes = 1; bytes < 200000; bytes += 1 + bytes / 97) {
+        struct unheld least = message(1, (uint32_t)(bytes - bytes / 4), 0, 0),
+                      most = message(1, (uint32_t)(bytes + bytes / 4), 0, 0);
+        EXPECT(unheld_is_about(&least, bytes) && unheld_is_about(&most, bytes));
+        EXPECT(unheld_size(bytes) - unheld_size(unheld_bytes(&least)) <= UNHELD_SIZES_APART);
+        EXPECT(unheld_size(unheld_bytes(&most)) - unheld_size(bytes) <= UNHELD_SIZES_APART);
+        least = message(1, (uint32_t)(bytes - bytes / 4 - 1), 0, 0);
+        most = message(1, (uint32_t)(bytes + bytes / 4 + 1), 0, 0);
+        EXPECT(!unheld_is_about(&least, bytes) && !unheld_is_about(&most, bytes));
+    }
+}
+
+Test(explain_unheld, one_of_the_stalled_size_is_not_given_up_for_another) {
+    struct unheld kept = message(0, 0, 0, 0), small = message(1, 20, 0, 0), like = message(1, 290, 0, 0);
+    unheld_keep(&kept, &small, 300);
+    EXPECT_INT("the first", unheld_bytes(&kept), 20);
+    unheld_keep(&kept, &like, 300);
+    unheld_keep(&kept, &small, 300);
+    EXPECT_INT("of that size", unheld_bytes(&kept), 290);
+    unheld_keep(&kept, &small, 0);
+    EXPECT_INT("no size is known", unheld_bytes(&kept), 20);
+}
+
+Test(explain_waits, a_long_time_is_told_in_hours) {
+    char text[24];
+    EXPECT_TEXT("time", duration_text(43536000, text), "43.5 ms");
+    EXPECT_TEXT("time", duration_text((int64_t)99990 * MS, text), "99.99 s");
+    EXPECT_TEXT("time", duration_text((int64_t)150000 * MS, text), "150 s");
+    EXPECT_TEXT("time", duration_text((int64_t)11520000 * MS, text), "3.20 h");
+}

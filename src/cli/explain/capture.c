@@ -15,12 +15,16 @@
 /* 8192 connections at a time take 6 MiB, and 15 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
 
+/* The messages that were not held: the last one of each writer, service and size. */
+enum { MESSAGES_UNHELD = 1024 };
+
 /* The client delays that are worth a note.  Longer ones are connections made in advance. */
 static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10000 * MS;
 
 struct capture {
     struct findings *out;
     struct flows *flows;
+    struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
     char client_delay_at[ENDPOINT_TEXT]; /* the client with the longest */
     uint64_t fragments, cut, one_sided, by_chance, evicted;
@@ -30,7 +34,11 @@ struct capture {
     bool backwards;
 };
 
-/* ---- connections into findings --------------------------------------- */
+struct unheld_item {
+    struct node node;
+    struct endpoint writer, peer;
+    struct unheld message;
+};
 
 /* The end that offers the service: it did not send the SYN.  Without a captured SYN, the end with the
  * smaller port. */
@@ -39,6 +47,47 @@ static int service_of(const struct flow *f) {
         return !f->client;
     return f->end[0].port <= f->end[1].port ? 0 : 1;
 }
+
+/* ---- messages that were not held -------------------------------------- */
+
+/* The bytes that tell a writer and a service apart, hashed. */
+static uint64_t endpoint_key(uint64_t key, const struct endpoint *e, bool with_port) {
+    for (size_t i = 0; i < sizeof(e->address); i++)
+        key = table_key(key, e->address[i]);
+    return with_port ? table_key(table_key(key, e->port & 0xff), e->port >> 8) : key;
+}
+
+static uint64_t sender_key(const struct flow *f, int from) {
+    uint64_t key = endpoint_key(from == service_of(f), &f->end[from], false);
+    return endpoint_key(key, &f->end[service_of(f)], true);
+}
+
+static void remember_unheld(struct capture *c, const struct flow *f, int from) {
+    const struct unheld *m = &f->sender[from].message;
+    uint64_t key = table_key(sender_key(f, from), unheld_size(unheld_bytes(m)));
+    struct unheld_item *item = table_find(&c->unheld, key);
+    if (!item)
+        item = table_add(&c->unheld, key);
+    item->writer = f->end[from];
+    item->peer = f->end[!from];
+    item->message = *m;
+}
+
+static void find_unheld(struct capture *c, struct finding *r) {
+    const struct finding_example *e = &r->examples[0];
+    uint64_t bytes = (uint64_t)e->bytes[0] + e->bytes[1];
+    for (int apart = -UNHELD_SIZES_APART; apart <= UNHELD_SIZES_APART; apart++) {
+        uint8_t size = (uint8_t)(unheld_size(bytes) + apart);
+        struct unheld_item *item = table_find(&c->unheld, table_key(r->key, size));
+        if (!item || !unheld_is_about(&item->message, bytes))
+            continue;
+        r->unheld = item->message;
+        packet_endpoint_text(&item->writer, true, r->unheld_from);
+        packet_endpoint_text(&item->peer, true, r->unheld_to);
+    }
+}
+
+/* ---- connections into findings --------------------------------------- */
 
 static void show(const struct example *e, struct finding_example *out) {
     packet_endpoint_text(&e->writer, true, out->from);
@@ -53,8 +102,10 @@ static void add_stalls(struct capture *c, const struct flow *f, int from,
     const struct sender *a = &f->sender[from];
     const struct evidence *e = a->evidence;
     int service = service_of(f);
-    struct finding like = {
-        .verdict = verdict, .by_server = from == service, .port = f->end[service].port};
+    struct finding like = {.verdict = verdict,
+                           .by_server = from == service,
+                           .port = f->end[service].port,
+                           .key = sender_key(f, from)};
     packet_endpoint_text(&f->end[service], true, like.service);
     packet_endpoint_text(&f->end[from], false, like.writer_host);
     snprintf(like.writer, sizeof(like.writer), "%s",
@@ -114,6 +165,10 @@ static void take(struct capture *c, const struct tcp_segment *s, int64_t now) {
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(c->flows, f);
     stall_feed(f, from, s, out->entries, now);
+    if (f->sender[!from].unheld) {
+        remember_unheld(c, f, !from);
+        f->sender[!from].unheld = false;
+    }
 }
 
 /* Time stamps outside of 1970 to 2096 are damaged and become 0, so that no difference overflows. */
@@ -233,14 +288,18 @@ int explain_capture(FILE *in, struct findings *out) {
         result = refuse_link(out, pcap_datalink(pcap));
     struct capture c = {.out = out};
     if (result == 0) {
-        c.flows = flows_make(CONNECTIONS, finished, &c);
+        bool made = table_make(&c.unheld, MESSAGES_UNHELD, sizeof(struct unheld_item), NULL, NULL);
+        c.flows = made ? flows_make(CONNECTIONS, finished, &c) : NULL;
         result = c.flows ? read_packets(pcap, &c) : -ENOMEM;
     }
     if (c.flows) {
         c.evicted = flows_evicted(c.flows);
         flows_free(c.flows);
+        for (uint32_t i = 0; i < out->row_count; i++)
+            find_unheld(&c, &out->rows[i]);
         notes(&c);
     }
+    table_free(&c.unheld);
     pcap_close(pcap); /* closes `in` as well */
     findings_sort(out);
     return result;

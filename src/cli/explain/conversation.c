@@ -30,6 +30,17 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
     timeline_add(&c->when[timer], example->at_ns[2], 1);
 }
 
+static uint64_t stalled_bytes(const struct conversation *c) {
+    for (int i = 0; i < TIMERS; i++)
+        if (c->timed[i].count)
+            return (uint64_t)c->examples[i][0].bytes[0] + c->examples[i][0].bytes[1];
+    return 0;
+}
+
+void conversation_unheld(struct conversation *c, const struct unheld *m) {
+    unheld_keep(&c->unheld, m, stalled_bytes(c));
+}
+
 /* The number of waits from half the timer's lower bound to twice its upper bound that are not within the
  * bounds. */
 static double around(const struct waits *w, int timer) {
@@ -108,6 +119,8 @@ void conversation_judge(const struct conversation *c, struct findings *out) {
         explain_why(c, timer, like.evidence, sizeof(like.evidence));
         struct finding *row = findings_row(out, &like);
         memcpy(row->examples, c->examples[timer], sizeof(row->examples));
+        if (unheld_is_about(&c->unheld, stalled_bytes(c)))
+            row->unheld = c->unheld;
         row->connections += c->connections;
         row->messages += c->all[MESSAGE_PIECES].count + c->all[MESSAGE_FIRST].count +
                          c->all[MESSAGE_WHOLE].count;

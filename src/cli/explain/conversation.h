@@ -36,10 +36,14 @@ struct conversation {
     struct waits timed[TIMERS];             /* the same of MESSAGE_PIECES */
     struct timeline when[TIMERS];
     struct finding_example examples[TIMERS][EXAMPLES];
+    struct unheld unheld;
 };
 
 void conversation_add(struct conversation *c, enum message_kind kind, int64_t wait_ns,
                       const struct finding_example *example);
+
+/* Takes a message that may not have been held: its pieces, and the line of its input. */
+void conversation_unheld(struct conversation *c, const struct unheld *m);
 
 /* Adds a finding for each timer that is a likely cause.  If none is, and the waits are long, adds a note. */
 void conversation_judge(const struct conversation *c, struct findings *out);

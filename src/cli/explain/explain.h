@@ -22,8 +22,8 @@ void explain_text(FILE *out, const char *name, const struct findings *f);
 void explain_html(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
 
-/* The first example of a sender as a ladder, and the same exchange as it would run cured.  The names in it
- * are those of `r`. */
+/* The first example of a sender as a ladder; and beside it the same exchange as it runs cured: a message of
+ * the file that was not held, or else a prediction.  The names in it are those of `r`. */
 struct ladder explain_ladder(const struct findings *f, const struct finding *r);
 struct ladder explain_ladder_cured(const struct findings *f, const struct finding *r);
 

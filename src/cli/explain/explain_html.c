@@ -38,18 +38,34 @@ static void cure(FILE *out, const struct finding *r) {
     page_command(out, text);
 }
 
+static void cured_figure(FILE *out, const struct findings *f, const struct finding *r) {
+    const char *unit = f->source == SOURCE_CAPTURE ? "packet" : "line";
+    const struct unheld *m = &r->unheld;
+    struct ladder cured = explain_ladder_cured(f, r);
+    char text[300] = "Predicted, with unstall: the pieces leave as one segment, at once.";
+    if (m->pieces == 1)
+        snprintf(text, sizeof(text),
+                 "As recorded, not held: %s %lu of the file has a message of about that size.", unit,
+                 (unsigned long)m->number[0]);
+    else if (m->pieces)
+        snprintf(text, sizeof(text),
+                 "As recorded, not held: %ss %lu and %lu of the file have a message of about that "
+                 "size.",
+                 unit, (unsigned long)m->number[0], (unsigned long)m->number[1]);
+    ladder_figure(out, &cured, text);
+}
+
 static void exchange(FILE *out, const struct findings *f, const struct finding *r) {
     const struct finding_example *e = &r->examples[0];
     char text[300];
-    struct ladder stalled = explain_ladder(f, r), cured = explain_ladder_cured(f, r);
+    struct ladder stalled = explain_ladder(f, r);
     page_heading(out, "One exchange");
     snprintf(text, sizeof(text), "As recorded: %s %lu, %lu and %lu of the file.",
              f->source == SOURCE_CAPTURE ? "packets" : "lines", (unsigned long)e->number[0],
              (unsigned long)e->number[1], (unsigned long)e->number[2]);
     fputs("<div class=\"side\">\n", out);
     ladder_figure(out, &stalled, text);
-    ladder_figure(out, &cured,
-                  "Predicted, with unstall: the pieces leave as one segment, at once.");
+    cured_figure(out, f, r);
     fputs("</div>\n", out);
 }
 

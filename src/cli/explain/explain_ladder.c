@@ -20,9 +20,20 @@ struct ladder explain_ladder(const struct findings *f, const struct finding *r) 
 
 struct ladder explain_ladder_cured(const struct findings *f, const struct finding *r) {
     const struct finding_example *e = &r->examples[0];
-    struct ladder l = {.writer = f->source == SOURCE_CAPTURE ? e->from : r->writer,
-                       .peer = e->to,
-                       .predicted = true};
-    ladder_add(&l, LADDER_DATA, 0, (uint64_t)e->bytes[0] + e->bytes[1]);
+    const struct unheld *m = &r->unheld;
+    bool capture = f->source == SOURCE_CAPTURE;
+    struct ladder l = {.writer = capture ? e->from : r->writer, .peer = e->to};
+    if (!m->pieces) {
+        l.predicted = true;
+        ladder_add(&l, LADDER_DATA, 0, (uint64_t)e->bytes[0] + e->bytes[1]);
+        return l;
+    }
+    if (capture) {
+        l.writer = r->unheld_from;
+        l.peer = r->unheld_to;
+    }
+    for (unsigned i = 0; i < m->pieces; i++)
+        ladder_add(&l, LADDER_DATA, m->at_ns[i] - m->at_ns[0], m->bytes[i]);
+    ladder_add(&l, LADDER_ANSWER, m->at_ns[2] - m->at_ns[0], 0);
     return l;
 }

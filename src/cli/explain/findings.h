@@ -43,6 +43,11 @@ struct finding {
     struct waits waits;
     struct timeline when; /* the stalls, on the clock of the file */
     struct finding_example examples[EXAMPLES];
+    /* A message of about the first example's size that was not held, over the same connection or another;
+     * without pieces where the file has none. */
+    uint64_t key; /* of the writer and the service in the capture */
+    struct unheld unheld;
+    char unheld_from[ENDPOINT_TEXT], unheld_to[ENDPOINT_TEXT];
 };
 
 struct findings {

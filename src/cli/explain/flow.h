@@ -15,6 +15,7 @@
 #include "packet.h"
 #include "table.h"
 #include "timeline.h"
+#include "unheld.h"
 #include "waits.h"
 
 /* One stall, to be looked up in the capture. */
@@ -86,6 +87,8 @@ struct sender {
     uint64_t window_full; /* late acknowledgements that opened a full window */
     uint64_t round_trips; /* the rest waited for a round trip, not for a delayed acknowledgement */
     int64_t round_trips_ns;
+    bool unheld;           /* the newest message has its answer, and was not held */
+    struct unheld message; /* the newest */
     struct evidence *evidence;
 };
 

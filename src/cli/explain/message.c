@@ -115,12 +115,6 @@ static void name_conversation(struct conversation *h, const struct thread *t,
         snprintf(h->program, sizeof(h->program), "the program");
 }
 
-static uint64_t hash(uint64_t h, const char *text) {
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3;
-    return h;
-}
-
 static struct conversation *conversation_of(struct connections *l, const struct thread *t,
                                             struct connection *conn) {
     struct conversation_item *item =
@@ -131,7 +125,9 @@ static struct conversation *conversation_of(struct connections *l, const struct 
     memset(&like, 0, sizeof(like));
     name_conversation(&like, t, conn);
     uint64_t key =
-        hash(hash(hash(like.by_server ? 2 : 1, like.program), like.command), like.service) | 1;
+        table_key_text(table_key_text(table_key_text(like.by_server ? 2 : 1, like.program), like.command),
+                  like.service) |
+        1;
     item = table_find(&l->conversations, key);
     if (!item) {
         item = table_add(&l->conversations, key);
@@ -140,6 +136,18 @@ static struct conversation *conversation_of(struct connections *l, const struct 
     item->conversation.connections++;
     conn->conversation = key;
     return &item->conversation;
+}
+
+/* An answer to pieces within some milliseconds shows that they were not held. */
+static void note_unheld(struct conversation *h, const struct connection *conn,
+                        enum message_kind kind, uint64_t line, int64_t at_ns) {
+    struct unheld m = {.pieces = 0};
+    unheld_piece(&m, conn->first.line, conn->first.at_ns, conn->first.bytes);
+    for (uint32_t i = 1; i < conn->units && i < 3; i++)
+        unheld_piece(&m, conn->second.line, conn->second.at_ns, conn->second.bytes);
+    bool held = kind != MESSAGE_WHOLE && at_ns - conn->first.at_ns >= UNHELD_APART_NS;
+    if (!held && unheld_answered(&m, line, at_ns))
+        conversation_unheld(h, &m);
 }
 
 void message_input(struct connections *l, const struct thread *t, struct connection *conn,
@@ -156,6 +164,7 @@ void message_input(struct connections *l, const struct thread *t, struct connect
                                           .bytes = {conn->first.bytes, (uint32_t)conn->rest_bytes}};
         snprintf(example.from, sizeof(example.from), "%d", conn->descriptor);
         memcpy(example.to, h->service, sizeof(example.to));
+        note_unheld(h, conn, kind, line, at_ns);
         int64_t wait = at_ns - from->at_ns;
         conversation_add(h, kind, wait < LONG_NS ? wait : LONG_NS, &example);
     }

@@ -234,6 +234,7 @@ static void out_of_turn(struct flow *f, struct sender *a, const struct tcp_segme
     if (beyond(s->seq, a->next) < 0 && !(s->payload <= 1 && beyond(end, a->next) == 0)) {
         a->sent_again++;
         a->recovering = true;
+        a->message.pieces = UNHELD_NOT; /* its answer has waited for this */
     }
     a->state = NOTHING_SMALL;
     if (beyond(end, a->next) > 0)
@@ -264,8 +265,12 @@ static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint
     a->data_stamp = s->stamp;
     if (f->last_speaker < 0 && f->client == from && b->syn_seen)
         f->client_delay_ns = now - b->syn_at;
-    if (f->last_speaker != from)
+    if (f->last_speaker != from) {
         a->messages++;
+        a->message = (struct unheld){.pieces = 0};
+        b->unheld = unheld_answered(&b->message, number, now);
+    }
+    unheld_piece(&a->message, number, now, s->payload);
     f->last_speaker = from;
     b->state = NOTHING_SMALL; /* this end's data ends the peer's silence */
     b->ack_due = true;

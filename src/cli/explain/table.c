@@ -14,7 +14,7 @@ bool table_make(struct table *t, uint32_t capacity, size_t item_size,
 }
 
 void table_free(struct table *t) {
-    for (struct node *n = t->oldest; n; n = n->newer)
+    for (struct node *n = t->gone ? t->oldest : NULL; n; n = n->newer)
         t->gone(t->context, n);
     free(t->bucket);
     free(t->room);
@@ -50,7 +50,8 @@ void *table_find(struct table *t, uint64_t key) {
 
 void table_drop(struct table *t, void *item) {
     struct node *n = item;
-    t->gone(t->context, item);
+    if (t->gone)
+        t->gone(t->context, item);
     struct node **p = place_of(t, n->key);
     while (*p != n)
         p = &(*p)->chain;
@@ -81,4 +82,14 @@ void *table_add(struct table *t, uint64_t key) {
     *place = n;
     link_newest(t, n);
     return n;
+}
+
+uint64_t table_key(uint64_t key, unsigned char byte) {
+    return (key ^ byte) * 0x100000001b3;
+}
+
+uint64_t table_key_text(uint64_t key, const char *text) {
+    for (; *text; text++)
+        key = table_key(key, (unsigned char)*text);
+    return key;
 }

@@ -23,7 +23,7 @@ struct table {
     struct node *oldest, *newest, *unused;
     struct node **bucket;
     char *room;
-    void (*gone)(void *context, void *item); /* called before an item is evicted or dropped */
+    void (*gone)(void *context, void *item); /* called before an item is evicted or dropped, or NULL */
     void *context;
     uint64_t evicted;
 };
@@ -41,6 +41,10 @@ void *table_find(struct table *t, uint64_t key);
 void *table_add(struct table *t, uint64_t key);
 
 void table_drop(struct table *t, void *item);
+
+/* A key that depends on `key` and a byte, or a text: FNV-1a. */
+uint64_t table_key(uint64_t key, unsigned char byte);
+uint64_t table_key_text(uint64_t key, const char *text);
 
 /* All items: for (n = t->oldest; n; n = n->newer). */
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "format.h"
+
 enum { EVEN_NS = 500000 };
 
 static const double STEP = 1.03;
@@ -65,11 +67,14 @@ int64_t waits_quantile(const struct waits *w, double share) {
 
 const char *duration_text(int64_t ns, char text[24]) {
     double ms = (double)ns / MS;
-    if (ms < 10)
+    char longer[NAME_ROOM];
+    if (ms >= 100000)
+        snprintf(text, 24, "%.23s", time_text((uint64_t)ns, true, longer));
+    else if (ms < 10)
         snprintf(text, 24, "%.2f ms", ms);
     else if (ms < 1000)
         snprintf(text, 24, "%.1f ms", ms);
     else
-        snprintf(text, 24, ms < 100000 ? "%.2f s" : "%.0f s", ms / 1000);
+        snprintf(text, 24, "%.2f s", ms / 1000);
     return text;
 }

@@ -32,7 +32,7 @@ int64_t waits_quantile(const struct waits *w, double share);
 /* The lower bound of a bucket, in nanoseconds. */
 double waits_bound(int bucket);
 
-/* "43.5 ms", "8.7 s".  Writes into `text` and returns it. */
+/* "43.5 ms", "8.70 s", "3.2 h".  Writes into `text` and returns it. */
 const char *duration_text(int64_t ns, char text[24]);
 
 #endif

@@ -89,7 +89,7 @@ static const struct who_tool tools[] = {
     {ruby, "Ruby", NULL, NULL, "rbspy snapshot --pid PID names functions and lines of Ruby", NULL},
 };
 
-static const struct who_tool *tool_for(const char *program) {
+const struct who_tool *who_tool_for(const char *program) {
     for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
         for (const char *const *p = tools[i].programs; *p; p++)
             if (strncmp(program, *p, strlen(*p)) == 0)
@@ -104,10 +104,10 @@ const struct who_tool *who_tool_of(pid_t pid) {
     if (n <= 0)
         return NULL;
     program[n] = '\0';
-    return tool_for(base_of(program));
+    return who_tool_for(base_of(program));
 }
 
 const char *who_advice(const char *program) {
-    const struct who_tool *t = tool_for(base_of(program));
+    const struct who_tool *t = who_tool_for(base_of(program));
     return t ? t->advice : NULL;
 }

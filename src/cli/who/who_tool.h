@@ -20,6 +20,9 @@ struct who_tool {
 /* The tool for the program that a process runs now, or NULL. */
 const struct who_tool *who_tool_of(pid_t pid);
 
+/* The same by the last part of the program's path: "python3.11". */
+const struct who_tool *who_tool_for(const char *program);
+
 /* The frames of a thread in the whole answer of a tool.  Pure. */
 void who_tool_parse(const struct who_tool *t, char *answer, pid_t thread, struct who_write *w);
 
