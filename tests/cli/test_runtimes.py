@@ -136,6 +136,33 @@ def talking_server(*command):
         server.stdout.close()
 
 
+@pytest.mark.parametrize("apart", [[], ["--pid", "--fork", "--kill-child", "--mount-proc"]],
+                         ids=["here", "in a PID namespace"])
+def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
+    """In a PID namespace its file has the number there.  A file older than the process is another's."""
+    if unstall("scan", "--source", "exact", "--time", "0.1").returncode == 125:
+        pytest.skip("the exact source needs CAP_BPF and CAP_PERFMON")
+    folder = tmp_path / "tmp"  # in place of /tmp, where perf-1.map could be anybody's
+    folder.mkdir()
+    inside = ["unshare", "--mount", *apart, "sh", "-c", 'mount --bind "$0" /tmp && exec "$@"', folder]
+    with talking_server(*inside, *NODE, PROGRAMS / "two_authors_server.js") as server:
+        pid = server.pid
+        if apart:
+            (pid,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split())
+        code_map = folder / f"perf-{1 if apart else pid}.map"
+
+        def told_by_observe():
+            done = unstall("observe", "--time", "2", str(pid), timeout=60)
+            return " ".join((done.stdout + done.stderr).split())
+
+        assert "is written by sendHeader (two_authors_server.js:" in told_by_observe()
+        code_map.rename(folder / "moved")  # node goes on writing there
+        code_map.write_bytes((folder / "moved").read_bytes())
+        an_hour_ago = code_map.stat().st_mtime - 3600
+        os.utime(code_map, (an_hour_ago, an_hour_ago))
+        assert re.search("Who wrote the pieces(?!.*sendHeader)", told_by_observe())
+
+
 def observed(*words, **variables):
     done = unstall("observe", "--who", *words, env=bare_env(**variables), timeout=60)
     return " ".join(done.stderr.split())

@@ -38,6 +38,8 @@ Test(perf_map, names_of_cpython) {
     is("py::send:/srv/app.py", "send", "app.py", 0, false);
     is("py::Server.answer:/srv/app.py", "Server.answer", "app.py", 0, false);
     is("py::<module>:/srv/app.py", "<module>", "app.py", 0, false);
+    is("py::_find_and_load:<frozen importlib._bootstrap>", "_find_and_load",
+       "<frozen importlib._bootstrap>", 0, true);
     is("py::sendall:/usr/lib/python3.12/ssl.py", "sendall", "ssl.py", 0, true);
 }
 

@@ -153,7 +153,8 @@ static bool is_runtimes(const char *name, const char *path) {
     for (size_t i = 0; i < ARRAY_SIZE(packages); i++)
         if (strncmp(name, packages[i], strlen(packages[i])) == 0)
             return true;
-    return strncmp(path, "node:", 5) == 0 || strstr(path, "/lib/python") != NULL;
+    return strncmp(path, "node:", 5) == 0 || strncmp(path, "<frozen ", 8) == 0 ||
+           strstr(path, "/lib/python") != NULL;
 }
 
 static bool set(struct frame *f, const char *name, size_t length, const char *path, int line) {

@@ -10,9 +10,9 @@
 enum {
     TOTALS_MOST = 65536,
     NAME_SIZE = 16,
-    CALL_STACK = 8192,    /* bytes of a thread's stack kept of one call */
+    CALL_STACK = 24576,   /* bytes of a thread's stack kept of one call; a write of Node can take 16 KiB */
     CALL_REGISTERS = 272, /* bytes: enough for the struct pt_regs of x86-64 and aarch64 */
-    CALLS_RING = 1 << 20,
+    CALLS_RING = 1 << 22,
 };
 
 /* One of the two sends of a stall: the thread's registers and stack as they were in it. */
