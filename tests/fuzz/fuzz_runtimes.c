@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * libFuzzer target: names of perf maps, and answers of py-spy and jcmd.  A user's file or program has any
- * bytes; what comes out is printable text within its room.
+ * libFuzzer target: names of perf maps, and answers of py-spy, jcmd and rbspy.  A user's file or program has
+ * any bytes; the result is printable text within its room.
  *
  * Input: the first byte chooses the parser, the rest is the text.
  */
@@ -50,10 +50,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\0';
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
     case 0: name(text); break;
     case 1: answer("python3", text); break;
-    default: answer("java", text); break;
+    case 2: answer("java", text); break;
+    default: answer("ruby", text); break;
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The answers of py-spy and jcmd.
+ * The answers of py-spy, jcmd and rbspy.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,12 +70,42 @@ Test(who_tool, jcmd_names_the_frames_of_one_thread) {
     is(&w.frame[2], "Talk$$Lambda$7.run", "Unknown Source", 0, false);
 }
 
+/* rbspy 0.55.0 snapshot --nonblocking */
+static const char rbspy[] =
+    "<main> - /srv/server - new.rb:16\n"
+    "block in call - /var/lib/gems/3.1.0/gems/puma-6.4.2/lib/ruby/server.rb:240\n"
+    "syswrite_nonblock - /usr/lib/ruby/3.1.0/openssl/buffering.rb:322\n"
+    "write [c function] - (unknown)\n";
+
+Test(who_tool, rbspy_names_the_frames_from_the_outermost_inward) {
+    struct who_write w = parsed("ruby3.1", rbspy, 1);
+    cr_assert(w.count == 4, "%u", w.count);
+    is(&w.frame[0], "write [c function]", "", 0, true);
+    is(&w.frame[1], "syswrite_nonblock", "buffering.rb", 322, true);
+    is(&w.frame[2], "block in call", "server.rb", 240, false);
+    is(&w.frame[3], "<main>", "server - new.rb", 16, false);
+}
+
+Test(who_tool, of_more_frames_of_ruby_the_outermost_are_left_out) {
+    char answer[4096];
+    int used = 0;
+    for (int i = 0; i < 2 * WHO_FRAMES; i++)
+        used += snprintf(answer + used, sizeof(answer) - (size_t)used, "f%d - /srv/a.rb:%d\n", i, i);
+    struct who_write w = parsed("ruby", answer, 5);
+    EXPECT_INT("frames", w.count, WHO_FRAMES);
+    EXPECT_TEXT("innermost", w.frame[0].function, "f63");
+    EXPECT_TEXT("outermost", w.frame[WHO_FRAMES - 1].function, "f32");
+}
+
 Test(who_tool, what_is_no_answer_has_no_frames) {
     static const char *const none[] = {"", "\n\n", "Thread", "    f (x.py:1)\n", "\tat A.b(A.java:1)\n",
-                                       "Thread 1 (idle)\n    (\n    f(x.py:1\n", "\"\" nid=\n\tat (\n"};
+                                       "Thread 1 (idle)\n    (\n    f(x.py:1\n", "\"\" nid=\n\tat (\n",
+                                       "Something went wrong while rbspy was running - retry: ptrace\n",
+                                       " - \n", "f - :\n", "f - /a.rb:1x\n"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
         EXPECT_INT("py-spy", parsed("python3", none[i], 2).count, 0);
         EXPECT_INT("jcmd", parsed("java", none[i], 2).count, 0);
+        EXPECT_INT("rbspy", parsed("ruby", none[i], 2).count, 0);
     }
 }
 
@@ -92,6 +122,7 @@ Test(who_tool, more_frames_than_there_is_room_for_are_left_out) {
 Test(who_tool, a_program_has_the_tool_of_its_runtime) {
     EXPECT_TEXT("tool", who_tool_for("python3.13")->name, "py-spy");
     EXPECT_TEXT("tool", who_tool_for("java")->name, "jcmd");
-    EXPECT(who_tool_for("ruby3.1")->name == NULL);
+    EXPECT_TEXT("tool", who_tool_for("ruby3.1")->name, "rbspy");
+    EXPECT(who_tool_for("node")->name == NULL);
     EXPECT(who_tool_for("nginx") == NULL && who_tool_for("") == NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Who writes the pieces, in the program's own language: stops the thread that writes, at its first and at its
- * second write, and asks the runtime's own tool where it is (py-spy for Python, jcmd for a JVM).
+ * second write, and asks the runtime's own tool where it is (py-spy for Python, jcmd for a JVM, rbspy for
+ * Ruby).
  *
  * A process apart does that by ptrace(2): if it fails or is killed, the program goes on.  It ends when
  * it has seen both writes of a message, after LOOK_SECONDS, or after LOOKS_MOST questions.  Each question

@@ -61,6 +61,25 @@ static void line_of_jcmd(struct who_write *w, bool *ours, const char *line, pid_
         w->frame[before].of_runtime = strchr(place, '@') != NULL;
 }
 
+/* "send_header - /srv/server.rb:3", and of a function in C "write [c function] - (unknown)"; the outermost
+ * frame first.  rbspy knows one stack, that of the thread that runs Ruby's code or ran it last. */
+static void line_of_rbspy(struct who_write *w, bool *ours, const char *line, pid_t thread) {
+    (void)ours;
+    (void)thread;
+    const char *dash = strstr(line, " - ");
+    const char *place = dash ? dash + 3 : "", *colon = strrchr(place, ':');
+    bool in_c = strcmp(place, "(unknown)") == 0;
+    if (!in_c && (!colon || colon[1 + strspn(colon + 1, "0123456789")] || !colon[1]))
+        return;
+    struct who_write one = {.count = 0};
+    add(&one, line, (size_t)(dash - line), in_c ? "" : place);
+    one.frame[0].of_runtime = in_c || (strstr(place, "/lib/ruby/") && !strstr(place, "/gems/"));
+    if (w->count < WHO_FRAMES)
+        w->count++;
+    memmove(&w->frame[1], &w->frame[0], (w->count - 1) * sizeof(w->frame[0]));
+    w->frame[0] = one.frame[0];
+}
+
 void who_tool_parse(const struct who_tool *t, char *answer, pid_t thread, struct who_write *w) {
     bool ours = false;
     char *rest = answer, *line;
@@ -75,7 +94,8 @@ static const char *const python[] = {"python", "pypy", NULL}, *const java[] = {"
                          *const ruby[] = {"ruby", NULL}, *const node[] = {"node", NULL},
                          *const py_spy[] = {"py-spy", "dump",  "--nonblocking", "--full-filenames",
                                             "--pid",  "PID", NULL},
-                         *const jcmd[] = {"jcmd", "PID", "Thread.print", NULL};
+                         *const jcmd[] = {"jcmd", "PID", "Thread.print", NULL},
+                         *const rbspy[] = {"rbspy", "snapshot", "--nonblocking", "--pid", "PID", NULL};
 
 static const struct who_tool tools[] = {
     {python, "Python", "py-spy", py_spy,
@@ -86,7 +106,9 @@ static const struct who_tool tools[] = {
     {node, "Node", NULL, NULL,
      "Node names its functions if it is started with --perf-basic-prof --interpreted-frames-native-stack",
      NULL},
-    {ruby, "Ruby", NULL, NULL, "rbspy snapshot --pid PID names functions and lines of Ruby", NULL},
+    {ruby, "Ruby", "rbspy", rbspy,
+     "rbspy (cargo install rbspy) names methods and lines of Ruby: unstall observe --who",
+     line_of_rbspy},
 };
 
 const struct who_tool *who_tool_for(const char *program) {
