@@ -39,6 +39,7 @@ static const struct {
     {"!1-1023", 1024, true},
     {"8000-8999,!8443", 8443, false},
     {"8000-8999,!8443", 8442, true},
+    {"8000-8999,!8443", 22, false}, /* an excluding item includes nothing */
     {"!8443,8000-8999", 8443, false}, /* whatever the order */
     {"80,!80", 80, false},
     {"!80,!443", 22, true},

@@ -214,6 +214,23 @@ Test(reentry, a_handler_as_vfork_returns) {
     }
 }
 
+/* sendfile(2): the file's own position stays, the caller's is behind what was read. */
+Test(reentry, a_handlers_sendfile_with_an_offset) {
+    int file = memfd_create("body", 0);
+    off64_t offset = 2;
+    ASSERT(file >= 0 && write(file, "abcdef", 6) == 6 && lseek(file, 1, SEEK_SET) == 1);
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    conn_lock(c);
+    EXPECT_INT("read", reentry_move(5, file, &offset, 3), 3);
+    EXPECT_INT("at the end", reentry_move(5, file, &offset, 3), 1);
+    EXPECT_INT("nothing left", reentry_move(5, file, &offset, 3), 0);
+    conn_unlock(c);
+    EXPECT_INT("offset", offset, 6);
+    EXPECT_INT("position", lseek(file, 0, SEEK_CUR), 1);
+    EXPECT_TEXT("sent", fake.wire_buffer, "cdef");
+}
+
 /* The file's own position is read from, and advanced. */
 Test(reentry, a_handlers_sendfile_without_an_offset) {
     int file = memfd_create("body", 0);
