@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
@@ -24,9 +25,9 @@ def told(path):
 @pytest.fixture(name="node", scope="module")
 def a_run_of_node():
     """The folder of its statistics, and the map of its code."""
-    with stats_folder() as folder, AnsweringPeer() as peer:
+    with stats_folder() as folder, AnsweringPeer() as peer, tempfile.TemporaryDirectory() as its_log:
         process = subprocess.Popen([*NODE, PROGRAMS / "two_authors.js", str(peer.target[1]), "5"],
-                                   env=preload_env("observe", UNSTALL_STATS=folder))
+                                   env=preload_env("observe", UNSTALL_STATS=folder), cwd=its_log)
         code_map = Path(f"/tmp/perf-{process.pid}.map")
         try:
             assert process.wait(30) == 0
@@ -107,9 +108,9 @@ def an_installed_py_spy(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def talking_server(*command):
+def talking_server(*command, cwd=None):
     """A server of two_authors.py, and a client that goes on asking; the server's process."""
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bare_env())
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bare_env(), cwd=cwd)
     stop = threading.Event()
 
     def ask(port):
@@ -145,7 +146,7 @@ def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
     folder = tmp_path / "tmp"  # in place of /tmp, where perf-1.map could be anybody's
     folder.mkdir()
     inside = ["unshare", "--mount", *apart, "sh", "-c", 'mount --bind "$0" /tmp && exec "$@"', folder]
-    with talking_server(*inside, *NODE, PROGRAMS / "two_authors_server.js") as server:
+    with talking_server(*inside, *NODE, PROGRAMS / "two_authors_server.js", cwd=folder) as server:
         pid = server.pid
         if apart:
             (pid,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split())
