@@ -53,7 +53,7 @@ void conn_repair(struct conn *c) {
     }
     STORE(&c->deferred, NULL); /* the parent sends them */
     STORE(&c->held, false);
-    c->draining = false;
+    STORE(&c->draining, false);
     c->ticking = false;
     STORE(&c->quiet, QUIET_NOT);
     c->next_ticking = NULL;

@@ -77,7 +77,7 @@ struct conn {
     struct coalesce_buffer *buffer;
     bool held;        /* the kernel holds bytes because of our MSG_MORE */
     bool lingering;   /* closed by the application, buffered bytes still to send */
-    bool draining;    /* a thread is blocked sending buffered bytes */
+    bool draining;    /* a thread is blocked sending buffered bytes; set under the lock, also read without */
     uint8_t endpoint; /* its entry of the endpoint cache, 0: none */
     /* the fields that the ticker reads end here, within the first cache line */
     uint32_t epoch; /* of the configuration that gave `policy.mode` */

@@ -70,8 +70,9 @@ void reentry_take_in(struct conn *c) {
 
 void reentry_catch_up(struct conn *c) {
     struct conn *outer = self.locked;
-    /* if the lock is taken, its holder looks again at the unlock; so does a thread that drains */
-    if (!LOAD(&c->draining) && conn_trylock(c))
+    /* If the lock is taken, its holder looks again at the unlock; so does a thread that drains.  The load is
+     * ordered behind the store of `deferred`, as in conn_unlock(). */
+    if (!__atomic_load_n(&c->draining, __ATOMIC_SEQ_CST) && conn_trylock(c))
         conn_unlock(c);
     self.locked = outer;
 }
@@ -101,7 +102,7 @@ static void stop_draining(void) {
         return;
     conn_lock(c);
     if (c->draining) {
-        c->draining = false;
+        STORE(&c->draining, false);
         buffer_resolve(c);
     }
     conn_unlock(c);

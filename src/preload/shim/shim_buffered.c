@@ -114,7 +114,7 @@ static int send_front(struct conn *c, const struct write_request *o) {
     sending->exact = kernel->tcp_info(c->fd, &before) == 0;
     sending->before = before.bytes_sent + before.bytes_queued;
     sending->in_flight = true; /* in case a handler interrupts the send and never returns */
-    c->draining = true;
+    STORE(&c->draining, true);
     self.draining = c;
     conn_unlock(c);
     ssize_t sent = send_one(o, front);
@@ -123,7 +123,7 @@ static int send_front(struct conn *c, const struct write_request *o) {
     self.draining = outer;
     if (UNLIKELY(c->buffer != sending))
         return error; /* closed unseen meanwhile: c is another connection, or the child's copy */
-    c->draining = false;
+    STORE(&c->draining, false);
     sending->in_flight = false;
     if (error) {
         if (error != EINTR && error != EAGAIN)

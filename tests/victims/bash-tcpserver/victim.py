@@ -15,14 +15,16 @@ def measure(treatment, scratch):
         return ["tcpserver", "-q", "-H", "-R", "-l", "localhost", "127.0.0.1", port,
                 "/bin/bash", HERE / "answer.bash"]
 
-    with Daemon(command, treatment.env(), scratch, "tcpserver") as server, Driver(server.port) as driver:
-        for number in range(EXCHANGES):
-            said = b"line number %d" % number
-            answer = driver.exchange(said + b"\n", lambda so_far: so_far.count(b"\n") == 2)
-            assert answer == b"200 %d\nyou said %s\n" % (len(said), said), answer
-        for pid in server.processes():
-            treatment.assert_in(pid)
-        assert len(server.processes()) == 2, "the script's process is missing"
+    with Daemon(command, treatment.env(), scratch, "tcpserver") as server:
+        with Driver(server.port) as driver:
+            for number in range(EXCHANGES):
+                said = b"line number %d" % number
+                answer = driver.exchange(said + b"\n", lambda so_far: so_far.count(b"\n") == 2)
+                assert answer == b"200 %d\nyou said %s\n" % (len(said), said), answer
+            for pid in server.processes():
+                treatment.assert_in(pid)
+            assert len(server.processes()) == 2, "the script's process is missing"
+        server.wait_for_children()  # only at its end the library knows how many bytes it has not seen
     return measured(driver.times_ms, driver.counts)
 
 
@@ -31,6 +33,6 @@ VICTIM = Victim(
     sick="server",
     needs=("tcpserver", "bash"),
     measure=measure,
-    verdict="Writes bypass the library on 1 connection with",
+    verdict="Writes bypass the library: with 127.0.0.1:",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

@@ -82,6 +82,13 @@ class Daemon:
             todo += _children(found[-1])
         return found
 
+    def wait_for_children(self):
+        """Until all that it started have ended by themselves."""
+        deadline = time.monotonic() + _END_SECONDS
+        while len(self.processes()) > 1:
+            assert time.monotonic() < deadline, f"{self.processes()[1:]} have not ended"
+            time.sleep(0.01)
+
     def _listens(self):
         """Whether the port is open, and not a stranger's."""
         sockets = _listeners(self.port)
