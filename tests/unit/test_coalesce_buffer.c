@@ -309,3 +309,21 @@ Test(buffer, nothing_is_in_flight_after_a_send) {
     EXPECT(!buffer_flush(&c, 0));
     EXPECT(c.buffer && !c.buffer->in_flight);
 }
+
+static ssize_t find_it_exact(int fd, const struct msghdr *message, int flags) {
+    (void)fd, (void)message, (void)flags;
+    EXPECT(c.buffer && c.buffer->in_flight && !c.buffer->exact);
+    return -EAGAIN;
+}
+
+/* A blocking send that was left asked the kernel what it had; a later send relies on our own count. */
+Test(buffer, a_send_after_a_blocking_one_is_not_exact) {
+    struct kernel_ops ops = *kernel;
+    ops.send = find_it_exact;
+    kernel = &ops;
+    ASSERT(add("abc"));
+    c.buffer->exact = true;
+    EXPECT_INT("no room", send_with("def"), -EAGAIN);
+    c.buffer->exact = true;
+    EXPECT(!buffer_flush(&c, 0));
+}

@@ -11,6 +11,7 @@
 #include "conn_check.h"
 #include "fds.h"
 #include "coalesce_buffer.h"
+#include "spin.h"
 #include "unit.h"
 
 static struct conn shared;
@@ -24,6 +25,18 @@ Test(conn, lock_and_trylock) {
     cr_expect(conn_trylock(&shared), "free");
     conn_unlock(&shared);
     EXPECT_INT("depth", self.depth, 0);
+}
+
+Test(conn, a_short_lock_that_is_taken) {
+    static uint32_t list;
+    spin_lock(&list);
+    cr_expect(!spin_trylock(&list), "taken");
+    EXPECT_INT("depth", self.depth, 1);
+    spin_unlock(&list);
+    cr_expect(spin_trylock(&list), "free");
+    EXPECT(self.depth == 1 && self.spinning == &list);
+    spin_unlock(&list);
+    EXPECT(self.depth == 0 && !self.spinning);
 }
 
 enum { THREADS = 4, ROUNDS = 20000 };

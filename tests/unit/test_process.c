@@ -14,9 +14,10 @@
 #include "config.h"
 #include "coalesce_buffer.h"
 #include "decide.h"
+#include "gate.h"
 #include "hold.h"
 #include "process.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 #include "whole.h"
 
 /* What one thread's exec refuses in the parent is no refusal in a child that another thread
@@ -53,7 +54,9 @@ Test(process, an_exit_waits_for_room) {
     fake.send_count = 0;
     for (int i = 0; i < TRIES; i++)
         fake.sends[i] = -EAGAIN;
+    uint64_t begun = clock_now();
     process_ends();
+    EXPECT(clock_now() - begun >= TRIES / 2 * UINT64_C(1000000)); /* a millisecond between most of them */
     EXPECT_INT("nothing is left", buffer_length(c), 0);
     EXPECT_TEXT("it arrived", fake.wire_buffer, "abc");
     EXPECT_INT("and no try more", fake.send_count, TRIES + 1);
@@ -355,4 +358,17 @@ Test(process, a_handlers_failed_exec_changes_nothing) {
     EXPECT_TEXT("nothing is asked", fake_log(), "");
     process_is_replaced("/bin/sh");
     EXPECT_INT("now it leaves", buffer_length(c), 0);
+}
+
+/* The kernel has refused a task of the program: a thread of ours counts, too. */
+Test(process, a_thread_of_ours_makes_room) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    EXPECT(!process_makes_room() && c->held); /* there was none yet */
+    ticker_process = getpid();
+    ticker_now = TICKER_NONE;
+    EXPECT(process_makes_room() && !c->held);
+    gate_shuts_for_good();
+    EXPECT(!process_makes_room());
 }

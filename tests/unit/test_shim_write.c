@@ -50,9 +50,14 @@ Test(shim_write, what_is_stuck_leaves_before_the_applications_own_hold) {
 
 /* ---- a hold that is released -------------------------------------------------- */
 
+static void a_cancellation_would_release(void) {
+    EXPECT(self.releasing && self.releasing == fds_conn(fds_word(5)));
+}
+
 static void *hold_and_release(void *release) {
     EXPECT_INT("held", whole_write(5, "abc"), 3);
     EXPECT_TEXT("held", fake_log(), "SEND_MORE(5,abc)");
+    fake_real.meanwhile = a_cancellation_would_release;
     ((void (*)(void))(uintptr_t)release)();
     return NULL;
 }
@@ -80,7 +85,7 @@ Test(shim_write, a_release_is_over_when_the_write_is) {
         pthread_join(thread, NULL);
         const char *log = fake_log();
         cr_expect(strstr(log, "WRITE") && !strstr(log, "nodelay"), "way %zu: %s", i, log);
-        EXPECT(!c->held);
+        EXPECT(!c->held && !fake_real.meanwhile);
         shim_closing(5);
     }
 }
@@ -502,6 +507,20 @@ Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
     EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
     EXPECT_INT("in order", fake.wire.used, 13);
     EXPECT_INT("depth", self.depth, 0);
+}
+
+/* The kernel takes a part: it has no room for what comes next, which is not buffered. */
+Test(shim_write, after_a_part_nothing_is_buffered) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    EXPECT(policy_knows_sndbuf(&c->policy));
+    fake.non_blocking = true;
+    fake.sends[fake.send_count] = 13;
+    EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
+    fake_log();
+    EXPECT_INT("written", whole_write(5, "abc"), 3);
+    cr_expect(strstr(fake_log(), "WRITE(5,abc)"), "by the kernel");
 }
 
 /* The drain is left by a signal or a timeout: the application's write has not happened, and what waits

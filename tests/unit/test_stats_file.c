@@ -5,13 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "filter.h"
 #include "log.h"
 #include "statistics.h"
 #include "stats_file.h"
@@ -168,20 +166,8 @@ Test(stats_file, a_limit_that_is_just_enough) {
     EXPECT(stats_file(folder, 1));
 }
 
-/* From now on this call fails if its argument number `which` is `value`. */
 static void fails(uint32_t call, unsigned which, uint32_t value, uint32_t error) {
-    size_t at = offsetof(struct seccomp_data, args) + 8 * which;
-    struct sock_filter steps[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)at),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {ARRAY_SIZE(steps), steps};
-    ASSERT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    if (!filter_fails(call, which, value, error))
         cr_skip_test("no filters here");
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <sys/mman.h>
 
 #include "evidence.h"
 #include "hold.h"
@@ -406,8 +407,10 @@ Test(tally, a_forked_child_has_another_file) {
     statistics_end();
     mkdir(statistics_folder, 0700);
     time_ns += 50 * MS;
+    void *parents = stats_file_mapped;
     stats_file_forked();
     EXPECT_INT("none", stats_file_mapped != NULL, 0);
+    EXPECT(msync(parents, 1, MS_ASYNC) != 0 && errno == ENOMEM); /* it is not mapped */
     conn_repaired(c);
     exchange(5, 3);
     ASSERT(stats_file_mapped);

@@ -50,6 +50,12 @@ static void hold_now(void) {
     conn_unlock(c);
 }
 
+static void push_now(void) {
+    conn_lock(c);
+    hold_push(c, PUSH_WAIT);
+    conn_unlock(c);
+}
+
 static void pause_ms(long ms) {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
@@ -156,12 +162,30 @@ Test(ticker, buffered_bytes_are_tried_again) {
 Test(ticker, what_holds_no_more_leaves_the_list) {
     ASSERT(starts());
     hold_now();
-    conn_lock(c);
-    hold_push(c, PUSH_WAIT);
-    conn_unlock(c);
+    push_now();
     EXPECT(within_ms(2000, off_the_list));
     hold_now();
     cr_expect(within_ms(2000, pushed), "and comes back at the next hold");
+    ticker_stop();
+}
+
+/* Holds begin and end between the ticks: after sixteen of these each tick takes 8 ms. */
+Test(ticker, ticks_that_find_no_hold_are_slow) {
+    enum { CALM = 24, SLOW = 8000000, ENOUGH = 100000000 };
+    ASSERT(starts());
+    hold_now();
+    push_now();
+    uint64_t begun = 0, first = 0;
+    while (!begun || clock_now() - begun < ENOUGH) {
+        STORE(&c->held_since, LOAD(&ticker_ticks));
+        pause_ms(1);
+        if (!begun && (LOAD(&ticker_ticks) >= CALM || off_the_list())) {
+            begun = clock_now();
+            first = LOAD(&ticker_ticks);
+        }
+    }
+    uint64_t ticks = LOAD(&ticker_ticks) - first, most = (clock_now() - begun) / SLOW + 1;
+    cr_expect(ticks <= most, "%d ticks, at most %d were expected", (int)ticks, (int)most);
     ticker_stop();
 }
 
@@ -409,6 +433,19 @@ Test(ticker, a_bar_of_the_parent_is_none_of_the_child) {
     EXPECT(!starts());
     ticker_unbar(own);
     EXPECT(starts());
+    ticker_stop();
+}
+
+/* The parent's thread had not taken it yet. */
+Test(ticker, a_list_of_the_parent_is_none_of_the_child) {
+    ticker_now = TICKER_RUNS; /* it is not there */
+    hold_now();
+    ASSERT(ticker_incoming == c);
+    lock_forked();
+    ticker_forked();
+    EXPECT(!ticker_incoming);
+    hold_now();
+    EXPECT(within_ms(2000, pushed));
     ticker_stop();
 }
 

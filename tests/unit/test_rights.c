@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Around a change of the caller's rights: what leaves, what ends, and for which calls.
+ */
+#include <dirent.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include "fds.h"
+#include "hold.h"
+#include "rights.h"
+#include "statistics.h"
+#include "ticker_thread.h"
+
+static const struct {
+    const char *name;
+    long number;
+    unsigned long first;
+    bool changes;
+} calls[] = {
+    {"setuid", SYS_setuid, 0, true},
+    {"capset", SYS_capset, 0, true},
+    {"unshare", SYS_unshare, CLONE_NEWNS, true},
+    {"no_new_privs", SYS_prctl, PR_SET_NO_NEW_PRIVS, true},
+    {"a bound", SYS_prctl, PR_CAPBSET_DROP, true},
+    {"an ambient capability", SYS_prctl, PR_CAP_AMBIENT, true},
+    {"securebits", SYS_prctl, PR_SET_SECUREBITS, true},
+    {"keepcaps", SYS_prctl, PR_SET_KEEPCAPS, true},
+    {"a name", SYS_prctl, PR_SET_NAME, false},
+    {"a question", SYS_prctl, PR_GET_KEEPCAPS, false},
+    {"a session", SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, true},
+    {"a default", SYS_keyctl, KEYCTL_SET_REQKEY_KEYRING, true},
+    {"an authority", SYS_keyctl, KEYCTL_ASSUME_AUTHORITY, true},
+    {"a key", SYS_keyctl, KEYCTL_READ, false},
+    {"the option of another call", SYS_getpriority, PR_SET_KEEPCAPS, false},
+};
+
+Test(rights, calls_that_change_them) {
+    EACH_ROW(row, calls) {
+        whole_start_in(MODE_CORK);
+        ticker_now = TICKER_WITHOUT;
+        struct conn *c = whole_connected(5);
+        whole_write(5, "abc");
+        ASSERT(c->held);
+        uint32_t barred = rights_change(row->number, row->first);
+        EXPECT_INT(row->name, barred != 0, row->changes);
+        EXPECT_INT(row->name, c->held, !row->changes);
+        rights_changed(barred);
+        shim_closing(5);
+    }
+}
+
+/* The thread ends, so what another thread of the program holds would stay. */
+Test(rights, holds_of_other_threads_leave) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    self.turn = NULL; /* another thread's */
+    ASSERT(c->held);
+    rights_changed(rights_change(SYS_capset, 0));
+    EXPECT(!c->held);
+    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+}
+
+Test(rights, the_thread_starts_again_afterwards, .timeout = 10) {
+    whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
+    ticker_now = TICKER_NONE;
+    uint32_t barred = rights_change(SYS_capset, 0);
+    ticker_decide(false);
+    EXPECT_INT("not meanwhile", ticker_state(), TICKER_NONE);
+    rights_changed(barred);
+    ticker_decide(false);
+    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    ticker_stop();
+}
+
+static long task_of_the_thread(void) {
+    long found = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        if (ticker_is_task(atol(entry->d_name)))
+            found = atol(entry->d_name);
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* As libpsx sends one to each task. */
+Test(rights, a_signal_to_the_thread_ends_it, .timeout = 10) {
+    whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
+    ticker_now = TICKER_NONE;
+    ticker_decide(false);
+    long task = task_of_the_thread();
+    ASSERT(task && ticker_state() == TICKER_RUNS);
+    EXPECT_INT("to another", rights_signal(getpid()), 0);
+    EXPECT_INT("it stays", ticker_state(), TICKER_RUNS);
+    uint32_t barred = rights_signal(task);
+    EXPECT(barred != 0);
+    EXPECT_INT("it has ended", ticker_state(), TICKER_NONE);
+    rights_changed(barred);
+}
+
+/* A descriptor table of its own: `off` has no reason to stay. */
+Test(rights, a_table_of_its_own) {
+    whole_start_in(MODE_OFF);
+    rights_changed(rights_change(SYS_unshare, CLONE_NEWNS));
+    EXPECT(ours());
+    rights_changed(rights_change(SYS_setns, CLONE_FILES));
+    EXPECT(ours());
+    rights_change(SYS_unshare, CLONE_FILES);
+    EXPECT(!ours());
+}
+
+/* ---- statistics -------------------------------------------------------------- */
+
+Test(rights, no_file_that_nobody_wants) {
+    whole_start_in(MODE_OFF);
+    conn_unlock(fds_create(5, ORIGIN_SOCKET));
+    rights_change(SYS_setuid, 0);
+    EXPECT_INT("state", stats_state, LIFE_NONE);
+}
+
+/* Afterwards the directory may be another user's. */
+Test(rights, another_user_gets_its_file_before, .fini = statistics_end) {
+    statistics_start("off", NULL, NULL);
+    rights_change(SYS_setuid, 0);
+    EXPECT_INT("no TCP", stats_state, LIFE_NONE);
+    conn_unlock(fds_create(5, ORIGIN_SOCKET));
+    rights_change(SYS_setgid, 0);
+    EXPECT_INT("the same user", stats_state, LIFE_NONE);
+    rights_change(SYS_setuid, 0);
+    EXPECT_INT("made", stats_state, LIFE_THERE);
+    statistics_end();
+    stats_file_forked();
+    shim_closing(5);
+    mkdir(statistics_folder, 0700);
+    rights_change(SYS_setuid, 0);
+    EXPECT_INT("of a child, whose parent has used TCP", stats_state, LIFE_THERE);
+}
