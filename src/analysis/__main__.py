@@ -108,6 +108,9 @@ class Experiment:
 
 def run_experiment(options):
     """Measure and report; the exit code."""
+    started = options.server or options.command
+    if started:
+        options.library = processes.preload_entry(options.unstall, options.library, started[0])
     experiment = Experiment(options)
     experiment.measure()
     return finish(experiment.results, options, experiment.code, experiment.hints, experiment.keep)

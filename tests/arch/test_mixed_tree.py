@@ -81,6 +81,21 @@ def test_the_entry_of_ld_preload_has_lib(prefix):
     assert done.stdout == f"{prefix}/$LIB/libunstall.so\n"
 
 
+def test_an_experiment_and_an_observation_name_it_likewise(prefix, tmp_path):
+    """ld.so complains into the output that an experiment shows."""
+    seen = tmp_path / "seen"
+    script = tmp_path / "program"
+    script.write_text(f'#!/bin/sh\necho "$LD_PRELOAD" >>{seen}\nexec {prefix}/bin/of-32\n')
+    script.chmod(0o755)
+    library = prefix / folder_of(64) / "libunstall.so"
+    done = run([COMMAND, "ab", "--library", library, "--arms", "observe,auto", "--rounds", "1", "--warmup",
+                "0", "--show-output", "--quiet", script], bare_env(), check=False)
+    assert "ld.so" not in done.stdout + done.stderr
+    done = command(prefix, "observe", script)
+    assert "ld.so" not in done.stderr
+    assert set(seen.read_text().split()) == {f"{prefix}/$LIB/libunstall.so"}
+
+
 def test_a_64_bit_shell_that_starts_all_kinds(prefix):
     names = ["of-64", "of-32", "static"]
     if os.geteuid() == 0 and not os.statvfs(prefix).f_flag & os.ST_NOSUID:

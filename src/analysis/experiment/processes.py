@@ -70,6 +70,15 @@ def _in_child():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def preload_entry(unstall, library, program):
+    """How LD_PRELOAD names the library for this program: as `unstall run` does, so that ld.so has nothing to
+    say about programs of the other word size that it starts."""
+    made = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run([unstall, "ab", "--preload-entry", library, program], check=False, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=made)
+    return done.stdout.rstrip("\n") or library
+
+
 def environment(arm, library, stats=None, arms=None):
     """The environment of a program in one arm.  `bare` has no library and none of its variables; the
     other arms keep the caller's variables (UNSTALL_PORTS, UNSTALL_WINDOW_US, ...)."""

@@ -11,12 +11,18 @@
 
 #include "args.h"
 #include "array.h"
+#include "elf_facts.h"
 #include "errors.h"
 #include "library.h"
+#include "program.h"
 #include "verbs.h"
+#include "word_sizes.h"
 
 /* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
 #define PYTHON "/usr/bin/python3"
+
+/* Used by the analysis alone: LIBRARY PROGRAM stand behind it. */
+#define PRELOAD_ENTRY "--preload-entry"
 
 /* Folders to search, relative to the folder of the command: where it is installed to, and the link to the
  * sources that src/cli/meson.build makes in the build folder.  No path of the build is compiled in: an
@@ -52,7 +58,21 @@ static bool asks_for_help(int argc, char **argv) {
     return false;
 }
 
+/* The analysis asks how LD_PRELOAD is to name this library for this program, which `run` decides too. */
+static int print_entry(const char *library, const char *word) {
+    static struct preload_entry entry;
+    static struct program program;
+    struct elf_facts facts = {0};
+    if (program_find(&program, word) == 0)
+        elf_facts(program.file, &facts);
+    preload_entry(&entry, library, &facts);
+    puts(entry.listed);
+    return finish_output();
+}
+
 static int ab(int argc, char **argv) {
+    if (argc == 4 && strcmp(argv[1], PRELOAD_ENTRY) == 0)
+        return print_entry(argv[2], argv[3]);
     if (asks_for_help(argc, argv)) {
         print_help(stdout, &verb_ab);
         return finish_output();
