@@ -18,10 +18,11 @@ except ImportError as missing:
     sys.exit(125)
 
 from experiment import processes
+from experiment.in_kernel import has_library
 from experiment.live import Live, kill
 from experiment.merge import merge
 from experiment.rounds import Rounds
-from options import Refused, parse
+from options import Refused, complete_arms, parse
 from outcome import DONE, FAILED, GUARD, OWN, finish, say
 from record import machine
 from record.results import BadFile, Results, save
@@ -46,7 +47,8 @@ class Experiment:
             "until_sure": options.until_sure, "stop_if": options.stop_if,
             "rounds": options.rounds, "time": options.time, "warmup": options.warmup,
             "command": options.command or None, "server": options.server,
-            "ready": options.ready, "pid": options.pid, "score": options.score,
+            "ready": options.ready, "pid": options.pid,
+            "target": " ".join(options.target) if options.target else None, "score": options.score,
             "assignment": options.assign if options.live else None,
             "weights": options.weights if options.live else None,
             "min_exchanges": options.min_exchanges if options.live else None,
@@ -139,6 +141,10 @@ def main(words):
         if options.live and options.kill:
             kill(options)
             return DONE
+        if options.pid is not None:
+            if not has_library(options.pid):
+                options.target = [str(options.pid)]
+            complete_arms(options)
         return run_experiment(options)
     except (Refused, BadFile, OSError) as refused:
         say(refused)

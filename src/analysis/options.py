@@ -11,6 +11,8 @@ from record.results import METRICS
 
 DEFAULT_ARMS = [BARE, *(mode for mode in MODES if mode != "observe")]
 ASSIGNMENTS = ("connection", "peer", "listener")
+KERNEL_ARMS = ["off", "nodelay"]
+PLACES = ("unit", "container", "cgroup")
 MOST_ARMS = 6
 SEED_BELOW = 10 ** 9
 
@@ -22,6 +24,8 @@ class Refused(Exception):
 @dataclass
 class Options:
     """The command line, parsed."""
+    asked_arms: str = None
+    asked_base: str = None
     arms: list = None
     weights: dict = None        # live: arm -> weight
     base: str = None
@@ -41,6 +45,10 @@ class Options:
     ready: int = None
     live: bool = False
     pid: int = None
+    unit: str = None
+    container: str = None
+    cgroup: str = None
+    target: list = None         # live, in the kernel: the target in the words of `unstall attach`
     assign: str = "connection"
     stop_if: str = None
     kill: bool = False
@@ -109,8 +117,8 @@ def _words(name, text):
 
 # option: (field, parser of its value); None: the option takes no value
 TABLE = {
-    "--arms": ("arms", _text),
-    "--base": ("base", _text),
+    "--arms": ("asked_arms", _text),
+    "--base": ("asked_base", _text),
     "--rounds": ("rounds", _whole(1, 100000)),
     "--time": ("time", _real(0.1, 31536000)),
     "--warmup": ("warmup", _whole(0, 1000)),
@@ -126,6 +134,9 @@ TABLE = {
     "--server": ("server", _words),
     "--ready": ("ready", _whole(1, 65535)),
     "--live": ("live", None),
+    "--unit": ("unit", _text),
+    "--container": ("container", _text),
+    "--cgroup": ("cgroup", _text),
     "--assign": ("assign", _one_of(*ASSIGNMENTS)),
     "--stop-if": ("stop_if", _one_of("worse")),
     "--kill": ("kill", None),
@@ -189,7 +200,8 @@ def _complete(made, rest):
     _check_combinations(made)
     if made.score and not made.metric:
         made.metric = "score"
-    _complete_arms(made)
+    if made.pid is None:
+        complete_arms(made)
     if made.html:
         _can_draw()
     if made.rounds is None:
@@ -205,7 +217,7 @@ def _check_combinations(made):
                       'as in --server "./app 8080" --ready 8080')
     if made.live and made.server:
         raise Refused("--live and --server: choose one")
-    for name in ("stop_if", "kill"):
+    for name in ("stop_if", "kill", *PLACES):
         if getattr(made, name) and not made.live:
             raise Refused(f"--{name.replace('_', '-')}: only with --live")
     if made.live and made.count_calls:
@@ -225,36 +237,44 @@ def _can_draw():
 
 
 def _complete_live(made, rest):
-    if made.command and not rest:
-        return
-    if made.command or len(rest) != 1 or not rest[0].isdigit():
-        raise Refused("--live: expected a process id, or -- and the server's command")
-    made.pid = int(rest[0])
+    places = [name for name in PLACES if getattr(made, name)]
+    if bool(made.command) + len(rest) + len(places) != 1 or not all(word.isdigit() for word in rest):
+        raise Refused("--live: expected a process id, --unit, --container or --cgroup, "
+                      "or -- and the server's command")
+    if rest:
+        made.pid = int(rest[0])
+    elif places:
+        made.target = [f"--{places[0]}", getattr(made, places[0])]
 
 
-def _complete_arms(made):
+def complete_arms(made):
+    """Check and fill in the arms; of a running process, once `target` is known."""
     if made.merge:
+        made.base = made.asked_base
         return
     if made.aa:
-        if made.arms:
+        if made.asked_arms:
             raise Refused("--aa: has its own arms (off against off); leave --arms out")
         made.arms, made.weights = ["off", "off-2"], {"off": 1, "off-2": 1}
     else:
-        default = "off:50,auto:50" if made.live else ",".join(DEFAULT_ARMS)
-        made.arms, made.weights = _arms(made.arms or default, made.live)
-    made.base = made.base or ("off" if "off" in made.arms else made.arms[0])
+        default = ",".join(KERNEL_ARMS if made.target else ("off", "auto") if made.live else DEFAULT_ARMS)
+        made.arms, made.weights = _arms(made.asked_arms or default, made.live, made.target)
+    made.base = made.asked_base or ("off" if "off" in made.arms else made.arms[0])
     if made.base not in made.arms:
         raise Refused(f"--base {made.base}: no such arm; there are {', '.join(made.arms)}")
 
 
-def _arms(text, live):
+def _arms(text, live, target=None):
     names, weights = [], {}
-    known = MODES if live else (BARE, *MODES)
+    known = KERNEL_ARMS if target else MODES if live else (BARE, *MODES)
     for word in text.split(","):
         name, colon, weight = word.strip().partition(":")
         if name == BARE and live:
             raise Refused("--arms bare: a running server cannot drop the library; "
                           "use --server, or the arm off")
+        if name in MODES and name not in known:
+            raise Refused(f"--arms {text}: without the library the arms are given in the kernel, which "
+                          f"has {' and '.join(KERNEL_ARMS)}")
         if name not in known:
             raise Refused(f"--arms {text}: expected {', '.join(known[:-1])} or {known[-1]}, "
                           "separated by commas")

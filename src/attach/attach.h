@@ -18,6 +18,7 @@ struct attach_options {
     bool detached;
     bool quickack;
     int verbose;
+    struct attach_experiment experiment; /* .arms 0: it is none */
 };
 
 /* An attachment that is there; `name` alone is known of one that another version made. */

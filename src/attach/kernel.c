@@ -29,7 +29,7 @@
 #include "attach.skel.h"
 #pragma GCC diagnostic pop
 
-enum { KERNEL_LEAST = 601, KERNEL_PROOF = 610 }; /* major * 100 + minor */
+enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
 
 /* ---- may it be loaded? ---------------------------------------------------------------- */
 
@@ -88,6 +88,7 @@ static struct attach_config config_of(const struct attach_target *t,
         .own_cgroup = t->own_cgroup,
         .port = t->port,
         .quickack = o->quickack,
+        .experiment = o->experiment,
         .began_ns = (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec,
         .pid = t->pid,
         .pid_start = t->pid ? attach_start_of(t->pid) : 0,
@@ -109,6 +110,12 @@ static int load(struct attach_bpf **opened, const struct attach_config *c) {
     if (!c->by_process) {
         bpf_program__set_autoload(b->progs.on_create, false);
         bpf_program__set_autoload(b->progs.mark, false);
+    }
+    if (!c->experiment.arms) {
+        bpf_program__set_autoload(b->progs.after_send, false);
+        bpf_program__set_autoload(b->progs.before_receive, false);
+        bpf_program__set_autoload(b->progs.after_state, false);
+        bpf_map__set_max_entries(b->maps.connections, 1);
     }
     int failed = attach_bpf__load(b);
     return failed ? failed
@@ -132,8 +139,23 @@ static int pin_map(const struct bpf_map *map, const char *name, const char *pin)
     return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
 }
 
+/* What measures is there before any connection has its arm. */
+static int pin_experiment(struct attach_bpf *b, const char *name) {
+    int failed = pin_map(b->maps.connections, name, PIN_CONNECTIONS);
+    if (!failed)
+        failed = pin_map(b->maps.arms, name, PIN_ARMS);
+    if (!failed)
+        failed = pin_link(bpf_program__attach(b->progs.after_send), name, PIN_SENT);
+    if (!failed)
+        failed = pin_link(bpf_program__attach(b->progs.before_receive), name, PIN_RECEIVED);
+    if (!failed)
+        failed = pin_link(bpf_program__attach(b->progs.after_state), name, PIN_STATE);
+    return failed;
+}
+
 /* What puts back is there before anything is set. */
-static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup) {
+static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup,
+                   bool experiment) {
     int failed = pin_map(b->maps.config, t->name, PIN_CONFIG);
     if (!failed)
         failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
@@ -145,6 +167,8 @@ static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgro
     if (!failed)
         failed =
             pin_link(bpf_program__attach_cgroup(b->progs.on_getsockopt, cgroup), t->name, PIN_GET);
+    if (!failed && experiment)
+        failed = pin_experiment(b, t->name);
     if (!failed)
         failed =
             pin_link(bpf_program__attach_cgroup(b->progs.on_event, cgroup), t->name, PIN_EVENTS);
@@ -207,11 +231,11 @@ static int make_folder(const char *name) {
     return -ENOENT;
 }
 
-static int begin_in(struct attach_bpf *b, const struct attach_target *t) {
+static int begin_in(struct attach_bpf *b, const struct attach_target *t, bool experiment) {
     int cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (cgroup < 0)
         return -errno;
-    int failed = pin_all(b, t, cgroup);
+    int failed = pin_all(b, t, cgroup, experiment);
     close(cgroup);
     if (!failed && t->pid)
         failed = mark_sockets(b, t->pid);
@@ -248,6 +272,10 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
                  c.mode == ATTACH_LATE ? "late" : "proof");
         return -ENOSYS;
     }
+    if (c.experiment.arms && kernel_version() < KERNEL_EXPERIMENT) {
+        snprintf(error, ATTACH_ERROR, "an experiment in the kernel needs Linux 6.3");
+        return -ENOSYS;
+    }
     struct attach_bpf *b = NULL;
     int failed = load(&b, &c);
     if (!failed && (failed = make_folder(t->name)) == -EEXIST) {
@@ -257,7 +285,7 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         return failed;
     }
     if (!failed)
-        failed = begin_in(b, t);
+        failed = begin_in(b, t, c.experiment.arms != 0);
     attach_bpf__destroy(b);
     if (failed < 0)
         return explain(failed, t, error);

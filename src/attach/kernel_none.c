@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "attach.h"
+#include "experiment.h"
 #include "own_cgroup.h"
 
 const char *attach_obstacle(void) {
@@ -46,4 +47,24 @@ int own_cgroup_begin(const struct attach_options *o, uint16_t port, char name[AT
     (void)o, (void)port, (void)name;
     snprintf(error, ATTACH_ERROR, "%s", attach_obstacle());
     return -ENOSYS;
+}
+
+int experiment_open(struct experiment *e, const char *name) {
+    (void)e, (void)name;
+    return -ENOSYS;
+}
+
+void experiment_each(struct experiment *e,
+                     void (*take)(void *with, __u64 number, const struct attach_connection *c),
+                     void *with) {
+    (void)e, (void)take, (void)with;
+}
+
+bool experiment_arm(const struct experiment *e, unsigned arm, struct attach_arm *sums) {
+    (void)e, (void)arm, (void)sums;
+    return false;
+}
+
+void experiment_close(struct experiment *e) {
+    (void)e;
 }

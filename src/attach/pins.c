@@ -89,6 +89,14 @@ static int open_restore(const void *name) {
     return fd < 0 ? -errno : fd;
 }
 
+static void take_away_experiment(const char *name) {
+    take_away(name, PIN_SENT, true);
+    take_away(name, PIN_RECEIVED, true);
+    take_away(name, PIN_STATE, true);
+    take_away(name, PIN_CONNECTIONS, false);
+    take_away(name, PIN_ARMS, false);
+}
+
 /* First nothing new is cured, then the sockets get their values back, and the answers for their
  * values goes last.  Each step may be repeated: the end after a SIGKILL in the middle goes on. */
 int attach_end(const char *name, char error[ATTACH_ERROR]) {
@@ -100,6 +108,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     const struct attach_scope scope = {s.config.pid, s.config.path};
     take_away(name, PIN_CREATE, true);
     take_away(name, PIN_EVENTS, true);
+    take_away_experiment(name);
     int missed = attach_walk(open_restore, name, &scope);
     if (missed < 0 && missed != -ENOENT) { /* -ENOENT: it came to its end before anything was set */
         snprintf(error, ATTACH_ERROR,

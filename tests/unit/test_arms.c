@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "arms.h"
+#include "assignment.h"
 #include "policy.h"
 #include "unit.h"
 
@@ -135,6 +136,25 @@ Test(arms, what_it_goes_by) {
         ports |= choose(ASSIGN_LISTENER, 1, 1, 1, i) != choose(ASSIGN_LISTENER, 1, 1, 1, 1);
     }
     EXPECT(serials && seeds && ports);
+}
+
+/* The arms of connections 1 to 32, calculated apart from this code: the library, the BPF programs of attach
+ * and an experiment that is repeated years later agree on them. */
+Test(arms, sequence) {
+    static const struct {
+        const char *text, *arms;
+    } rows[] = {{"off:50,nodelay:50", "00011100101011001000100101010001"},
+                {"off:1,off:2,off:3,off:4,off:5,off:6", "22344522435155225202433435252145"}};
+    EACH_ROW(row, rows) {
+        struct arms arms = {.assignment = ASSIGN_CONNECTION, .seed = 7};
+        ASSERT(arms_parse(&arms, row->text));
+        for (uint64_t serial = 1; row->arms[serial - 1]; serial++) {
+            uint64_t key = assignment_key(7, ASSIGN_CONNECTION, serial, NULL, NULL);
+            unsigned expected = (unsigned)(row->arms[serial - 1] - '0');
+            EXPECT_INT(row->text, arms_choose(&arms, &(struct arms_key){.serial = serial}), expected);
+            EXPECT_INT(row->text, assignment_arm(key, arms.weight, arms.count), expected);
+        }
+    }
 }
 
 Test(arms, equal) {

@@ -2,7 +2,8 @@
 """An experiment on a running server: each connection (or peer, or listener) gets an arm at random.
 
 The library assigns the arms, as UNSTALL_ARMS or the control block of the statistics file (`unstall set`)
-tells it.  This module reads the statistics files every half second.  A connection is counted when it has
+tells it; for a target without the library the kernel does (in_kernel.py).  This module reads the statistics
+files every half second, or what the kernel tells in their words.  A connection is counted when it has
 ended or has had --min-exchanges exchanges.  In that order it enters the confidence sequence by which
 --until-sure and the guard decide: a decision that is taken after every read needs an interval that is valid
 at all of them.
@@ -14,6 +15,7 @@ import subprocess
 import time
 
 from experiment import processes, stats_files
+from experiment.in_kernel import Carrier
 from inference.analysis import analyse
 from inference.verdict import is_decided, state_of
 from record.arms import mode_of
@@ -86,7 +88,9 @@ class Live:
     def go(self):
         """The whole experiment; sets results.ending."""
         try:
-            if self.options.pid is not None:
+            if self.options.target:
+                self._in_kernel()
+            elif self.options.pid is not None:
                 self._with_process()
             else:
                 self._with_server()
@@ -106,15 +110,26 @@ class Live:
             env = processes.environment("off", options.library, folder.path, arms)
             with processes.Program(options.command, env, options.show_output) as server:
                 try:
-                    self._watch(folder.files, lambda wait: server.ended(wait))
+                    self._watch(lambda: self._reports(folder.files()), lambda wait: server.ended(wait),
+                                lambda: steer(options, folder.files(), "--kill"))
                     if server.usage and server.usage.how:
                         raise processes.Failed(f"{server.argv[0]}: {server.usage.how}"
                                                f"{server.complaint()}")
                 finally:
                     if not server.usage:
-                        self._look(folder.files())  # its connections, before the server closes them
+                        self._look(self._reports(folder.files()))  # its connections, before the server closes them
                         server.stop()
-                    self._look(folder.files())
+                    self._look(self._reports(folder.files()))
+
+    def _in_kernel(self):
+        carrier = Carrier(self.options, set_words(self.options))
+        try:
+            with carrier:
+                self._watch(carrier.look, carrier.ended, lambda: None)
+        finally:
+            self._look(carrier.look())
+            self.results.experiment["existed"] = carrier.existed
+            self.hints += carrier.hints()
 
     def _with_process(self):
         pid = self.options.pid
@@ -124,10 +139,12 @@ class Live:
         fd = os.pidfd_open(pid)
         try:
             steer(self.options, found, *set_words(self.options))
-            self._watch(lambda: self._stats_files_now(pid), lambda wait: processes.wait_for(fd, wait))
+            self._watch(lambda: self._reports(self._stats_files_now(pid)),
+                        lambda wait: processes.wait_for(fd, wait),
+                        lambda: steer(self.options, self._stats_files_now(pid), "--kill"))
         finally:
             os.close(fd)
-            self._look(found)
+            self._look(self._reports(found))
             if not self.killed:
                 with contextlib.suppress(BadFile):  # the process may have ended
                     steer(self.options, self._stats_files_now(pid), "--arms", "none")
@@ -144,21 +161,21 @@ class Live:
                 for row in process["rows"]:
                     self.before[self._row_key(process, row)] = row
 
-    def _watch(self, files, wait):
-        """Read the statistics files until the time is up, the server has ended, or the answer is clear."""
+    def _watch(self, read, wait, turn_off):
+        """Read until the time is up, the server has ended, or the answer is clear."""
         self.began = time.monotonic()
         kept = self.began
         while True:
             left = self.options.time - (time.monotonic() - self.began) if self.options.time else 1e9
             if left <= 0 or wait(min(POLL_S, left)):
                 return
-            self._look(files())
+            self._look(read())
             self.progress(self._where())
             if time.monotonic() - kept > 5:
                 kept = time.monotonic()
                 self._store()
                 self.keep()
-            if not self.killed and self._decide(files):
+            if not self.killed and self._decide(turn_off):
                 return
 
     def _where(self):
@@ -167,7 +184,7 @@ class Live:
             text += f", {arm} {sum(1 for name, _ in self.counted.values() if name == arm)}"
         return text + " counted"
 
-    def _decide(self, files):
+    def _decide(self, turn_off):
         """True when the guard or --until-sure has ended the experiment."""
         options = self.options
         if not (options.until_sure or options.stop_if):
@@ -178,25 +195,25 @@ class Live:
             worse = [comparison.arm for comparison in analysis.against
                      if state_of(comparison, options.confidence, options.margin) == "worse"]
             if worse:
-                return self._stop(worse, files())
+                return self._stop(worse, turn_off)
         if options.until_sure and is_decided(analysis, options.margin):
             self.results.ending = "sure"
             return True
         return False
 
-    def _stop(self, worse, found):
+    def _stop(self, worse, turn_off):
         """The guard: all connections go to mode off at once.  A server that we started runs on in that
-        mode."""
-        steer(self.options, found, "--kill")
+        mode.  In the kernel the end of the experiment does it."""
+        turn_off()
         self.killed = True
         what = f"{', '.join(worse)} is surely worse than {self.results.experiment['base']}: " \
                "all connections are in mode off now"
-        if self.options.pid is not None:
+        if self.options.pid is not None and not self.options.target:
             what += f" (to undo that: unstall set {self.options.pid} --unkill)"
         self.results.events.append({"at_s": time.monotonic() - self.began, "what": what})
         self.results.ending = "guard"
         self.progress.note(what)
-        return self.options.pid is not None
+        return not self.options.command
 
     # ---- reading ----
 
@@ -204,17 +221,19 @@ class Live:
     def _row_key(process, row):
         return process["pid"], process["started_ns"], row["index"]
 
-    def _look(self, found):
-        """Read the statistics files once."""
-        if self.killed:
-            return  # all arms are in mode off, so later exchanges belong to no arm
+    def _reports(self, found):
         for path in found:
             try:
-                reports = stats_files.report(self.options.unstall, path)
+                yield from stats_files.report(self.options.unstall, path)
             except BadFile:
                 continue  # it is being created, or has just been removed
-            for process in reports:
-                self._take(process)
+
+    def _look(self, reports):
+        """Take in what was read once."""
+        if self.killed:
+            return  # all arms are in mode off, so later exchanges belong to no arm
+        for process in reports:
+            self._take(process)
 
     def _take(self, process):
         for row in process["rows"]:

@@ -124,20 +124,23 @@ def key_of(connection, process, assignment):
     if assignment == "peer":
         return connection["peer"].rpartition(":")[0]
     if assignment == "listener":
+        if "listener" in connection:  # in the kernel there is a row for each arm, not for each listener
+            return connection["listener"]
         row = next((row for row in process["rows"] if row["index"] == connection["row"]), None)
         return row["endpoint"] if row else "other"
     return f"{process['pid']}-{process['started_ns']}-{connection['serial']}"
 
 
-def pid_stats_files(pid):
-    """The statistics files that a process has mapped; BadFile if it cannot be looked at."""
-    found = []
+def mapped_files(pid):
+    """The paths of the files that a process has mapped; BadFile if it cannot be looked at."""
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                words = line.rstrip("\n").split(None, 5)
-                if len(words) == 6 and words[5].endswith(".unstall") and words[5] not in found:
-                    found.append(words[5])
+            words = [line.rstrip("\n").split(None, 5) for line in file]
     except OSError as error:
         raise BadFile(f"{pid}: {error.strerror}; give the id of a running process of yours") from error
-    return found
+    return list(dict.fromkeys(each[5] for each in words if len(each) == 6))
+
+
+def pid_stats_files(pid):
+    """The statistics files that a process has mapped."""
+    return [path for path in mapped_files(pid) if path.endswith(".unstall")]

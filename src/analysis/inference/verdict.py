@@ -134,7 +134,10 @@ def best_of(analysis, better):
 
 
 def deploy_line(arm, results):
-    """The command line that runs the program with the winner."""
+    """The command line that runs the program with the winner; None where nothing is to be done."""
+    if results.experiment.get("target"):  # the arms were given in the kernel, and are put back
+        return None if arm == "off" else \
+            f"unstall attach --detach --mode always {results.experiment['target']}"
     if results.experiment.get("pid"):
         return f"unstall set {results.experiment['pid']} {arm}"  # holds until the process is restarted
     command = results.experiment.get("server") or results.experiment.get("command")

@@ -53,7 +53,11 @@ def commands(results):
     if asked.get("command"):
         name = "load    " if asked.get("server") else "program "
         lines.append(name + shlex.join(asked["command"]))
-    if asked.get("pid"):
+    if asked.get("target"):
+        existed = asked.get("existed") or 0
+        lines.append(f"target  {asked['target']}, arms given in the kernel" + (
+            f"; {existed} connections were there before and take part" if existed else ""))
+    elif asked.get("pid"):
         lines.append(f"process {asked['pid']}")
     return lines
 

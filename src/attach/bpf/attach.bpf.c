@@ -22,20 +22,15 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
+#include "held.bpf.h"
 #include "shared.h"
 
 enum {
-    INET = 2,
-    INET6 = 10,
-    TCP = 6, /* the protocol, and the level of its options */
     NODELAY = 1,
-    DELACK_MAX = 1003,     /* TCP_BPF_DELACK_MAX */
     CALLBACK_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
-    CA_DISORDER = 1,  /* the states beyond it repair a loss */
     LATE_US = 20000,  /* no round trip: an acknowledgement that was delayed */
-    DELAY_US = 40000, /* the longest delay of acknowledgements, unless it was set (6.15) */
     KNOWN = 64,       /* sends after which mode late knows a connection */
     STREAM = 8, /* so many small segments without any input are a stream, as for the library */
     PAGE = 4096,
@@ -89,37 +84,9 @@ static __always_inline void cure_at_once(void *to, struct attach_socket *s,
     }
 }
 
-/* ---- the receiving side ----------------------------------------------------------- */
-
-static __always_inline int quicken_to(void *to, struct attach_socket *s, struct attach_config *c,
-                                      int own, int wanted) {
-    if (own <= wanted || bpf_setsockopt(to, TCP, DELACK_MAX, &wanted, sizeof(wanted)) != 0)
-        return 0;
-    s->delay_us = own;
-    s->quick_us = wanted;
-    __sync_fetch_and_add(&c->quick, 1);
-    return 1;
-}
-
-/* The kernel takes two ticks at least: 2 ms with HZ=1000, 8 ms with 250, 20 ms with 100. */
-static __always_inline void quicken(void *to, struct attach_socket *s, struct attach_config *c) {
-    int own = DELAY_US;
-    if (!c->quickack || s->quick_us)
-        return;
-    bpf_getsockopt(to, TCP, DELACK_MAX, &own, sizeof(own)); /* Linux 6.13; nothing set it before */
-    if (!quicken_to(to, s, c, own, 2000) && !quicken_to(to, s, c, own, 8000))
-        quicken_to(to, s, c, own, 20000);
-}
-
-static __always_inline void slow_down(void *to, struct attach_socket *s) {
-    int now = s->quick_us, own = s->delay_us;
-    if (!s->quick_us)
-        return;
-    bpf_getsockopt(to, TCP, DELACK_MAX, &now, sizeof(now));
-    if (now == s->quick_us) /* the program has not set it meanwhile */
-        bpf_setsockopt(to, TCP, DELACK_MAX, &own, sizeof(own));
-    s->quick_us = 0;
-}
+#include "quickack.bpf.h"
+#include "experiment.bpf.h"
+#include "delay.bpf.h"
 
 /* ---- new connections ------------------------------------------------------------ */
 
@@ -149,7 +116,10 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
     if (!s || (c->by_process && !s->member))
         return 1;
     quicken(ops, s, c);
-    if (c->mode == ATTACH_ALWAYS) {
+    if (c->experiment.arms) {
+        enrol(ops, bpf_skc_to_tcp_sock(sk), s, c,
+              ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB ? ROLE_LISTENER : ROLE_DESTINATION);
+    } else if (c->mode == ATTACH_ALWAYS) {
         cure_at_once(ops, s, c);
     } else {
         arm(ops, s, first_callback(c));
@@ -363,6 +333,10 @@ static __always_inline struct tcp_sock *connection_of(struct sock_common *skc) {
 static __always_inline void take_in(struct tcp_sock *tp, struct attach_socket *s,
                                     struct attach_config *c) {
     int flags = 0, wanted;
+    if (c->experiment.arms) {
+        enrol(tp, tp, s, c, ROLE_UNKNOWN);
+        return;
+    }
     if (c->mode != ATTACH_ALWAYS && !s->cured &&
         bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
         wanted = flags | first_callback(c);

@@ -10,10 +10,16 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct in6_addr {
+    __u8 bytes[16];
+};
+
 struct sock_common {
     unsigned short skc_family;
+    __be32 skc_daddr, skc_rcv_saddr;
     __be16 skc_dport;
     __u16 skc_num;
+    struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
     volatile unsigned char skc_state;
 };
 
@@ -34,17 +40,36 @@ struct sock_cgroup_data {
 struct sock {
     struct sock_common __sk_common;
     __u16 sk_protocol;
+    unsigned long sk_pacing_rate;
     struct sock_cgroup_data sk_cgrp_data;
+    void *sk_bpf_storage;
 };
 
 struct inet_connection_sock {
     __u8 icsk_ca_state : 5;
 };
 
+struct minmax_sample {
+    __u32 t, v;
+};
+
+struct minmax {
+    struct minmax_sample s[3];
+};
+
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
-    __u32 write_seq, snd_nxt, snd_una, snd_sml, mss_cache, packets_out;
+    __u32 write_seq, snd_nxt, snd_una, snd_wnd, snd_sml, snd_cwnd, rcv_nxt;
+    __u32 mss_cache, packets_out, data_segs_out;
+    __u64 tcp_mstamp;
     __u8 nonagle : 4;
+    struct minmax rtt_min;
+};
+
+struct sk_buff {
+    unsigned int len;
+    unsigned char *head;
+    __u16 transport_header;
 };
 
 struct file;

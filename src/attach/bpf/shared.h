@@ -2,7 +2,7 @@
  *
  * What the BPF programs of an attachment and the command tell each other.  Included by both.
  *
- * Both structures are in pinned maps, which a later version of the command may find: a change of
+ * The structures are in pinned maps, which a later version of the command may find: a change of
  * their members changes ATTACH_VERSION.
  */
 #ifndef UNSTALL_ATTACH_SHARED_H
@@ -10,8 +10,22 @@
 
 #include <linux/types.h>
 
-enum { ATTACH_VERSION = 4, ATTACH_TARGET = 128, ATTACH_CGROUP = 256 };
+#include "stats_format.h"
+
+enum { ATTACH_VERSION = 5, ATTACH_TARGET = 128, ATTACH_CGROUP = 256, ATTACH_CONNECTIONS = 65536 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF, ATTACH_LATE };
+
+/* What `unstall ab --live` asks for, and how many connections have got an arm. */
+struct attach_experiment {
+    __u64 seed;
+    __u64 connections, existed; /* of them, those that were there before */
+    __u64 missed;               /* of them, those without room for a record, which have no arm */
+    __u32 arms;                 /* 0: it is no experiment */
+    __u32 assignment;           /* enum stats_assignment */
+    __u32 nodelay;              /* a bit for each arm: it sets TCP_NODELAY */
+    __u32 weight[STATS_ARMS];
+    __u32 unused;
+};
 
 /* The only entry of the map `config`. */
 struct attach_config {
@@ -32,6 +46,7 @@ struct attach_config {
     __u64 quick;      /* sockets whose acknowledgements we have hastened */
     __u64 refused; /* sockets on which the kernel refused mode late, which are cured as by proof */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */
+    struct attach_experiment experiment;
     char target[ATTACH_TARGET];
     char path[ATTACH_CGROUP]; /* of the cgroup, as a folder */
 };
@@ -49,6 +64,40 @@ struct attach_socket {
     __u32 received; /* bytes, when input was last seen */
     __u32 segments; /* sent until then */
     __u32 acked;    /* bytes of them */
+    __u64 number;   /* of its record; 0: it takes no part in an experiment */
+};
+
+/* Of a connection in an experiment.  Times are ns of CLOCK_MONOTONIC. */
+struct attach_connection {
+    __u64 opened_ns; /* taken in; it is written last: 0 is a record in the making */
+    __u64 ended_ns;  /* 0: it lives */
+    __u64 changed_ns;
+    __u64 began_ns; /* the first write of the open message; 0: there is none */
+    __u64 held_ns;  /* Nagle's algorithm holds data back since then; 0: it does not */
+    __u64 messages, exchanges, exchange_ns, stalls;
+    __u64 segments; /* of data, known at its end */
+    struct stats_address peer, local;
+    __u32 sent;      /* what the write that returned last has written up to */
+    __u32 answered;  /* what had been written when input came last */
+    __u32 held_next; /* snd_nxt when data was held */
+    __u32 segments_before;
+    __u32 exchange[COARSE_BUCKETS];
+    __u8 arm, role; /* enum stats_role */
+    __u8 unused[6];
+};
+
+/* If the connecting side is not known, the lower port counts as the server's, as for the library. */
+static inline const struct stats_address *attach_listener_of(const struct attach_connection *c) {
+    int local =
+        c->role == ROLE_LISTENER || (c->role == ROLE_UNKNOWN && c->local.port < c->peer.port);
+    return local ? &c->local : &c->peer;
+}
+
+/* The sums of an arm. */
+struct attach_arm {
+    __u64 connections, ended, messages, exchanges, exchange_ns, stalls;
+    __u64 segments; /* of connections that have ended */
+    __u64 exchange[HISTOGRAM_BUCKETS];
 };
 
 #endif

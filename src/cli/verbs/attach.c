@@ -14,6 +14,7 @@
 
 #include "args.h"
 #include "attach.h"
+#include "attach_experiment.h"
 #include "attach_words.h"
 #include "errors.h"
 #include "fetch.h"
@@ -23,6 +24,7 @@
 struct request {
     struct attach_wish wish;
     struct attach_options options;
+    struct arms_words words;
     bool list;
 };
 
@@ -54,6 +56,8 @@ static const char *keeper_of(const struct attach_config *c) {
 }
 
 static const char *mode_name(const struct attach_config *c) {
+    if (c->experiment.arms)
+        return "of an experiment";
     if (c->mode == ATTACH_LATE && c->refused)
         return "late (this kernel refuses it: as proof)";
     return mode_names[c->mode];
@@ -107,12 +111,17 @@ static bool has_ended(const struct attach_target *t, int pidfd) {
     return true;
 }
 
-static int keep(const struct attach_target *t) {
+/* An experiment is told until nobody reads it. */
+static bool tell(struct experiment *e, const struct attach_target *t) {
+    return !e || experiment_tell(e, t->name);
+}
+
+static int keep(const struct attach_target *t, struct experiment *e) {
     struct attach_state s = {.known = false};
     char error[ATTACH_ERROR] = "", cured[NAME_ROOM];
     int pidfd = t->pid ? (int)syscall(SYS_pidfd_open, t->pid, 0) : -1;
     bool ended = t->pid && pidfd < 0;
-    while (!stop && !ended && attach_is_there(t->name))
+    while (tell(e, t) && !stop && !ended && attach_is_there(t->name))
         ended = has_ended(t, pidfd);
     if (pidfd >= 0)
         close(pidfd);
@@ -124,6 +133,8 @@ static int keep(const struct attach_target *t) {
     }
     if (failed || error[0])
         complain("%s", error);
+    if (e)
+        return failed ? EXIT_OWN : 0;
     if (!failed && s.config.refused)
         remark("%s: this kernel refuses mode late; connections were cured as by proof", t->text);
     if (!failed && s.config.quickack)
@@ -157,7 +168,33 @@ static int attach(const struct request *r) {
            when[s.config.mode],
            s.config.quickack ? ", acknowledgements after two ticks" : "",
            r->options.detached ? "`unstall detach` puts all back" : "Ctrl-C puts all back");
-    return r->options.detached ? 0 : keep(&target);
+    return r->options.detached ? 0 : keep(&target, NULL);
+}
+
+/* `unstall ab --live` runs this, and reads its lines. */
+static int carry(struct request *r) {
+    struct attach_target target;
+    struct experiment e;
+    char error[ATTACH_ERROR] = "";
+    r->options.mode = ATTACH_ALWAYS;
+    if (experiment_asked(&r->words, &r->options.experiment) != 0)
+        return EXIT_OWN;
+    if (attach_find(&r->wish, &target, error) != 0)
+        return complain("%s", error);
+    catch_signals();
+    signal(SIGPIPE, SIG_IGN); /* the reader may be killed */
+    if (attach_begin(&target, &r->options, error) != 0)
+        return complain("%s", error);
+    if (error[0])
+        remark("%s", error);
+    int failed = experiment_open(&e, target.name);
+    if (failed)
+        complain("%s: what was measured cannot be read (%s)", target.text, strerror(-failed));
+    stop |= failed != 0;
+    int code = keep(&target, failed ? NULL : &e);
+    if (!failed)
+        experiment_close(&e);
+    return failed ? EXIT_OWN : code;
 }
 
 /* ---- without privilege -------------------------------------------------------------------- */
@@ -204,6 +241,8 @@ static int take_option(struct request *r, struct args *a) {
     int taken = attach_option(a, &r->wish);
     if (taken >= 0)
         return taken;
+    if (arms_option(a, &r->words))
+        return 0;
     if (args_flag(a, "--list")) {
         r->list = true;
     } else if (args_flag(a, "--quickack")) {
@@ -239,6 +278,10 @@ static int run(int argc, char **argv) {
     if (attach_targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     const char *why = attach_obstacle();
+    if (why && r.words.given)
+        return complain("%s", why);
+    if (r.words.given || r.words.seeded)
+        return carry(&r);
     if (why && r.wish.pid && !r.options.detached && !r.options.quickack &&
         (r.options.mode < 0 || r.options.mode == ATTACH_ALWAYS))
         return fetch(&r, why);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "args.h"
+#include "arms_words.h"
 #include "control.h"
 #include "errors.h"
 #include "format.h"
@@ -20,8 +21,7 @@ enum { WAIT_MS = 1000, TARGETS = 256 };
 
 struct request {
     struct steer change;
-    struct arms arms; /* of --arms, --assign and --seed */
-    bool seeded;
+    struct arms_words words;
     int wait_ms;
     struct json *json;
     unsigned changed; /* processes to which the change was written */
@@ -98,38 +98,10 @@ static int set_target(const char *word, struct request *r) {
     return failed;
 }
 
-/* Takes --arms, --assign and --seed, the options of an experiment. */
-static bool is_arms(struct args *a, struct request *r) {
-    static const char *const ways[] = {"connection", "peer", "listener"};
-    const char *value;
-    long n = 0;
-    if (args_value(a, "--arms", &value)) {
-        r->change.arms = &r->arms;
-        if (strcmp(value, "none") != 0 && !arms_parse(&r->arms, value))
-            exit(complain("--arms %s: expected modes with weights, as in off:50,auto:50, or none",
-                          value));
-        return true;
-    }
-    if (args_value(a, "--assign", &value)) {
-        while (n < 3 && strcmp(value, ways[n]) != 0)
-            n++;
-        if (n == 3)
-            exit(complain("--assign %s: expected connection, peer or listener", value));
-        r->arms.assignment = (uint32_t)n;
-        return true;
-    }
-    if (!args_value(a, "--seed", &value))
-        return false;
-    if (!number_of("--seed", value, 0, 999999999, &n))
-        exit(EXIT_OWN);
-    r->arms.seed = (uint64_t)n;
-    return r->seeded = true;
-}
-
 static bool is_option(struct args *a, struct request *r, bool *json) {
     const char *value;
     long n = 0;
-    if (is_arms(a, r))
+    if (arms_option(a, &r->words))
         return true;
     if (args_value(a, "--window", &value)) {
         if (strcmp(value, "started") != 0 &&
@@ -195,14 +167,16 @@ static int run(int argc, char **argv) {
     if (count == 0)
         return args_no_word("PID, FILE or DIR");
     if (r.change.mode == STEER_AS_IS && r.change.window_us == STEER_AS_IS &&
-        r.change.killed == STEER_AS_IS && !r.change.arms)
+        r.change.killed == STEER_AS_IS && !r.words.given)
         return complain("%s: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, "
                         "auto, started), --window, --arms or --kill",
                         targets[0]);
-    if ((r.seeded || r.arms.assignment) && !r.arms.count)
+    if ((r.words.seeded || r.words.arms.assignment) && !r.words.arms.count)
         return complain("--assign and --seed: need --arms; try --help");
-    if (!r.seeded)
-        r.arms.seed = (uint64_t)time(NULL); /* by default, two experiments differ */
+    if (!r.words.seeded)
+        r.words.arms.seed = (uint64_t)time(NULL); /* by default, two experiments differ */
+    if (r.words.given)
+        r.change.arms = &r.words.arms;
     return set_all(targets, count, &r, json);
 }
 

@@ -17,17 +17,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
+#include "held.bpf.h"
 #include "shared.h"
-
-enum {
-    INET = 2,
-    INET6 = 10,
-    TCP = 6,
-    CA_DISORDER = 1,    /* the states beyond it repair a loss */
-    LATE_NS = 20000000, /* no round trip: an acknowledgement that was delayed */
-    PACED_MS = 5,       /* a socket whose pacing needs this long waits for its pacing */
-    TCP_HEADER = 20,
-};
 
 struct hold {
     __u64 begin_ns;
@@ -68,32 +59,6 @@ __u64 window_ns;
 __u32 in_window; /* calls kept since then; a race keeps one more */
 
 __u64 lost; /* stalls of connections without room in `totals` */
-
-static __always_inline int is_after(__u32 a, __u32 b) {
-    return (__s32)(a - b) > 0;
-}
-
-static __always_inline int is_tcp(const struct sock *sk) {
-    return sk->sk_protocol == TCP &&
-           (sk->__sk_common.skc_family == INET || sk->__sk_common.skc_family == INET6);
-}
-
-/* Nagle's algorithm as the kernel has it (tcp_nagle_check, with Minshall's change): less than a
- * segment waits for a small one in flight.  Anything else that may hold it back makes it no hold. */
-static __always_inline int is_held(const struct sock *sk, const struct tcp_sock *tp) {
-    __u32 unsent = tp->write_seq - tp->snd_nxt, queued = tp->write_seq - tp->snd_una;
-    if (unsent == 0 || unsent >= tp->mss_cache || tp->packets_out == 0)
-        return 0;
-    if (BPF_CORE_READ_BITFIELD(tp, nonagle) != 0)
-        return 0;
-    if (!is_after(tp->snd_sml, tp->snd_una) || is_after(tp->snd_sml, tp->snd_nxt))
-        return 0;
-    if (queued > tp->snd_wnd || tp->packets_out >= tp->snd_cwnd)
-        return 0;
-    if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) > CA_DISORDER)
-        return 0;
-    return sk->sk_pacing_rate / 1000 * PACED_MS >= queued;
-}
 
 /* NULL, at the cost of one look, for a socket that nothing was ever kept of. */
 static __always_inline struct hold *hold_of(struct sock *sk) {
@@ -238,16 +203,14 @@ static __always_inline void count_answer(struct sock *sk) {
 
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
-    __u8 header[TCP_HEADER];
+    struct segment got;
     struct hold *h = hold_of(sk);
     if (!h || !(h->held || h->waits))
         return 0;
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-    if (!tp || bpf_probe_read_kernel(header, sizeof(header), skb->head + skb->transport_header))
+    if (!tp || read_segment(skb, &got))
         return 0;
-    int data = skb->len > (header[12] >> 4) * 4;
-    __u32 acknowledged = (__u32)header[8] << 24 | header[9] << 16 | header[10] << 8 | header[11];
-    if (h->waits && data) {
+    if (h->waits && got.bytes) {
         h->waits = 0;
         count_answer(sk);
     }
@@ -257,11 +220,11 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
         h->held = 0;
         return 0;
     }
-    if (is_after(tp->snd_sml, acknowledged))
+    if (is_after(tp->snd_sml, got.acknowledged))
         return 0; /* the small segment is still in flight */
     __u64 took_ns = bpf_ktime_get_ns() - h->begin_ns;
     h->held = 0;
-    if (!data && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
+    if (!got.bytes && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
         took_ns >= LATE_NS + (__u64)tp->rtt_min.s[0].v * 1000)
         count_stall(sk, h, took_ns);
     return 0;
