@@ -22,6 +22,8 @@ def say(text):
 def finish(results, options, code, hints, keep):
     """Analyse, write and report; the exit code.  `code` is that of the experiment.  `keep(analysis)`
     writes --json, and returns False if that fails."""
+    for hint in hints:
+        say(hint)
     if not results.units:
         for failure in results.failures:
             say(failure["what"])
@@ -35,8 +37,6 @@ def finish(results, options, code, hints, keep):
     written = keep({**analysis.json(), "verdict": verdict.json()})
     if options.html:
         written = _write_page(options.html, results, analysis, verdict) and written
-    for hint in hints:
-        say(hint)
     written = _print_report(report(results, analysis, verdict)) and written
     if code == DONE and not written:
         return UNWRITTEN

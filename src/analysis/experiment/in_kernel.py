@@ -53,7 +53,8 @@ class Carrier:
             while self._open and not self.process["rows"]:
                 self._receive(END_S)
             if not self.process["rows"]:
-                self._child.wait()
+                if self._child.wait() < 0:
+                    raise BadFile(self._not_put_back())
                 why = (self.complaints() or ["ended"])[-1]
                 raise BadFile(why if self.name in why else f"{self.name}: without the library: {why}")
         except BaseException:
@@ -94,10 +95,13 @@ class Carrier:
         """What the user must know when it is over."""
         found = self.complaints()
         if self._child.returncode:
-            found.append(f"the BPF programs were not put back; do it: unstall detach {self.name}")
+            found.append(self._not_put_back())
         if self.missed:
             found.append(f"{self.missed} connections had no room in the kernel, and no arm")
         return found
+
+    def _not_put_back(self):
+        return f"the sockets were not put back; do it: unstall detach {self.name}"
 
     def _receive(self, wait):
         if not select.select([self._child.stdout], [], [], wait)[0]:

@@ -117,7 +117,8 @@ class Live:
                                                f"{server.complaint()}")
                 finally:
                     if not server.usage:
-                        self._look(self._reports(folder.files()))  # its connections, before the server closes them
+                        # its connections, before the server closes them
+                        self._look(self._reports(folder.files()))
                         server.stop()
                     self._look(self._reports(folder.files()))
 

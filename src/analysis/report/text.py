@@ -6,6 +6,7 @@ import shlex
 import textwrap
 
 from record import machine
+from record.arms import mode_of
 
 WIDTH = 80
 
@@ -54,9 +55,9 @@ def commands(results):
         name = "load    " if asked.get("server") else "program "
         lines.append(name + shlex.join(asked["command"]))
     if asked.get("target"):
-        existed = asked.get("existed") or 0
-        lines.append(f"target  {asked['target']}, arms given in the kernel" + (
-            f"; {existed} connections were there before and take part" if existed else ""))
+        lines.append(f"target  {asked['target']}, arms given in the kernel")
+        if existed := asked.get("existed"):
+            lines.append(f"        connections that were there before and take part: {existed}")
     elif asked.get("pid"):
         lines.append(f"process {asked['pid']}")
     return lines
@@ -88,7 +89,8 @@ def exchange_table(analysis):
              f"{'exchanges':>12}{'35 ms and more':>16}"]
     for arm in analysis.arms.values():
         if not arm.exchanges:
-            lines.append(f"{arm.name:<12}{'not known: runs without the library':>10}")
+            why = "runs without the library" if mode_of(arm.name) == "bare" else "no exchange was measured"
+            lines.append(f"{arm.name:<12}not known: {why}")
             continue
         slow = f"{arm.slow} ({100 * arm.slow / arm.exchanges:.0f} %)"
         lines.append(f"{arm.name:<12}" + "".join(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall attach as the carrier of an experiment of `unstall ab --live`: it gives arms to connections and tells
- * what was measured, a line of JSON at a time, in the words of `unstall report --json`.
+ * unstall attach as the carrier of an experiment of `unstall ab --live`: it gives arms to connections and
+ * prints its measurements, a line of JSON at a time, in the words of `unstall report --json`.
  */
 #ifndef UNSTALL_CLI_ATTACH_EXPERIMENT_H
 #define UNSTALL_CLI_ATTACH_EXPERIMENT_H
