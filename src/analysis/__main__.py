@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The analysis behind `unstall ab`: src/cli/ab.c runs this folder with /usr/bin/python3.
+"""The analysis behind `unstall ab`: src/cli/verbs/ab.c runs this folder with /usr/bin/python3.
 
 The folders are layers, and imports go downward only: this folder, report/, experiment/, inference/, record/.
 tests/house/test_analysis_layers.py checks that.
@@ -75,7 +75,7 @@ class Experiment:
         return self.written
 
     def measure(self):
-        """Run the experiment; self.results has what was measured, however it ends."""
+        """Run the experiment; self.results has all measurements, also after a failure."""
         processes.catch_signals()
         try:
             self._measure()

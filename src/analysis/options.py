@@ -61,7 +61,7 @@ class Options:
     quiet: bool = False
     command: list = field(default_factory=list)
     files: list = field(default_factory=list)
-    unstall: str = None         # path of the command, from src/cli/ab.c
+    unstall: str = None         # path of the command, from src/cli/verbs/ab.c
     library: str = None         # path of the library, likewise
 
 

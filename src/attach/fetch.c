@@ -19,7 +19,7 @@ struct attach_taken {
     int fd;
     uint64_t inode;
     bool cured, is_there;
-    bool settled; /* no connection of TCP, or looked at when it was one */
+    bool settled; /* needs no further look: cured, or no TCP connection */
 };
 
 static int pidfd_take(int pidfd, int fd) {
@@ -42,7 +42,7 @@ static bool has_port(int fd, uint16_t port) {
     return port == 0 || port_of(fd, getsockname) == port || port_of(fd, getpeername) == port;
 }
 
-/* A connection that is being made is looked at again. */
+/* A connection that is not established yet is looked at again. */
 static void cure_taken(struct attach_fetched *f, struct attach_taken *t, int fd) {
     struct tcp_info info = {0};
     socklen_t size = sizeof(info);
@@ -68,7 +68,7 @@ static int cure(struct attach_fetched *f, struct attach_taken *t) {
     return 0;
 }
 
-/* The folder lists descriptors in the same order each time: the next one is mostly the one asked. */
+/* The folder lists descriptors in the same order each time, so the search begins after the last one found. */
 static struct attach_taken *find(struct attach_fetched *f, size_t *at, int fd, uint64_t inode) {
     for (size_t i = 0; i < f->count; i++, (*at)++) {
         if (*at >= f->count)

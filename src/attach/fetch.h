@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Without privilege: takes each TCP socket of an own process by pidfd_getfd(2), and sets
- * TCP_NODELAY there.  What may be traced by ptrace(2) may be taken.
+ * The way without privilege: copies each TCP socket of a process of the same user by pidfd_getfd(2), and
+ * sets TCP_NODELAY on it.  That needs the right to trace the process by ptrace(2).
  */
 #ifndef UNSTALL_ATTACH_FETCH_H
 #define UNSTALL_ATTACH_FETCH_H
@@ -20,10 +20,10 @@ struct attach_fetched {
 int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
                        char error[ATTACH_ERROR]);
 
-/* Cures the connections that were not there at the last look.  0 or -errno: -ESRCH, it has ended. */
+/* Cures the connections that are new since the last look.  0 or -errno; -ESRCH: the process has ended. */
 int attach_fetch_look(struct attach_fetched *f);
 
-/* Puts back what is open still. */
+/* Restores TCP_NODELAY on the connections that are still open. */
 void attach_fetch_end(struct attach_fetched *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads the programs, pins them, and lets them walk over the sockets that exist.
+ * Loads the BPF programs, pins them, and runs their iterators over the existing sockets.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,7 +22,7 @@
 #include "pins.h"
 #include "walk.h"
 
-/* Made by bpftool, and not in the style of this project. */
+/* bpftool generates this header; it does not pass our warnings. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wcast-qual"
 #pragma GCC diagnostic ignored "-Woverlength-strings"
@@ -180,7 +180,7 @@ static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgro
 
 /* ---- sockets that exist ------------------------------------------------------------------ */
 
-/* Twice: a descriptor that was being made during the first walk is there at the second. */
+/* Walks twice: the second walk finds a descriptor that was being made during the first. */
 static int mark_sockets(struct attach_bpf *b, pid_t pid) {
     union bpf_iter_link_info info = {.task.pid = (__u32)pid};
     struct bpf_iter_attach_opts options;
@@ -220,7 +220,7 @@ static int take_sockets(struct attach_bpf *b, const struct attach_target *t) {
 static int make_folder(const char *name) {
     char path[PIN_PATH];
     attach_pin_path(name, "", path);
-    for (int tries = 0; tries < 3; tries++) { /* an attach_end() may take away the empty parent */
+    for (int tries = 0; tries < 3; tries++) { /* an attach_end() may remove the empty parent meanwhile */
         if (mkdir(ATTACH_FOLDER, 0700) != 0 && errno != EEXIST)
             return -errno;
         if (mkdir(path, 0700) == 0)

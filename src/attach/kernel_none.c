@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attachments of a build without libbpf, bpftool or clang: there are none.
+ * A build without libbpf, bpftool or clang has no attachments.
  */
 #include <errno.h>
 #include <stdio.h>

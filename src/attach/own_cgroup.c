@@ -15,7 +15,7 @@
 
 enum { FILE_PATH = ATTACH_CGROUP + 32 };
 
-/* To the guard, and from it. */
+/* The message to the guard, and its answer. */
 struct order {
     struct attach_options options;
     struct attach_target target;
@@ -29,7 +29,7 @@ struct answer {
 
 /* ---- the cgroup --------------------------------------------------------------------- */
 
-/* One that is empty is left of a process of the same number whose guard was killed. */
+/* An empty cgroup of this name is left from an earlier process with this id, whose guard was killed. */
 static int make(struct attach_target *t) {
     struct stat st;
     rmdir(t->path);
@@ -84,7 +84,7 @@ static int enter(struct order *o, char error[ATTACH_ERROR]) {
 
 /* ---- the guard ----------------------------------------------------------------------- */
 
-/* `events` tells by POLLPRI that it has changed; it cannot be read once the cgroup is removed. */
+/* poll(2) reports a change of `events` by POLLPRI; the file cannot be read once the cgroup is removed. */
 static bool has_processes(int events) {
     char text[128] = "";
     return pread(events, text, sizeof(text) - 1, 0) > 0 && strstr(text, "populated 1");

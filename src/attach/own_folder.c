@@ -25,7 +25,7 @@ int own_folder_move(const char *cgroup, pid_t pid) {
     return failed;
 }
 
-/* How many processes it moved to the cgroup above, or -errno. */
+/* Moves processes to the cgroup above.  Returns their number, or -errno. */
 static int move_up(const char *path) {
     char file[FILE_PATH], copy[ATTACH_CGROUP], line[32];
     int moved = 0;
@@ -42,7 +42,7 @@ static int move_up(const char *path) {
 }
 
 int own_folder_remove(const char *path) {
-    enum { TRIES = 200 }; /* a second: a process that ends counts until it is switched out */
+    enum { TRIES = 200 }; /* a second: the kernel counts a process a little longer than it runs */
     const struct timespec pause = {.tv_nsec = 5000000};
     for (int i = 0; i < TRIES; i++) {
         if (rmdir(path) == 0 || errno == ENOENT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is pinned: finds it, tells it, and takes it away.
+ * Finds, lists and removes the pins of attachments.
  */
 #include "pins.h"
 
@@ -70,7 +70,8 @@ int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERR
 
 /* ---- taking away ------------------------------------------------------------------ */
 
-/* A link whose descriptor somebody else has too is detached from the cgroup all the same. */
+/* A link also gets detached from its cgroup: another process may have a descriptor of it, and removing the pin
+ * would then not end it. */
 static void take_away(const char *name, const char *pin, bool is_link) {
     char path[PIN_PATH];
     attach_pin_path(name, pin, path);
@@ -121,7 +122,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     take_away(name, PIN_RESTORE, false);
     take_away(name, PIN_SOCKETS, false);
     int stays = s.known && s.config.own_cgroup ? own_folder_remove(s.config.path) : 0;
-    if (stays) { /* its name is kept */
+    if (stays) { /* the name stays in the list, so that `unstall detach` finds it */
         snprintf(error, ATTACH_ERROR,
                  "%s: the cgroup stays (%s); remove its folders, and try "
                  "again",

@@ -139,7 +139,7 @@ static int take_process(struct attach_target *t, const char *mount, pid_t pid,
     return take_folder(t, mount, path, error);
 }
 
-/* A path as the user has it: with the mount before it or not. */
+/* The path of a cgroup below the mount; the user may have typed it with the mount before it. */
 static const char *below_mount(const char *path, const char *mount) {
     size_t length = strlen(mount);
     if (strncmp(path, mount, length) == 0 && (path[length] == '/' || !path[length]))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is to be cured: a cgroup of version 2, of it all sockets, or those of one process or port.
+ * The target of an attachment: a cgroup of version 2; all its sockets, or those of one process or port.
  */
 #ifndef UNSTALL_ATTACH_TARGET_H
 #define UNSTALL_ATTACH_TARGET_H
@@ -13,7 +13,7 @@
 
 enum { ATTACH_NAME = 64, ATTACH_ERROR = 512 };
 
-/* What the user has named; one of the first four, or `all`, or a port alone. */
+/* The target as the user named it: one of the first four members, or `all`, or a port alone. */
 struct attach_wish {
     pid_t pid;
     const char *cgroup, *unit, *container;
@@ -38,14 +38,14 @@ int attach_find(const struct attach_wish *w, struct attach_target *t, char error
 /* The new cgroup of `unstall run` for a process, below the one that it is in.  It is not made yet. */
 int attach_find_new(pid_t pid, uint16_t port, struct attach_target *t, char error[ATTACH_ERROR]);
 
-/* Only `name` and `text`, which need neither the process nor the cgroup to be there still.  False
- * for a cgroup, a unit or a container, which only a look can name. */
+/* Fills in `name` and `text` only; the process need not exist any more.  False for a cgroup, a unit or a
+ * container, whose name depends on a look at the cgroup. */
 bool attach_name(const struct attach_wish *w, struct attach_target *t);
 
-/* Is the process in this cgroup, a folder of the mount, or below it? */
+/* True if the process is in the cgroup of this folder, or below it. */
 bool attach_is_below(pid_t pid, const char *folder);
 
-/* When a process was started, in clock ticks after boot; 0: there is none. */
+/* The start time of a process, in clock ticks after boot; 0: there is no such process. */
 uint64_t attach_start_of(pid_t pid);
 
 #endif

@@ -44,7 +44,7 @@ static bool is_new(struct seen *s, ino_t inode) {
     return true;
 }
 
-/* 1: it could not be entered. */
+/* 0; 1 if the namespace could not be entered; or -errno. */
 static int walk_one(const char *path, struct seen *seen, int (*open_one)(const void *),
                     const void *with) {
     struct stat st;
@@ -64,7 +64,7 @@ static bool is_in(pid_t pid, const struct attach_scope *scope) {
     return scope->pid ? pid == scope->pid : attach_is_below(pid, scope->folder);
 }
 
-/* How many namespaces of the target were missed, or -errno. */
+/* The number of processes of the target whose namespace could not be entered, or -errno. */
 static int walk_others(struct seen *seen, int (*open_one)(const void *), const void *with,
                        const struct attach_scope *scope) {
     int failed = 0, missed = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs an iterator over the TCP sockets of every network namespace that a process is in: the
- * kernel's iterator sees those of its reader's namespace only.
+ * Runs an iterator over the TCP sockets of every network namespace that a process of the target is in.  The
+ * kernel's iterator sees only the namespace of its reader, so the caller enters each of them.
  */
 #ifndef UNSTALL_ATTACH_WALK_H
 #define UNSTALL_ATTACH_WALK_H
@@ -13,8 +13,8 @@ struct attach_scope {
     const char *folder; /* its cgroup, otherwise */
 };
 
-/* `open_one` gives a descriptor of a new run, or -errno.  How many processes of the target are in
- * a namespace that could not be entered, or -errno. */
+/* `open_one` opens a descriptor for a new run, or returns -errno.  Returns the number of processes of the target
+ * in a namespace that could not be entered, or -errno. */
 int attach_walk(int (*open_one)(const void *), const void *with, const struct attach_scope *scope);
 
 /* Reads a run of an iterator to its end.  0 or -errno. */

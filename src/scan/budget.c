@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "budget.h"
 
-/* Of 2 % of a core.  The rest is for the start and the search of /proc for the processes. */
+/* Shares of a core: both together, dumps, looks.  The rest of the 2 % is for the start and for the
+ * search of /proc for the processes. */
 static const double SHARE = 0.012, DUMPS = 0.005, WATCHES = 0.006;
 
 static const uint64_t MS = 1000000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
                       WATCH_EVERY = 12 * MS,
-                      ADVANCE = 20 * MS; /* spent at the start, before any time has gone by */
+                      ADVANCE = 20 * MS; /* may be spent at once at the start */
 
 struct scan_budget scan_budget_begin(uint64_t now_ns) {
     return (struct scan_budget){.began_ns = now_ns, .turn_ns = now_ns, .watched = 16};
@@ -39,11 +40,11 @@ uint64_t scan_budget_watch_every(void) {
     return WATCH_EVERY;
 }
 
-/* Fewer where the last turn took more than its share, more where it took clearly less. */
+/* Watches fewer sockets if the last turn took more than its share, more if it took clearly less. */
 unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wanted) {
     enum { CREDIT_S = 60 };
     double saved = SHARE * (double)(now_ns - b->began_ns) - (double)b->spent_ns;
-    if (saved > SHARE * CREDIT_S * 1e9) /* what a quiet night has saved is not spent at once */
+    if (saved > SHARE * CREDIT_S * 1e9) /* time saved in a quiet night must not be spent at once */
         b->spent_ns += (uint64_t)(saved - SHARE * CREDIT_S * 1e9);
     double may = WATCHES * (double)(now_ns - b->turn_ns), spent = (double)b->turn_spent_ns;
     if (spent > may)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * How often sockets are sampled, so that the whole scan stays below 2 % of one core.  Pure:
- * the caller measures what its calls took and asks when the next ones are due.
+ * the caller measures the processor time of its calls and asks when the next ones are due.
  *
- * A dump of all sockets costs 0.5 ms with few of them and some 10 ms with 20 000.  To wake up
- * for a look at single sockets costs about 45 us, and 3 us for each of them.
+ * A dump of all sockets costs 0.5 ms with few of them and some 10 ms with 20 000.  A look at the
+ * watched sockets costs about 45 us, and 3 us more for each of them.
  */
 #ifndef UNSTALL_SCAN_BUDGET_H
 #define UNSTALL_SCAN_BUDGET_H
@@ -15,28 +15,28 @@
 struct scan_budget {
     uint64_t began_ns;
     uint64_t spent_ns;               /* processor time in all */
-    double dump_ns;                  /* one dump, by the last ones */
-    uint64_t turn_ns, turn_spent_ns; /* when the present turn began; spent on watching in it */
-    unsigned watched;                /* sockets at once */
+    double dump_ns;                  /* processor time of one dump, a moving average */
+    uint64_t turn_ns, turn_spent_ns; /* when the present turn began; time spent watching in it */
+    unsigned watched;                /* the most sockets to watch at once */
 };
 
 struct scan_budget scan_budget_begin(uint64_t now_ns);
 
-/* Processor time that a dump, or one look at the watched sockets took. */
+/* Adds the processor time of a dump, or of one look at the watched sockets. */
 void scan_budget_dump(struct scan_budget *b, uint64_t took_ns);
 void scan_budget_watch(struct scan_budget *b, uint64_t took_ns);
 
-/* From one dump to the next. */
+/* The time from one dump to the next. */
 uint64_t scan_budget_dump_every(const struct scan_budget *b);
 
-/* From one look at the watched sockets to the next: 12 ms, so that a stall of 40 ms is seen
- * three times. */
+/* The time from one look at the watched sockets to the next: 12 ms, so that a stall of 40 ms is in
+ * three samples. */
 uint64_t scan_budget_watch_every(void);
 
-/* A turn begins: how many sockets may be watched in it?  `wanted`: as many would be. */
+/* Begins a turn.  Returns how many of the `wanted` sockets may be watched in it. */
 unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wanted);
 
-/* May `took_ns` more be spent now without leaving the share? */
+/* True if the scan may spend `took_ns` more now and stay within its share. */
 bool scan_budget_allows(const struct scan_budget *b, uint64_t now_ns, uint64_t took_ns);
 
 #endif

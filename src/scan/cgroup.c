@@ -7,7 +7,7 @@
 
 enum { ID_DIGITS = 64, SHORT_ID = SCAN_CONTAINER - 1 };
 
-/* The path of the line that begins so; NULL: there is none. */
+/* The path in the line "NUMBER" + begin + PATH; NULL: there is none. */
 static const char *line_behind(const char *text, const char *begin, size_t *length) {
     for (const char *line = text; line && *line;) {
         const char *end = strchr(line, '\n');

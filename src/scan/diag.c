@@ -55,7 +55,8 @@ static bool is_same(int a, int b) {
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
 }
 
-/* A socket belongs to the namespace in which it was made: we are there for that moment only. */
+/* A socket stays in the namespace in which it was made, so the thread enters the other one only to make
+ * it. */
 static int socket_in(pid_t pid) {
     char name[64];
     snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)pid);
@@ -205,7 +206,7 @@ static int take_part(struct scan_diag *d, ssize_t length, scan_listed_fn *each, 
     ssize_t left = length; /* signed, and wider than nlmsg_len: NLMSG_OK() compares both */
     for (struct nlmsghdr *h = &d->header; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
         if (h->nlmsg_seq != d->sequence)
-            continue; /* of a dump that was given up */
+            continue; /* belongs to an earlier dump, which was not read to its end */
         if (h->nlmsg_type == NLMSG_DONE)
             return 1;
         if (h->nlmsg_type == NLMSG_ERROR)
@@ -248,7 +249,7 @@ int scan_diag_dump(struct scan_diag *d, enum scan_which which, scan_listed_fn *e
     int failed6 = failed == -ENOENT ? failed : dump_family(d, AF_INET6, states, each, arg, &count);
     if (failed)
         return failed;
-    return failed6 && failed6 != -ENOENT ? failed6 : count; /* without IPv6 */
+    return failed6 && failed6 != -ENOENT ? failed6 : count; /* -ENOENT: the kernel has no IPv6 */
 }
 
 /* ---- single sockets -------------------------------------------------------- */
@@ -267,7 +268,8 @@ static void prepare(struct scan_diag *d, struct request *r, const struct scan_ke
     put_key(key, &r->body.id);
 }
 
-/* The answer to one request of those from `first` on. */
+/* Takes the answer to one of the `count` requests, whose sequence numbers begin with `first`.  1: it
+ * was the last one; 0: more will come; or -errno. */
 static int take_answer(struct scan_diag *d, ssize_t length, uint32_t first, size_t count,
                        struct scan_sample samples[], bool found[]) {
     ssize_t left = length; /* signed, and wider than nlmsg_len: NLMSG_OK() compares both */
@@ -283,7 +285,7 @@ static int take_answer(struct scan_diag *d, ssize_t length, uint32_t first, size
     }
     if (result == -EOPNOTSUPP)
         return result;
-    return which == count - 1; /* what has no tcp_info has been closed (TIME_WAIT) */
+    return which == count - 1; /* a socket without tcp_info has been closed (TIME_WAIT): not found */
 }
 
 int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], size_t count,

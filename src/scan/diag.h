@@ -14,12 +14,12 @@
 
 struct scan_diag;
 
-/* In the network namespace of this process; 0: the caller's own.  -EPERM where it is another one
- * than ours and may not be entered (CAP_SYS_ADMIN). */
+/* For the network namespace of process `namespace_of`; 0: the caller's own.  -EPERM: it is another
+ * namespace than ours, and entering it needs CAP_SYS_ADMIN. */
 int scan_diag_open(struct scan_diag **d, pid_t namespace_of);
 void scan_diag_close(struct scan_diag *d);
 
-/* What a dump tells of each socket: cheaper than a whole sample. */
+/* One socket in a dump; cheaper than a whole sample. */
 struct scan_listed {
     struct scan_key key;
     uint64_t inode;
@@ -31,13 +31,13 @@ enum scan_which { SCAN_ESTABLISHED, SCAN_LISTENING };
 
 typedef void scan_listed_fn(const struct scan_listed *l, void *arg);
 
-/* Number of sockets, or -errno: -ENOENT where the kernel has no tcp_diag. */
+/* Calls `each` for every socket.  Their number, or -errno: -ENOENT if the kernel has no tcp_diag. */
 int scan_diag_dump(struct scan_diag *d, enum scan_which which, scan_listed_fn *each, void *arg);
 
 enum { SCAN_QUERIES = 64 };
 
-/* Sample these sockets, at most SCAN_QUERIES.  found[i]: it is still there.  0 or -errno:
- * -EOPNOTSUPP where the kernel tells too little (before 4.6). */
+/* Samples these sockets, at most SCAN_QUERIES.  found[i]: the socket still exists.  0 or -errno:
+ * -EOPNOTSUPP if tcp_info lacks members (before Linux 4.6). */
 int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], size_t count,
                     struct scan_sample samples[], bool found[]);
 

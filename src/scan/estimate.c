@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-/* The variance of a sum over things that each were seen with probability 1/w and count w
- * times is w (w - 1) for each (Horvitz and Thompson).  A number of them is itself by chance:
- * one more is added, so that few sightings do not look certain. */
+/* The estimator of Horvitz and Thompson: an event that is seen with the probability 1/w counts w
+ * times and adds w (w - 1) to the variance.  The number of seen events is random too; one more is
+ * added, so that the interval of a few events is not too narrow. */
 static double sampling_variance(double seen, double weight) {
     return weight > 1 ? (seen + 1) * weight * (weight - 1) : 0;
 }
@@ -36,7 +36,7 @@ void scan_estimate_add(struct scan_estimate *e, const struct scan_found *f) {
 }
 
 void scan_estimate_end(struct scan_estimate *e) {
-    /* A stall of little more than 20 ms may pass for none: one in fifty. */
+    /* judge.c does not count a stall that looks shorter than SCAN_LATE_NS: about one in fifty. */
     double unclear = 0.02 * e->count;
     double half = 1.96 * sqrt(e->variance) + e->edges + unclear;
     e->low = e->count - half < (double)e->seen ? (double)e->seen - e->edges : e->count - half;

@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the stalls that samples have shown to the stalls that there were.  Pure.
+ * Estimates how many stalls there were from the stalls that the samples have shown.  Pure.
  *
- * A socket is *watched* closely once a dump of all sockets has shown a hold on it.  What was
- * found in the watched time stands for all the time since then.  The stall by which it was
- * discovered stands for those that no dump met: a stall of length d meets one of the dumps,
- * which are g apart, with the probability d/g, and so counts g/d times, once at least.
+ * A dump of all sockets *discovers* a socket by a hold; from then on the scan *watches* it, for a
+ * part of the time.  Each stall gets a weight, the inverse of the probability of seeing it:
+ *
+ * - A stall seen while the socket was watched: the time since the discovery, divided by the part of
+ *   it that was watched.
+ * - The stall that led to the discovery: dumps are g apart, so one of them meets a stall of length d
+ *   with the probability d/g.  Its weight is g/d, at least 1.
  */
 #ifndef UNSTALL_SCAN_ESTIMATE_H
 #define UNSTALL_SCAN_ESTIMATE_H
 
 #include <stdint.h>
 
-/* What is known of one socket, or, added up, of several. */
+/* The estimate for one socket, or the sum for several. */
 struct scan_estimate {
-    double count, low, high; /* stalls; the interval holds the truth in about 95 of 100 cases */
-    double lost_ns;
-    double variance;  /* of count: the interval is made of it */
-    double edges;     /* stalls that may belong to the scan or not: at its begin and its end */
-    uint64_t seen;    /* stalls that were really seen */
-    uint64_t seen_ns; /* ... and how long they were together */
+    double count, low, high; /* stalls, with their 95 % interval */
+    double lost_ns;          /* length of these stalls together */
+    double variance;         /* of count; scan_estimate_end() makes the interval from it */
+    double edges;            /* stalls across the begin or the end of the scan: one a span */
+    uint64_t seen;           /* stalls that samples have shown */
+    uint64_t seen_ns;        /* length of those together */
 };
 
-/* One discovery of a socket, and the stalls found while it was a candidate. */
+/* A span: from the discovery of a socket to the end of its time as a candidate. */
 struct scan_found {
-    uint64_t gap_ns;   /* between the dump that discovered it and the one before */
-    uint64_t alive_ns; /* since the discovery */
-    uint64_t watched_ns;
-    unsigned discovered; /* stalls by which it was discovered: 0 or 1 */
+    uint64_t gap_ns;     /* from the dump before to the dump that discovered it */
+    uint64_t alive_ns;   /* length of the span so far */
+    uint64_t watched_ns; /* the watched part of it */
+    unsigned discovered; /* 1: the hold of the discovery was a stall */
     unsigned watched;    /* stalls that began later */
-    uint64_t stall_ns;   /* all of them together */
+    uint64_t stall_ns;   /* length of all these stalls together */
 };
 
 void scan_estimate_add(struct scan_estimate *e, const struct scan_found *f);
 
-/* Set low and high, once all has been added. */
+/* Sets low and high, after the last scan_estimate_add(). */
 void scan_estimate_end(struct scan_estimate *e);
 
-/* Stalls that were all seen, each at its time (source `exact`). */
+/* Adds stalls of the source `exact`, which sees each of them. */
 void scan_estimate_exact(struct scan_estimate *e, uint64_t stalls, uint64_t lost_ns);
 
 #endif

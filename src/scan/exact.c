@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The source with CAP_BPF and CAP_PERFMON: bpf/stall.bpf.c counts in the kernel, this file loads
- * it and reads its maps.  Nothing is pinned: all of it goes with this process.
+ * The source that needs CAP_BPF and CAP_PERFMON.  bpf/stall.bpf.c counts in the kernel; this file
+ * loads it and reads its maps.  Nothing is pinned, so the kernel removes it when this process ends.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -20,7 +20,7 @@
 #include "source.h"
 
 #include "bpf/shared.h"
-/* Made by bpftool, and not in the style of this project. */
+/* bpftool generates this header; it does not pass our warnings. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wcast-qual"
 #pragma GCC diagnostic ignored "-Woverlength-strings"
@@ -29,7 +29,7 @@
 
 _Static_assert((int)SCAN_THREAD == (int)NAME_SIZE, "a thread's name has one size");
 
-/* The other end of a connection within this host: known also after its end. */
+/* The other end of a connection within this host, remembered beyond the connection's end. */
 struct peer {
     uint64_t cookie, inode;
 };
@@ -70,7 +70,7 @@ static bool kernel_has(const char *tracepoint) {
     return found;
 }
 
-/* What stands against it, or NULL. */
+/* The reason why the program cannot be loaded here, or NULL. */
 static const char *obstacle(void) {
     if (!may_load())
         return "it needs CAP_BPF and CAP_PERFMON, for instance as root";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A scan of the whole host without an end, in a thread of its own: what `unstall metrics --host`
- * serves.  Another thread reads it by scan_host_read().
+ * A scan of the whole host without an end, in a thread of its own, for `unstall metrics --host`.
+ * Other threads read its results by scan_host_read().
  */
 #ifndef UNSTALL_SCAN_HOST_H
 #define UNSTALL_SCAN_HOST_H
@@ -13,9 +13,9 @@ struct scan_host;
 
 struct scan_host_state {
     enum scan_kind kind;
-    const char *not_exact; /* "": it is, or was asked not to be */
-    const char *failure;   /* why nothing is looked at just now; "": it is */
-    bool sees_all;         /* processes of all users, not of our own only */
+    const char *not_exact; /* why the source is not `exact`; "": it is, or `sampled` was asked for */
+    const char *failure;   /* why the scan stands still; "": it runs */
+    bool sees_all;         /* the processes of all users can be named, not those of our own only */
     size_t sockets;        /* sampled */
     uint64_t lost;         /* exact: events without room */
     uint64_t own_time_ns;  /* processor time of the scan */
@@ -26,7 +26,7 @@ struct scan_host_state {
 struct scan_host *scan_host_begin(const char *source, const struct scan_options *o,
                                   char error[SCAN_ERROR]);
 
-/* Let `read` look at what there is by now; it must not take long. */
+/* Calls `read` with the present results, under the lock that stops the scan: it must be quick. */
 void scan_host_read(struct scan_host *h, void (*read)(const struct scan_host_state *s, void *arg),
                     void *arg);
 

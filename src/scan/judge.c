@@ -3,7 +3,7 @@
 
 enum { MS = 1000 * 1000, EARLY_NS = 20 * MS };
 
-/* A socket whose pacing rate needs this long for what is queued waits for its pacing. */
+/* True if pacing explains the wait: at the pacing rate the queued bytes take PACED_MS or more. */
 static bool is_paced(const struct scan_sample *s) {
     enum { PACED_MS = 5 };
     return s->pacing != UINT64_MAX && s->pacing / 1000 * PACED_MS < s->queued;
@@ -19,8 +19,8 @@ static uint64_t sent_at(const struct scan_sample *s) {
     return since < s->at_ns ? s->at_ns - since : 0;
 }
 
-/* The second write came between two samples where the first of them shows the first write
- * alone; else right behind the first write. */
+/* Estimates when the held write was made.  If the sample before shows the first write alone, the held
+ * write came between the two samples: take the middle.  Else take the time of the first write. */
 static void begin_hold(struct scan_judge *j, const struct scan_sample *s) {
     j->hold = *s;
     j->held = true;
@@ -33,7 +33,8 @@ static void begin_hold(struct scan_judge *j, const struct scan_sample *s) {
         j->begin_ns = j->last.at_ns; /* the tick is coarser than the samples */
 }
 
-/* When the held data was sent: the kernel's own time where nothing was sent after it. */
+/* When the held data was sent.  The kernel tells the time of the last segment sent; if another one
+ * followed the held data, take the middle of the two samples. */
 static uint64_t end_of(const struct scan_judge *j, const struct scan_sample *s) {
     uint64_t sent = sent_at(s);
     if (s->data_out == j->hold.data_out + 1 && sent >= j->last.at_ns)
@@ -41,9 +42,12 @@ static uint64_t end_of(const struct scan_judge *j, const struct scan_sample *s) 
     return j->last.at_ns + (s->at_ns - j->last.at_ns) / 2;
 }
 
-/* By an acknowledgement alone; by data that carries one (the peer answers the first piece); by
- * the program itself (a cork that is taken away) or a segment that filled up. */
-enum end { END_NOT_YET, END_ACKNOWLEDGED, END_ANSWERED, END_SENT };
+enum end {
+    END_NOT_YET,
+    END_ACKNOWLEDGED, /* by an acknowledgement without data */
+    END_ANSWERED,     /* by data that carries one: the peer answers the first piece */
+    END_SENT,         /* before any: the program removed a cork, or the segment filled up */
+};
 
 static enum end how_it_ended(const struct scan_judge *j, const struct scan_sample *s) {
     bool acknowledged = s->acked != j->last.acked;
@@ -72,7 +76,7 @@ static bool end_hold(struct scan_judge *j, const struct scan_sample *s, struct s
         return false;
     j->held = false;
     if (s->at_ns - j->last.at_ns > SCAN_GAP_NS)
-        return false; /* it ended while nobody watched: the watched time does not contain it */
+        return false; /* it ended outside the watched time, whose stalls alone are counted */
     if (end == END_SENT)
         j->corked++;
     else if (end == END_ANSWERED || ended < j->sent_ns + late - EARLY_NS || ended <= j->begin_ns)

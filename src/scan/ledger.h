@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A scan without an end, as counters that only grow: by unit, container, program and user.
- * Pure: the results and the processes come in, series come out.
+ * Turns a scan without an end into counters that only grow, a series for each unit, container,
+ * program and user.  Pure: the caller passes the results and the processes.
  *
  * Estimates of the source `sampled` may sink.  A series then keeps the largest sum that it has
- * told, and grows again when the sum has reached that one.
+ * shown until the estimate exceeds it.
  *
- * Memory is bounded.  A connection without a new stall for a while is put into its series for
- * good, and the caller lets the source forget it; the sooner, the more connections there are.  A
- * new series takes the place of one that has not grown for an hour, or counts as `others`.
+ * Memory is bounded.  When a connection has had no new stall for a while, its sums are settled in
+ * its series, and the caller lets the source forget it; with more connections this happens sooner.
+ * A new series takes the place of one that has not grown for an hour, or counts as `others`.
  */
 #ifndef UNSTALL_SCAN_LEDGER_H
 #define UNSTALL_SCAN_LEDGER_H
@@ -28,10 +28,10 @@ struct scan_series {
     char container[SCAN_CONTAINER]; /* "": none */
     char program[SCAN_PROGRAM];     /* "": not to be known */
     uint32_t uid;
-    struct scan_sums told;    /* counted by the series */
+    struct scan_sums told;    /* the counters as shown: they never sink */
     struct scan_sums settled; /* of connections that were forgotten */
-    struct scan_sums live;    /* of the others */
-    unsigned connections;     /* ... and how many these are */
+    struct scan_sums live;    /* of the known connections */
+    unsigned connections;     /* ... and their number */
     uint64_t grown_ns;
 };
 
@@ -39,8 +39,9 @@ struct ledger_connection {
     struct scan_key key;
     struct scan_sums sums;
     uint64_t began_ns, changed_ns;
-    unsigned series; /* only if it is named */
-    bool named, seen;
+    unsigned series; /* index, if `named` */
+    bool named;      /* its process is known, or known not to be found */
+    bool seen;       /* in the result that is being taken */
 };
 
 struct scan_ledger {
@@ -52,16 +53,16 @@ struct scan_ledger {
     size_t done_count;
 };
 
-/* Who sends on this connection: NULL while that is not known yet, pid 0 where it is not to be known. */
+/* The sending process of a connection.  NULL: not known yet; pid 0: it cannot be found. */
 typedef const struct scan_process *ledger_process_fn(const struct scan_connection *c, void *arg);
 
 void scan_ledger_begin(struct scan_ledger *l);
 
-/* Take the findings of the source by now.  0 or -ENOMEM, and nothing was taken. */
+/* Takes the present findings of the source.  0, or -ENOMEM with nothing taken. */
 int scan_ledger_take(struct scan_ledger *l, const struct scan_result *r, uint64_t now_ns,
                      ledger_process_fn *process_of, void *arg);
 
-/* The source has ended: its rows are final. */
+/* The source has ended: settles the sums of all connections. */
 void scan_ledger_settle(struct scan_ledger *l);
 
 void scan_ledger_end(struct scan_ledger *l);

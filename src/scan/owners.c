@@ -21,8 +21,8 @@ static struct scan_owner *find(struct scan_owner *owners, size_t count, uint64_t
     return bsearch(&wanted, owners, count, sizeof(*owners), scan_owner_order);
 }
 
-/* Of one process; returns how many it has.  A socket that several processes share goes to the
- * first of them. */
+/* Looks at the descriptors of one process.  Returns how many of the sockets it has.  A socket that
+ * several processes share goes to the first of them. */
 static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t count,
                       size_t *left) {
     char target[64], name[32];
@@ -54,8 +54,8 @@ void scan_owners_sort(struct scan_owner *owners, size_t count) {
         qsort(owners, count, sizeof(*owners), scan_owner_order);
 }
 
-/* The walk ends when all are found: it costs 2 us for each descriptor of each process.  A socket
- * that was sought before and not found has lost its process, and is not waited for. */
+/* The walk costs 2 us for each descriptor of each process, so it ends when all sockets are found.  A
+ * socket that an earlier walk did not find has lost its process; it does not prolong this walk. */
 bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left) {
     DIR *proc = count ? opendir("/proc") : NULL;
     size_t missing = 0;

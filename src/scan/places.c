@@ -11,20 +11,20 @@
 
 #include "symbols.h"
 
-enum { FIRSTS = 64 }; /* connections whose first call waits for the held one */
+enum { FIRSTS = 64 }; /* connections whose first call is kept until the held one comes */
 
 struct scan_places {
     struct reader_file *process[PLACES_PROCESSES];
     struct stats_files files;
     struct scan_call *first[FIRSTS]; /* by cookie */
-    unsigned next;                   /* the oldest of them goes first */
+    unsigned next;                   /* the oldest of them, which the next one replaces */
 };
 
 _Static_assert((int)CALL_STACK <= (int)STATS_STACK, "a stack fits");
 
 /* ---- a process while it lives ------------------------------------------------ */
 
-/* Of the first bytes of its file, as symbols_modules.c compares them. */
+/* The hash of the file's first bytes, which symbols_modules.c compares. */
 static uint64_t head_of(pid_t pid, const char *path) {
     uint8_t head[STATS_HEAD] = {0};
     char inside[STATS_PATH + 64];
@@ -36,7 +36,8 @@ static uint64_t head_of(pid_t pid, const char *path) {
     return n > 0 ? stats_hash(0, head, sizeof(head)) : 0;
 }
 
-/* 7f1c2000-7f1c3000 r-xp 00001000 fe:01 4711   /path: false for what is not code of a file. */
+/* Parses "7f1c2000-7f1c3000 r-xp 00001000 fe:01 4711   /path".  False: the mapping is not executable
+ * or has no name. */
 static bool parse_mapping(const char *line, struct stats_module *m) {
     char *at;
     *m = (struct stats_module){.state = STATS_VALID};
@@ -126,7 +127,7 @@ static struct reader_file *process_of(struct scan_places *p, pid_t pid) {
         if (!p->process[i] || p->process[i]->header.pid == (uint32_t)pid)
             return p->process[i];
     }
-    return NULL; /* the first ones are enough */
+    return NULL; /* the first PLACES_PROCESSES are enough */
 }
 
 /* ---- calls ---------------------------------------------------------------------- */
@@ -224,7 +225,8 @@ static void unwind(struct reader_file *r) {
     symbols_end(s);
 }
 
-/* A few stalls of the process were looked at: all of them are told in the same proportions. */
+/* The calls of a few stalls were kept.  The report divides all stalls of the process among the
+ * places in the proportions of these few. */
 static void share_stalls(struct reader_file *r, const struct scan_table *t) {
     double stalls = 0, lost_ns = 0, kept = 0;
     for (size_t i = 0; i < t->count; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two places in a program that write a message whose second piece stalls: from the calls that the
- * source `exact` keeps to what `sites` names.  A process is looked at while it lives; its few calls
- * are unwound at the end.
+ * Finds the two places in a program that write the pieces of a stalled message.  The source `exact`
+ * keeps some calls with their stacks; this file turns them into the patterns that `sites` names.  It
+ * reads the mappings of a process while the process runs, and unwinds the stacks at the end.
  */
 #ifndef UNSTALL_SCAN_PLACES_H
 #define UNSTALL_SCAN_PLACES_H
@@ -18,7 +18,7 @@ struct scan_places;
 
 struct scan_places *scan_places_begin(void); /* NULL: no memory */
 
-/* Take the next call, in the order in which they were made on a connection. */
+/* Takes a call; the calls of one connection come in the order in which the program made them. */
 void scan_places_take(struct scan_places *p, const struct scan_call *call);
 
 /* Name the places in the processes of these rows.  The result belongs to `p`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a source has found, connection by connection: the same for both sources.
+ * The findings of a source, connection by connection, in the same form for both sources.
  */
 #ifndef UNSTALL_SCAN_RESULT_H
 #define UNSTALL_SCAN_RESULT_H
@@ -23,7 +23,7 @@ struct scan_connection {
     pid_t pid;                /* 0: not known yet (sampled) */
     char thread[SCAN_THREAD]; /* "": not known */
     struct scan_estimate stalls;
-    bool one_way; /* a stream that the peer never answers: no one waits for it */
+    bool one_way; /* a stream that the peer never answers: no program waits for it */
 };
 
 struct scan_result {
@@ -34,7 +34,7 @@ struct scan_result {
     unsigned dumps; /* sampled */
     uint64_t dump_every_ns;
     uint64_t lost;                       /* events without room (exact) */
-    struct scan_connection *connections; /* those with stalls */
+    struct scan_connection *connections; /* only those that had stalls */
     size_t count;
     uint16_t *listening; /* ports, sorted */
     size_t listening_count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The source without privilege: dumps of all sockets find those that are held, then these are
- * asked for by their id every 12 ms.  budget.c gives the times, judge.c the meaning.
+ * The source that needs no privilege.  A dump lists all sockets and so discovers those with held
+ * data; the source then samples each of these every 12 ms, by its id.  budget.c says when to dump
+ * and to sample; judge.c says which samples show a stall.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 enum {
     WATCHED = 512,
-    TURN_MS = 500,         /* how long those of one turn are watched */
+    TURN_MS = 500,         /* the source watches one choice of candidates for so long */
     QUEUED_MOST = 1 << 20, /* more than this in the queue is a bulk transfer */
 };
 
@@ -30,10 +31,10 @@ struct sampled {
     size_t watched_count;
     uint64_t dump_due, watch_due, turn_due;
     uint64_t listeners_due;
-    uint64_t dumped_ns; /* the last dump, or the start */
+    uint64_t dumped_ns; /* time of the last dump; before the first one, of the start */
     unsigned dumps;
     size_t sockets;
-    struct scan_key *suspects; /* of the present dump */
+    struct scan_key *suspects; /* sockets of the present dump that may have held data */
     size_t suspect_count, suspect_room;
     struct scan_listeners listeners;
 };
@@ -46,7 +47,7 @@ static uint64_t processor_time(void) {
 
 /* ---- dumps --------------------------------------------------------------- */
 
-/* Now and then, and where a connection was discovered that none of them explains. */
+/* Lists the listening ports at most every two seconds.  look_at_suspects() asks for it sooner. */
 static int dump_listeners(struct sampled *s) {
     enum { SECONDS = 2 };
     uint64_t now = scan_now();
@@ -56,6 +57,7 @@ static int dump_listeners(struct sampled *s) {
     return scan_listeners_look(&s->listeners, s->diag);
 }
 
+/* Is it known which end of the connection is the service? */
 static bool is_explained(const struct sampled *s, const struct scan_key *key) {
     const struct scan_listeners *l = &s->listeners;
     return scan_is_listened_on(l->ports, l->count, key->local.port) ||
@@ -83,7 +85,7 @@ static void take_listed(const struct scan_listed *l, void *arg) {
     s->suspects[s->suspect_count++] = l->key;
 }
 
-/* Bytes are in flight on all of these; on which of them do more wait behind? */
+/* All suspects have bytes in flight.  A sample tells which of them hold more bytes back behind. */
 static int look_at_suspects(struct sampled *s, uint64_t gap_ns) {
     for (size_t at = 0; at < s->suspect_count; at += SCAN_QUERIES) {
         const struct scan_key *keys[SCAN_QUERIES];
@@ -108,8 +110,8 @@ static int look_at_suspects(struct sampled *s, uint64_t gap_ns) {
     return 0;
 }
 
-/* What this dump has discovered is watched at once where the turn has room, so that the end of
- * the hold is seen. */
+/* Watches the sockets that this dump has discovered at once, as far as the turn has room: the hold
+ * would be over at the next turn. */
 static void watch_discovered(struct sampled *s) {
     for (size_t i = 0; i < s->candidates.count; i++) {
         struct scan_candidate *c = s->candidates.list[i];
@@ -123,7 +125,7 @@ static int dump(struct sampled *s) {
     s->suspect_count = 0;
     int count = scan_diag_dump(s->diag, SCAN_ESTABLISHED, take_listed, s);
     if (count == -ENOBUFS || count == -EINTR)
-        count = (int)s->sockets; /* this dump is incomplete; the next one comes */
+        count = (int)s->sockets; /* this dump is incomplete: keep the number of the last one */
     int failed = count < 0 ? count : dump_listeners(s);
     if (!failed)
         failed = look_at_suspects(s, s->dumps ? now - s->dumped_ns : 0);
@@ -153,7 +155,7 @@ static void choose(struct sampled *s, uint64_t now) {
     s->turn_due = now + (uint64_t)TURN_MS * 1000000;
 }
 
-/* The other end of a connection within this host: whose process is made to wait. */
+/* Finds the other end of a connection within this host: its process waits for the held data. */
 static void seek_peer(struct sampled *s, struct scan_candidate *c) {
     struct scan_key back = scan_key_reversed(&c->key);
     const struct scan_key *key = &back;
@@ -315,8 +317,8 @@ static void forget(void *source, const struct scan_key *keys, size_t count) {
     uint64_t now = scan_now(), most = kept * 1000000000;
     scan_candidates_forget(&s->candidates, keys, count, now > most ? now - most : 0);
     if (count == 0)
-        return;           /* none of those watched */
-    s->watched_count = 0; /* the next turn chooses anew */
+        return;           /* candidates dropped for their age alone are not being watched */
+    s->watched_count = 0; /* s->watched may point to a dropped one: choose again */
     s->turn_due = 0;
 }
 

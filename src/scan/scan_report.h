@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A scan told to people, or to programs.
+ * The report of a scan, as text and as JSON.
  */
 #ifndef UNSTALL_SCAN_REPORT_H
 #define UNSTALL_SCAN_REPORT_H

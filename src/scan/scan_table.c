@@ -9,7 +9,7 @@
 
 /* ---- whose sockets ------------------------------------------------------- */
 
-/* One of the sorted ones, which are in front. */
+/* True if the inode is in the sorted part of `owners`; new ones are behind it. */
 static bool is_known(const struct scan_table *t, uint64_t inode) {
     const struct scan_owner wanted = {.inode = inode};
     return t->sorted && bsearch(&wanted, t->owners, t->sorted, sizeof(wanted), scan_owner_order);
@@ -18,7 +18,7 @@ static bool is_known(const struct scan_table *t, uint64_t inode) {
 static int want(struct scan_table *t, uint64_t inode) {
     if (inode == 0 || is_known(t, inode))
         return 0;
-    /* one of two new ones with the same inode goes in sort_owners() */
+    /* sort_owners() removes one of two new ones with the same inode */
     struct scan_owner *more = reallocarray(t->owners, t->owner_count + 1, sizeof(*more));
     if (!more)
         return -ENOMEM;
@@ -27,7 +27,7 @@ static int want(struct scan_table *t, uint64_t inode) {
     return 0;
 }
 
-/* A source that knows the process (exact) has it named while it lives. */
+/* The source `exact` knows the process: its program is read now, while it runs. */
 static int learn_process(struct scan_table *t, const struct scan_connection *c) {
     if (is_known(t, c->inode))
         return 0;
@@ -52,7 +52,7 @@ static void sort_owners(struct scan_table *t) {
     t->owner_count = t->sorted = kept;
 }
 
-/* A walk that comes to its end too early is made again when twice as much may be looked at. */
+/* An incomplete walk is made again once twice as many descriptors may be read. */
 static void seek(struct scan_table *t, size_t most) {
     size_t may = most > t->looked ? most - t->looked : 0, left = may;
     if (may < t->enough || may == 0)
@@ -129,8 +129,8 @@ static bool listens(const struct scan_result *r, uint16_t port) {
     return scan_is_listened_on(r->listening, r->listening_count, port);
 }
 
-/* Is the process the one that was connected to?  Where neither port is listened on any more, the
- * lower one is the service's. */
+/* True if the sender is the service.  Where neither port has a listening socket, the lower port is
+ * taken for the service's. */
 static bool is_service(const struct scan_result *r, const struct scan_key *key) {
     if (listens(r, key->local.port))
         return true;

@@ -12,7 +12,7 @@ uint64_t scan_now(void) {
 
 void scan_sleep_until(uint64_t due) {
     struct timespec t = {.tv_sec = (time_t)(due / 1000000000), .tv_nsec = (long)(due % 1000000000)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() looks */
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal ends it: run() sees `stop` */
 }
 
 uint64_t scan_own_time(void) {

@@ -13,10 +13,10 @@
 enum { SCAN_ERROR = 256 };
 
 struct scan_options {
-    uint16_t port;      /* only connections that have it on one of their sides; 0: all */
-    pid_t namespace_of; /* look into the network namespace of this process; 0: our own */
+    uint16_t port;      /* only connections with this port at one end; 0: all */
+    pid_t namespace_of; /* scan the network namespace of this process; 0: our own */
     bool places;        /* keep calls for places() */
-    bool no_peers;      /* the other ends need not be looked for */
+    bool no_peers;      /* do not look for the other ends */
     int verbose;
 };
 
@@ -25,13 +25,13 @@ struct scan_source {
     void *(*begin)(const struct scan_options *o, char error[SCAN_ERROR]);
     /* Look until `until_ns` (CLOCK_MONOTONIC), or until *stop is set.  0 or -errno. */
     int (*run)(void *source, uint64_t until_ns, const volatile sig_atomic_t *stop);
-    /* What was found so far; scan_result_free() it.  0 or -errno. */
+    /* The findings so far; the caller calls scan_result_free().  0 or -errno. */
     int (*collect)(void *source, struct scan_result *r);
     /* The code that writes the pieces, in the processes of these rows; it belongs to the source.
      * NULL: this source does not know it. */
     const struct stats_files *(*places)(void *source, const struct scan_table *t);
-    /* Connections that a scan without an end need not keep: a new stall on them counts from 0.
-     * What was never told is dropped as well once it is not looked at any more. */
+    /* Drops these connections: a new stall on one of them counts from 0.  It also drops connections
+     * without anything to report that are not watched any more. */
     void (*forget)(void *source, const struct scan_key *keys, size_t count);
     void (*end)(void *source);
 };
@@ -41,8 +41,8 @@ extern const struct scan_source scan_sampled, scan_exact;
 uint64_t scan_now(void); /* CLOCK_MONOTONIC */
 void scan_sleep_until(uint64_t due_ns);
 
-/* The processor time that this process has used, and the share of a core that it is: the search
- * for processes included. */
+/* The processor time that this process has used, the search for processes included, and its share of
+ * a core. */
 uint64_t scan_own_time(void);
 double scan_own_share(uint64_t began_ns, uint64_t now_ns);
 void scan_result_free(struct scan_result *r);

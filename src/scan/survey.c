@@ -32,9 +32,9 @@ static bool is_over(const struct survey *s, uint64_t end) {
     return stop || gone || scan_now() >= end;
 }
 
-/* One slice after the other, so that the processes of short connections are looked for while
- * they live.  That takes 2 us for each descriptor: 1000 a second are 0.2 % of a core, and the first
- * 5000 take 10 ms once.  At the end all are looked at. */
+/* Scans in slices and looks for processes after each, so that the process of a short connection
+ * still runs.  A descriptor takes 2 us: 1000 a second are 0.2 % of a core, and the first 5000 take
+ * 10 ms once.  The last slice looks at all. */
 int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s)) {
     uint64_t begin = scan_now(), slice = s->ends_with ? SOON_MS : SLICE_MS;
     uint64_t end = seconds > 0 ? begin + (uint64_t)(seconds * 1e9) : UINT64_MAX;

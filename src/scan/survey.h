@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One scan from its beginning to its report: what `unstall scan`, and `unstall observe` of a process that has
- * no statistics, do.
+ * One scan from its beginning to its report, for `unstall scan` and for `unstall observe` of a process
+ * that has no statistics.
  */
 #ifndef UNSTALL_SCAN_SURVEY_H
 #define UNSTALL_SCAN_SURVEY_H
@@ -26,13 +26,13 @@ struct survey {
     const struct stats_files *places;
 };
 
-/* SIGINT and SIGTERM end the survey from now on; the second one ends the command. */
+/* From now on SIGINT and SIGTERM end the survey; a second one ends the command. */
 void survey_catch_signals(void);
 
 /* False, and the reason in `error`. */
 bool survey_begin(struct survey *s, char error[SCAN_ERROR]);
 
-/* Look for so long (0: without an end), and call `show` each second if it is not NULL.  0 or -errno. */
+/* Scans for `seconds` (0: without an end) and calls `show`, if it is not NULL, each second.  0 or -errno. */
 int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s));
 
 void survey_report(FILE *out, struct survey *s, bool json);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the files of the reader.
+ * Shared by the files of the reader only.
  */
 #ifndef UNSTALL_STATS_FILE_READER_PARTS_H
 #define UNSTALL_STATS_FILE_READER_PARTS_H

@@ -35,7 +35,7 @@ enum {
     STATS_MODULES = 192,
     STATS_PATTERNS = 8, /* pairs of call sites */
     STATS_OCCURRENCES = 4,
-    STATS_STACK = 24576, /* bytes of stack kept of one write; of these a write of Node can take 16 KiB */
+    STATS_STACK = 24576, /* bytes of stack kept for one write; the frames of a write in Node take 16 KiB */
     STATS_REGISTERS = 34,
     STATS_ARMS = 6,
     STATS_PATH = 160,
@@ -218,7 +218,7 @@ enum stats_mode {
 struct stats_connection {
     uint32_t state; /* VALID: live, or the last state of an ended one (ended_ns != 0) */
     uint32_t row;
-    stats_u64 serial; /* grows from 1; gaps show a polling reader what was overwritten */
+    stats_u64 serial; /* grows from 1; a gap shows a polling reader that a record was overwritten */
     stats_u64 cookie; /* SO_COOKIE or 0 */
     stats_u64 opened_ns, ended_ns;
     struct stats_address peer, local;
@@ -247,9 +247,8 @@ static inline uint64_t stats_hash(uint64_t seed, const void *bytes, size_t count
 struct stats_module {
     uint32_t state;
     uint32_t unused;
-    /* Tells whether a file is the one that was mapped: stats_hash(0, ...) of its first STATS_HEAD
-     * bytes, zeros behind a shorter one; 0: not known.  Another build has another build id there, or
-     * lies otherwise in the file. */
+    /* Identifies the mapped file: stats_hash(0, ...) of its first STATS_HEAD bytes, with zeros behind a
+     * shorter file; 0: not known.  Another build has another build id there, or other headers. */
     stats_u64 head;
     stats_u64 start, end, offset; /* as in /proc/PID/maps, of the executable mapping */
     char path[STATS_PATH];     /* ends in zero; if too long: its end, after "..." */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that works for the program and that the program does not meet: it is no child of it,
- * has a session of its own, and keeps nothing that is open.
+ * A process that works for the program unseen by it: it is no child of the program, has a session of its own,
+ * and keeps none of the program's files open.
  */
 #ifndef UNSTALL_SUPERVISE_APART_H
 #define UNSTALL_SUPERVISE_APART_H
@@ -11,8 +11,8 @@ enum { APART_KEPT = 3 }; /* the only descriptor that is kept, above the three of
 /* Runs work(channel) in such a process, which closes `other_end`.  0 or -errno. */
 int apart_start(void (*work)(int), int channel, int other_end);
 
-/* For that process: keeps no terminal, no pipe, no folder, no signal but SIGKILL and SIGSTOP.  `keep` (above
- * 2) becomes APART_KEPT. */
+/* Called in that process: closes all descriptors but `keep` (above 2), which becomes APART_KEPT, leaves the
+ * terminal and the folder, and blocks all signals that can be blocked. */
 void apart_let_go(int keep, const char *name);
 
 #endif

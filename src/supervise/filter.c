@@ -53,8 +53,8 @@ static int write_program(int file) {
     return error;
 }
 
-/* seccomp_load(3) of libseccomp 2.5 knows no flag for signals: with it a signal does not interrupt a call
- * that the supervisor is about to answer. */
+/* With WAIT_KILLABLE_RECV a signal does not interrupt a call that the supervisor is about to answer.
+ * seccomp_load(3) of libseccomp 2.5 lacks this flag, so the filter is loaded without it. */
 static int load(const struct sock_fprog *program) {
     unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
     long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,

@@ -7,8 +7,8 @@
 
 enum { REMEMBERED = 64 };
 
-/* Answers by task and address.  The address of a call in libc changes with each exec, by address space
- * randomization; where that is off, an old answer may be one of the program before. */
+/* Remembers answers by task and address.  Address space randomization changes the address of a call at each
+ * exec; without it an old answer may belong to the program before the exec. */
 static struct answer {
     pid_t task;
     bool seen;

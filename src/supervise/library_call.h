@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Does the preloaded library see this call?  Then the connection is left to it.
+ * Finds the calls that the preloaded library sees: the supervisor leaves their connections to it.
  */
 #ifndef UNSTALL_SUPERVISE_LIBRARY_CALL_H
 #define UNSTALL_SUPERVISE_LIBRARY_CALL_H

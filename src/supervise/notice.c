@@ -45,7 +45,7 @@ static pid_t process_of(pid_t task) {
     return id;
 }
 
-/* A descriptor of the task that waits, or -1.  While its call waits, no other task has its number. */
+/* A descriptor for the waiting task, or -1.  While its call waits, its id cannot belong to another task. */
 static int open_task(int listener, const struct seccomp_notif *call) {
     pid_t task = (pid_t)call->pid;
     if (task <= 0)
@@ -105,7 +105,7 @@ static void cure_all(int task, pid_t id) {
 
 /* ---- socket(2) ------------------------------------------------------- */
 
-/* Makes the socket for the task.  Where anything fails, the kernel makes it as if we were not there. */
+/* Makes the socket for the task.  If anything fails, the kernel makes the task's own call. */
 static enum notice_answer make_socket(int listener, const struct seccomp_notif *call) {
     int type = (int)call->data.args[1];
     int fd = socket((int)call->data.args[0], type | SOCK_CLOEXEC, (int)call->data.args[2]);
@@ -131,7 +131,7 @@ static enum notice_answer before(int task, const struct seccomp_notif *call) {
     return NOTICE_GO_ON;
 }
 
-/* setsockopt(2) of TCP_NODELAY, whatever its value.  The kernel itself answers calls that it must refuse. */
+/* setsockopt(2) of TCP_NODELAY, with any value.  A call that the kernel refuses goes on to the kernel. */
 static enum notice_answer own_nodelay(int task, const struct seccomp_notif *call) {
     bool refused = !call->data.args[3] || (int)call->data.args[4] < (int)sizeof(int);
     if (refused || (!rings && library_call((pid_t)call->pid, call->data.instruction_pointer)))
@@ -139,7 +139,8 @@ static enum notice_answer own_nodelay(int task, const struct seccomp_notif *call
     return cure(task, (int)call->data.args[0]) == 0 ? NOTICE_DONE : NOTICE_GO_ON;
 }
 
-/* socket(2) for TCP goes on as it is, except where connect(2) will not be seen (rings) or not be cured. */
+/* socket(2) for TCP goes on unchanged, unless the later connect(2) will not be seen (rings) or cannot be
+ * cured. */
 static enum notice_answer before_socket(int listener, int task, const struct seccomp_notif *call) {
     if ((rings || !may_inspect(task)) && same_place((pid_t)call->pid))
         return make_socket(listener, call);

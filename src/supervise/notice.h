@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call that waits: what the supervisor does, and its answer.
+ * The supervisor's work on one waiting call, and its answer.
  */
 #ifndef UNSTALL_SUPERVISE_NOTICE_H
 #define UNSTALL_SUPERVISE_NOTICE_H

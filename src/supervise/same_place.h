@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Is a socket that the supervisor makes like one that the program makes?
+ * Tells whether a socket made by the supervisor equals one made by the program.
  */
 #ifndef UNSTALL_SUPERVISE_SAME_PLACE_H
 #define UNSTALL_SUPERVISE_SAME_PLACE_H
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 /* True if task and supervisor have the same network and user namespace, user, group, cgroup and security
- * label: what a socket takes from its creator.  False if /proc does not tell. */
+ * label, which a socket takes from its creator.  False if /proc cannot be read. */
 bool same_place(pid_t task);
 
 #endif

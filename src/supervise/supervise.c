@@ -78,7 +78,7 @@ static _Noreturn void supervise(int channel) {
     if (send(channel, &own, sizeof(own), MSG_NOSIGNAL) != sizeof(own))
         _exit(1);
     apart_let_go(listener, "unstall-guard");
-    /* the caller sleeps while we answer: wake us on its processor */
+    /* the caller sleeps while we answer, so the kernel may wake us on the caller's processor */
     ioctl(APART_KEPT, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     worker_guard(APART_KEPT);
     _exit(0);

@@ -41,7 +41,7 @@ static void take(int listener, bool passes) {
     call->id = 0;
 }
 
-/* Until the last process has ended, or the guard has. */
+/* Answers calls until the last process with the filter has ended, or the guard has. */
 static enum outcome work(int listener, int guard, bool passes) {
     struct pollfd both[] = {{listener, POLLIN, 0}, {guard, POLLIN, 0}};
     for (;;) {
@@ -72,7 +72,7 @@ int worker_guard(int listener) {
     for (int started = 0; started < WORKERS_MOST; started++) {
         int guard = (int)syscall(SYS_pidfd_open, getpid(), 0);
         pid_t worker = fork();
-        if (worker < 0) { /* a limit on processes: without a guard */
+        if (worker < 0) { /* a limit on processes: this process works without a guard */
             work(listener, -1, false);
             return 0;
         }

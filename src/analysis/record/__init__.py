@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What an experiment has measured, in memory and as a file.  Lowest layer: it imports no other folder."""
+"""The measurements of an experiment, in memory and as a file.  Lowest layer: it imports no other folder."""

@@ -93,7 +93,7 @@ def figure(title, picture):
 
 
 def troubles(results):
-    """Failures of runs, and what the guard did."""
+    """Failures of runs, and the acts of the guard."""
     if not results.failures and not results.events:
         return ""
     lines = ["<h2>What went wrong</h2>", "<ul>"]

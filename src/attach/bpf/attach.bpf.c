@@ -2,15 +2,15 @@
  *
  * Gives TCP_NODELAY to the sockets of a cgroup, and takes it back.
  *
- * A socket is taken in when its connection is made (sock_ops), or by a walk over all sockets where
- * it exists already.  Mode `always` sets the option then.  Mode `proof` asks for a callback with
- * each round trip and sets it once an acknowledgement has come late while less than a segment
- * waited.  Mode `late` asks for a callback with each send first, and sets it before a second small
- * segment.  The program under it reads back what it set, and TCP_NODELAY=0 does not bring the stall
- * back (getsockopt, setsockopt).
+ * The programs take over a socket when its connection is made (sock_ops); a walk over all sockets takes
+ * over those that exist already.  Mode `always` then sets the option.  Mode `proof` asks for a callback
+ * at each round trip, and sets the option once an acknowledgement has come late while less than a segment
+ * waited.  Mode `late` first asks for a callback at each send, and sets the option before a second small
+ * segment.  The application reads back the value that it set, and its TCP_NODELAY=0 does not bring the
+ * stall back (getsockopt, setsockopt).
  *
- * The storage of a socket remembers what we did.  The walk `restore` undoes it; it is pinned, so
- * that it outlives the command.
+ * The storage of a socket records our changes.  The walk `restore` undoes them; it is pinned, so that it
+ * outlives the command.
  */
 #include <linux/bpf.h>
 
@@ -32,7 +32,7 @@ enum {
     CLOSE_WAIT = 8,
     LATE_US = 20000,  /* no round trip: an acknowledgement that was delayed */
     KNOWN = 64,       /* sends after which mode late knows a connection */
-    STREAM = 8, /* so many small segments without any input are a stream, as for the library */
+    STREAM = 8, /* so many small segments without any input are a stream, as in the library */
     PAGE = 4096,
     CGROUP_LEVELS = 64,
 };
@@ -94,15 +94,15 @@ static __always_inline int has_port(const struct attach_config *c, __u32 local, 
     return c->port == 0 || c->port == local || c->port == remote;
 }
 
-/* What tells of a stall in mode proof, or of a send in mode late. */
+/* The callback for a new connection: each send in mode late, each round trip in mode proof. */
 static __always_inline __u8 first_callback(const struct attach_config *c) {
     return c->mode == ATTACH_LATE ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
 }
 
-/* Asks for this callback instead of those that we have asked for; 0: for none. */
+/* Asks for this callback and for no other of ours; 0: for none. */
 static __always_inline void arm(struct bpf_sock_ops *ops, struct attach_socket *s, __u8 wanted) {
     __u32 others = ops->bpf_sock_ops_cb_flags & ~(__u32)s->armed;
-    wanted &= ~others; /* of another program, which ends it */
+    wanted &= ~others; /* another program has asked for these, and ends them itself */
     if (bpf_sock_ops_cb_flags_set(ops, others | wanted) == 0)
         s->armed = wanted;
 }
@@ -127,7 +127,7 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
     return 1;
 }
 
-/* Nagle's algorithm holds back less than a segment, and the acknowledgement that lets it go took
+/* True if Nagle's algorithm holds back less than a segment, and the acknowledgement that ends the hold took
  * 20 ms longer than a round trip. */
 static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -138,7 +138,7 @@ static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *s
            BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) <= CA_DISORDER;
 }
 
-/* Has it sent as many segments as a stream since input was last seen? */
+/* True if it has sent STREAM segments or more since input was last seen. */
 static __always_inline int is_one_way(struct bpf_sock_ops *ops, struct attach_socket *s) {
     __u32 received = ops->bytes_received;
     if (received != s->received || !s->segments) {
@@ -149,8 +149,8 @@ static __always_inline int is_one_way(struct bpf_sock_ops *ops, struct attach_so
     return ops->data_segs_out - s->segments >= STREAM;
 }
 
-/* Nagle's algorithm collects the small writes of a stream.  It is given back once: a connection that stalls
- * again has long messages. */
+/* A one-way stream gets Nagle's algorithm back, which joins its small writes; but only once, because a
+ * connection that stalls again has long messages. */
 static __always_inline void on_cured(struct bpf_sock_ops *ops, struct attach_socket *s,
                                      struct bpf_sock *sk) {
     int zero = 0;
@@ -183,8 +183,8 @@ static __always_inline int on_round_trip(struct bpf_sock_ops *ops, struct bpf_so
     return 1;
 }
 
-/* Within sendmsg, before its bytes are queued: nothing is unsent, a small segment is in flight, so that
- * Nagle's algorithm would hold a second one. */
+/* Called within sendmsg, before its bytes are queued.  True if nothing is unsent and a small segment is in
+ * flight: Nagle's algorithm would hold a second one. */
 static __always_inline int would_wait(struct bpf_sock *sk) {
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
     return tp && tp->write_seq == tp->snd_nxt && tp->packets_out > 0 &&
@@ -192,8 +192,8 @@ static __always_inline int would_wait(struct bpf_sock *sk) {
            BPF_CORE_READ_BITFIELD(tp, nonagle) == 0;
 }
 
-/* Mode late.  A connection is known after its first such send, which is cured, or after 64 without: from
- * then on its round trips are looked at, as by mode proof. */
+/* Mode late.  The first send that would wait is cured.  After it, or after KNOWN sends without one, the
+ * connection is treated as in mode proof, by its round trips. */
 static __always_inline int on_send(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
     if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS)
         return 1;
@@ -228,7 +228,8 @@ int on_event(struct bpf_sock_ops *ops) {
 
 /* ---- the program's own value, set and read back ---------------------------------------- */
 
-/* A program that looks at no more than one page of a longer value tells the kernel so by 0. */
+/* Passes the call on.  For a value longer than one page, of which a BPF program sees one page only, the kernel
+ * demands optlen 0. */
 static __always_inline int pass(struct bpf_sockopt *ctx) {
     if (ctx->optlen > PAGE)
         ctx->optlen = 0;
@@ -281,7 +282,7 @@ int on_create(struct bpf_sock *ctx) {
     return 1;
 }
 
-/* Runs over the descriptors of that process only. */
+/* The kernel runs this iterator for the descriptors of one process only. */
 SEC("iter/task_file")
 int mark(struct bpf_iter__task_file *ctx) {
     struct task_struct *task = ctx->task;

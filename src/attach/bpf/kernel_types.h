@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The members of kernel structures that attach.bpf.c reads.  Their places are filled in when the
- * program is loaded (CO-RE), so that order, size and missing members do not matter here.
+ * The members of kernel structures that attach.bpf.c reads.  libbpf fills in their offsets when it
+ * loads the program (CO-RE), so order, size and missing members do not matter here.
  */
 #ifndef UNSTALL_ATTACH_KERNEL_TYPES_H
 #define UNSTALL_ATTACH_KERNEL_TYPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the BPF programs of an attachment and the command tell each other.  Included by both.
+ * The data that the BPF programs of an attachment share with the command.
  *
  * The structures are in pinned maps, which a later version of the command may find: a change of
  * their members changes ATTACH_VERSION.
@@ -34,7 +34,7 @@ struct attach_config {
     __u32 process;    /* that process, in the kernel's own numbers; 0: not found yet */
     __u64 start_ns;   /* when it was started: a later process may have its number */
     __u64 cgroup;     /* the id of the target's cgroup */
-    __u32 whole_host; /* it is the root of all */
+    __u32 whole_host; /* the target is the root cgroup */
     __u32 port;       /* on one side of the connection; 0: any */
     __u64 began_ns;   /* CLOCK_REALTIME */
     __u64 pid_start;
@@ -51,7 +51,7 @@ struct attach_config {
     char path[ATTACH_CGROUP]; /* of the cgroup, as a folder */
 };
 
-/* Of a socket. */
+/* The record of a socket. */
 struct attach_socket {
     __u8 member;    /* made by the process, or accepted from a listener of it */
     __u8 cured;     /* TCP_NODELAY is 1 by us */

@@ -45,8 +45,8 @@ bool args_value(struct args *a, const char *name, const char **value);
 /* Complains about an option that no args_flag or args_value has taken; returns EXIT_OWN. */
 int args_unknown(const struct args *a);
 
-/* The word of a verb that takes just one; `what` names it in complaints: "DIR".  args_one_word: takes the
- * present word, false if it is the second.  args_no_word: complains that there was none, returns EXIT_OWN. */
+/* For a verb that takes one word; `what` is its name in complaints: "DIR".  args_one_word() takes the present
+ * word; false: it is the second one.  args_no_word() complains that there was none and returns EXIT_OWN. */
 bool args_one_word(const struct args *a, const char *what, const char **word);
 int args_no_word(const char *what);
 

@@ -9,7 +9,7 @@
 
 const struct verb *verb_now;
 
-/* One line without control characters: names in it come from anywhere, and a terminal would obey them. */
+/* Writes one line, without the control characters that a name in it may have: a terminal would obey them. */
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list arguments) {
     char *text = NULL;
     fflush(stdout); /* earlier output appears first */

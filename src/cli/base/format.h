@@ -13,11 +13,11 @@
 
 enum { NAME_ROOM = 64 };
 
-/* `any` with '?' for each control character and each byte beyond ASCII: a terminal obeys the first, and
- * the second may be of another character set. */
+/* `any` with '?' for each control character, which a terminal would obey, and for each byte beyond ASCII,
+ * whose character set is not known. */
 const char *safe_text(const char *any, char *text, size_t size);
 
-/* The last part of a path; a path that ends in a slash is its own. */
+/* The last part of a path; the whole path if it ends in a slash. */
 const char *base_of(const char *path);
 
 /* The same, made safe. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON on a stream.  The writer sets commas, escapes strings and writes valid UTF-8, also for strings that
- * are not.
+ * JSON on a stream.  The writer sets commas and escapes strings.  In a string that is not valid UTF-8 it
+ * replaces the invalid bytes.
  *
  * `key` is NULL for the members of an array and for the outermost value.
  */

@@ -28,7 +28,7 @@ struct reading {
     size_t name_count;
     const char *file;
     unsigned line, bad;
-    bool applies; /* the present section is of this program */
+    bool applies; /* the present section applies to this program */
 };
 
 /* ---- complaints ------------------------------------------------------- */
@@ -106,7 +106,7 @@ static void section(struct reading *r, char *text) {
         r->applies |= fnmatch(name, r->names[i], 0) == 0;
 }
 
-/* The variables that name a file: the folder of the command is not that of the program. */
+/* True for a relative path in a variable that names a file: the program may run in another folder. */
 static bool is_relative(const char *variable, const char *value) {
     return (strcmp(variable, "UNSTALL_REPORT") == 0 || strcmp(variable, "UNSTALL_LOG") == 0) &&
            value[0] != '/' && strcmp(value, "stderr") != 0;
@@ -151,7 +151,7 @@ static void take_line(struct reading *r, char *line) {
 
 /* ---- files ------------------------------------------------------------ */
 
-/* A file that is not there is no error, but for one that the user names.  /dev/null is an empty one. */
+/* A missing file is an error only if the user named it (`must`).  /dev/null counts as an empty file. */
 static int read_file(struct reading *r, const char *path, bool must) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -168,7 +168,7 @@ static int read_file(struct reading *r, const char *path, bool must) {
     } else {
         ssize_t n;
         r->file = path;
-        r->applies = true; /* lines before the first section are of all */
+        r->applies = true; /* lines before the first section apply to all programs */
         for (r->line = 1; (n = getdelim(&line, &size, '\n', f)) > 0 && total < BYTES_MOST;
              r->line++) {
             total += (size_t)n;
@@ -194,7 +194,7 @@ static int is_conf(const struct dirent *entry) {
     return entry->d_name[0] != '.' && n > 5 && strcmp(entry->d_name + n - 5, ".conf") == 0;
 }
 
-/* By bytes, not by the locale. */
+/* Sorts by bytes, not by the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }

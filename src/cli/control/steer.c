@@ -24,7 +24,7 @@ int steer_mode(const char *word) {
     return strcmp(word, "started") == 0 ? STEER_AS_STARTED : STEER_AS_IS;
 }
 
-/* Opens the file that was read before; by now, its name may belong to another file. */
+/* Opens the file that was read before; fails if its name belongs to another file now. */
 static int open_again(const struct reader_file *s, int flags, struct reader_error *error) {
     struct stat st;
     int fd = open(s->path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -31,7 +31,7 @@ int64_t steer(const struct reader_file *s, const struct steer *change, unsigned 
 
 enum steer_outcome {
     STEER_TAKEN, /* the library has adopted it */
-    STEER_WAITS, /* it adopts it with its next message; there was none yet */
+    STEER_WAITS, /* there was no message yet: the library adopts it at the next one */
     STEER_ENDED, /* the process has ended */
 };
 

@@ -90,7 +90,7 @@ static void advise_start(struct diagnosis *d) {
         ADVISE("first install libunstall.so: meson install");
 }
 
-/* The obstacles to a preload that are none to the seccomp supervisor. */
+/* True for an obstacle to a preload that does not hinder the seccomp supervisor. */
 static bool is_supervisors(enum obstacle_kind kind) {
     return kind == OBSTACLE_GO || kind == OBSTACLE_STATIC || kind == OBSTACLE_LIBC ||
            kind == OBSTACLE_NO_ELF || kind == OBSTACLE_CLEARED || kind == OBSTACLE_SANITIZER;

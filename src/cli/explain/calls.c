@@ -20,7 +20,7 @@ static void waited(struct thread *t, int64_t begin, int64_t end) {
     t->wait_to = end;
 }
 
-/* Input came at the end of a read that waited, and before the beginning of one that did not. */
+/* The time of the input is the end of a read that waited, and the begin of a read that did not. */
 static void input(struct strace_log *g, struct thread *t, uint64_t key, uint64_t line,
                   int64_t begin, int64_t end) {
     struct connection *conn = connections_get(&g->connections, key);
@@ -187,7 +187,7 @@ static void call_close(struct strace_log *g, struct thread *t, const struct call
         connections_close(&g->connections, t, number);
 }
 
-/* The call returns a descriptor that is no connection. */
+/* Handles a call that returns a descriptor other than a connection's. */
 static void call_open(struct strace_log *g, struct thread *t, const struct call *c) {
     if (!c->failed)
         connections_add(&g->connections, t, (int)c->value, CONNECTION_OTHER);

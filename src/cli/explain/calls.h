@@ -15,7 +15,7 @@ struct strace_log {
     int64_t raw_ns;      /* the same as the line states it */
     uint64_t lines_timed;
     bool tcpdump; /* has lines that tcpdump prints */
-    bool exact;   /* some calls tell how long they took */
+    bool exact;   /* the durations of some calls are known (-T) */
 };
 
 /* One call.  end_ns < 0: its end is not known. */

@@ -50,7 +50,7 @@ static int service_of(const struct flow *f) {
 
 /* ---- messages that were not held -------------------------------------- */
 
-/* The bytes that tell a writer and a service apart, hashed. */
+/* Adds an end of the connection to the hash of a writer and its service. */
 static uint64_t endpoint_key(uint64_t key, const struct endpoint *e, bool with_port) {
     for (size_t i = 0; i < sizeof(e->address); i++)
         key = table_key(key, e->address[i]);

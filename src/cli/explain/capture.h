@@ -9,7 +9,8 @@
 
 #include "findings.h"
 
-/* Reads to the end, or to where out->stopped says, and closes `in`.  0, or -errno if it cannot be read. */
+/* Reads to the end and closes `in`; out->stopped says if and where it stopped earlier.  0, or -errno if the
+ * file cannot be read. */
 int explain_capture(FILE *in, struct findings *out);
 
 #endif

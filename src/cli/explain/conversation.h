@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the waits in a log of strace to a likely cause.  Pure.
+ * Finds the likely cause of the waits in a log of strace.  Pure.
  *
  * A log shows how long a program waited, never why: a peer that computes for 44 ms looks like a delayed
- * acknowledgement.  Two properties tell them apart.  A delayed acknowledgement comes by a timer of the peer's
- * kernel, so that its waits cluster.  And it affects only messages of two or more small writes: not those of
- * one write, and hardly the first of a connection, because Linux acknowledges the first segments at once.
+ * acknowledgement.  Two properties distinguish them.  A delayed acknowledgement comes by a timer of the peer's
+ * kernel, so its waits have nearly equal lengths.  And it affects only messages of two or more small writes,
+ * but rarely the first one of a connection, because Linux acknowledges the first segments at once.
  */
 #ifndef UNSTALL_CLI_CONVERSATION_H
 #define UNSTALL_CLI_CONVERSATION_H
@@ -25,7 +25,7 @@ enum message_kind {
 /* All messages between one program and one service. */
 struct conversation {
     char program[NAME_TEXT]; /* its name, or "process 12" */
-    char command[NAME_TEXT]; /* as typed; empty if it is not known completely */
+    char command[NAME_TEXT]; /* as typed; empty if a part of it is not known */
     char service[ENDPOINT_TEXT];
     bool by_server;
     bool exact; /* ends of calls are known (-T, or resumed) */

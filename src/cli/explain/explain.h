@@ -13,7 +13,7 @@
 #include "json.h"
 #include "ladder.h"
 
-/* Tells the kind of a file by its first bytes, reads it and closes it.  0, or -errno if nothing could be
+/* Recognises the kind of a file by its first bytes, reads it and closes it.  0, or -errno if nothing could be
  * read; out->stopped says why. */
 int explain_open(FILE *in, const char *name, struct findings *out);
 
@@ -22,8 +22,8 @@ void explain_text(FILE *out, const char *name, const struct findings *f);
 void explain_html(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
 
-/* The first example of a sender as a ladder; and beside it the same exchange as it runs cured: a message of
- * the file that was not held, or else a prediction.  The names in it are those of `r`. */
+/* Two ladders: the first example of a sender, and the same exchange as it runs cured.  The second one shows a
+ * message of the file that was not held, or else a prediction.  The ladder points to names in `r`. */
 struct ladder explain_ladder(const struct findings *f, const struct finding *r);
 struct ladder explain_ladder_cured(const struct findings *f, const struct finding *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The findings in a file: what an analysis of a capture or of a log of strace hands to the report.
+ * The findings in a file: the result of the analysis of a capture or of a log of strace, for the report.
  *
  * Ownership: the caller of findings_make() calls findings_free().
  */
@@ -31,13 +31,13 @@ struct finding_example {
 /* A program or host that writes messages in pieces, its peer, and the time that this costs. */
 struct finding {
     enum stall_verdict verdict; /* STALL_FOUND or STALL_ONE_WAY */
-    bool by_server;             /* the server writes its answers so; else a client its requests */
+    bool by_server;             /* the writer is the server; else the client */
     bool bound;                 /* the times include the peer's own work */
     uint16_t port;              /* of the service */
     char writer[NAME_TEXT];     /* "192.0.2.1", "192.0.2.2:80", "python3 client.py" */
     char writer_host[ENDPOINT_TEXT];
     char service[ENDPOINT_TEXT]; /* "192.0.2.2:80" */
-    char command[NAME_TEXT];     /* the writer's command line; "" if the file does not tell it */
+    char command[NAME_TEXT];     /* the writer's command line; "" if the file does not contain it */
     char evidence[NOTE_TEXT];    /* strace: why a stall is likely */
     uint64_t connections, messages;
     struct waits waits;
@@ -79,8 +79,8 @@ void findings_sort(struct findings *f);
 /* The number of stalls in rows of this verdict, and their total time. */
 uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, int64_t *total_ns);
 
-/* Where and how to cure the stalls of a sender: "on 192.0.2.1, run the client under unstall", and the
- * command.  They write into `text` and return it. */
+/* The cure for the stalls of a sender: its place ("on 192.0.2.1, run the client under unstall") and the
+ * command.  Both write into `text` and return it. */
 const char *findings_cure_where(const struct finding *r, char text[NOTE_TEXT]);
 const char *findings_cure(const struct finding *r, char text[NOTE_TEXT]);
 

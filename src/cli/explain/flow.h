@@ -43,7 +43,7 @@ struct evidence {
 
 /* The data of one end that is not acknowledged yet. */
 enum outstanding {
-    NOTHING_SMALL, /* none, or none that Nagle's algorithm waits for */
+    NOTHING_SMALL, /* no data, or no small segment: Nagle's algorithm holds nothing back */
     SMALL_SENT,    /* the last segment was small, and everything before it is acknowledged */
     LATE_ACK,      /* a bare acknowledgement of everything came, late */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * "FILE: 45 %" on the terminal behind stderr while a long file is read.  Nothing in the first second, and
- * nothing if stderr is no terminal.
+ * "FILE: 45 %" on the terminal of stderr while a long file is read.  It writes nothing in the first second,
+ * and nothing if stderr is no terminal.
  *
  * One file at a time: the state is static.
  */

@@ -13,7 +13,7 @@ static void widen(struct timeline *t) {
     *t = wide;
 }
 
-/* Moves the parts so that `earlier` is the first of them, if those in use have room then. */
+/* Moves the parts so that `earlier` is the first one, if the parts in use still fit then. */
 static void move(struct timeline *t, int64_t earlier) {
     int64_t by = t->first - earlier;
     int last = TIMELINE_PARTS - 1;

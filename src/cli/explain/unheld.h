@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages of a recording that were not held back: one or two pieces, the second right behind the first.
- * Beside a stall of the same writer, service and size such a message is the exchange as it runs cured.  Pure.
+ * Messages of a recording that were not held back: one or two pieces, the second right after the first.
+ * A report shows such a message beside a stall of the same writer, service and size, as the exchange without
+ * the stall.  Pure.
  */
 #ifndef UNSTALL_CLI_UNHELD_H
 #define UNSTALL_CLI_UNHELD_H
@@ -11,10 +12,10 @@
 
 #include "waits.h"
 
-/* The pieces of such a message are nearer to one another. */
+/* Pieces that are this far apart, or farther, make no such message. */
 enum { UNHELD_APART_NS = 5 * MS };
 
-/* More pieces than such a message has. */
+/* The value of `pieces` for a message of another kind. */
 enum { UNHELD_NOT = 3 };
 
 struct unheld {
@@ -30,14 +31,13 @@ void unheld_piece(struct unheld *m, uint64_t number, int64_t at_ns, uint32_t byt
 /* The peer's answer has come.  False: the message has more than two pieces, or they are apart. */
 bool unheld_answered(struct unheld *m, uint64_t number, int64_t at_ns);
 
-/* Keeps a message in place of an older one.  `wanted`: the bytes of a stalled message, 0 while none is known:
- * a message of about that size is not given up for one of another. */
+/* Keeps `m` in place of the older message in `kept`.  `wanted` is the size of a stalled message, 0 if none is
+ * known: a kept message of about that size is not replaced by one of another size. */
 void unheld_keep(struct unheld *kept, const struct unheld *m, uint64_t wanted);
 
 uint64_t unheld_bytes(const struct unheld *m);
 
-/* The class of a size, four to a power of two.  Sizes that are about the same are at most so many classes
- * apart. */
+/* Sizes are in classes, four to a power of two.  Sizes at most so many classes apart count as equal. */
 enum { UNHELD_SIZES_APART = 2 };
 uint8_t unheld_size(uint64_t bytes);
 

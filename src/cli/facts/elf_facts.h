@@ -29,22 +29,22 @@ struct elf_facts {
     bool asan;  /* links a sanitizer's runtime, which must be the first library */
     bool uring; /* links liburing */
     char needed
-        [1024]; /* names of the libraries that it links, each behind a '\n'; the first of them */
+        [1024]; /* the names of the libraries that it links, as far as they fit; a '\n' before each */
     /* rights that it gains over its caller; ld.so then ignores LD_PRELOAD */
     bool gains_user, gains_group, gains_capabilities;
     uid_t user;
     gid_t group;
 };
 
-/* Who would run the file. */
+/* The rights of the process that would run the file. */
 struct elf_caller {
     uid_t user;
     gid_t group;
     bool no_new_privs;
 };
 
-/* 0, or -errno if the file does not exist.  Rights are those that this process (or `caller`) would gain:
- * they depend on its user, its no_new_privs and the mount's nosuid. */
+/* 0, or -errno if the file does not exist.  The facts about rights hold for this process (or `caller`): they
+ * depend on its user, its no_new_privs and the mount's nosuid. */
 int elf_facts(const char *path, struct elf_facts *f);
 int elf_facts_for(const char *path, const struct elf_caller *caller, struct elf_facts *f);
 

@@ -13,7 +13,7 @@ struct process_facts {
     pid_t pid;
     char program[PATH_MAX]; /* target of /proc/PID/exe, as this process sees it */
     char library[PATH_MAX]; /* the libunstall.so that it has mapped, or "" */
-    bool library_replaced;  /* its file has been replaced since */
+    bool library_replaced;  /* the file of that library has been replaced since */
     bool preload_asked;     /* LD_PRELOAD named a libunstall.so when it was started */
     char mode[32];          /* UNSTALL_MODE then, or "" */
     char unit[256];         /* its systemd service, or "" */

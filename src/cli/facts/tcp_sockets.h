@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The TCP sockets of a running process, and if Nagle's algorithm is in force on them.
+ * The TCP sockets of a running process, and whether Nagle's algorithm is in force on them.
  */
 #ifndef UNSTALL_CLI_TCP_SOCKETS_H
 #define UNSTALL_CLI_TCP_SOCKETS_H

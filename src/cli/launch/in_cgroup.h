@@ -7,10 +7,11 @@
 
 #include "launch.h"
 
-/* Does a setting suit this way and not the supervisor? */
+/* True if a setting works in a cgroup and not under the supervisor. */
 bool in_cgroup_suits_better(void);
 
-/* Refuses what this way cannot do.  0, or the exit code and a complaint.  why: no preload alone. */
+/* Refuses settings that do not work in a cgroup.  0, or the exit code and a complaint.  `why`: the reason
+ * against a preload, or "it was asked for". */
 int in_cgroup_check(const struct launch *l, const char *why);
 
 /* Moves this process there.  0, or the exit code and a complaint. */

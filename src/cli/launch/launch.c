@@ -77,8 +77,7 @@ static int preload(const char *library) {
 
 /* ---- start ----------------------------------------------------------- */
 
-/* Refuses a program in which a preload cannot work: started without effect, it would only be as slow as
- * before. */
+/* Refuses a program in which a preload cannot work: it would start and be as slow as before. */
 static int preflight(struct launch *l, const char *library, struct preload_entry *entry) {
     struct elf_facts program = {0}, ours;
     struct obstacles found;

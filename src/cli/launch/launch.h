@@ -21,7 +21,7 @@
 
 enum launch_how {
     HOW_PRELOAD_ONLY, /* the verbs that need the library */
-    HOW_CHOSEN,       /* the preload, or one of the others where a preload cannot work */
+    HOW_CHOSEN,       /* the preload, or another way if a preload cannot work */
     HOW_PRELOAD,
     HOW_SECCOMP,
     HOW_BPF,
@@ -71,8 +71,8 @@ bool launch_option(struct launch *l, struct args *a);
 /* Sets a variable for the program, as an option would: "UNSTALL_STATS". */
 void launch_set(const char *name, const char *value);
 
-/* Finds the program and the library, checks that a preload can work, and appends the library to LD_PRELOAD.
- * 0, or the exit code and a complaint. */
+/* Finds the program and the library, checks that a preload (or the chosen way) can work, and appends the
+ * library to LD_PRELOAD.  0, or the exit code and a complaint. */
 int launch_prepare(struct launch *l);
 
 /* Becomes the program.  Returns only if that fails: the exit code, after a complaint. */

@@ -12,8 +12,8 @@
 #include "in_cgroup.h"
 #include "supervise.h"
 
-/* Does the supervisor, or a cgroup of its own, reach a program with this obstacle to a preload?  It goes
- * without saying for Go and static programs; for the others the user asks for it. */
+/* True if the supervisor, or a cgroup of its own, cures a program in spite of this obstacle to a preload.
+ * For Go and static programs `run` chooses that by itself; for all others the user must ask for it. */
 static bool overcome(const struct launch *l, enum obstacle_kind kind) {
     switch (kind) {
     case OBSTACLE_GO:
@@ -85,7 +85,7 @@ static bool is_verbose(void) {
     return level && (level[0] == '1' || level[0] == '2');
 }
 
-/* Each text says what to do; `end` is what the user reads last. */
+/* Complains with the reason and the next step; `end` is the last part of the message. */
 static int refuse(const struct launch *l, int error) {
     const char *program = l->argv[0];
     if (error == -ENOSYS && !supervise_built())

@@ -12,10 +12,10 @@
  * overcomes, or NULL. */
 const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found);
 
-/* Refuses what the chosen way cannot do.  0, or the exit code and a complaint. */
+/* Refuses settings that do not work in the chosen way.  0, or the exit code and a complaint. */
 int supervised_check(const struct launch *l);
 
-/* Puts this process there.  0, or the exit code and a complaint. */
+/* Puts this process under the supervisor, or in the cgroup.  0, or the exit code and a complaint. */
 int supervised_begin(const struct launch *l);
 
 #endif

@@ -26,8 +26,8 @@ static bool same(const struct elf_facts *f, const struct word_size *w) {
     return f->elf && f->class == w->class && f->machine == w->machine;
 }
 
-/* What the linker puts in the place of $LIB: its own folder, without /usr.  `ld.so --list-diagnostics` tells
- * it (dl_dst_lib), but only since glibc 2.33.  False: there is no such linker here. */
+/* The value of $LIB for this linker: its own folder, without /usr.  `ld.so --list-diagnostics` prints it
+ * (dl_dst_lib), but only since glibc 2.33.  False: there is no such linker here. */
 static bool folder_of(const char *linker, char folder[PATH_MAX]) {
     char real[PATH_MAX];
     if (!realpath(linker, real))

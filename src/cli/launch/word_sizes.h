@@ -19,9 +19,9 @@ struct preload_entry {
     char listed[PATH_MAX]; /* how LD_PRELOAD names it */
 };
 
-/* The entry for a program with these facts.  `library` is the one that was found or named; where the other
- * word size has one in the folder that belongs to it, `listed` has $LIB.  Where the program's own word size
- * has none, both are `library`. */
+/* The entry for a program with these facts.  `library` is the library that was found or named.  If the other
+ * word size has a library in its own folder, `listed` has $LIB.  If the program's word size has no library,
+ * `file` and `listed` are `library`. */
 void preload_entry(struct preload_entry *e, const char *library, const struct elf_facts *program);
 
 #endif

@@ -28,7 +28,7 @@ static const char *kind_of(const struct scan_host_state *s) {
     return s->kind == SCAN_EXACT ? "exact" : "sampled";
 }
 
-/* `others` is there once it has counted. */
+/* True for a series to print: all but `others` while it has counted nothing. */
 static bool is_told(const struct scan_ledger *l, size_t which) {
     const struct scan_sums *t = &l->series[which].told;
     return which != LEDGER_OTHERS || t->stalls > 0 || t->one_way > 0;

@@ -170,7 +170,7 @@ static void deliver(struct client *c) {
 
 enum { LISTENER, SIGNALS, FIRST_CLIENT, POLLED = FIRST_CLIENT + CLIENTS };
 
-/* Fills in what to poll.  True if there is a client, whose deadline must be watched. */
+/* Fills in the descriptors to poll.  True if there is a client, whose deadline must be watched. */
 static bool prepare(const struct server *s, struct pollfd polled[POLLED]) {
     bool busy = false;
     for (int i = 0; i < CLIENTS; i++) { /* poll(2) ignores negative descriptors */

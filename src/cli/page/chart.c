@@ -36,7 +36,7 @@ static void tick(FILE *out, double x, const char *anchor, const char *text) {
 static void bar(FILE *out, double x, double width, double share) {
     double height = share * (BOTTOM - TOP);
     if (height < 1)
-        height = 1; /* one of a million is seen, too */
+        height = 1; /* so that one event of a million is visible */
     fprintf(out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" style=\"fill: "
             "var(--line)\"/>\n",

@@ -18,7 +18,8 @@ struct chart_bin {
  * if no bin has a count. */
 void chart_distribution(FILE *out, const struct chart_bin *bins, size_t count, const char *caption);
 
-/* What happened in each of `count` parts of the same length, `part_ns`.  Nothing if nothing did. */
+/* The number of events in each of `count` parts of the time, each `part_ns` long.  Writes nothing if all are
+ * zero. */
 void chart_timeline(FILE *out, const uint32_t *parts, size_t count, int64_t part_ns,
                     const char *caption);
 

@@ -4,13 +4,13 @@
 
 enum { WIDTH = 440, LEFT = 90, RIGHT = 410, TOP = 74, LINE = 30, DRAWN_MS = 220, PX_PER_MS = 4 };
 
-/* Pixels for a millisecond: fewer where the exchange is long. */
+/* Pixels for a millisecond: fewer if the exchange is long. */
 static double scale_of(const struct ladder *l) {
     double ms = l->count ? (double)l->step[l->count - 1].at_ns / 1e6 : 0;
     return ms * PX_PER_MS > DRAWN_MS ? DRAWN_MS / ms : PX_PER_MS;
 }
 
-/* The height of each step.  A held step takes no line of its own: it begins where the step before stands. */
+/* The vertical place of each step.  A held step takes no line of its own: it begins at the step before it. */
 static double place(const struct ladder *l, double y[LADDER_STEPS]) {
     double scale = scale_of(l), last = TOP - LINE;
     for (unsigned i = 0; i < l->count; i++) {
@@ -67,7 +67,7 @@ static void life_line(FILE *out, int x, double bottom, const char *name, bool le
     fputs("</text>\n", out);
 }
 
-/* A reader of the page that cannot see the picture hears this. */
+/* The picture as text, for screen readers. */
 static void spoken(FILE *out, const struct ladder *l) {
     char label[64];
     for (unsigned i = 0; i < l->count; i++) {

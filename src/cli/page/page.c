@@ -6,7 +6,7 @@
 
 #include "format.h"
 
-/* The colours are those of the page of `unstall ab` (src/analysis/report/style.py), and two for stalls. */
+/* The colours of the page of `unstall ab` (src/analysis/report/style.py), and two more for stalls. */
 static const char style[] =
     ":root { color-scheme: light dark; --ink: #000000; --paper: #ffffff; --shade: #f3f3f3;\n"
     "  --grid: #cccccc; --line: #1f4e9e; --stall: #b00020 }\n"
@@ -31,7 +31,7 @@ static const char style[] =
     "svg text { font: 13px sans-serif }\n"
     "@media print { th button { cursor: auto } body { max-width: none } }\n";
 
-/* Sorts a table by the column of the clicked heading; a second click turns the order. */
+/* Sorts a table by the column of the clicked heading; a second click reverses the order. */
 static const char script[] =
     "document.addEventListener('click', event => {\n"
     "  const button = event.target.closest('th button');\n"
@@ -51,7 +51,7 @@ static const char script[] =
     "  body.append(...rows);\n"
     "});\n";
 
-/* The length of the UTF-8 character that begins here; 0 if none does, or one that a page may not have. */
+/* The length of the UTF-8 character that begins here; 0 if the bytes are invalid, or HTML forbids it. */
 static size_t character(const unsigned char *c) {
     size_t length = c[0] < 0x80       ? 1
                     : c[0] >> 5 == 6  ? 2

@@ -20,8 +20,8 @@ void page_heading(FILE *out, const char *text);
 void page_paragraph(FILE *out, const char *text);
 void page_verdict(FILE *out, const char *text);
 
-/* What stalls have cost, and would cost a day at this rate.  `in` goes before the time that was looked at: ""
- * or "a recording of ".  Nothing is written if nothing was lost. */
+/* The time lost in stalls, and the time that they would cost a day at this rate.  `in` goes before the time
+ * observed: "" or "a recording of ".  Writes nothing if no time was lost. */
 void page_bill(FILE *out, uint64_t stalls, uint64_t lost_ns, uint64_t looked_ns, const char *in);
 
 /* A line to copy. */
@@ -35,7 +35,7 @@ void page_verbatim(FILE *out, const char *text);
 void page_table_begin(FILE *out, const char *const *heads);
 void page_row_begin(FILE *out);
 void page_cell(FILE *out, const char *text);
-/* `value` is what the column is sorted by. */
+/* A click on the heading sorts the column by `value`. */
 void page_number(FILE *out, const char *text, double value);
 void page_row_end(FILE *out);
 void page_table_end(FILE *out);

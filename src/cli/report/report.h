@@ -15,7 +15,7 @@ struct report {
     const struct reader_row *rows; /* of all statistics files, merged */
     size_t row_count;
     char *const *argv; /* the program and its arguments if this command started it, or NULL */
-    const struct who *who; /* what the runtime's tool tells, or NULL: it was not asked */
+    const struct who *who; /* the answer of the runtime's tool; NULL: it was not asked */
 };
 
 void report_json(FILE *out, const struct report *report);

@@ -21,7 +21,7 @@ struct verdict_start start_of(const struct stats_files *s);
 /* "python3 (pid 4711)", "nginx (4 processes)" */
 const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]);
 
-/* The rows that have seen anything, those that lost most first.  The caller frees the list.
+/* The rows with any counts, sorted by the time lost, largest first.  The caller frees the list.
  * NULL: no memory. */
 const struct reader_row **report_rows(const struct report *r, size_t *count);
 

@@ -49,8 +49,8 @@ static bool is_in_path(const char *program) {
     return false;
 }
 
-/* The process that lost most time, or, if none lost any, the busiest.  Its program is the one to start
- * anew. */
+/* The process that lost most time, or, if none lost any, the busiest.  The report proposes to start its
+ * program again. */
 static const struct reader_file *heaviest_process(const struct stats_files *s) {
     const struct reader_file *best = NULL;
     uint64_t most = 0;

@@ -178,7 +178,7 @@ static void print_losses(FILE *out, const struct stats_files *s) {
                 (unsigned long long)oddities);
 }
 
-/* What the runtime's own tool tells, or which tool would tell the lines of a script. */
+/* The answer of the runtime's own tool, or the name of the tool that would know the lines of the script. */
 static void print_who(FILE *out, const struct report *r, unsigned width, bool unnamed) {
     struct prose p = {.used = 0};
     const char *advice = NULL;

@@ -15,7 +15,7 @@ enum verdict_kind {
     VERDICT_PEER_STALLS,
     VERDICT_CURED,
     VERDICT_SUSPECTED,
-    VERDICT_UNSEEN,      /* most bytes sent were not seen written */
+    VERDICT_UNSEEN,      /* the library saw no write for most bytes sent */
     VERDICT_APPLICATION, /* the application's own time, not the network's */
     VERDICT_NO_STALL,
     VERDICT_NOT_LOOKED, /* the mode does not look for stalls */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What enable and disable have systemd do.
+ * The commands that enable and disable give to systemd.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +76,8 @@ int service_restart(const struct manager *m, const char *units) {
     return failed;
 }
 
-/* systemd calls a service of Type=simple started even if its program ends at once.  Half a second is long
- * for the dynamic linker and for most programs that do not like what they find. */
+/* systemd calls a service of Type=simple started even if its program ends at once.  Half a second is enough
+ * for the dynamic linker to fail, and for most programs that end with an error at their start. */
 int service_check_running(const struct manager *m, const char *units) {
     const struct timespec moment = {.tv_nsec = 500000000};
     char name[UNIT_ROOM];

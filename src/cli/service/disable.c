@@ -14,7 +14,7 @@
 #include "observe_folder.h"
 #include "service.h"
 
-enum { PLACES = 2 }; /* for good and --runtime */
+enum { PLACES = 2 }; /* the permanent folder, and the one of --runtime */
 
 struct removal {
     const struct service_order *order;
@@ -81,7 +81,7 @@ void service_forget_stats(const struct manager *m, const char *unit) {
             observe_folder_remove(found.gl_pathv[i]);
         globfree(&found);
     }
-    rmdir(parent); /* fails where other units use it */
+    rmdir(parent); /* fails if other units use it */
 }
 
 static int restart(const struct removal *r, char (*units)[UNIT_ROOM], size_t count) {

@@ -56,7 +56,7 @@ bool dropin_place(const char *base, const char *unit, struct dropin *d) {
 
 /* ---- the text -------------------------------------------------------- */
 
-/* FNV-1a: it must show an edit, not an attack; who can write here is root already. */
+/* FNV-1a: it must show an edit, not an attack, because only root can write here. */
 static uint64_t hash_of(const char *text) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *text; text++)
@@ -207,7 +207,7 @@ int dropin_remove(const struct dropin *d) {
     fsync(fd);
     close(fd);
     if (!error && made)
-        rmdir(d->folder); /* fails where others put files into it */
+        rmdir(d->folder); /* fails if it has other files */
     return error;
 }
 

@@ -2,9 +2,9 @@
  *
  * The drop-in UNIT.d/50-unstall.conf: its place, its text, and how it is written and removed as a whole.
  *
- * The first line has a hash of the rest, so that a change by hand is seen, and the word "folder" if unstall
- * made the folder, which is then removed with the file.  The file is written under another name that systemd
- * does not read, and renamed: it is there in full or not at all, also after SIGKILL.
+ * The first line has a hash of the rest, which shows a change by hand.  It also has the word "folder" if
+ * unstall made the folder, which is then removed with the file.  unstall writes the file under a name that
+ * systemd does not read, and renames it: the file is complete or missing, also after SIGKILL.
  */
 #ifndef UNSTALL_CLI_DROPIN_H
 #define UNSTALL_CLI_DROPIN_H
@@ -37,7 +37,7 @@ enum dropin_state {
     DROPIN_UNREADABLE,
 };
 
-/* What is there; *text belongs to the caller, NULL if nothing was read. */
+/* The state of the drop-in.  The caller frees *text; it is NULL if nothing was read. */
 enum dropin_state dropin_read(const struct dropin *d, char **text);
 
 /* The whole text from the lines of its section: adds the first line.  The caller frees it; NULL: no

@@ -54,13 +54,13 @@ static void settings_lines(FILE *out, const struct service_order *o) {
     for (size_t i = 0; i < o->setting_count; i++) {
         const struct service_setting *s = &o->settings[i];
         if (chosen(o, s->variable) != s->value)
-            continue; /* given again later */
+            continue; /* a later option sets the same variable */
         check_value(s->variable, s->value);
         dropin_variable(out, s->variable, s->value, false);
     }
 }
 
-/* A value of the unit's own Environment=, which is not that of the drop-in that is there now. */
+/* True if the unit's own Environment= sets the variable, and not only the present drop-in. */
 static bool own_variable(const struct unit *u, const char *before, const char *name) {
     static char value[VALUE_ROOM], ours[VALUE_ROOM];
     if (!list_variable(property(&u->p, "Environment"), name, value, sizeof(value)))
@@ -68,7 +68,7 @@ static bool own_variable(const struct unit *u, const char *before, const char *n
     return !before || !dropin_has(before, name, ours, sizeof(ours)) || strcmp(ours, value) != 0;
 }
 
-/* The names by which unstall.conf(5) may speak of the unit: its own, its template's, its programs'. */
+/* The names of sections in unstall.conf(5) that apply to the unit: its own, its template's, its programs'. */
 struct names {
     const char *list[NAMES_MOST];
     size_t count;
@@ -100,7 +100,7 @@ static void names_of(const struct unit *u, struct names *n) {
     }
 }
 
-/* The command line comes before the unit's own environment, and that before the settings of the machine. */
+/* The command line wins over the unit's own environment, which wins over the settings of the machine. */
 static int conf_lines(FILE *out, const struct service_order *o, const struct unit *u,
                       const char *before) {
     static struct names n;
@@ -159,8 +159,8 @@ static int undo(const struct dropin *d, const struct manager *m, const char *bef
     return EXIT_OWN;
 }
 
-/* Does the unit have it, as systemd sees it now?  Another drop-in may set LD_PRELOAD after it, or one of the
- * same name in /etc hide it. */
+/* Checks that the unit has the library now, as systemd sees it.  Another drop-in may set LD_PRELOAD after
+ * ours, or one of the same name in /etc may hide ours. */
 static int verify(const struct unit *u, const struct dropin *d, const char *library) {
     static char value[VALUE_ROOM];
     struct properties now = {0};
@@ -192,7 +192,7 @@ static void show(const struct dropin *d, const char *text) {
     }
 }
 
-/* Between the file and the reload no signal of the terminal may end us, nor systemctl. */
+/* Between the writing of the file and the reload, a signal from the terminal must not end us or systemctl. */
 static void interruptible(bool on) {
     static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     static void (*before[ARRAY_SIZE(signals)])(int);
@@ -204,7 +204,7 @@ static void interruptible(bool on) {
     }
 }
 
-/* What ran before runs afterwards, if need be without the library. */
+/* Restarts the units that ran before.  A unit that fails with the library is started without it. */
 static int restart(const struct service_order *o, const struct unit *u, const struct dropin *d,
                    const char *before) {
     char *running = service_running(&o->manager, u->name);

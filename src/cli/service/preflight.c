@@ -43,7 +43,7 @@ bool exec_path(const char *exec, char *path, size_t size) {
     return true;
 }
 
-/* In another root, the paths of #! lines are not those of this one: there the file itself is looked at. */
+/* Paths in #! lines are not valid outside of their root: in another root the check looks at the file alone. */
 static int find_program(const struct check *c, const char *path, struct program *p, char *inside,
                         size_t size) {
     if (!c->root[0] || preflight_bound(c->u, path))
@@ -67,8 +67,8 @@ static bool is_script(const char *file) {
     return script;
 }
 
-/* The library for this program.  In another root $LIB may be another folder, and none but the one library is
- * looked for. */
+/* The library for this program.  In another root $LIB may be another folder, so no library of the other word
+ * size is looked for there. */
 static int choose_library(const struct check *c, const struct elf_facts *program,
                           struct elf_facts *library) {
     static struct preload_entry entry;
@@ -85,7 +85,7 @@ static int choose_library(const struct check *c, const struct elf_facts *program
                : complain("%s: is not a shared library; build and install it again", file);
 }
 
-/* The way out for a service.  The obstacle's own words are about a program at a shell. */
+/* The advice for a service; the obstacle's own advice is for a program started at a shell. */
 static const char *instead(const struct check *c, const struct obstacle *o, const char *path) {
     static char text[2 * PATH_MAX];
     char attach[2 * UNIT_ROOM] = "";
@@ -162,7 +162,7 @@ static const char *const calls_of_stats[] = {
     "fallocate", "fchmod", "fstatfs", "ftruncate", "geteuid", "getppid", "read", "unlinkat",
 };
 
-/* "~a b": all but these; "a b": these only.  A word may have an error number: "a:EPERM". */
+/* "~a b" means all calls except a and b, "a b" only these.  A word may have an error number: "a:EPERM". */
 static bool is_listed(const char *list, const char *call) {
     char word[128];
     while (list_word(&list, word, sizeof(word))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Can the library work in a service?  The programs that it runs, by whom, and what its sandbox lets it see
- * and call.
+ * Checks that the library can work in a service: its programs, its user, and the files and system calls that
+ * its sandbox permits.
  */
 #ifndef UNSTALL_CLI_PREFLIGHT_H
 #define UNSTALL_CLI_PREFLIGHT_H

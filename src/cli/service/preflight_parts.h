@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the preflight share; preflight.h is for others.
+ * Shared by the files of the preflight only; others include preflight.h.
  */
 #ifndef UNSTALL_CLI_PREFLIGHT_PARTS_H
 #define UNSTALL_CLI_PREFLIGHT_PARTS_H
@@ -10,7 +10,7 @@
 
 struct check {
     const struct unit *u;
-    const char *library; /* of one word size; `other` that of the other, or "" */
+    const char *library; /* of one word size; `other`: of the other word size, or "" */
     char *other, *listed;
     const char *root; /* RootDirectory=, or "" */
     struct elf_caller caller;
@@ -27,7 +27,7 @@ void preflight_caller(struct check *c);
 /* The length of the bind mount's path that covers the path, or 0. */
 size_t preflight_bound(const struct unit *u, const char *path);
 
-/* Can it see and read the library? */
+/* Checks that the service can see and read the library. */
 int preflight_library(const struct check *c);
 
 #endif

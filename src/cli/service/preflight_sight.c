@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Can the processes of a service read the library?  Its user, and the files that its sandbox shows.
+ * Checks that the processes of a service can read the library: by their user's rights, and in their sandbox.
  */
 #include <grp.h>
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 /* ---- the user -------------------------------------------------------- */
 
-/* An id in the range of DynamicUser=, and of no file. */
+/* An id in the range of DynamicUser=, which owns no file. */
 enum { SOME_USER = 61184 };
 
 void preflight_caller(struct check *c) {
@@ -52,7 +52,7 @@ static bool in_group(const struct check *c, gid_t group) {
     return false;
 }
 
-/* May the service's user do this (1 search, 4 read) to a file?  Access lists are not looked at. */
+/* True if the service's user has this right (1 search, 4 read) on a file.  Ignores access control lists. */
 static bool permits(const struct check *c, const char *path, mode_t right) {
     struct stat st;
     if (stat(path, &st) != 0)
@@ -63,7 +63,7 @@ static bool permits(const struct check *c, const char *path, mode_t right) {
     return st.st_mode & (right << shift);
 }
 
-/* The part of the path that the user may not pass, or NULL. */
+/* The first folder of the path that the user may not search, or NULL. */
 static const char *forbidden_part(const struct check *c, const char *path) {
     static char part[2 * PATH_MAX];
     snprintf(part, sizeof(part), "%s", path);

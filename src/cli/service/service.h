@@ -50,7 +50,7 @@ int service_restart(const struct manager *m, const char *units);
 /* 0 if they still run half a second later, else EXIT_OWN and a complaint for each that does not. */
 int service_check_running(const struct manager *m, const char *units);
 
-/* Their failed starts do not count any more. */
+/* Resets systemd's count of their failed starts. */
 void service_forget_failures(const struct manager *m, const char *units);
 
 /* The next of these names; false at the end. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall status: which units have the drop-in, and what their processes say.
+ * unstall status: the units that have the drop-in, and the statistics of their processes.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -88,13 +88,13 @@ static void free_processes(struct status_processes *p) {
 
 /* ---- units ------------------------------------------------------------ */
 
-/* What one run of the verb needs everywhere. */
+/* The state of one run of the verb. */
 struct status {
     const struct manager *m;
     const struct status_form *form;
 };
 
-/* Of the processes that have statistics; NULL: none has. */
+/* The verdict on the processes that have statistics; NULL: none has. */
 static const struct verdict *judge(const struct status_processes *p) {
     static struct verdict v;
     char who[PROGRAMS_ROOM];
@@ -188,7 +188,7 @@ static bool find_dropin(const char base[PATH_MAX], const char *name, struct drop
     return there;
 }
 
-/* The unit's own name, where systemd can be asked. */
+/* The unit's own name; if systemd does not run, the name as given. */
 static int find_name(const struct manager *m, const char *word, char name[UNIT_ROOM]) {
     struct unit u;
     int failed = unit_name(word, name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What `unstall status` has found, and the two forms in which it is told.
+ * The findings of `unstall status`, and their two forms: text and JSON.
  */
 #ifndef UNSTALL_CLI_STATUS_PARTS_H
 #define UNSTALL_CLI_STATUS_PARTS_H
@@ -24,7 +24,7 @@ struct status_dropin {
 
 struct status_processes {
     size_t count, with, unknown;
-    struct stats_files files; /* of those that have one */
+    struct stats_files files; /* the statistics files of these processes */
     char mode[32];            /* in force now, of the last process that has a file */
 };
 

@@ -99,7 +99,7 @@ struct said systemctl(const struct manager *m, const char *const *words) {
 
 /* ---- properties ------------------------------------------------------ */
 
-/* All that enable, disable and status ask for. */
+/* The properties that enable, disable and status need. */
 #define ASKED                                                                                     \
     "--property=Id,LoadState,LoadError,UnitFileState,FragmentPath,SourcePath,DropInPaths,"        \
     "Transient,"                                                                                  \

@@ -16,7 +16,7 @@ struct manager {
 /* True if systemd runs here as this manager, so that systemctl can ask it. */
 bool manager_runs(const struct manager *m);
 
-/* What a run of systemctl said: output and errors in one text, without a final newline. */
+/* The result of a run of systemctl: output and errors in one text, without a final newline. */
 struct said {
     int code; /* its exit code, or -errno if it could not be run */
     char *text;

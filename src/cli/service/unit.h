@@ -13,7 +13,7 @@ enum { UNIT_ROOM = 256 /* as UNIT_NAME_MAX of systemd */ };
 
 struct unit {
     struct manager manager;
-    bool template;         /* foo@.service: its properties are those of a made-up instance */
+    bool template;         /* foo@.service: its properties come from a made-up instance */
     char name[UNIT_ROOM];  /* "foo.service", "foo@x.service", "foo@.service" */
     char asked[UNIT_ROOM]; /* the same, or the made-up instance */
     struct properties p;

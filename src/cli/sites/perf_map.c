@@ -12,7 +12,7 @@
 #include "array.h"
 #include "format.h"
 
-/* Each bounds what a file of the user can cost.  A JVM with 30 000 methods writes 3 MB. */
+/* Bounds on memory and time, because the file belongs to the user.  A JVM with 30 000 methods writes 3 MB. */
 enum { ENTRIES_MOST = 200000, LINE_MOST = 2048, NAMES_MOST = 32 << 20, CODE_MOST = 16 << 20 };
 
 struct entry {
@@ -28,7 +28,7 @@ struct perf_map {
 
 /* ---- the file -------------------------------------------------------- */
 
-/* The last number of NSpid: the process's own number in its namespace, as it names its file by it. */
+/* The process's id in its own namespace (the last number of NSpid), which is in the name of its file. */
 static unsigned own_number(unsigned pid) {
     char path[64], line[256];
     unsigned number = pid;
@@ -57,8 +57,8 @@ static bool user_of(const struct reader_file *r, uid_t *user) {
     return found;
 }
 
-/* A number is used again: the file must not be of an earlier or a later process.  Both sides of the clock
- * have a second of grace. */
+/* The kernel reuses process ids: true only if the file is not from an earlier or a later process with this id.
+ * The times may differ by one second. */
 static bool is_of_its_time(const struct reader_file *r, const struct stat *st) {
     const struct stats_header *h = &r->header;
     const uint64_t second = 1000000000;
@@ -147,7 +147,7 @@ void perf_map_close(struct perf_map *m) {
 
 /* ---- names ----------------------------------------------------------- */
 
-/* Modules and packages that come with a runtime: their callers are those who wrote the program. */
+/* True for modules and packages that come with a runtime; the report names their caller in the program. */
 static bool is_runtimes(const char *name, const char *path) {
     static const char *const packages[] = {"java.", "javax.", "sun.", "jdk.", "com.sun."};
     for (size_t i = 0; i < ARRAY_SIZE(packages); i++)

@@ -12,8 +12,8 @@ const struct stats_occurrence *site_occurrence(const struct stats_pattern *p) {
     return NULL;
 }
 
-/* A trace is believed if it passes the return address that the library has noted.  If it does not, a module
- * has changed since: its unwind tables do not fit, and the frames are chance. */
+/* True if the trace contains the return address that the library has noted.  Otherwise a module's file has
+ * changed since: its unwind tables do not fit, and the frames are wrong. */
 static bool passes(const struct trace *t, uint64_t caller) {
     for (unsigned i = 0; i < t->count; i++)
         if (t->frame[i].pc + 1 == caller)

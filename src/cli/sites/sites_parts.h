@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the files of the call sites.
+ * Shared by the files about call sites only.
  */
 #ifndef UNSTALL_CLI_SITES_PARTS_H
 #define UNSTALL_CLI_SITES_PARTS_H
@@ -26,11 +26,12 @@ void site_name(struct symbols *s, const struct reader_file *r, const struct stat
  * tells more than the wrapper.  -1: they do not differ, or one of them is empty. */
 int site_author(const struct site *site);
 
-/* The frame that names the author of write `which`, when the traces differ in frame `author`: that frame, or
- * the next one outward that is of a script, if it is an interpreter's.  The count of the trace: none does. */
+/* The index of the frame to show for write `which`, if the traces differ in frame `author`.  It is that frame;
+ * if that belongs to an interpreter, the next frame of a script outward.  The count of the trace: there is
+ * none. */
 unsigned site_frame(const struct site *site, unsigned which, unsigned author);
 
-/* If the author is of a runtime's module or a library: the innermost frame of the program itself, or NULL. */
+/* If frame `author` is in a runtime's module or a library: the innermost frame of the program itself, or NULL. */
 const struct frame *site_program(const struct trace *t, unsigned author);
 
 #endif

@@ -73,7 +73,7 @@ struct symbols *symbols_begin(const struct reader_file *r) {
         .find_elf = dwfl_build_id_find_elf,
         .find_debuginfo = dwfl_standard_find_debuginfo,
     };
-    /* Without it libdwfl asks no server: a report must not tell a server what runs here. */
+    /* Without this variable libdwfl asks no server: a report must not disclose the programs of this host. */
     unsetenv("DEBUGINFOD_URLS");
     elf_version(EV_CURRENT);
     struct symbols *s = calloc(1, sizeof(*s));

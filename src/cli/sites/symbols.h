@@ -3,8 +3,8 @@
  * The frames of a call: unwinds the stack snapshot in a statistics file and names its frames by the files of
  * the modules (libdwfl).  The process may have ended.
  *
- * Nothing is fetched from a server (debuginfod is switched off).  A file is used only if its first bytes are
- * those of the file that the process had mapped.
+ * Nothing is fetched from a server (debuginfod is switched off).  A file is used only if its first bytes equal
+ * the first bytes of the file that the process had mapped.
  */
 #ifndef UNSTALL_CLI_SYMBOLS_H
 #define UNSTALL_CLI_SYMBOLS_H
@@ -36,7 +36,7 @@ struct frame {
     uint64_t offset; /* in the module, for addr2line(1) */
     enum frame_kind kind;
     enum file_state file;
-    bool of_runtime;           /* a script's frame: of a module that comes with the runtime */
+    bool of_runtime;           /* FRAME_SCRIPT, in a module that comes with the runtime */
     char function[FRAME_NAME]; /* "": it has no name */
     char source[FRAME_NAME];   /* last part of the path; "" without DWARF */
     int line;                  /* 0: not known */

@@ -104,8 +104,7 @@ static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
     return NULL;
 }
 
-/* The innermost function at an address, also if it was inlined: its lines are those that the reader must
- * look at. */
+/* The innermost function at an address, also if it was inlined, because its source has the call. */
 static bool name_by_dwarf(Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
     Dwarf_Die *scopes = NULL;
     int count = dwarf_getscopes(unit, address, &scopes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the files of the symboliser.
+ * Shared by the files of the symboliser only.
  */
 #ifndef UNSTALL_CLI_SYMBOLS_PARTS_H
 #define UNSTALL_CLI_SYMBOLS_PARTS_H

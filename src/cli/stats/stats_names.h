@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of what a statistics file has: modes, roles, states, endpoints.
+ * The names of modes, roles, states and endpoints in a statistics file.
  *
  * Functions that take `text` write into it and return it.
  */

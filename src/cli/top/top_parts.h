@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Between the files of the live view on a terminal: top_screen.c has keys and the loop, top_draw.c draws.
+ * Shared by the files of the live view on a terminal: top_screen.c has keys and the loop, top_draw.c draws.
  */
 #ifndef UNSTALL_CLI_TOP_PARTS_H
 #define UNSTALL_CLI_TOP_PARTS_H
@@ -20,7 +20,7 @@ struct screen {
     uint32_t selected_pid;
     struct stats_row selected_row;
     char message[TOP_LINE];
-    char *sites; /* VIEW_ENDPOINT: who wrote the pieces, as text */
+    char *sites; /* VIEW_ENDPOINT: the call sites of the pieces, as text */
 };
 
 /* The keys that choose a mode. */

@@ -77,7 +77,7 @@ static void choose_mode(struct screen *s, int key) {
             set_mode(s, top_modes[i].mode, top_modes[i].name);
 }
 
-/* Who wrote the pieces: read once, because it looks into the program's files. */
+/* Opens the view of an endpoint.  The call sites are read once, because that takes the program's files. */
 static void open_endpoint(struct screen *s) {
     const char *path = s->top->lines[s->selected].process->path;
     struct reader_error ignored;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall attach: cures what runs already, until Ctrl-C, or until `unstall detach`.
+ * unstall attach: cures running processes until Ctrl-C, or until `unstall detach`.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,7 +37,7 @@ static void on_signal(int number) {
     stop = 1;
 }
 
-/* A second Ctrl-C does not keep us from putting all back. */
+/* A second Ctrl-C must not stop the command while it restores the options. */
 static void catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal};

@@ -38,7 +38,7 @@ static int detach_all(void) {
     return code;
 }
 
-/* A name of the list, without which a removed cgroup could not be named. */
+/* True for a name in the list: the only way to name an attachment whose cgroup was removed. */
 static bool is_name(const char *word) {
     struct attach_state *list = NULL;
     size_t count = 0;

@@ -131,7 +131,7 @@ static void wait_for_it(const struct reader_file *r, long seconds) {
     }
 }
 
-/* ... that keeps no statistics: the kernel tells what it sends. */
+/* The verdict on a running process without statistics, from a scan of its sockets. */
 static void verdict(FILE *out, const struct survey *s) {
     const struct scan_estimate *all = &s->table.all;
     char lost[NAME_ROOM], each[NAME_ROOM], watched[NAME_ROOM];
@@ -225,7 +225,7 @@ static int observe_process(const struct options *o, int pid) {
 
 /* ---- the command line ------------------------------------------------ */
 
-/* Options that `run` does not have, or that mean something else here. */
+/* Options that `run` lacks, or that have another meaning here. */
 static bool own_option(struct options *o, struct args *a) {
     const char *value = NULL;
     if (args_value(a, "--report", &o->report))

@@ -23,7 +23,7 @@ struct scan {
     struct scan_process container;
 };
 
-/* The table as it is by now, on a terminal in the place of the last one. */
+/* Writes the present table; on a terminal it replaces the last one. */
 static int show(struct survey *s) {
     bool terminal = has_colours(stdout);
     fputs(terminal ? "\033[H\033[2J" : "", stdout);

@@ -11,9 +11,9 @@
 #include "format.h"
 #include "who_look.h"
 
-/* What both processes see. */
+/* Memory that both processes share. */
 struct shared {
-    struct who who; /* first: who_begin() gives it away */
+    struct who who; /* the first member, because who_begin() returns its address */
     pid_t looker;
 };
 
@@ -38,7 +38,7 @@ void who_end(struct who *w) {
     struct shared *s = (struct shared *)w;
     if (s->looker <= 0)
         return;
-    kill(s->looker, SIGKILL); /* the kernel lets go of all that it traced */
+    kill(s->looker, SIGKILL); /* the kernel then detaches it from all threads that it traced */
     while (waitpid(s->looker, NULL, 0) < 0 && kill(s->looker, 0) == 0)
         ;
     s->looker = 0;
@@ -89,7 +89,7 @@ static void add_write(struct prose *p, const struct who_write *w, unsigned autho
         }
 }
 
-/* A look that was ended while a tool was asked has none of its own. */
+/* The note; a look that was ended while it waited for a tool has set none, so it gets one here. */
 static const char *who_note(const struct who *w) {
     return w->note[0] ? w->note : "The look has ended before both writes of a message were known.";
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who writes the pieces, in the program's own language: stops the thread that writes, at its first and at its
- * second write, and asks the runtime's own tool where it is (py-spy for Python, jcmd for a JVM, rbspy for
- * Ruby).
+ * Finds the code that writes the pieces, in the program's own language: stops the writing thread at its first
+ * and at its second write, and asks the runtime's own tool for the thread's stack (py-spy for Python, jcmd for
+ * a JVM, rbspy for Ruby).
  *
  * A process apart does that by ptrace(2): if it fails or is killed, the program goes on.  It ends when
  * it has seen both writes of a message, after LOOK_SECONDS, or after LOOKS_MOST questions.  Each question
@@ -36,7 +36,7 @@ struct who_write {
 struct who {
     bool known;             /* both writes were found */
     char tool[32];          /* its name: "py-spy", "jcmd" */
-    char note[WHO_NOTE];    /* the reason where `known` is false; "": the look was ended before */
+    char note[WHO_NOTE];    /* if not `known`: the reason; "": the look was ended before */
     struct who_write write[2];
 };
 
@@ -50,7 +50,7 @@ void who_free(struct who *w);
 /* "As py-spy tells, the first piece (200 bytes) is written by send (server.py:3); …", or the note. */
 void who_prose(struct prose *p, const struct who *w);
 
-/* The sentence about a program whose script is not named: which tool would tell.  NULL: none is known. */
+/* For a program whose script is not named: a sentence with the tool that would name it.  NULL: none is known. */
 const char *who_advice(const char *program);
 
 /* The member "runtime" of the report: null without --who. */

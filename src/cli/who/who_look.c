@@ -21,11 +21,11 @@
 
 enum { FDS = 64, ANSWER_MOST = 1 << 20, SMALL = 1400, TICK_US = 50000, THREADS_ROUNDS = 8 };
 
-/* What a connection of the process has sent since it last read from it. */
+/* The writes of a connection since the process last read from it. */
 struct sent {
     int fd; /* + 1; 0: free */
     unsigned count;
-    bool asked; /* about the first of these */
+    bool asked; /* the tool was asked at the first of these writes */
 };
 
 struct look {
@@ -57,7 +57,7 @@ static void on_tick(int signal_number) {
     (void)signal_number;
 }
 
-/* waitpid(2) returns at each tick, so that the clock is looked at. */
+/* A signal that makes waitpid(2) return at each tick, so that the loop checks the time. */
 static void tick(void) {
     struct sigaction action = {.sa_handler = on_tick};
     struct itimerval timer = {{0, TICK_US}, {0, TICK_US}};
@@ -147,7 +147,7 @@ static pid_t start_tool(const struct look *l, int out) {
     _exit(errno == ENOENT ? 127 : 126);
 }
 
-/* The tool's own words, when it has told no frame: its first line that says something. */
+/* Takes the tool's error message: its first line with text, if it has printed no frame. */
 static void refused(struct look *l) {
     char *line = l->answer + strspn(l->answer, " \n");
     line[strcspn(line, "\n")] = '\0';

@@ -7,10 +7,10 @@
 
 #include "who.h"
 
-/* Looks until both writes of a message are known, or it is clear that they will not be. */
+/* Looks until both writes of a message are known, a limit is reached, or the process ends. */
 void who_look(pid_t pid, struct who *w);
 
-/* A thread at the entry of a system call, as far as it is of interest here. */
+/* The kinds of system calls at whose entry a thread may stop. */
 enum who_call { CALL_OTHER, CALL_SEND, CALL_RECEIVE, CALL_CLOSE };
 
 /* The call that a stopped thread is about to make, its descriptor, and the bytes that it sends. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tools of runtimes: which one tells about which program, its command line, and its answer.
+ * The tools of runtimes: the programs that each can look at, its command line, and its answer.
  */
 #ifndef UNSTALL_CLI_WHO_TOOL_H
 #define UNSTALL_CLI_WHO_TOOL_H
@@ -10,7 +10,7 @@
 struct who_tool {
     const char *const *programs; /* beginnings of their names, then NULL */
     const char *runtime;         /* "Python" */
-    const char *name;            /* of the tool; NULL: this command asks none */
+    const char *name;            /* of the tool; NULL: no tool is asked */
     const char *const *arguments; /* "PID" stands for the number of the process; then NULL */
     const char *advice;          /* what to do without the tool */
     /* Takes a line of the answer into `w`.  `*ours` is true while the lines are about this thread. */

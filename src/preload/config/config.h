@@ -20,7 +20,7 @@
 #include "text.h"
 
 enum {
-    WINDOW_MIN_US = 500, /* no thread keeps less: docs/kernel.md, "A thread that ends a window" */
+    WINDOW_MIN_US = 500, /* a thread cannot keep a shorter one: docs/kernel.md, "A thread that ends a window" */
     WINDOW_MAX_US = 100000,
     WINDOW_DEFAULT_US = 1000,
     SMALL_MAX = 65536,
@@ -95,7 +95,7 @@ void config_load(char **environment, const char *program);
 
 /* Publish a copy of the present configuration with another mode. */
 void config_switch(enum mode mode, bool no_syscalls);
-/* ... or one with all connections in mode `off`, also those of an arm. */
+/* Publish a copy with all connections in mode `off`, connections with an arm included. */
 void config_kill(void);
 /* Publish a copy of `next`, which differs from `seen` only in mode, no_syscalls, window_us,
  * killed and arms.  False: another thread published first; retry. */

@@ -175,7 +175,7 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
                 buffer_sent(c, waiting);
             return sent - (ssize_t)waiting;
         }
-        buffer_sent(c, (size_t)sent); /* and retry until the kernel returns EAGAIN */
+        buffer_sent(c, (size_t)sent); /* the next round retries until the kernel returns EAGAIN */
     }
 }
 

@@ -6,17 +6,17 @@
  * stale pointer is always readable.  A user of such a pointer takes the lock and
  * checks that the descriptor still leads here.  `refs` counts the descriptors.
  *
- * Locking: everything but `next_ticking`, `lock` and `deferred` belongs to the
- * holder of `lock`.  A thread holds one connection's lock at a time and makes
- * no call under it that could block or is a cancellation point.  No lock is
+ * Locking: only the holder of `lock` changes a connection, except `lock` itself,
+ * `next_ticking` and `deferred`.  A thread holds one connection's lock at a time and
+ * makes no call under it that could block or is a cancellation point.  No lock is
  * shared between connections on the write path.
  *
- * Signal handlers: a handler that interrupts a holder sees self.depth > 0 and
- * goes by reentry.h, so the lock is never waited for by its own thread.
+ * Signal handlers: a handler that interrupts the holder sees self.depth > 0 and
+ * does not wait for the lock, which its own thread has; reentry.h handles its calls.
  *
- * Fork: the lock word carries the fork generation; a word of an older
- * generation is a lock that some thread of the parent may have held.  The
- * first conn_lock() in the child repairs the connection (conn_repair).
+ * Fork: the lock word contains the fork generation.  An older generation means that
+ * a thread of the parent may have held the lock; the child takes it all the same, and
+ * its first conn_lock() repairs the connection (conn_repair).
  */
 #ifndef UNSTALL_CONN_H
 #define UNSTALL_CONN_H
@@ -54,48 +54,48 @@ struct conn_counts {
  * endpoint cache at once ends under the lock, like a turn that holds (TURN_ENDS). */
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
 
-/* A quiet connection has exchanges of one write and its answer, and the library has only to remember the
- * write (policy_is_quiet).  A read finds that it is quiet.  Any other taker of the lock ends that, because
- * it may change what it depends on. */
-enum quiet { QUIET_NOT, QUIET, QUIET_WROTE /* ... and the write of this exchange was made */ };
+/* On a quiet connection each exchange is one write and its answer, and the library only counts the write
+ * (policy_is_quiet).  A read makes a connection quiet.  conn_lock() makes it QUIET_NOT, because its caller
+ * may change the facts on which this depends; conn_lock_quiet() does not. */
+enum quiet { QUIET_NOT, QUIET, QUIET_WROTE /* quiet, and the write of this exchange was made */ };
 
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
-    /* these outlive the connection: other threads read them without the lock */
+    /* These stay valid when the struct is used again: other threads read them without the lock. */
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
     uint8_t quiet;             /* enum quiet */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
     struct conn *next_ticking; /* belongs to the ticker */
-    struct piece *deferred;    /* writes of signal handlers during the lock (reentry.h) */
-    /* all the rest belongs to one connection and is cleared by conn_reset() */
+    struct piece *deferred;    /* writes that signal handlers made during the lock (reentry.h) */
+    /* The rest belongs to one connection; conn_reset() clears it. */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
-    uint64_t held_since; /* the start of the hold or buffering: a count of ticks, or without a
-                          * ticker ns of the coarse clock */
+    uint64_t held_since; /* start of the hold or of the buffering: a count of ticks; without a
+                          * ticker, ns of the coarse clock */
     struct coalesce_buffer *buffer;
     bool held;        /* the kernel holds bytes because of our MSG_MORE */
     bool lingering;   /* closed by the application, buffered bytes still to send */
     bool draining;    /* a thread is blocked sending buffered bytes; set under the lock, also read without */
     uint8_t endpoint; /* its entry of the endpoint cache, 0: none */
-    /* the fields that the ticker reads end here, within the first cache line */
+    /* The ticker reads no field after this one, so it reads one cache line. */
     uint32_t epoch; /* of the configuration that gave `policy.mode` */
     struct policy policy;
     uint8_t origin; /* enum conn_origin */
     bool listener : 1;
     bool mptcp : 1;
-    bool filters_applied : 1;   /* the filters have been asked */
-    bool filtered : 1;          /* ... and exclude it: as if mode were off */
+    bool filters_applied : 1;   /* `filtered` is known */
+    bool filtered : 1;          /* the filters exclude it: as if mode were off */
     bool passed : 1;            /* sent by SCM_RIGHTS, to another process or to this one */
     bool shared : 1;            /* inherited by fork: the parent has it too */
     bool flush_blocked : 1;     /* a flush of the buffer found no room in the kernel */
     bool untracked_at_fork : 1; /* had untracked I/O at that fork: the parent may go on with it */
-    bool tried : 1;             /* the application has called read here, with or without result */
+    bool tried : 1;             /* the application has tried to read from it */
     uint8_t turn_end;           /* enum turn_end: how the turn of turn_owner may end or has ended */
     uint8_t forks;              /* forks_made when the connection was first seen */
-    int pending_error;          /* errno of a send of our own, not yet told to the application */
-    int other_fd; /* perhaps a second descriptor: the first candidate after fd's close */
+    int pending_error;          /* errno of a send of our own, not yet reported to the application */
+    int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */
     uint64_t wait_began;      /* ns, CLOCK_MONOTONIC: wait that ended the last turn; 0: none */
     union {
@@ -151,7 +151,7 @@ static inline void conn_lock(struct conn *c) {
     conn_take(c, true, false);
 }
 
-/* For the paths that know what they change of a quiet connection. */
+/* For callers that keep the facts on which `quiet` depends, or update `quiet` themselves. */
 static inline void conn_lock_quiet(struct conn *c) {
     conn_take(c, true, true);
 }
@@ -161,7 +161,7 @@ static inline bool conn_trylock(struct conn *c) {
     return conn_take(c, false, false);
 }
 
-/* Test builds: is what the holder leaves behind legal (conn_check.h)? */
+/* Test builds end the process if the holder leaves an illegal combination of flags (conn_check.h). */
 #ifdef UNSTALL_CHECKS
 void conn_check(const struct conn *c);
 #else

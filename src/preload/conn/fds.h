@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Descriptor -> connection.  A table of words that grows by pages mapped on
- * demand and is read without a lock.  The first page is static.  It holds FDS_LIMIT descriptors; calls on
- * higher ones pass through.
+ * demand and is read without a lock.  The first page is static.  The table holds
+ * FDS_LIMIT descriptors; calls on higher ones pass through.
  *
  * A word is FDS_UNKNOWN (never seen, or closed), FDS_OTHER (may block, but is no
  * TCP stream), FDS_NO_SOCKET (not asked yet whether a file), FDS_FILE (regular
@@ -60,7 +60,7 @@ static inline struct conn *fds_lock(int fd) {
     }
 }
 
-/* Lock c, if fd still leads there: during a call it may have become another's.  False: not locked. */
+/* Locks c, if fd still leads there; during a call fd may have become another socket.  False: not locked. */
 static inline bool fds_lock_again(struct conn *c, int fd) {
     struct conn *now = fds_lock(fd);
     if (now && now != c)
@@ -94,8 +94,8 @@ void fds_forget(int fd);
 /* Give the connection back to the pool.  Lock held, refs 0; unlocks. */
 void fds_release(struct conn *c);
 
-/* FDS_EACH(c) { ... } is done for every connection in use, with its lock held; `return` and
- * `goto` must not leave it.  Connections whose lock is held by another thread are waited for. */
+/* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto`
+ * must not leave it.  It waits for locks that other threads hold. */
 #define FDS_EACH(c)                                      \
     for (struct fds_walk walk_ = {0}; fds_next(&walk_);) \
         for (struct conn *c = walk_.c; c; c = NULL)

@@ -36,7 +36,8 @@ extern void __hwasan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Sanitizers know such threads only; and a block of thread-locals is made for the processors in machine.h. */
+/* True if libc must make the thread: a sanitizer knows only threads of libc, and make_memory() knows only
+ * the processors in machine.h. */
 static bool by_libc_only(void) {
 #ifdef MACHINE_UNKNOWN
     return true;
@@ -146,7 +147,7 @@ void raw_thread_program_makes_one(bool makes) {
     __atomic_fetch_add(&program_makes, makes ? 1 : -1, __ATOMIC_SEQ_CST);
 }
 
-/* Detached: ThreadSanitizer reports a thread that nobody has joined by the end of the program. */
+/* Detached: ThreadSanitizer reports a joinable thread that is not joined by the end of the program. */
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
     pthread_attr_t detached;

@@ -29,15 +29,15 @@ struct raw_thread {
     bool after_fork; /* this process was made by fork */
 };
 
-/* Start the thread with all signals blocked.  An earlier one must be about to end.  0 or -errno; -EBUSY: not
- * now, because libc makes a thread of the program (see below). */
+/* Starts the thread with all signals blocked.  An earlier one must be about to end.  0 or -errno; -EBUSY:
+ * the program is inside pthread_create (raw_thread_program_makes_one); try again later. */
 int raw_thread_start(struct raw_thread *t, void (*run)(void));
 
 /* Wait until the thread has left the thread group: unshare(CLONE_NEWUSER) fails before that. */
 void raw_thread_join(struct raw_thread *t);
 
-/* The program is inside pthread_create or thrd_create.  A sanitizer's allocator may hold its lock then, and
- * a handler that interrupts it must not make libc allocate. */
+/* The program enters (`makes`) or leaves pthread_create or thrd_create.  A sanitizer's allocator may hold
+ * its lock then, and a signal handler that interrupts it must not make libc allocate. */
 void raw_thread_program_makes_one(bool makes);
 
 /* In the child of a fork, which lacks the thread. */

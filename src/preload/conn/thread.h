@@ -4,8 +4,8 @@
  * Initial-exec thread-locals, at most 512 bytes in all, so that the library can
  * also be loaded late (docs/design.md, "Fork, vfork, memory").
  *
- * Signal handlers share the thread-locals: `depth` tells a handler that it
- * interrupted us inside a lock; its calls then follow reentry.h.
+ * Signal handlers share the thread-locals.  If `depth` > 0, the handler has
+ * interrupted the library inside a lock, and reentry.h handles its calls.
  */
 #ifndef UNSTALL_THREAD_H
 #define UNSTALL_THREAD_H
@@ -27,10 +27,10 @@ struct thread {
             bool vforked;   /* a vfork child runs on this thread's memory: change nothing */
             bool unused;
         };
-        uint32_t busy; /* both at once; 0: neither */
+        uint32_t busy; /* `depth` and `vforked` in one word: 0 if both are 0 */
     };
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
-    uint32_t lock_bits; /* in a lock's word while this thread has it (lock.h); 0: not made yet */
+    uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
     bool ends_watched;  /* a destructor for this thread's end is registered */
 };
 
@@ -38,7 +38,7 @@ extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")
 
 uint32_t thread_tag_new(void);
 
-/* Identifies this thread in a lock's word. */
+/* The tag of this thread, which is also in the word of each lock that it holds. */
 static inline uint32_t thread_tag(void) {
     return LIKELY(self.tag != 0) ? self.tag : thread_tag_new();
 }

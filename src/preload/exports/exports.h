@@ -59,7 +59,7 @@ ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 void exports_closes(FILE *stream);
 #endif
 
-/* Before lio_listio(3), of whichever version. */
+/* Before lio_listio(3), in all its versions. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count);
 
 #define QUEUES_LIST(name, type)                                                                \
@@ -67,7 +67,7 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
             (int mode, type *const list[restrict], int count, struct sigevent *event),         \
             (mode, list, count, event))
 
-/* Where off_t has 32 bits, these are four functions. */
+/* Defines fcntl and its other names; where off_t has 32 bits, these are four functions. */
 #define CONTROLS(name)                                                             \
     int name(int fd, int command, ...) {                                           \
         va_list arguments;                                                         \

@@ -24,7 +24,7 @@ QUEUES(aio_read64, struct aiocb64)
 QUEUES(aio_write, struct aiocb)
 QUEUES(aio_write64, struct aiocb64)
 
-/* libc looks at the list where it knows the mode. */
+/* With a mode that libc does not know, libc refuses the call without a look at the list. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count) {
     if (mode != LIO_WAIT && mode != LIO_NOWAIT)
         return;

@@ -22,8 +22,8 @@ EXPORT int close(int fd) {
 }
 ALSO(__close, close)
 
-/* Flags that the kernel does not know it refuses.  CLOSE_RANGE_UNSHARE is an
- * unshare(CLONE_FILES) before it. */
+/* The kernel refuses unknown flags and closes nothing.  CLOSE_RANGE_UNSHARE does an
+ * unshare(CLONE_FILES) first. */
 static uint32_t closing_range(unsigned first, unsigned last, int flags) {
     if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC))
         return 0;
@@ -121,7 +121,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 /* False if the arguments show, without following a pointer, that the call does not wait: such a call
  * ends no turn. */
 static bool may_wait(long n, long b, long c, long d) {
-    (void)c; /* where there is no SYS_poll */
+    (void)c; /* unused if there is no SYS_poll */
     if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
         return false;
     switch (n) {
@@ -146,11 +146,11 @@ static bool may_wait(long n, long b, long c, long d) {
     }
 }
 
-/* Calls that come back twice: after this they go on from jump.S, with no frame of ours.
- * The flags of clone3 are read as the kernel would, so that a bad pointer is its to name. */
+/* Runs before calls that return twice; jump.S then makes the call without a frame of ours.  An unreadable
+ * argument of clone3 is left to the kernel, which reports the error. */
 void unstall_syscall_begins(long n, long a) {
     int saved = errno;
-    uint64_t flags = CLONE_VM; /* of SYS_vfork, and where they cannot be read */
+    uint64_t flags = CLONE_VM; /* for SYS_vfork, and if the flags cannot be read */
     struct iovec here = {&flags, sizeof(flags)}, there = {(void *)a, sizeof(flags)};
     if (n == SYS_clone)
         flags = (unsigned long)a;
@@ -166,7 +166,7 @@ void unstall_syscall_begins(long n, long a) {
 
 #ifdef SYS_socketcall
 struct socket_call {
-    long number; /* 0: none that we handle */
+    long number; /* 0: not a call that we handle */
     long a[6];
 };
 
@@ -195,7 +195,7 @@ static struct socket_call socket_call(long call, const unsigned long *arguments)
 }
 #endif
 
-/* syscall(2) is no cancellation point: what may block goes on to it, not to libc's name.
+/* syscall(2) is no cancellation point, so calls that may block are forwarded to it, not to libc's name.
  * One case a number. */
 // NOLINTNEXTLINE(readability-function-size)
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {

@@ -27,7 +27,7 @@
 
 #if defined(BEFORE_2_4) || defined(__arm__)
 
-/* Since 2.15 a script without "#!" is not run by sh any more. */
+/* Before 2.15 sh ran a script without "#!". */
 #define SPAWN(name)                                                                            \
     FORWARD(process_runs_program(), int, name,                                                 \
             (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,         \
@@ -41,14 +41,14 @@ SPAWN(older_posix_spawnp)
 
 #ifdef BEFORE_2_4
 
-/* Until 2.3.2 a condition was smaller: it points to one of today's, made at the first call. */
+/* Until 2.3.2 a condition was smaller: the old one points to a new one, made at the first call. */
 FORWARD(hold_end_turn(PUSH_WAIT), int, older_pthread_cond_wait,
         (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex))
 FORWARD(hold_end_turn(PUSH_WAIT), int, older_pthread_cond_timedwait,
         (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
         (condition, mutex, until))
 
-/* Until 2.4 a signal was sent for each request of a list, too; since 2.34 it is libc's, not librt's. */
+/* Until 2.4 each request of a list sent a signal, too; since 2.34 the function is in libc, not in librt. */
 QUEUES_LIST(older_lio_listio, struct aiocb)
 QUEUES_LIST(older_lio_listio64, struct aiocb64)
 QUEUES_LIST(later_lio_listio, struct aiocb)
@@ -58,7 +58,7 @@ QUEUES_LIST(later_lio_listio64, struct aiocb64)
 
 #if defined(__i386__) || defined(__arm__)
 
-/* Since 2.28 the locks of fcntl64 are understood, too. */
+/* Since 2.28 fcntl also takes the locks of fcntl64. */
 CONTROLS(older_fcntl)
 
 #endif
@@ -100,7 +100,7 @@ CREATES(later_pthread_create)
 
 #ifndef __riscv
 
-/* Since 2.24 the destructors of thread-locals are not run. */
+/* Before 2.24 it ran the destructors of thread-locals. */
 void older_quick_exit(int status) {
     process_ends();
     REAL(older_quick_exit)(status);

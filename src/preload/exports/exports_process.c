@@ -20,7 +20,7 @@ EXPORT pid_t fork(void) {
 ALSO(__fork, fork)
 ALSO(__libc_fork, fork)
 
-/* No atfork handler runs for it: in the child even libc's locks are as they were. */
+/* It runs no atfork handler: in the child even libc's locks stay as they were. */
 EXPORT pid_t _Fork(void) {
     process_forks();
     return WITH_ROOM(pid_t, REAL(_Fork)(), result < 0 && errno == EAGAIN);
@@ -49,7 +49,8 @@ EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
 
-/* Its failure looks like that of a command, which must not run twice: so room is made before. */
+/* A failed fork and a failed command give the same result, and the command must not run twice: make room for
+ * the child before the call. */
 EXPORT int system(const char *command) {
     process_runs_program();
     process_makes_room();
@@ -139,7 +140,7 @@ ENDS(process_ends(), abort, (void), ())
 ENDS(process_thread_ends(), pthread_exit, (void *result), (result))
 ENDS(process_thread_ends(), thrd_exit, (int result), (result))
 
-/* out of a signal handler */
+/* calls that may leave a signal handler */
 ENDS(reentry_abandon(), longjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
 ENDS(reentry_abandon(), _longjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
 ENDS(reentry_abandon(), siglongjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
@@ -165,8 +166,8 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
     return made;
 }
 
-/* What follows `argument` matters to some flags only.  A child on our memory for which we
- * wait is one of vfork; it has a stack of its own, so that this frame is safe from it. */
+/* Only some flags use the arguments after `argument`.  A child that runs on our memory while we wait is
+ * like one of vfork; it has a stack of its own, so it does not overwrite this frame. */
 EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
     const int sharing = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_SETTLS | CLONE_THREAD;
     bool waits = (flags & sharing) == (CLONE_VM | CLONE_VFORK) && unstall_vfork_begins();

@@ -47,7 +47,7 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
         return shim_##name arguments;                                                            \
     }
 
-/* The kernel has followed the vector: it may be. */
+/* After a read that succeeded the vector is readable: the kernel has followed it. */
 #define ASKED(iov, count) (got > 0 && call.conn ? iov_bytes(iov, (size_t)(count)) : 0)
 
 READ_BY_SHIM(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * libc's names of the calls in rights.def.  libc makes some of them in each thread
- * that it knows (nptl(7)), which the window's thread need not be.
+ * that it knows (nptl(7)); it usually does not know the window's thread.
  */
 #include <linux/seccomp.h>
 

@@ -57,8 +57,8 @@ static inline bool polls_writability(const struct pollfd *fds, nfds_t count) {
 
 static const struct timespec no_time;
 
-/* With no open turn an exported wait goes to the next definition at once.  What else there is to do is done
- * by a function that is not inlined, so that the registers are saved there only. */
+/* Without an open turn an exported wait goes to the next definition at once.  All other work is in functions
+ * that are not inlined, so that only they save registers. */
 #define NOINLINE static __attribute__((noinline))
 
 #define WAITS(name, parameters, arguments)                       \
@@ -87,7 +87,7 @@ NOINLINE int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timesp
 WAITS(poll, (struct pollfd *fds, nfds_t count, int timeout), (fds, count, timeout))
 ALSO(__poll, poll)
 
-/* The fortified forms check the array's size: the next one in line does it. */
+/* The fortified forms check the array's size; the next definition does that. */
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size) {
     if (size / sizeof(*fds) < count)
         return REAL(__poll_chk)(fds, count, timeout, size);

@@ -12,8 +12,8 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
-/* What the exported function does not pass on at once is done by another one, whose registers are saved
- * there only. */
+/* An exported function forwards the simple cases itself.  All other work is in functions that are not inlined,
+ * so that only they save registers. */
 #define NOINLINE static __attribute__((noinline))
 
 NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
@@ -137,7 +137,7 @@ ALSO(__sendmmsg, sendmmsg)
 ALSO(__sendmmsg64, sendmmsg)
 #endif
 
-/* libc's is no cancellation point either. */
+/* In libc sendfile is no cancellation point either. */
 ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller) {
     struct call call;
     if (reentry_stands_behind(fd))

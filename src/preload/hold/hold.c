@@ -23,7 +23,7 @@ bool hold_acted;
 
 /* ---- the push -------------------------------------------------------- */
 
-/* 0 where it cannot be told. */
+/* The value of an option; 0 if the kernel does not return it. */
 static int option(int fd, int level, int name) {
     int value = 0;
     kernel->get_option(fd, level, name, &value);

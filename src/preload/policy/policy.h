@@ -55,7 +55,7 @@ struct policy {
             bool refuses : 1;       /* sending has ended (shutdown, EPIPE); input does not change that */
             bool input_ever : 1;    /* some input has arrived */
             bool from_cache : 1;    /* `bursty` and the model come from the endpoint cache */
-            bool input_pending : 1; /* the application has certainly left input unread */
+            bool input_pending : 1; /* the application has left input unread (policy_leaves_input) */
             bool sndbuf_maybe_full : 1; /* the send buffer may have no room: do not buffer */
             bool large : 1;             /* ... only because this message exceeds buffer_limit */
             bool one_way : 1;           /* a stream of small writes without input: Nagle stays on */
@@ -122,11 +122,11 @@ static inline bool policy_learns_habit(const struct policy *p) {
     return p->bursty && p->quick_turns < HABIT && p->mode == MODE_AUTO;
 }
 
-/* A write of a turn comes `gap` ns after the write before; 0 for the first one. */
+/* A write of a turn comes `gap` ns after the write before it; 0 for the first one. */
 static inline void policy_habit_piece(struct policy *p, uint64_t gap) {
     p->hesitated = p->position > 1 && (p->hesitated || gap > HABIT_GAP_NS);
 }
-/* The turn ends `gap` ns after its last write. */
+
 /* The turn ends `gap` ns after its last write. */
 static inline void policy_habit_turn(struct policy *p, uint64_t gap) {
     bool quick = p->position > 0 && !p->hesitated && gap <= HABIT_GAP_NS;

@@ -40,22 +40,23 @@ static inline bool leaves_tail(size_t bytes, size_t mss) {
     return bytes < mss ? bytes != 0 : bytes % mss != 0;
 }
 
-/* Is a write of so many bytes small enough to be held or buffered?  One of none is not. */
+/* True if a write of `bytes` has the size for a hold: at most `small` bytes, and at least one. */
 static inline bool has_size_to_hold(const struct policy_limits *limits, size_t bytes) {
     return bytes - 1 < limits->small;
 }
 
-/* coalesce: do the buffer, and the kernel once it is sent, have room for so many bytes more? */
+/* coalesce: true if the buffer has room for `bytes` more, and the kernel will have room for all of it. */
 static inline bool has_room(const struct policy *p, const struct policy_limits *limits, size_t bytes) {
     return bytes <= limits->room && !p->sndbuf_maybe_full && p->message_bytes + bytes <= p->buffer_limit;
 }
 
-/* Is it counted as a small write of its message? */
+/* True if a write of `bytes` counts as a small write of its message. */
 static inline bool is_small_write(const struct policy *p, const struct policy_limits *limits, size_t bytes) {
     return bytes < (p->mss ? p->mss : limits->small + 1);
 }
 
-/* May this write be held or buffered, were it to pay and were there room?  Changes nothing. */
+/* True if a hold of this write is allowed.  Whether it pays, and whether there is room, policy_holds()
+ * decides.  Changes nothing. */
 DECISION bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
                                     const struct policy_write *w) {
     return policy_might_hold(p) && !w->special && !w->more && has_size_to_hold(limits, w->bytes) &&
@@ -191,8 +192,8 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
 
 /* ---- exchanges of one write --------------------------------------------- */
 
-/* After policy_input(): the next write passes through, and is remembered only.  The two functions below
- * rely on each of these facts. */
+/* Called after policy_input().  True: the next write passes through and is only counted.  The two
+ * functions below rely on each of these facts. */
 static inline bool policy_is_quiet(const struct policy *p) {
     const uint32_t asked =
         POLICY_FACTS(.mode = 0xff, .app_cork = true, .app_more = true, .unsure = true, .bursty = true,
@@ -247,9 +248,10 @@ static inline bool policy_release_first(struct policy *p, size_t bytes) {
     return true;
 }
 
-/* The write of a turn whose writes before it are buffered: it is counted, and true means that it is to be
- * buffered too.  There is room in coalesce only, and where holds are allowed; whatever else forbids one
- * (an option, untracked I/O, a mode) has let the buffered bytes go first.  False: nothing is counted. */
+/* Decides about a write whose turn has buffered bytes.  True: counts the write; the caller buffers it too.
+ * False: counts nothing.  limits->room is not 0 only in coalesce and where holds are allowed.  No other
+ * fact needs a test: any event that forbids holds (an option, untracked I/O, another mode) has already
+ * sent the buffered bytes. */
 static inline bool policy_buffers_on(struct policy *p, const struct policy_limits *limits, size_t bytes) {
     if (!has_size_to_hold(limits, bytes) || !has_room(p, limits, bytes) || !p->established ||
         p->message_bytes == 0)

@@ -36,9 +36,10 @@ pid_t process_forked(pid_t result) {
     return result;
 }
 
-/* A child that runs another program puts the application's options back as they were at the fork.  What the
- * application sets here meanwhile it would undo, so they go back now, and the next late push sets
- * TCP_NODELAY again.  An untracked connection keeps it: no write of it passes by at which it could be set. */
+/* A child that runs another program restores the application's options as they were at the fork, and would
+ * undo options that the application sets in the parent after it.  So the parent restores them before the
+ * fork, and the next late push sets TCP_NODELAY again.  An untracked connection keeps TCP_NODELAY, because
+ * the library sees no write of it at which it could set the option again. */
 static void options_go_back(void) {
     if (config()->no_syscalls || !LOAD(&hold_acted))
         return;
@@ -51,7 +52,7 @@ void process_forks(void) {
     if (!ours())
         return;
     hold_end_turn(PUSH_PROCESS);
-    process_leaves_nothing(); /* also bytes of other threads, and bytes that found no room before */
+    process_leaves_nothing(); /* bytes of other threads, too, and bytes for which the kernel had no room */
     options_go_back();
     __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
@@ -96,7 +97,7 @@ static void process_steps_aside(void) {
     gate_shuts_for_good();
 }
 
-/* `off`, and no experiment or live control: not one system call of ours. */
+/* True: mode `off` without experiment or live control, in which the library makes no system call. */
 static bool only_passes(void) {
     const struct config *now = config();
     return now->no_syscalls || (now->mode == MODE_OFF && now->arms.count == 0 && !stats_file_wanted());

@@ -32,7 +32,7 @@ static volatile uint8_t *open_gate; /* the wiped page, once initialised */
 
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
-static int gate_owner; /* where fork wipes no page: the process that the gate is open for */
+static int gate_owner; /* if fork does not wipe the page: the process for which the gate is open */
 static bool set_aside; /* for good: see process_steps_aside() */
 
 /* Where the page is not wiped, the gate stays shut and gate_slow() asks each time. */
@@ -64,7 +64,7 @@ static void fork_happened(void) {
     RAW_CHILD_ENDS();
 }
 
-/* Names the library among the list of LD_PRELOAD, whatever its directory. */
+/* True: this item of LD_PRELOAD is the library, in any directory. */
 static bool is_us(const char *item, size_t length) {
     static const char us[] = "libunstall.so";
     return length >= sizeof(us) - 1 &&
@@ -91,8 +91,8 @@ static void leave_preload(char **environment) {
     }
 }
 
-/* A TCP socket inherited as 0, 1 or 2: a shell's or a script's own stdio writes
- * never pass by us, so it is met, and cured, here. */
+/* Cures a TCP socket that is inherited as descriptor 0, 1 or 2.  The library sees no write of a shell's or
+ * a script's own stdio, so it looks at these descriptors at the start. */
 static void look_at_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
         struct conn *c = shim_find(fd);

@@ -29,7 +29,7 @@ static uint32_t reported = UINT32_MAX; /* the fork generation that has written i
 
 /* ---- programs -------------------------------------------------------- */
 
-/* Asks the kernel each time: ioctl(FIOCLEX) and dup2 in a child change it unseen. */
+/* Asks the kernel each time, because ioctl(FIOCLEX), and dup2 in a child, change the flag unseen. */
 static bool survives_exec(const struct conn *c) {
     if (c->refs > 1)
         return true;

@@ -28,18 +28,18 @@ void process_unshares_table(void);
 void process_runs_program(void);
 /* Before this image is replaced: also writes the report.  process_stays(): the call failed. */
 void process_is_replaced(const char *path);
-void process_is_replaced_by(const char *file); /* searched for, as execvp(3) does */
-void process_is_replaced_at(int fd, const char *path); /* NULL: by what fd is */
+void process_is_replaced_by(const char *file); /* in PATH, as execvp(3) searches */
+void process_is_replaced_at(int fd, const char *path); /* NULL: by the file that fd is */
 int process_stays(int result);
 /* Sends all buffered bytes, of all threads, and waits for room (hold_push_all). */
 void process_leaves_nothing(void);
-/* Before the process ends without (or with) exit handlers. */
+/* Before the process ends, with or without exit handlers. */
 void process_ends(void);
 /* Around the installation of a seccomp filter, or of strict mode, which forbids even reading a
  * clock. */
 void process_filters(bool strict);
 void process_filtered(bool installed);
-/* The calling thread ends; by SYS_exit, that is, without libc. */
+/* The calling thread ends; process_task_exits(): by SYS_exit, without libc. */
 void process_thread_ends(void);
 void process_task_exits(void);
 

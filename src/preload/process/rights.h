@@ -17,15 +17,15 @@
 #define SYS_landlock_restrict_self 446 /* Linux 5.13 */
 #endif
 
-/* The call `number` with this first argument follows.  The result goes to
- * rights_changed(), after it. */
+/* Runs before the call `number` with this first argument.  Pass the result to
+ * rights_changed() after the call. */
 uint32_t rights_change(long number, unsigned long first);
 void rights_changed(uint32_t barred);
 
-/* A signal to `task` follows: to the window's thread only from a program that signals each task in
- * /proc/self/task, as libpsx of libcap 2.72 does to change the rights of all.  It waits until each of them
- * has answered, or is gone.  The thread blocks all signals, so it ends.  The result goes to
- * rights_changed(). */
+/* Runs before a signal to `task`.  A program that signals the window's thread signals each task in
+ * /proc/self/task, as libpsx of libcap 2.72 does to change the rights of all of them, and waits until
+ * each has answered or ended.  The window's thread blocks all signals and cannot answer, so this ends it.
+ * Pass the result to rights_changed() after the call. */
 uint32_t rights_signal(long task);
 
 #endif

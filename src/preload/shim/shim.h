@@ -43,8 +43,8 @@ ssize_t shim_write(const struct write_request *out);
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
-/* The same in fewer instructions, on a quiet connection (conn.h): it decides nothing.  All that is unusual
- * goes on to shim_write_fast().  The caller has asked shim_may_be_quiet(). */
+/* The same in fewer instructions, for a quiet connection (conn.h), on which there is nothing to decide.
+ * Every unusual case goes to shim_write_fast().  The caller has checked shim_may_be_quiet(). */
 ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller);
 ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller);
 
@@ -118,8 +118,8 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 /* read(2) and recv(2) as a whole. */
 ssize_t shim_read(int fd, void *buffer, size_t bytes);
 ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags);
-/* The same in fewer instructions, for the answer to the only write of a quiet connection.  `turn` is that of
- * the open turn, and was QUIET_WROTE just now; fd may be another one's. */
+/* The same in fewer instructions, for the answer to the only write of a quiet connection.  `turn` is the
+ * connection of the open turn, which the caller has seen as QUIET_WROTE; fd may lead to another one. */
 ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn);
 ssize_t shim_recv_quiet(int fd, void *buffer, size_t bytes, int flags, struct conn *turn);
 

@@ -220,7 +220,7 @@ COLD ssize_t quiet_fell_short(struct conn *c, struct plain w, ssize_t sent) {
     return fell_short(c, w, &action, sent, false);
 }
 
-/* Nothing that the write depends on has changed since the connection was found quiet.  Lock held. */
+/* True: no fact on which the write depends has changed since a read made the connection quiet.  Lock held. */
 INLINE bool is_still_quiet(const struct conn *c, int fd, const struct config *now) {
     return c->quiet == QUIET && fds_word(fd) == (uintptr_t)c && c->epoch == now->epoch &&
            c->nodelay_checked == LOAD(&nodelay_epoch);

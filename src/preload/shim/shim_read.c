@@ -196,12 +196,13 @@ INLINE bool leaves_quiet_turn(struct conn *c) {
     return leaves;
 }
 
-/* True: the turn has ended whose only write this read may answer, without the lock. */
+/* True: this thread's turn had one write on this connection, and has ended without the lock; the read may
+ * return the answer. */
 INLINE bool begins_quiet(struct conn *c, int fd) {
     return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && leaves_quiet_turn(c);
 }
 
-/* Still QUIET_WROTE, and by this thread: nobody has had the lock since its write. */
+/* If the connection is still QUIET_WROTE, no other code has had its lock since this thread's write. */
 INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (UNLIKELY(got <= 0))

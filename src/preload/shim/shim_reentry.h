@@ -9,9 +9,9 @@
 
 ssize_t reentry_write(const struct write_request *o);
 
-/* The interrupted code may have bytes that must leave first.  True: a call that moves bytes into fd
- * without a buffer of the caller (sendfile, splice) or in several messages (sendmmsg) must queue
- * behind them.  Make reentry_move() or reentry_messages() instead. */
+/* True: the interrupted code has bytes for fd that must leave first.  A call that moves bytes into fd
+ * without a buffer of the caller (sendfile, splice), or sends several messages (sendmmsg), must queue
+ * behind them: the caller makes reentry_move() or reentry_messages() instead. */
 bool reentry_stands_behind_slow(int fd);
 ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes);
 int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);

@@ -59,8 +59,8 @@ static const ElfW(Dyn) * dynamic_section(const struct dl_phdr_info *o) {
     return NULL;
 }
 
-/* In the order in which the dynamic linker has loaded them, which is its search order for those that
- * were loaded with the program.  Libraries of dlopen(3) come behind libc. */
+/* dl_iterate_phdr(3) lists the libraries in the order of loading.  For libraries loaded with the program that
+ * is the search order; libraries of dlopen(3) come after libc. */
 static int next_library(struct dl_phdr_info *o, size_t size, void *data) {
     (void)size;
     struct walk *walk = data;
@@ -72,7 +72,7 @@ static int next_library(struct dl_phdr_info *o, size_t size, void *data) {
     const ElfW(Dyn) *dynamic = dynamic_section(o);
     if (walk->next == walk->end || !dynamic || !read_tables(walk->next++, o->dlpi_addr, dynamic))
         walk->state = UNKNOWN;
-    else if (contains(o, (uintptr_t)dl_iterate_phdr)) /* libc, or a library that stands before it there */
+    else if (contains(o, (uintptr_t)dl_iterate_phdr)) /* libc, or a library that replaces this function */
         walk->state = COMPLETE;
     return walk->state != BEHIND_US;
 }
@@ -124,7 +124,7 @@ static bool is_plain_function(const ElfW(Sym) * symbol) {
            (binding == STB_GLOBAL || binding == STB_WEAK) && symbol->st_other == STV_DEFAULT;
 }
 
-/* Is it the version with this number in the library's table? */
+/* True if `number` is the number of `version` in the library's table. */
 static bool is_version(const struct symbol_table *t, unsigned number, const char *version) {
     const char *place = t->version_names;
     for (size_t i = 0; place && i < t->version_count; i++) {
@@ -137,8 +137,8 @@ static bool is_version(const struct symbol_table *t, unsigned number, const char
     return false;
 }
 
-/* Of the definitions of one name dlsym takes the only one that is not hidden, dlvsym that of the version.
- * One without a version among others with versions is left to them. */
+/* Chooses among the definitions of one name: dlsym takes the only one that is not hidden, dlvsym the one of
+ * the version.  NULL if a definition has no version although others have one: the caller asks dlsym or dlvsym. */
 static void *choose(const struct symbol_table *libc, const char *name, uint32_t hash, const char *version) {
     enum { HIDDEN = 0x8000, FIRST_VERSION = 2 };
     void *found = NULL;

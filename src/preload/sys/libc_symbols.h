@@ -2,13 +2,14 @@
  *
  * The address of a name in libc, read from libc's own symbol table.
  *
- * dlsym(RTLD_NEXT) costs about 1000 instructions a name, and the surface has 209: it was half of a
- * start (docs/decisions.md).  It also takes the dynamic linker's lock, so that no name can be looked up
- * at its first call, which may be in a signal handler or in a child of fork(2).  These functions only
- * read memory that never changes.
+ * dlsym(RTLD_NEXT) costs about 1000 instructions a name, half of the start of a program
+ * (docs/decisions.md).  It also takes the dynamic linker's lock, so it must not run at the first call
+ * of a name, which may be in a signal handler or in a child of fork(2).  These functions only read
+ * memory that never changes.
  *
- * Only what dlsym would surely answer is answered: the name is in no library between us and libc, and
- * libc has one plain function of it.  In every other case the answer is NULL, and the caller asks dlsym.
+ * They answer only if dlsym would surely give the same answer: no library between us and libc has
+ * the name, and libc defines it as a plain function.  In every other case the result is NULL, and the
+ * caller asks dlsym.
  */
 #ifndef UNSTALL_LIBC_SYMBOLS_H
 #define UNSTALL_LIBC_SYMBOLS_H

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * What differs by processor: the system call instruction, the thread pointer, the stack pointer, a pause.
- * (jump.S has the calls that no C function can wrap, capture.c the registers of a stack snapshot.)
+ * (jump.S has the calls that no C function can wrap, stack_snapshot.c the registers of a stack snapshot.)
  *
- * A processor that is not listed here goes by libc: MACHINE_UNKNOWN.  The library then exports neither
- * vfork nor syscall, and the window's thread is made by pthread_create.
+ * For a processor that is not listed here (MACHINE_UNKNOWN) libc makes the system calls.  The library then
+ * exports neither vfork nor syscall, and pthread_create makes the window's thread.
  *
- * MACHINE_TLS_HEAD, MACHINE_TLS_HEAD_BYTES: where libc's control block of a thread, which compiled code
- * reads (the canary), lies from the thread pointer.  Nothing behind it is copied to a thread of ours: there
- * thread-locals may begin.
+ * MACHINE_TLS_HEAD, MACHINE_TLS_HEAD_BYTES: the place, from the thread pointer, and the size of libc's control
+ * block of a thread.  Compiled code reads it (the canary), so a thread of ours gets a copy of it.  Thread-locals
+ * may begin behind it, so nothing more is copied.
  */
 #ifndef UNSTALL_MACHINE_H
 #define UNSTALL_MACHINE_H
 
 #include <stdint.h>
 
-#if defined(UNSTALL_UNKNOWN_PROCESSOR) /* a test's wish */
+#if defined(UNSTALL_UNKNOWN_PROCESSOR) /* for tests on other processors */
 #define MACHINE_UNKNOWN
 
 #elif defined(__x86_64__)

@@ -76,7 +76,7 @@ pid_t __vfork(void);
 int __clone(int (*run)(void *), void *stack, int flags, void *argument, ...);
 int capset(void *header, const void *data);
 
-/* The names with 64-bit times, where those of the others have 32 bits (_TIME_BITS=64). */
+/* The names with 64-bit times (_TIME_BITS=64); on these machines all other names have 32-bit times. */
 #if __SIZEOF_POINTER__ == 4
 #define WITH_TIME64
 

@@ -37,8 +37,8 @@ bool readable_by_kernel(uintptr_t at, size_t bytes) {
     return true;
 }
 
-/* Heap from before our start is looked for once, when a pointer leads there.  A program without such a
- * pointer has no added call. */
+/* The first pointer into heap that is older than the library's start makes one search for its begin.  A program
+ * without such a pointer has no added call. */
 static bool lies_in_earlier_heap(const void *start, size_t bytes) {
     static bool looked;
     uintptr_t begin = readable_known.heap_begin, below = begin - (uintptr_t)start;
@@ -62,7 +62,7 @@ static bool is_readable_part(const ElfW(Phdr) *header) {
     return header->p_type == PT_LOAD && (header->p_flags & PF_R);
 }
 
-/* Finds the last run of the program's loaded parts without a gap; nearly always that is all of them. */
+/* Finds the last run of the program's loaded segments without a gap; nearly always it has all of them. */
 static void find_program(struct readable_known *k) {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
     size_t count = headers ? getauxval(AT_PHNUM) : 0;

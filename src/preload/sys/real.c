@@ -44,7 +44,7 @@ static void *next_of_version(const char *name, const char *version, const char *
     return found;
 }
 
-/* A processor without VERSION rows needs it not. */
+/* Unused on a processor without VERSION rows. */
 __attribute__((unused)) static void *find_version(const char *name, const char *version, const char *newest) {
     void *found = libc_symbols_find(&libc, name, version);
     return found ? found : next_of_version(name, version, newest);
@@ -92,7 +92,7 @@ static bool resolve_all(void) {
     return complete;
 }
 
-/* The names that only dlsym can tell, because another library has them too. */
+/* Resolves, by dlsym, the names that another library defines too. */
 static void resolve_elsewhere(void) {
 #define ROW(name, need, family, role)           \
     if (libc_symbols_elsewhere(&libc, #name))   \

@@ -24,8 +24,8 @@ void text_add_n(struct text *t, const char *s, size_t n);
 void text_number(struct text *t, int64_t n);
 /* s as a JSON string, with its quotes. */
 void text_json(struct text *t, const char *s);
-/* As printf(3), of a few forms: %s a string, %v the same cut behind 300 characters (a value that
- * somebody gave us), %j a JSON string, %d a long, %x 16 hexadecimal digits of a uint64_t. */
+/* As printf(3), with few forms: %s a string, %v a string cut after 300 characters (for values from
+ * outside), %j a JSON string, %d a long, %x 16 hexadecimal digits of a uint64_t. */
 void text_print(struct text *t, const char *form, ...);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The members of kernel structures that stall.bpf.c reads.  Their places are filled in when the
- * program is loaded (CO-RE), so that order, size and missing members do not matter here.
+ * The members of kernel structures that stall.bpf.c reads.  libbpf fills in their offsets when it
+ * loads the program (CO-RE), so order, size and missing members do not matter here.
  */
 #ifndef UNSTALL_SCAN_KERNEL_TYPES_H
 #define UNSTALL_SCAN_KERNEL_TYPES_H
@@ -62,7 +62,7 @@ struct tcp_sock {
     struct minmax rtt_min;
 };
 
-/* The whole of it is copied as it is: registers_of() of places.c knows its order. */
+/* keep_call() copies the whole structure; registers_of() of places.c knows its order. */
 struct pt_regs {
     unsigned long sp;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What stall.bpf.c counts in the kernel, and exact.c reads.  Included by both.
+ * The records that stall.bpf.c writes in the kernel and exact.c reads.
  */
 #ifndef UNSTALL_SCAN_SHARED_H
 #define UNSTALL_SCAN_SHARED_H
@@ -10,7 +10,7 @@
 enum {
     TOTALS_MOST = 65536,
     NAME_SIZE = 16,
-    CALL_STACK = 24576,   /* bytes of a thread's stack kept of one call; a write of Node can take 16 KiB */
+    CALL_STACK = 24576,   /* bytes of stack kept for one call; the frames of a write in Node take 16 KiB */
     CALL_REGISTERS = 272, /* bytes: enough for the struct pt_regs of x86-64 and aarch64 */
     CALLS_RING = 1 << 22,
 };
@@ -27,7 +27,7 @@ struct scan_call {
     __u8 stack[CALL_STACK];
 };
 
-/* Of one connection, by its cookie. */
+/* The totals of one connection; the key is its cookie. */
 struct scan_total {
     __u64 stalls, lost_ns;
     __u64 answered; /* stalls after which the peer sent data */

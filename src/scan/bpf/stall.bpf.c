@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the stalls of all TCP sockets, exactly, at two tracepoints; changes nothing.
+ * Finds every stall of every TCP socket at two tracepoints; changes nothing.
  *
- * sock_send_length fires after each send: is data left unsent, by Nagle's algorithm and nothing
- * else?  tcp_probe fires at each segment that an established socket receives, before it is worked
- * on: does it let the held data go?  A socket gets a record of its own at its first hold, so that
- * all the others cost one look.
+ * sock_send_length fires after each send: a hold begins if data is left unsent because of Nagle's
+ * algorithm alone.  tcp_probe fires at each segment that an established socket receives, before the
+ * kernel processes it: the hold ends if the segment lets the held data go.  A socket gets a record at
+ * its first hold; all other sockets cost one comparison.
  */
 #include <linux/bpf.h>
 
@@ -27,7 +27,7 @@ struct hold {
     __u32 user;
     __u32 next; /* snd_nxt at the hold: a larger one means that the data has been sent */
     __u8 held, waits;
-    __u8 stalls;        /* 1: there was one */
+    __u8 stalls;        /* 1: the socket has stalled */
     __u8 firsts, pairs; /* calls kept */
     char name[NAME_SIZE];
 };
@@ -56,7 +56,7 @@ struct {
 const volatile __u32 keeps_calls = 0;
 
 __u64 window_ns;
-__u32 in_window; /* calls kept since then; a race keeps one more */
+__u32 in_window; /* calls kept in the second since window_ns; a race may keep one more */
 
 __u64 lost; /* stalls of connections without room in `totals` */
 
@@ -75,7 +75,7 @@ static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp
     bpf_get_current_comm(h->name, sizeof(h->name));
 }
 
-/* ---- who sends ---- */
+/* ---- the calls that send ---- */
 
 enum { FIRSTS_MOST = 32, PAIRS_MOST = 4, A_SECOND_MOST = 64, CHUNK = 512 };
 
@@ -87,8 +87,9 @@ static __always_inline int may_keep_call(__u64 now) {
     return in_window++ < A_SECOND_MOST;
 }
 
-/* Only for a socket that has stalled before, a few times, and not for more than so many a second
- * on the whole host.  A stack that ends sooner is kept as far as it goes. */
+/* Keeps the registers and the stack of the present send.  The callers allow a few for each socket that
+ * has stalled before; the whole host keeps at most A_SECOND_MOST a second.  The copy ends where the
+ * stack ends. */
 static __always_inline void keep_call(const struct sock *sk, int bytes, int held) {
     __u64 now = bpf_ktime_get_ns();
     if (!may_keep_call(now))
@@ -216,7 +217,7 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     }
     if (!h->held)
         return 0;
-    if (tp->snd_nxt != h->next) { /* it was sent already: a segment filled up, or a new option */
+    if (tp->snd_nxt != h->next) { /* sent already: the segment filled up, or an option was set */
         h->held = 0;
         return 0;
     }
