@@ -70,8 +70,8 @@ int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERR
 
 /* ---- taking away ------------------------------------------------------------------ */
 
-/* A link also gets detached from its cgroup: another process may have a descriptor of it, and removing the pin
- * would then not end it. */
+/* A link also gets detached from its cgroup: another process may have a descriptor of it, and removing the
+ * pin would then not end it. */
 static void take_away(const char *name, const char *pin, bool is_link) {
     char path[PIN_PATH];
     attach_pin_path(name, pin, path);

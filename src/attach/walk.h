@@ -13,8 +13,8 @@ struct attach_scope {
     const char *folder; /* its cgroup, otherwise */
 };
 
-/* `open_one` opens a descriptor for a new run, or returns -errno.  Returns the number of processes of the target
- * in a namespace that could not be entered, or -errno. */
+/* `open_one` opens a descriptor for a new run, or returns -errno.  Returns the number of processes of the
+ * target in a namespace that could not be entered, or -errno. */
 int attach_walk(int (*open_one)(const void *), const void *with, const struct attach_scope *scope);
 
 /* Reads a run of an iterator to its end.  0 or -errno. */

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Forks twice; the process in between ends at once, so that init becomes the parent.  The SIGCHLD of that process
- * is consumed here, because the program must not see the end of a child that it did not make. */
+/* Forks twice; the process in between ends at once, so that init becomes the parent.  The SIGCHLD of that
+ * process is consumed here, because the program must not see the end of a child that it did not make. */
 int apart_start(void (*work)(int), int channel, int other_end) {
     pid_t between = fork();
     if (between < 0)

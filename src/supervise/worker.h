@@ -2,11 +2,11 @@
  *
  * The two processes of the supervisor: guard and worker.
  *
- * Both hold the listener, because filtered calls fail with ENOSYS once no process holds it.  The call that the
- * worker treats is in memory that both share: the kernel writes it there in the ioctl that takes it.  If
- * the worker is killed, the guard lets that call go on and starts another worker.  If the guard is killed,
- * the worker becomes the guard.  After WORKERS_MOST workers the guard itself lets all calls go on as they
- * are, so that a fault of ours costs the cure and not the program.
+ * Both hold the listener, because filtered calls fail with ENOSYS once no process holds it.  The call that
+ * the worker treats is in memory that both share: the kernel writes it there in the ioctl that takes it.
+ * If the worker is killed, the guard lets that call go on and starts another worker.  If the guard is
+ * killed, the worker becomes the guard.  After WORKERS_MOST workers the guard itself lets all calls go on
+ * as they are, so that a fault of ours costs the cure and not the program.
  */
 #ifndef UNSTALL_SUPERVISE_WORKER_H
 #define UNSTALL_SUPERVISE_WORKER_H

@@ -228,8 +228,8 @@ int on_event(struct bpf_sock_ops *ops) {
 
 /* ---- the program's own value, set and read back ---------------------------------------- */
 
-/* Passes the call on.  For a value longer than one page, of which a BPF program sees one page only, the kernel
- * demands optlen 0. */
+/* Passes the call on.  For a value longer than one page, of which a BPF program sees one page only, the
+ * kernel demands optlen 0. */
 static __always_inline int pass(struct bpf_sockopt *ctx) {
     if (ctx->optlen > PAGE)
         ctx->optlen = 0;

@@ -3,9 +3,9 @@
  * Finds the likely cause of the waits in a log of strace.  Pure.
  *
  * A log shows how long a program waited, never why: a peer that computes for 44 ms looks like a delayed
- * acknowledgement.  Two properties distinguish them.  A delayed acknowledgement comes by a timer of the peer's
- * kernel, so its waits have nearly equal lengths.  And it affects only messages of two or more small writes,
- * but rarely the first one of a connection, because Linux acknowledges the first segments at once.
+ * acknowledgement.  Two properties distinguish them.  A delayed acknowledgement comes by a timer of the
+ * peer's kernel, so its waits have nearly equal lengths.  And it affects only messages of two or more small
+ * writes, but rarely the first one of a connection, because Linux acknowledges the first segments at once.
  */
 #ifndef UNSTALL_CLI_CONVERSATION_H
 #define UNSTALL_CLI_CONVERSATION_H

@@ -18,8 +18,8 @@ enum metrics_form {
 void openmetrics_family(FILE *out, enum metrics_form form, const char *name, const char *type,
                         const char *unit, const char *help);
 
-/* Appends a label to `labels`.  Escapes `"` and `\`.  A newline would need an escape too, but values come from
- * safe_text(), which leaves printable ASCII only. */
+/* Appends a label to `labels`.  Escapes `"` and `\`.  A newline would need an escape too, but values come
+ * from safe_text(), which leaves printable ASCII only. */
 void openmetrics_label(char *labels, size_t size, const char *name, const char *value);
 
 void openmetrics_seconds(FILE *out, uint64_t ns);

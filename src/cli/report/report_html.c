@@ -36,7 +36,8 @@ static void bill(FILE *out, const struct report *r) {
 
 enum { QUICK_MOST_NS = 20000000 }; /* half of a stall */
 
-/* The exchange of the same endpoint in a mode that cured its stalls, if the files have one; else a prediction. */
+/* The exchange of the same endpoint in a mode that cured its stalls, if the files have one; else a
+ * prediction. */
 static void cured_figure(FILE *out, const struct reader_tally *t, struct ladder l, uint64_t bytes) {
     char text[200] = "Predicted, with unstall: the pieces leave as one segment, at once.";
     char median[NAME_ROOM], count[NAME_ROOM];

@@ -43,7 +43,8 @@ bool exec_path(const char *exec, char *path, size_t size) {
     return true;
 }
 
-/* Paths in #! lines are not valid outside of their root: in another root the check looks at the file alone. */
+/* Paths in #! lines are not valid outside of their root: in another root the check looks at the file
+ * alone. */
 static int find_program(const struct check *c, const char *path, struct program *p, char *inside,
                         size_t size) {
     if (!c->root[0] || preflight_bound(c->u, path))

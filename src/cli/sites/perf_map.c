@@ -57,8 +57,8 @@ static bool user_of(const struct reader_file *r, uid_t *user) {
     return found;
 }
 
-/* The kernel reuses process ids: true only if the file is not from an earlier or a later process with this id.
- * The times may differ by one second. */
+/* The kernel reuses process ids: true only if the file is not from an earlier or a later process with this
+ * id.  The times may differ by one second. */
 static bool is_of_its_time(const struct reader_file *r, const struct stat *st) {
     const struct stats_header *h = &r->header;
     const uint64_t second = 1000000000;

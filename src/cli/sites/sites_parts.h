@@ -26,12 +26,13 @@ void site_name(struct symbols *s, const struct reader_file *r, const struct stat
  * tells more than the wrapper.  -1: they do not differ, or one of them is empty. */
 int site_author(const struct site *site);
 
-/* The index of the frame to show for write `which`, if the traces differ in frame `author`.  It is that frame;
- * if that belongs to an interpreter, the next frame of a script outward.  The count of the trace: there is
- * none. */
+/* The index of the frame to show for write `which`, if the traces differ in frame `author`.  It is that
+ * frame; if that belongs to an interpreter, the next frame of a script outward.  The count of the trace:
+ * there is none. */
 unsigned site_frame(const struct site *site, unsigned which, unsigned author);
 
-/* If frame `author` is in a runtime's module or a library: the innermost frame of the program itself, or NULL. */
+/* If frame `author` is in a runtime's module or a library: the innermost frame of the program itself, or
+ * NULL. */
 const struct frame *site_program(const struct trace *t, unsigned author);
 
 #endif

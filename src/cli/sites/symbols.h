@@ -3,8 +3,8 @@
  * The frames of a call: unwinds the stack snapshot in a statistics file and names its frames by the files of
  * the modules (libdwfl).  The process may have ended.
  *
- * Nothing is fetched from a server (debuginfod is switched off).  A file is used only if its first bytes equal
- * the first bytes of the file that the process had mapped.
+ * Nothing is fetched from a server (debuginfod is switched off).  A file is used only if its first bytes
+ * equal the first bytes of the file that the process had mapped.
  */
 #ifndef UNSTALL_CLI_SYMBOLS_H
 #define UNSTALL_CLI_SYMBOLS_H

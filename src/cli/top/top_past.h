@@ -23,7 +23,8 @@ struct past_list {
     size_t count;
 };
 
-/* Fills `now` with the medians in `before`, moved by one place, and the new median; zeros for a new endpoint. */
+/* Fills `now` with the medians in `before`, moved by one place, and the new median; zeros for a new
+ * endpoint. */
 void past_follow(const struct past_list *before, struct past *now, uint64_t median);
 void past_sort(struct past_list *p);
 const struct past *past_find(const struct past_list *p, uint64_t device, uint64_t inode,

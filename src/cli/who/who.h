@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the code that writes the pieces, in the program's own language: stops the writing thread at its first
- * and at its second write, and asks the runtime's own tool for the thread's stack (py-spy for Python, jcmd for
- * a JVM, rbspy for Ruby).
+ * Finds the code that writes the pieces, in the program's own language: stops the writing thread at its
+ * first and at its second write, and asks the runtime's own tool for the thread's stack (py-spy for Python,
+ * jcmd for a JVM, rbspy for Ruby).
  *
  * A process apart does that by ptrace(2): if it fails or is killed, the program goes on.  It ends when
  * it has seen both writes of a message, after LOOK_SECONDS, or after LOOKS_MOST questions.  Each question
@@ -50,7 +50,8 @@ void who_free(struct who *w);
 /* "As py-spy tells, the first piece (200 bytes) is written by send (server.py:3); …", or the note. */
 void who_prose(struct prose *p, const struct who *w);
 
-/* For a program whose script is not named: a sentence with the tool that would name it.  NULL: none is known. */
+/* For a program whose script is not named: a sentence with the tool that would name it.  NULL: none is
+ * known. */
 const char *who_advice(const char *program);
 
 /* The member "runtime" of the report: null without --who. */

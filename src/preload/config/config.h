@@ -20,7 +20,7 @@
 #include "text.h"
 
 enum {
-    WINDOW_MIN_US = 500, /* a thread cannot keep a shorter one: docs/kernel.md, "A thread that ends a window" */
+    WINDOW_MIN_US = 500, /* a thread keeps no shorter one: docs/kernel.md, "A thread that ends a window" */
     WINDOW_MAX_US = 100000,
     WINDOW_DEFAULT_US = 1000,
     SMALL_MAX = 65536,

@@ -12,8 +12,8 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
-/* An exported function forwards the simple cases itself.  All other work is in functions that are not inlined,
- * so that only they save registers. */
+/* An exported function forwards the simple cases itself.  All other work is in functions that are not
+ * inlined, so that only they save registers. */
 #define NOINLINE static __attribute__((noinline))
 
 NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {

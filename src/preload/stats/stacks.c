@@ -114,7 +114,7 @@ static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t p
         STORE(&k->idle, n < STATS_OCCURRENCES ? 0 : IDLE_MOST);
     if (n >= STATS_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
         firsts[e->first_write].owner != e)
-        return; /* the pattern is complete, or the first write was not kept: its site is sampled from now on */
+        return; /* the pattern is complete, or the first write was not kept: the site is sampled again */
     struct stats_occurrence *o = &s->pattern[pattern].occurrence[n];
     if (!stats_file_reserve(o, sizeof(*o)))
         return;

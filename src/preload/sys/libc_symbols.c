@@ -137,8 +137,9 @@ static bool is_version(const struct symbol_table *t, unsigned number, const char
     return false;
 }
 
-/* Chooses among the definitions of one name: dlsym takes the only one that is not hidden, dlvsym the one of
- * the version.  NULL if a definition has no version although others have one: the caller asks dlsym or dlvsym. */
+/* Chooses among the definitions of one name: dlsym takes the only one that is not hidden, dlvsym the one
+ * of the version.  NULL if a definition has no version although others have one: the caller asks dlsym or
+ * dlvsym. */
 static void *choose(const struct symbol_table *libc, const char *name, uint32_t hash, const char *version) {
     enum { HIDDEN = 0x8000, FIRST_VERSION = 2 };
     void *found = NULL;

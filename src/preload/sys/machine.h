@@ -6,9 +6,9 @@
  * For a processor that is not listed here (MACHINE_UNKNOWN) libc makes the system calls.  The library then
  * exports neither vfork nor syscall, and pthread_create makes the window's thread.
  *
- * MACHINE_TLS_HEAD, MACHINE_TLS_HEAD_BYTES: the place, from the thread pointer, and the size of libc's control
- * block of a thread.  Compiled code reads it (the canary), so a thread of ours gets a copy of it.  Thread-locals
- * may begin behind it, so nothing more is copied.
+ * MACHINE_TLS_HEAD, MACHINE_TLS_HEAD_BYTES: the place, from the thread pointer, and the size of libc's
+ * control block of a thread.  Compiled code reads it (the canary), so a thread of ours gets a copy of it.
+ * Thread-locals may begin behind it, so nothing more is copied.
  */
 #ifndef UNSTALL_MACHINE_H
 #define UNSTALL_MACHINE_H

@@ -37,8 +37,8 @@ bool readable_by_kernel(uintptr_t at, size_t bytes) {
     return true;
 }
 
-/* The first pointer into heap that is older than the library's start makes one search for its begin.  A program
- * without such a pointer has no added call. */
+/* The first pointer into heap that is older than the library's start makes one search for its begin.  A
+ * program without such a pointer has no added call. */
 static bool lies_in_earlier_heap(const void *start, size_t bytes) {
     static bool looked;
     uintptr_t begin = readable_known.heap_begin, below = begin - (uintptr_t)start;
