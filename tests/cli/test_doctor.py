@@ -147,6 +147,8 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         said = told(talker.pid)
         stats_file, = folder.glob("*.unstall")
         assert (said["process"]["mode"], said["process"]["stats_file"]) == ("nodelay", str(stats_file))
+        words = unstall("doctor", talker.pid, check=True).stdout.split()
+        assert words[words.index("statistics") + 1] == str(stats_file)  # they were printed without a space
         assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started"
                 in said["advice"])
 
