@@ -137,6 +137,7 @@ static int set_all(char *const *targets, unsigned count, struct request *r, bool
     if (as_json) {
         json_array_end(&j);
         json_end(&j);
+        r->json = NULL;
     }
     int unsaid = finish_output();
     return failed ? failed : unsaid;
