@@ -7,8 +7,9 @@
 Meson knows programs, we count the cases inside: each test that writes JUnit XML (pytest's
 --junitxml=FILE, Criterion's --xml=FILE) names the file in its command line.  A program that failed
 although its report shows no failed case (it crashed, ran out of time, or wrote none) counts as one
-failed case more; a program without a report is one case.  The last line is the sum; the exit code
-is 0 only if nothing failed and something passed.
+failed case more; a program without a report is one case.  Cases that were repeated because the host
+took the processors (tests/conftest.py) are named.  The last line is the sum; the exit code is 0 only
+if nothing failed and something passed.
 """
 
 import argparse
@@ -51,6 +52,19 @@ def cases_of_report(path):
     return cases
 
 
+def repeated_cases(path):
+    """Lines on the cases of a JUnit file that pytest repeated; none if there is no such file."""
+    try:
+        cases = list(xml.parse(path).getroot().iter("testcase"))
+    except (OSError, xml.ParseError):
+        return
+    for case in cases:
+        shares = [one.get("value") for one in case.iterfind("properties/property[@name='repeated']")]
+        if shares:
+            name = f"{case.get('classname')}::{case.get('name')}"
+            yield f"repeated: {name}: the host took {', '.join(shares)} of the time"
+
+
 def cases_of_program(name, result, command):
     """[(name, outcome)] of one program that Meson ran."""
     own = OUTCOMES.get(result, "failed")
@@ -89,8 +103,10 @@ def main():
     parser.add_argument("build", type=Path)
     wanted = parser.parse_args()
     cases = [tuple(case.rsplit(":", 1)) for case in wanted.case]
-    for program in programs_of_logs(wanted.build / "meson-logs"):
-        cases += cases_of_program(*program)
+    for name, result, command in programs_of_logs(wanted.build / "meson-logs"):
+        cases += cases_of_program(name, result, command)
+        for line in repeated_cases(report_of(command) or Path()):
+            print(line)
     if wanted.skipped_is_failed:
         cases = [(name, "failed") if outcome == "skipped" else (name, outcome)
                  for name, outcome in cases]

@@ -47,12 +47,18 @@ EXPECTED = {
 }
 
 
-def count(build, *arguments):
-    """Runs the script; the last line and the exit code."""
+def counted(build, *arguments):
+    """Runs the script; its lines and the exit code."""
     done = subprocess.run(
         ["/usr/bin/python3", "-B", SOURCE_ROOT / "scripts/lib/count-cases.py", *arguments, build],
         check=False, capture_output=True, text=True)
-    return done.stdout.splitlines()[-1], done.returncode
+    return done.stdout.splitlines(), done.returncode
+
+
+def count(build, *arguments):
+    """The last line and the exit code."""
+    lines, code = counted(build, *arguments)
+    return lines[-1], code
 
 
 def log(build, *programs, name="testlog"):
@@ -83,6 +89,15 @@ def test_both_logs_count(tmp_path):
     log(tmp_path, ("OK", ["program"]))
     log(tmp_path, ("FAIL", ["program"]), name="testlog-busy")
     assert count(tmp_path) == ("1 passed, 1 failed", 1)
+
+
+def test_a_repeated_case_is_named(tmp_path):
+    case = '<testcase classname="t" name="late"><properties>{}</properties></testcase>'.format(
+        '<property name="repeated" value="0.61"/><property name="repeated" value="0.70"/>')
+    (tmp_path / "report.xml").write_text(PYTEST.format(more=case), encoding="utf-8")
+    log(tmp_path, ("OK", ["program", f"--xml={tmp_path}/report.xml"]))
+    lines, _ = counted(tmp_path)
+    assert lines == ["repeated: t::late: the host took 0.61, 0.70 of the time", "2 passed, 0 failed"]
 
 
 def test_nothing_run_is_no_success(tmp_path):

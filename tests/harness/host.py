@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Whether the host of this virtual machine kept the processors from it."""
+
+import os
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK") * os.cpu_count()  # that a second has
+LEAST_S = 0.5  # a shorter time has too few ticks to judge by
+MUCH = 0.1  # a time measured on a machine of which more is taken says more about the host than about the program
+
+
+def _ticks():
+    """(seconds of a clock, ticks that the kernel has counted in which the machine's processors ran or were idle).
+
+    A processor that its host stops counts no tick.  When it goes on, it counts one for all those it missed, or
+    counts them as stolen (proc(5), `cpu` in /proc/stat).
+    """
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, idle, iowait, irq, softirq = map(int, file.readline().split()[1:8])
+    return time.monotonic(), user + nice + system + idle + iowait + irq + softirq
+
+
+class HostWatch:
+    """From its making on, the time that the host took."""
+
+    def __init__(self):
+        self._start = _ticks()
+
+    def share_taken(self):
+        """Of the time since then, and at least LEAST_S: 0 on a machine that ran all the while."""
+        started, before = self._start
+        time.sleep(max(0, started + LEAST_S - time.monotonic()))
+        now, after = _ticks()
+        return 1 - (after - before) / ((now - started) * TICKS)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""tests/conftest.py repeats a failed case where the host took the processors, and nowhere else."""
+
+import os
+import shutil
+import subprocess
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from harness import SOURCE_ROOT
+
+pytestmark = pytest.mark.no_library
+
+CASES = """
+import pytest
+from harness.host import HostWatch
+
+HostWatch.share_taken = lambda self: {share}
+pytestmark = pytest.mark.no_library
+made, called = [], []
+
+@pytest.fixture(scope="module", name="server")
+def a_server_that_starts_late():
+    made.append(1)
+    assert len(made) > 1
+
+def test_late():
+    called.append(1)
+    assert len(called) > 2
+
+def test_served(server):
+    pass
+
+def test_wrong():
+    assert False
+"""
+GOOD, BAD = "passed", "failed"
+
+
+def run(folder, share):
+    """{case: (its outcome, how often it was repeated)} where the host takes `share` of the time."""
+    shutil.copy(SOURCE_ROOT / "tests/conftest.py", folder)
+    (folder / "test_cases.py").write_text(CASES.format(share=share), encoding="utf-8")
+    subprocess.run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                    f"--rootdir={folder}", f"--junitxml={folder}/report.xml", folder],
+                   check=False, capture_output=True, env=dict(os.environ, PYTHONPATH=SOURCE_ROOT / "tests"))
+    return {case.get("name"): (BAD if case.find("failure") is not None or case.find("error") is not None else GOOD,
+                               len(case.findall("properties/property[@name='repeated']")))
+            for case in xml.parse(folder / "report.xml").getroot().iter("testcase")}
+
+
+def test_where_the_host_took_the_processors(tmp_path):
+    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 1), "test_wrong": (BAD, 4)}
+
+
+def test_where_the_machine_ran(tmp_path):
+    assert run(tmp_path, 0.05) == {"test_late": (BAD, 0), "test_served": (BAD, 0), "test_wrong": (BAD, 0)}
