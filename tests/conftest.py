@@ -47,7 +47,7 @@ def pytest_runtest_setup(item):
 def pytest_runtest_protocol(item, nextitem):
     """A case that failed while the host kept the processors from this machine is repeated, up to TRIES times.
 
-    Its failure says nothing: delayed acknowledgements, windows and limits are times of a clock, which goes on.
+    Its failure says nothing: delayed acknowledgements, windows and limits are times of a clock that goes on.
     On a machine that runs, no case is ever repeated.  The report counts the repetitions (count-cases.py).
     """
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)

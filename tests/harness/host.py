@@ -6,13 +6,13 @@ import time
 
 TICKS = os.sysconf("SC_CLK_TCK") * os.cpu_count()  # that a second has
 LEAST_S = 0.5  # a shorter time has too few ticks to judge by
-MUCH = 0.1  # a time measured on a machine of which more is taken says more about the host than about the program
+MUCH = 0.1  # where more is taken, a time measured says more about the host than about the program
 
 
 def _ticks():
-    """(seconds of a clock, ticks that the kernel has counted in which the machine's processors ran or were idle).
+    """(seconds of a clock, ticks counted by the kernel in which the machine's processors ran or were idle).
 
-    A processor that its host stops counts no tick.  When it goes on, it counts one for all those it missed, or
+    A processor that its host stops counts no tick.  When it goes on, it counts one for all it missed, or
     counts them as stolen (proc(5), `cpu` in /proc/stat).
     """
     with open("/proc/stat", encoding="ascii") as file:

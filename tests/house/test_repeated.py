@@ -45,7 +45,7 @@ def run(folder, share):
     subprocess.run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
                     f"--rootdir={folder}", f"--junitxml={folder}/report.xml", folder],
                    check=False, capture_output=True, env=dict(os.environ, PYTHONPATH=SOURCE_ROOT / "tests"))
-    return {case.get("name"): (BAD if case.find("failure") is not None or case.find("error") is not None else GOOD,
+    return {case.get("name"): (BAD if case.findall("failure") + case.findall("error") else GOOD,
                                len(case.findall("properties/property[@name='repeated']")))
             for case in xml.parse(folder / "report.xml").getroot().iter("testcase")}
 
