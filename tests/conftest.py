@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Puts tests/ on the path, so that every black-box test says `from harness import ...`."""
 
+import contextlib
 import os
 import sys
 
@@ -61,16 +62,9 @@ def pytest_runtest_protocol(item, nextitem):
             break
         print(f"\n{item.nodeid}: failed while the host took {taken:.0%} of the time; again")
         item.user_properties.append(("repeated", f"{taken:.2f}"))
-        forget_failed_fixtures(item)
+        with contextlib.suppress(Exception):  # the fixtures of modules too are made anew
+            item.session._setupstate.teardown_exact(None)  # pylint: disable=protected-access
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
-
-
-def forget_failed_fixtures(item):
-    """A fixture of a module or session that failed is made anew for the next try."""
-    for definitions in item._fixtureinfo.name2fixturedefs.values():  # pylint: disable=protected-access
-        for fixture in definitions:
-            if fixture.cached_result and fixture.cached_result[2]:
-                fixture.cached_result = None

@@ -18,7 +18,7 @@ from harness.host import HostWatch
 
 HostWatch.share_taken = lambda self: {share}
 pytestmark = pytest.mark.no_library
-made, called = [], []
+made, called, served = [], [], []
 
 @pytest.fixture(scope="module", name="server")
 def a_server_that_starts_late():
@@ -30,7 +30,8 @@ def test_late():
     assert len(called) > 2
 
 def test_served(server):
-    pass
+    served.append(1)
+    assert len(served) == len(made) - 1 > 1
 
 def test_wrong():
     assert False
@@ -51,7 +52,7 @@ def run(folder, share):
 
 
 def test_where_the_host_took_the_processors(tmp_path):
-    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 1), "test_wrong": (BAD, 4)}
+    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 4)}
 
 
 def test_where_the_machine_ran(tmp_path):
