@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Whether the host of this virtual machine kept the processors from it."""
+"""What the host of this virtual machine took of its processors.
 
+Run as a program, it prints how many processors the host leaves.
+"""
+
+import contextlib
 import os
+import subprocess
+import sys
 import time
 
 TICKS = os.sysconf("SC_CLK_TCK") * os.cpu_count()  # that a second has
@@ -32,3 +38,18 @@ class HostWatch:
         time.sleep(max(0, started + LEAST_S - time.monotonic()))
         now, after = _ticks()
         return 1 - (after - before) / ((now - started) * TICKS)
+
+
+def processors_left(seconds=2):
+    """How many of the machine's processors its host leaves it when it wants all."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(os.cpu_count()):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]))
+            stack.callback(busy.kill)
+        watch = HostWatch()
+        time.sleep(seconds)
+        return os.cpu_count() * (1 - watch.share_taken())
+
+
+if __name__ == "__main__":
+    print(f"{processors_left():.1f}")
