@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cgroup.h"
+#include "owners.h"
 
 enum { ROOT_ID = 1, TEXT = 4096 };
 
@@ -133,6 +134,10 @@ static int take_process(struct attach_target *t, const char *mount, pid_t pid,
     char path[ATTACH_CGROUP];
     if (attach_start_of(pid) == 0)
         return refuse(error, ESRCH, "%d: no such process; give the id of a running one", (int)pid);
+    pid_t leader = scan_process_leader(pid);
+    if (leader && leader != pid)
+        return refuse(error, EINVAL, "%d is a thread of process %d; give that id", (int)pid,
+                      (int)leader);
     t->pid = pid;
     if (!cgroup_of(pid, path))
         return refuse(error, ENOENT, "%d: the process has no cgroup of version 2", (int)pid);

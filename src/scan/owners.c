@@ -98,6 +98,13 @@ static size_t read_small(pid_t pid, const char *which, char *text, size_t size) 
     return n > 0 ? (size_t)n : 0;
 }
 
+pid_t scan_process_leader(pid_t pid) {
+    char text[4096];
+    read_small(pid, "status", text, sizeof(text));
+    const char *line = strstr(text, "\nTgid:");
+    return line ? (pid_t)strtol(line + sizeof("\nTgid:") - 1, NULL, 10) : 0;
+}
+
 static void read_cgroup(struct scan_process *p) {
     char text[4096];
     read_small(p->pid, "cgroup", text, sizeof(text));

@@ -42,4 +42,7 @@ const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t
 
 void scan_process_of(pid_t pid, struct scan_process *p);
 
+/* The process of a thread, of a process itself; 0: there is no such thread. */
+pid_t scan_process_leader(pid_t pid);
+
 #endif

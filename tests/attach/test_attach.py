@@ -14,7 +14,7 @@ import pytest
 from attachments import ACTOR, Attached, attached
 from talkers import KINDS, PINS, Talker, alone, cgroup, is_cured, nothing_pinned, stalls, talking, wait_until
 
-from harness import COMMAND, bare_env, preload_env, unstall
+from harness import COMMAND, bare_env, preload_env, second_thread, unstall
 
 NOBODY = 65534
 
@@ -262,6 +262,14 @@ def test_one_clear_line_says_what_is_wrong(words, why):
     done = unstall("attach", *words)
     assert done.returncode == 125 and done.stderr.count("\n") == 1 and why in done.stderr
     assert not PINS.exists()
+
+
+def test_the_id_of_a_thread_is_refused():
+    """It was taken, and no connection was cured."""
+    with second_thread() as thread:
+        done = unstall("attach", thread)
+    assert done.returncode == 125
+    assert done.stderr == f"unstall attach: {thread} is a thread of process {os.getpid()}; give that id\n"
 
 
 def test_detach_of_nothing_says_so():

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, AnsweringPeer, bare_env, patiently, podman_env, remove_cgroups, skip,
-                     unstall)
+from harness import (COMMAND, AnsweringPeer, bare_env, patiently, podman_env, remove_cgroups,
+                     second_thread, skip, unstall)
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -309,6 +309,14 @@ def test_a_process_in_another_network_namespace_is_seen(source):
         assert actor.wait(20) == 0
     row, = json.loads(done.stdout)["rows"]
     assert row["endpoint"] == f"127.0.0.1:{port}" and row["receiver"]["pid"] == actor.pid
+
+
+def test_the_id_of_a_thread_is_refused():
+    """It was taken, and no connection was found."""
+    with second_thread() as thread:
+        done = unstall("scan", "--pid", thread)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr == f"unstall scan: {thread} is a thread of process {os.getpid()}; give that id\n"
 
 
 def test_the_table_can_be_watched():

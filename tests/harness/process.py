@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Plain children, and what /proc says about them."""
 
+import contextlib
 import os
 import subprocess
+import threading
 from dataclasses import dataclass
 
 
@@ -34,3 +36,16 @@ def descriptors_of(pid):
     """Number -> target of the descriptors of a running process."""
     folder = f"/proc/{pid}/fd"
     return {int(name): os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}
+
+
+@contextlib.contextmanager
+def second_thread():
+    """The id of a thread of ours that is not the first."""
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        yield thread.native_id
+    finally:
+        ended.set()
+        thread.join()

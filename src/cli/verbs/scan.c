@@ -44,9 +44,12 @@ static int report(struct scan *s) {
 
 static int take_process(struct scan *s, pid_t pid) {
     struct scan_process p;
+    pid_t leader = scan_process_leader(pid);
     scan_process_of(pid, &p);
     if (!p.program[0])
         return complain("%d: no such process; give the id of a running one", (int)pid);
+    if (leader && leader != pid)
+        return complain("%d is a thread of process %d; give that id", (int)pid, (int)leader);
     s->survey.filter.pid = s->survey.options.namespace_of = pid;
     snprintf(s->survey.scope, sizeof(s->survey.scope), "process %d", (int)pid);
     return 0;
