@@ -264,6 +264,18 @@ def test_one_clear_line_says_what_is_wrong(words, why):
     assert not PINS.exists()
 
 
+@pytest.mark.parametrize("target, why", [
+    (["--cgroup", "/"], "cgroup /, port 1: this is the root cgroup, so the whole host, as by --all\n"),
+    (["1"], "process 1: its own connections only, not those of the processes that it has started; "),
+])
+def test_a_target_that_is_smaller_or_larger_than_its_name_is_remarked_on(target, why):
+    with attached(*target, "--port", 1) as a:
+        assert a.said.startswith(f"unstall attach: {why}")
+        assert a.end() == 0
+    with attached("--port", 1) as a:
+        assert why not in a.said
+
+
 def test_the_id_of_a_thread_is_refused():
     """It was taken, and no connection was cured."""
     with second_thread() as thread:

@@ -146,6 +146,15 @@ static int keep(const struct attach_target *t, struct experiment *e) {
     return failed ? EXIT_OWN : 0;
 }
 
+/* A target that is smaller or larger than its name may suggest. */
+static void remark_on(const struct attach_target *t, const struct attach_wish *w) {
+    if (t->pid == 1)
+        remark("process 1: its own connections only, not those of the processes that it has started; "
+               "--unit, --cgroup or --all reach these");
+    else if (t->whole_host && w->cgroup)
+        remark("%s: this is the root cgroup, so the whole host, as by --all", t->text);
+}
+
 static int attach(const struct request *r) {
     static const char *const when[] = {"on every connection that lacks it",
                                        "where a stall is proved",
@@ -158,6 +167,7 @@ static int attach(const struct request *r) {
         return complain("%s", why);
     if (attach_find(&r->wish, &target, error) != 0)
         return complain("%s", error);
+    remark_on(&target, &r->wish);
     catch_signals();
     if (attach_begin(&target, &r->options, error) != 0)
         return complain("%s", error);
