@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "listeners.h"
+#include "owners.h"
 #include "source.h"
 
 #include "bpf/shared.h"
@@ -40,6 +41,7 @@ struct exact {
     struct scan_diag *diag;
     struct scan_listeners listeners;
     uint64_t began_ns;
+    bool knows_pids; /* the program's process ids are those of /proc */
     struct scan_places *places;
     struct ring_buffer *calls;
     struct peer *peers;
@@ -124,6 +126,8 @@ static int load(struct exact *e) {
     e->program = stall_bpf__open();
     if (!e->program)
         return -errno;
+    e->knows_pids = scan_pids_are_the_hosts();
+    e->options.places &= e->knows_pids;
     e->program->rodata->keeps_calls = e->options.places;
     if ((failed = stall_bpf__load(e->program)) || (failed = stall_bpf__attach(e->program)))
         return failed;
@@ -206,7 +210,7 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
         .inode = t->inode,
         .cgroup = t->cgroup,
         .uid = t->user,
-        .pid = (pid_t)t->process,
+        .pid = e->knows_pids ? (pid_t)t->process : 0, /* 0: it is sought by its socket */
         .one_way = t->answered == 0,
     };
     c->key.local = address_of(t, t->local, t->local_port);

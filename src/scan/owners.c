@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int scan_owner_order(const void *a, const void *b) {
@@ -103,6 +104,13 @@ pid_t scan_process_leader(pid_t pid) {
     read_small(pid, "status", text, sizeof(text));
     const char *line = strstr(text, "\nTgid:");
     return line ? (pid_t)strtol(line + sizeof("\nTgid:") - 1, NULL, 10) : 0;
+}
+
+/* The inode of the first namespace is fixed (PROC_PID_INIT_INO of the kernel). */
+bool scan_pids_are_the_hosts(void) {
+    const ino_t first = 0xEFFFFFFC;
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) != 0 || st.st_ino == first;
 }
 
 static void read_cgroup(struct scan_process *p) {

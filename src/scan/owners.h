@@ -45,4 +45,7 @@ void scan_process_of(pid_t pid, struct scan_process *p);
 /* The process of a thread, of a process itself; 0: there is no such thread. */
 pid_t scan_process_leader(pid_t pid);
 
+/* False in a PID namespace of a container: BPF programs get the ids of the host, /proc has others. */
+bool scan_pids_are_the_hosts(void);
+
 #endif

@@ -135,6 +135,14 @@ def test_a_connection_in_another_network_namespace_is_cured():
         actor.communicate()
 
 
+def test_a_process_is_cured_by_its_id_in_a_container():
+    """The BPF programs have the ids of the host; the walk over its descriptors finds it by ours."""
+    script = (f"/usr/bin/python3 -S {ACTOR} stall 3 & {COMMAND} attach $! --mode always 2>/dev/null; wait")
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
+                          capture_output=True, text=True, check=False, env=bare_env())
+    assert int(done.stdout.split()[-1]) > 500  # 45, with stalls
+
+
 # ---- staying, and being found again ----------------------------------------------
 
 

@@ -311,6 +311,18 @@ def test_a_process_in_another_network_namespace_is_seen(source):
     assert row["endpoint"] == f"127.0.0.1:{port}" and row["receiver"]["pid"] == actor.pid
 
 
+def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named():
+    """The BPF program has the ids of the host: the process that had this id in the container was named."""
+    need("exact")
+    script = (f"/usr/bin/python3 -S {ACTOR} stall 4 >/dev/null & echo $! && "
+              f"exec {COMMAND} scan --json --source exact --time 1.5")
+    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
+                          capture_output=True, text=True, check=False, env=bare_env())
+    pid, report = done.stdout.split("\n", 1)
+    row = row_of(json.loads(report), int(pid))
+    assert "actor.py stall" in row["process"]["command"] and row["receiver"]["pid"] == int(pid)
+
+
 def test_the_id_of_a_thread_is_refused():
     """It was taken, and no connection was found."""
     with second_thread() as thread:
