@@ -28,8 +28,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a bash script asks through /dev/tcp by two printfs, each of which writes to a dup "
-          "that is descriptor 1",
+    story="a bash script sends a request through /dev/tcp by two printfs; bash writes each on descriptor 1,"
+          " a duplicate of the socket",
     sick="client",
     needs=("bash",),
     measure=measure,

@@ -29,7 +29,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a bash script under tcpserver answers by two printfs, which write inside stdio on descriptor 1",
+    story="a bash script under tcpserver answers by two printfs; bash writes each by stdio on descriptor 1",
     sick="server",
     needs=("tcpserver", "bash"),
     measure=measure,

@@ -16,7 +16,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a C program with fdopen, fprintf and fflush over a socket, as the textbooks show it",
+    story="a C program sends a request by fdopen, fprintf and fflush on a socket, as textbooks show it",
     sick="client",
     needs=("gcc",),
     measure=measure,

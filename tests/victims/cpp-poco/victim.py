@@ -23,7 +23,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a line server on POCO's ServerSocket and SocketStream, where std::endl is a send",
+    story="a line server on POCO's ServerSocket and SocketStream; each std::endl is a send",
     sick="server",
     needs=("g++",),
     packages=("libpoco-dev",),
@@ -33,7 +33,7 @@ VICTIM = Victim(
     affected=Affected(
         software="POCO, SocketStream with std::endl",
         package="libpoco-dev",
-        source="`socket.setNoDelay(true)`. Better: '\\n' and one flush an answer.",
+        source="`socket.setNoDelay(true)`. Better: Write '\\n', and flush once an answer.",
         measured=True,
         observe="PROGRAM",
         libraries=("libPocoNet.so",),

@@ -32,7 +32,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="httpd of Erlang's inets sends header and file apart (gen_tcp has {nodelay, false} by default)",
+    story="httpd of Erlang's inets sends header and file by two sends (gen_tcp has {nodelay, false} by "
+          "default)",
     sick="server",
     needs=("erl",),
     packages=("erlang-inets",),

@@ -47,7 +47,7 @@ def tens(treatment, scratch, python):
 
 
 VICTIM = Victim(
-    story="geventhttpclient 1.3.1, before its change 85: sendall for the head, sendall for the body",
+    story="geventhttpclient 1.3.1, before its change 85, calls sendall for the head and sendall for the body",
     sick="client",
     needs=("gcc", "nginx"),
     packages=("python3-venv", "python3-dev"),
@@ -58,7 +58,7 @@ VICTIM = Victim(
     affected=Affected(
         software="geventhttpclient",
         version="1.3.1",
-        source="Its change 85 joins header and body: update.",
+        source="Use a version with its change 85, which joins header and body.",
         observe="python3 client.py",
         words=("geventhttpclient",),
     ),

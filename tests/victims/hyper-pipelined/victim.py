@@ -20,7 +20,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="urlite again, two requests pipelined: the second answer stood behind the first one's stall",
+    story="Avast's urlite gets two requests before it answers; the second answer waits behind the stall of "
+          "the first",
     sick="server",
     needs=("cargo",),
     measure=measure,

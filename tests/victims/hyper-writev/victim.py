@@ -28,8 +28,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="Avast's urlite: a type around TcpStream without vectored writes, "
-          "hyper 0.13 with http1_writev(true)",
+    story="Avast's urlite uses hyper 0.13 with http1_writev(true); its type around TcpStream has no "
+          "vectored writes",
     sick="server",
     needs=("cargo",),
     measure=measure,
@@ -39,7 +39,7 @@ VICTIM = Victim(
     affected=Affected(
         software="hyper behind a stream type without vectored writes",
         version="0.13",
-        source="Forward `poll_write_vectored` in the type, or `http1_writev(false)`.",
+        source="Forward `poll_write_vectored` in the type, or call `http1_writev(false)`.",
         observe="PROGRAM",
     ),
 )

@@ -42,7 +42,7 @@ VICTIM = Victim(
         software="OpenJDK, com.sun.net.httpserver",
         package="openjdk-17-jre-headless",
         own="`java -Dsun.net.httpserver.nodelay=true`",
-        source="None in a program that uses it: the server flushes the headers by itself.",
+        source="None; a program cannot change it, because the server itself flushes the headers.",
         measured=True,
         observe="java ...",
     ),

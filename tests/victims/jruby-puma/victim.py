@@ -36,8 +36,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="JRuby and Puma: 1405 requests a second without TCP_CORK, 12245 with; "
-          "this JRuby makes no such call",
+    story="Puma on JRuby was reported with 1405 requests a second without TCP_CORK and 12245 with it; the "
+          "JRuby measured here does not set TCP_CORK",
     sick="server",
     needs=("jruby", "javac", "jar", "wrk"),
     packages=("ruby-nio4r",),

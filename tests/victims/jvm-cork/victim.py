@@ -19,7 +19,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="JRuby and Puma: 1405 requests a second without TCP_CORK, 12245 with; here the JDK's own server",
+    story="the JDK's own HTTP server, for the report that Puma on JRuby makes 1405 requests a second "
+          "without TCP_CORK and 12245 with it",
     sick="server",
     needs=("java", "javac", "wrk"),
     measure=measure,

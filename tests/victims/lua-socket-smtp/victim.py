@@ -19,7 +19,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="LuaSocket's socket.smtp sends headers, body and the final dot as an LTN12 pump hands them over",
+    story="LuaSocket's socket.smtp sends headers, body and the final dot by separate sends, as an LTN12 "
+          "pump passes them on",
     sick="client",
     needs=("lua5.4",),
     measure=measure,
@@ -28,7 +29,7 @@ VICTIM = Victim(
     affected=Affected(
         software="LuaSocket, socket.smtp",
         package="lua-socket",
-        source="`smtp.send{create = ...}` with a function that returns a socket after "
+        source="Call `smtp.send{create = ...}` with a function that returns a socket after "
                "`setoption('tcp-nodelay', true)`",
         observe="lua client.lua",
         words=("socket.smtp",),

@@ -42,7 +42,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="mosquitto writes SUBACK and each retained message apart (its own cure: set_tcp_nodelay true)",
+    story="mosquitto writes SUBACK and each retained message by separate writes (its own cure: "
+          "set_tcp_nodelay true)",
     sick="server",
     needs=("mosquitto",),
     measure=measure,

@@ -46,7 +46,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="msmtp sends a mail line by line (smtp_send_mail), so that a mail of two lines waits at its end",
+    story="msmtp sends a mail line by line (smtp_send_mail), so a mail of two lines stalls at its end",
     sick="client",
     needs=("msmtp",),
     measure=measure,

@@ -16,7 +16,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a line server on Node's net module, with setNoDelay(false): two socket.write calls an answer",
+    story="a line server on Node's net module with setNoDelay(false) calls socket.write twice for an answer",
     sick="server",
     needs=("node",),
     measure=measure,

@@ -23,7 +23,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="OCaml's Unix.establish_server: %! flushes a channel, a process serves each connection",
+    story="a server by OCaml's Unix.establish_server flushes its channel (%!) after each line of an answer",
     sick="server",
     needs=("ocamlopt",),
     measure=measure,

@@ -18,7 +18,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="HTTP::Tiny, in Perl's core, writes header and content apart, each after a select",
+    story="HTTP::Tiny, in Perl's core, writes header and content by two writes, each after a select",
     sick="client",
     needs=("/usr/bin/perl",),
     measure=measure,

@@ -21,7 +21,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="Net::SMTP, in Perl's core, writes headers, text and the final dot of a mail apart",
+    story="Net::SMTP, in Perl's core, writes headers, text and the final dot of a mail by separate writes",
     sick="client",
     needs=("/usr/bin/perl",),
     measure=measure,

@@ -30,7 +30,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="http.server with protocol_version HTTP/1.1: headers and file are two sends",
+    story="http.server with protocol_version HTTP/1.1 sends headers and file by two sends",
     sick="server",
     needs=("/usr/bin/python3",),
     measure=measure,

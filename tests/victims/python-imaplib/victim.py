@@ -20,7 +20,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="imaplib's append sends a mail and the line's end after it apart (Lib/imaplib.py, _command)",
+    story="imaplib's append sends a mail, and then the end of the line by another send (Lib/imaplib.py, "
+          "_command)",
     sick="client",
     needs=("/usr/bin/python3",),
     measure=measure,

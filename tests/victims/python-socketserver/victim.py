@@ -16,7 +16,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a line server on Python's socketserver, whose StreamRequestHandler has wbufsize 0",
+    story="a line server on Python's socketserver sends each write at once: StreamRequestHandler has "
+          "wbufsize 0",
     sick="server",
     needs=("/usr/bin/python3",),
     measure=measure,

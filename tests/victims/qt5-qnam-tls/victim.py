@@ -10,7 +10,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="KDAB's report, over TLS: header and body of a SOAP request are two records, two writes",
+    story="the same report of KDAB over TLS: QNetworkAccessManager writes header and body of a SOAP request"
+          " as two records, by two writes",
     sick="client",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),

@@ -10,7 +10,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="KDAB's report of 20 SOAP requests that take a second: QNetworkAccessManager, fixed only in Qt 6",
+    story="KDAB reports 20 SOAP requests that take a second: QNetworkAccessManager writes header and body "
+          "apart; only Qt 6 joins them",
     sick="client",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),
@@ -20,7 +21,7 @@ VICTIM = Victim(
     affected=Affected(
         software="Qt 5, QNetworkAccessManager, post",
         package="qtbase5-dev",
-        source="Qt 6 joins header and body. In Qt 5 the manager keeps its socket to itself.",
+        source="Qt 6 joins header and body. In Qt 5 a program has no access to the manager's socket.",
         observe="PROGRAM",
         libraries=("libQt5Network.so",),
     ),

@@ -53,8 +53,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="rlpr, after RFC 1179: a file and the zero byte that ends it are two writes, "
-          "then it waits for a byte",
+    story="rlpr writes a file, and by another write the zero byte that ends it (RFC 1179); then it waits "
+          "for a byte",
     sick="client",
     needs=("rlpr",),
     measure=measure,

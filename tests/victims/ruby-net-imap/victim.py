@@ -19,7 +19,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="Net::IMAP, in Ruby's standard library, puts a command out word by word; its receiver is a thread",
+    story="Net::IMAP, in Ruby's standard library, writes a command word by word; another thread reads the "
+          "answers",
     sick="client",
     needs=("ruby",),
     measure=measure,
@@ -28,7 +29,7 @@ VICTIM = Victim(
     affected=Affected(
         software="Ruby, Net::IMAP",
         package="ruby3.1",
-        source="None in a program that uses it: Net::IMAP keeps its socket to itself.",
+        source="None; a program cannot change it, because Net::IMAP gives no access to its socket.",
         observe="ruby client.rb",
         words=("Net::IMAP", "net/imap"),
     ),

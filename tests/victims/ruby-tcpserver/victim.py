@@ -16,7 +16,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a line server on Ruby's TCPServer: sockets are born with sync = true, each print goes out alone",
+    story="a line server on Ruby's TCPServer sends each print at once: new sockets have sync = true",
     sick="server",
     needs=("ruby",),
     measure=measure,

@@ -22,20 +22,21 @@ _WIDTH, _COLUMNS = 110, 100
 _HEAD = """\
 # Is mine affected?
 
-This software sends a message in pieces and then waits 40 ms. It was measured for [the gallery](gallery.md).
-Versions that are not named here may stall, too. `scripts/gallery --affected` writes this page from the files
-`tests/victims/*/victim.py`.
+The software of this page sends a message in small writes and then waits 40 ms. It was measured for [the
+gallery](gallery.md). Other versions may stall, too. `scripts/gallery --affected` writes this page from the
+files `tests/victims/*/victim.py`.
 
-To see it: `unstall observe -- COMMAND` runs a program and says if it stalls, `unstall scan` watches the whole
-host. `unstall doctor COMMAND` knows this page.
+`unstall observe -- COMMAND` runs a program and says if it stalls. `unstall scan` watches the whole host.
+`unstall doctor COMMAND` says if a program is on this page.
 
-The times are the median milliseconds of an exchange over loopback, bare and in the mode auto.
+The times are the median milliseconds of an exchange over loopback, bare (without the library) and in the mode
+auto.
 
 """
 _DETAILS = """
 ## What to do
 
-*Measured* cures were run like the modes of the gallery: the stall is gone with them.
+A cure marked *measured* was measured like the modes of the gallery: the stall is gone with it.
 """
 _C_HEAD = """\
 /* SPDX-License-Identifier: MIT

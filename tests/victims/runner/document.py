@@ -20,9 +20,10 @@ _TEXT = {
     "head": """\
 # The gallery
 
-Real, unmodified programs with the write-write-read stall: bare, in every mode, and with two simple preloads.
-`socket-nodelay` sets TCP_NODELAY on every stream socket that `socket()` makes. `cork-nodelay` corks the
-sockets whose program asks for TCP_NODELAY, as libautocork (2007) did.
+This page has the times of real, unmodified programs with the write-write-read stall: bare (without a
+preload), in every mode, and with two simple preloads. The preload `socket-nodelay` sets TCP_NODELAY on every
+stream socket that `socket()` makes. The preload `cork-nodelay` corks the sockets whose program asks for
+TCP_NODELAY, as libautocork (2007) did.
 
 `scripts/gallery --all --update-docs` writes this page; `scripts/setup --gallery --all` installs the programs.
 The tests (`meson test --suite victims`) judge all programs except those marked heavy. The stall must be gone
@@ -33,15 +34,16 @@ observe. Each row was measured on the day that it names, on Linux with two share
 ## Times
 
 Each cell has the median milliseconds of an exchange over loopback, and the data segments that the stalling
-side sends in it. An exchange is a request and its answer. With SMTP it is a mail, with LPD a file, with
-pipelining two requests. Two kinds of rows differ:
+side sends in it. An exchange is a request and its answer. With SMTP it is a mail, with LPD a file, and with
+pipelining two requests and their answers. Two kinds of rows differ:
 
 - `git-ls-remote` and `msmtp`: a whole run of the program.
 - `jvm-cork` and `jruby-puma`: the median latency and the requests a second under wrk, with one thread and ten
   connections.
 
-`verdict` is the answer of `unstall report` to the run in observe: the proved stalls, of the exchanges at the
-endpoint that loses most. `unseen` means that the writes pass unseen (stdio): the report then claims no stall.
+`verdict` is what `unstall report` says of the run in observe, at the endpoint that loses most: the proved
+stalls and the number of exchanges. `unseen` means that the library does not see the writes (stdio); the
+report then claims no stall.
 
 Without a cure:
 """,
@@ -51,31 +53,32 @@ With a cure. `cork-nodelay` cures none of them, because a program that stalls ne
     "rates": """
 ## Requests a second
 
-The best of five rounds in turns. The rate of the other side stands in parentheses. The own cure of `jvm-cork`
-is the JDK's property `sun.net.httpserver.nodelay`. The own cure of `jruby-puma` is Puma's TCP_CORK around a
-response. It goes through Ruby's FFI here and costs more than a JRuby that makes the call itself, so its
-column nodelay shows better how fast Puma with TCP_NODELAY is.
+Each rate is the best of five rounds, in which the compared runs take turns. The rate that it is compared with
+stands in parentheses. The own cure of `jvm-cork` is the JDK's property `sun.net.httpserver.nodelay`. The own
+cure of `jruby-puma` is Puma's TCP_CORK around a response. Here it calls setsockopt through Ruby's FFI, which
+costs more than a call that JRuby makes itself. So the row nodelay shows better how fast Puma with TCP_NODELAY
+is.
 """,
     "once": """
 ## Ten requests over a new connection
 
-The client of the story sends ten requests over a new connection, under the library. Round by round it is
-compared with the same client that sends head and body at once, bare, on the same core.
+The client sends ten requests over a new connection, with the library. Each round compares its time with that
+of the same client without the library, which sends head and body by one send. Both run on the same core.
 """,
     "well": """
 ## Well-behaved programs
 
-The library may change nothing in them. strace compares the calls on connections and the new processes and
-threads of each process, bare and treated. They must be the same, except for the queries of inherited
-descriptors that promise 6 of [the design](design.md) names. Of ssh only the session is compared: its
-handshake (the version, then the keys) has the pattern and is cured. `verdict` is the answer of
-`unstall report` to a run in observe, without strace: one stall in the handshake of ssh, none in the
-others.
+The library may change nothing in these programs. The test runs each under strace, bare and in the modes of
+the table, and compares the calls on connections and the new processes and threads. They must be the same,
+except for the queries of inherited descriptors that promise 6 of [the design](design.md) names. Of ssh only
+the session is compared, because its handshake (the version, then the keys) has the pattern and is cured.
+`verdict` is what `unstall report` says of a run in observe, without strace: one stall in the handshake of
+ssh, none in the others.
 """,
     "stories": """
 ## Where the stories come from
 
-In parentheses: the side that stalls. Heavy programs are measured with `--all` only.
+The word in parentheses is the side that stalls. `scripts/gallery` measures heavy programs with `--all` only.
 """,
 }
 

@@ -16,7 +16,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a line server on Rust's std::net::TcpStream: each write_all is a send",
+    story="a line server on Rust's std::net::TcpStream makes a send for each write_all",
     sick="server",
     needs=("rustc",),
     measure=measure,

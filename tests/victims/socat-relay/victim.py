@@ -47,7 +47,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="socat forwards each piece that it reads by a write of its own, and waits in select between",
+    story="socat writes each piece that it reads by a write of its own, and waits in select in between",
     sick="relay",
     needs=("socat",),
     measure=measure,
@@ -57,7 +57,7 @@ VICTIM = Victim(
         software="socat, a relay between TCP connections",
         package="socat",
         own="the address option `nodelay`: `TCP:HOST:PORT,nodelay`",
-        source="A relay cannot join what comes in pieces: set TCP_NODELAY.",
+        source="Set TCP_NODELAY; a relay cannot know that more will come.",
         measured=True,
         observe="socat TCP-LISTEN:PORT,fork TCP:HOST:PORT",
         programs=("socat", "socat1"),

@@ -18,7 +18,8 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="Tcl's http::geturl flushes head and -query apart, with a turn of the event loop between",
+    story="Tcl's http::geturl flushes head and -query by two flushes, with a turn of the event loop in "
+          "between",
     sick="client",
     needs=("tclsh",),
     measure=measure,
@@ -27,7 +28,7 @@ VICTIM = Victim(
     affected=Affected(
         software="Tcl, http::geturl with -query",
         package="tcl8.6",
-        source="Tcl 8.6 has no option for TCP_NODELAY. Flush once, behind the body.",
+        source="Tcl 8.6 has no option for TCP_NODELAY. Flush once, after the body.",
         observe="tclsh client.tcl",
         words=("http::geturl",),
     ),

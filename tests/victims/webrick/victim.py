@@ -17,7 +17,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="WEBrick, long Ruby's own web server, writes header and body of a response apart",
+    story="WEBrick, long Ruby's own web server, writes header and body of a response by two writes",
     sick="server",
     needs=("ruby",),
     packages=("ruby-webrick",),

@@ -17,7 +17,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="wget writes header and --post-data apart, each after a select for writability",
+    story="wget writes header and --post-data by two writes, each after a select for writability",
     sick="client",
     needs=("wget",),
     measure=measure,
