@@ -206,9 +206,10 @@ def test_what_cannot_be_is_refused(words, message):
     assert message in done.stderr
 
 
-def test_an_unknown_terminal_is_said():
-    with stats_folder() as folder, Terminal(COMMAND, "top", folder, env="TERM=nonsense") as terminal:
-        terminal.wait_for("TERM=nonsense: unknown kind of terminal; --once needs none")
+@pytest.mark.parametrize("kind", ["nonsense", "dumb"])
+def test_a_terminal_without_a_screen_is_said(kind):
+    with stats_folder() as folder, Terminal(COMMAND, "top", folder, env=f"TERM={kind}") as terminal:
+        terminal.wait_for(f"TERM={kind}: unknown, or without a cursor; --once needs none")
         terminal.wait_for("^ended with 125")
 
 

@@ -230,6 +230,16 @@ static void set_up(struct screen *s) {
     }
 }
 
+/* NULL also for a terminal such as `dumb`, which is known, but cannot place the cursor. */
+static SCREEN *new_screen(void) {
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (!screen || tigetstr("cup"))
+        return screen;
+    endwin();
+    delscreen(screen);
+    return NULL;
+}
+
 int top_screen(struct top *t, double interval) {
     static struct screen s;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -243,9 +253,9 @@ int top_screen(struct top *t, double interval) {
     if (failed)
         return failed;
     stats_files_close(&probe);
-    SCREEN *screen = newterm(NULL, stdout, stdin);
+    SCREEN *screen = new_screen();
     if (!screen)
-        return complain("TERM=%s: unknown kind of terminal; --once needs none",
+        return complain("TERM=%s: unknown, or without a cursor; --once needs none",
                         getenv("TERM") ? getenv("TERM") : "");
     set_up(&s);
     failed = loop(&s);
