@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ struct exact {
     struct scan_diag *diag;
     struct scan_listeners listeners;
     uint64_t began_ns;
+    ino_t network;   /* the namespace that `diag` looks into */
     bool knows_pids; /* the program's process ids are those of /proc */
     struct scan_places *places;
     struct ring_buffer *calls;
@@ -120,12 +122,22 @@ static int keep_calls(struct exact *e) {
     return e->places && e->calls ? 0 : -ENOMEM;
 }
 
+/* 0: not known. */
+static ino_t network_of(pid_t pid) {
+    char name[64] = "/proc/self/ns/net";
+    struct stat st;
+    if (pid)
+        snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)pid);
+    return stat(name, &st) == 0 ? st.st_ino : 0;
+}
+
 static int load(struct exact *e) {
     int failed;
     libbpf_set_print(log_line);
     e->program = stall_bpf__open();
     if (!e->program)
         return -errno;
+    e->network = network_of(e->options.namespace_of);
     e->knows_pids = scan_pids_are_the_hosts();
     e->options.places &= e->knows_pids;
     e->program->rodata->keeps_calls = e->options.places;
@@ -181,7 +193,15 @@ static struct stats_address address_of(const struct scan_total *t, const __u8 by
     return a;
 }
 
-static uint64_t peer_of(struct exact *e, uint64_t cookie, const struct scan_key *key) {
+/* A connection of one address to itself is in one namespace.  Where `diag` looks into another one, these
+ * addresses are another connection. */
+static bool is_hidden(const struct exact *e, const struct scan_total *t) {
+    return t->network && e->network && t->network != e->network &&
+           memcmp(t->local, t->peer, sizeof(t->peer)) == 0;
+}
+
+static uint64_t peer_of(struct exact *e, const struct scan_total *t, uint64_t cookie,
+                        const struct scan_key *key) {
     struct scan_key back = scan_key_reversed(key);
     const struct scan_key *asked = &back;
     struct scan_sample sample;
@@ -189,7 +209,7 @@ static uint64_t peer_of(struct exact *e, uint64_t cookie, const struct scan_key 
     for (size_t i = 0; i < e->peer_count; i++)
         if (e->peers[i].cookie == cookie)
             return e->peers[i].inode;
-    if (e->options.no_peers)
+    if (e->options.no_peers || is_hidden(e, t))
         return 0;
     if (scan_diag_query(e->diag, &asked, 1, &sample, &found) != 0 || !found || !sample.inode)
         return 0;
@@ -218,7 +238,7 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
     memcpy(c->thread, t->name, sizeof(c->thread));
     c->thread[SCAN_THREAD - 1] = '\0';
     scan_estimate_exact(&c->stalls, t->stalls, t->lost_ns);
-    c->peer_inode = peer_of(e, cookie, &c->key);
+    c->peer_inode = peer_of(e, t, cookie, &c->key);
 }
 
 static bool is_wanted(const struct exact *e, const struct scan_total *t) {

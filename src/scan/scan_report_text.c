@@ -94,7 +94,7 @@ static void row(FILE *out, const struct scan_row *r, const struct scan_result *r
     print_right(out, text, NUMBER_COLUMNS);
     print_right(out, time_text((uint64_t)e->lost_ns, ascii, text), NUMBER_COLUMNS);
     print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
-    const char *receiver = "another host";
+    const char *receiver = "elsewhere";
     if (r->peer.pid)
         receiver = process_text(&r->peer, 0, text, sizeof(text));
     else if (r->peer_local)
@@ -142,7 +142,9 @@ void scan_report_text(FILE *out, const struct scan_report *report) {
     size_t stalling = t->count - t->one_way;
     head(out, report, ascii);
     if (stalling == 0)
-        fputs("No stall was seen.\n", out);
+        fputs("No stall was seen.\n"
+              "A stall is seen at its sender only: where the sender is elsewhere, scan there.\n",
+              out);
     else
         table(out, report, false, ascii);
     if (t->one_way) {

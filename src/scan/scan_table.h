@@ -13,7 +13,7 @@
 
 struct scan_row {
     struct scan_process process; /* the sender; pid 0: not found */
-    struct scan_process peer;    /* the receiver; pid 0: on another host, several, or not found */
+    struct scan_process peer;    /* the receiver; pid 0: elsewhere, several, or not found */
     bool peer_local;             /* the receiver is on this host */
     bool listens;                /* `endpoint` is the sender's own; else the peer's */
     bool one_way;

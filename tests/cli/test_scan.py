@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -309,6 +310,94 @@ def test_a_process_in_another_network_namespace_is_seen(source):
         assert actor.wait(20) == 0
     row, = json.loads(done.stdout)["rows"]
     assert row["endpoint"] == f"127.0.0.1:{port}" and row["receiver"]["pid"] == actor.pid
+
+
+def test_a_connection_with_the_same_addresses_in_another_network_namespace_is_not_its_receiver():
+    """The receiver was looked up by its addresses, also where ours are another connection."""
+    need("exact")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(listener.getsockname()) as ours, listener.accept()[0]:
+            words = (f"ip link set lo up && "
+                     f"exec /usr/bin/python3 -S {ACTOR} stall 600 0 0 {port} {ours.getsockname()[1]}")
+            with subprocess.Popen(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE) as actor:
+                try:
+                    assert actor.stdout.readline() == f"port {port}\n".encode()
+                    told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "1.5").stdout)
+                finally:
+                    actor.kill()
+    row = row_of(told, actor.pid)
+    assert row["endpoint"] == f"127.0.0.1:{port}"
+    assert row["receiver"] is None and not row["receiver_on_this_host"]
+
+
+RECEIVER = """
+import socket
+with socket.create_server(("10.77.0.2", 7000)) as listener:
+    print("listens", flush=True)
+    s = listener.accept()[0]
+    while s.recv(300, socket.MSG_WAITALL):
+        s.sendall(b"r" * 200)
+"""
+SENDER = """
+import socket
+s = socket.create_connection(("10.77.0.2", 7000))
+while True:
+    s.send(b"p" * 200)
+    s.send(b"p" * 100)
+    s.recv(200)
+"""
+
+
+@contextlib.contextmanager
+def two_namespaces():
+    """A sender that stalls and its receiver, in network namespaces of their own: their processes."""
+    started = []
+
+    def start(*words):
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    def within(one, *words):
+        return ["nsenter", "-n", "-t", str(one.pid), *words]
+
+    try:
+        near, far = (start("unshare", "-n", "sh", "-c", "echo up && exec sleep 600") for _ in range(2))
+        assert all(one.stdout.readline() == "up\n" for one in (near, far))
+        link = f"add uns0 type veth peer name uns1 netns {far.pid}".split()
+        subprocess.run(within(near, "ip", "link", *link), check=True)
+        for one, address, name in ((near, "10.77.0.1/24", "uns0"), (far, "10.77.0.2/24", "uns1")):
+            subprocess.run(within(one, "ip", "addr", "add", address, "dev", name), check=True)
+            subprocess.run(within(one, "ip", "link", "set", name, "up"), check=True)
+        receiver = start(*within(far, "/usr/bin/python3", "-S", "-c", RECEIVER))
+        assert receiver.stdout.readline() == "listens\n"
+        yield start(*within(near, "/usr/bin/python3", "-S", "-c", SENDER)), receiver
+    finally:
+        for one in started:
+            one.kill()
+            one.communicate()
+
+
+def scan_beside(process, *words):
+    """A scan in the network namespace of this process."""
+    return subprocess.run(["nsenter", "-n", "-t", str(process.pid), COMMAND, "scan", "--time", "2", *words],
+                          capture_output=True, text=True, check=False, env=bare_env())
+
+
+def test_a_receiver_in_another_network_namespace_is_elsewhere_and_there_exact_names_both():
+    """A stall is seen at its sender.  The source sampled sees one network namespace, exact sees all."""
+    need("exact")
+    with two_namespaces() as (sender, receiver):
+        both = json.loads(scan_beside(receiver, "--source", "exact", "--json").stdout)
+        nothing = scan_beside(receiver, "--source", "sampled")
+        at_sender = [json.loads(scan_beside(sender, "--source", source, "--json").stdout)
+                     for source in SOURCES]
+    row = row_of(both, sender.pid)
+    assert row["endpoint"] == "10.77.0.2:7000" and row["receiver"]["pid"] == receiver.pid
+    assert nothing.returncode == 0 and "A stall is seen at its sender only" in nothing.stdout
+    for told in at_sender:
+        row = row_of(told, sender.pid)
+        assert row["stalls"] and row["receiver"] is None and not row["receiver_on_this_host"]
 
 
 def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named():

@@ -14,12 +14,25 @@ struct in6_addr {
     __u8 bytes[16];
 };
 
+struct ns_common {
+    unsigned int inum;
+};
+
+struct net {
+    struct ns_common ns;
+};
+
+typedef struct {
+    struct net *net;
+} possible_net_t;
+
 struct sock_common {
     unsigned short skc_family;
     __be32 skc_daddr, skc_rcv_saddr;
     __be16 skc_dport;
     __u16 skc_num;
     int skc_bound_dev_if;
+    possible_net_t skc_net;
     struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
 };
 

@@ -36,6 +36,7 @@ struct scan_total {
     char name[NAME_SIZE];                /* of the thread */
     __u16 family, local_port, peer_port; /* host byte order */
     __u32 interface;
+    __u32 network; /* the inode of its network namespace; 0: not known */
     __u8 local[16], peer[16]; /* 4 bytes of them for AF_INET */
 };
 

@@ -161,6 +161,8 @@ static __always_inline void describe(struct scan_total *t, const struct sock *sk
     t->local_port = c->skc_num;
     t->peer_port = bpf_ntohs(c->skc_dport);
     t->interface = c->skc_bound_dev_if;
+    if (bpf_core_field_exists(c->skc_net.net) && bpf_core_field_exists(((struct net *)0)->ns.inum))
+        t->network = BPF_CORE_READ(c, skc_net.net, ns.inum);
     if (t->family == INET) {
         bpf_probe_read_kernel(t->local, 4, &c->skc_rcv_saddr);
         bpf_probe_read_kernel(t->peer, 4, &c->skc_daddr);

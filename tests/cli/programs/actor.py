@@ -92,12 +92,12 @@ KINDS = {
 }
 
 
-def main(kind, seconds, rate="0", silent="0"):
+def main(kind, seconds, rate="0", silent="0", port="0", own_port="0"):
     act, other = KINDS[kind]
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", int(port)))
     if kind == "slow-reader":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    near = socket.create_connection(listener.getsockname())
+    near = socket.create_connection(listener.getsockname(), source_address=("127.0.0.1", int(own_port)))
     far, _ = listener.accept()
     threading.Thread(target=other, args=(far,), daemon=True).start()
     print(f"port {listener.getsockname()[1]}", flush=True)
