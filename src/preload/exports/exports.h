@@ -53,6 +53,8 @@ ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, u
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller);
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
+/* After a recvmmsg(2) that returned `got`; returns what the caller gets. */
+int unstall_messages_read(struct call call, struct mmsghdr *messages, int got);
 
 #ifdef __i386__
 /* Before fclose(3), of an older version. */

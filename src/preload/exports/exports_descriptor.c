@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include "exports.h"
 #include "process.h"
@@ -86,7 +87,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
     OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
     OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
-    OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect),
+    OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
 #undef RIGHT
@@ -104,7 +105,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(socketcall),
 #endif
 #ifdef SYS_sendfile64 /* 32-bit: wider offsets and times */
-    OURS(sendfile64), WAITS(futex_time64), WAITS(ppoll_time64), WAITS(pselect6_time64),
+    OURS(sendfile64), OURS(recvmmsg_time64), WAITS(futex_time64), WAITS(ppoll_time64), WAITS(pselect6_time64),
     WAITS(clock_nanosleep_time64), WAITS(rt_sigtimedwait_time64), WAITS(_newselect),
 #endif
 #ifdef SYS_waitpid
@@ -115,7 +116,11 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #endif
     WAITS(futex), WAITS(ppoll), WAITS(pselect6), WAITS(epoll_pwait), WAITS(epoll_pwait2),
     WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept4), WAITS(wait4),
-    WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter),
+    WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter), WAITS(rt_sigsuspend), WAITS(flock),
+    WAITS(mq_timedsend), WAITS(mq_timedreceive),
+#ifdef SYS_semop /* i386 and s390x had ipc(2) only */
+    WAITS(msgsnd), WAITS(msgrcv), WAITS(semop), WAITS(semtimedop),
+#endif
 };
 
 /* False if the arguments show, without following a pointer, that the call does not wait: such a call
@@ -182,7 +187,7 @@ static struct socket_call socket_call(long call, const unsigned long *arguments)
         [SYS_GETSOCKOPT] = {SYS_getsockopt, 5}, [SYS_SENDMSG] = {SYS_sendmsg, 3},
         [SYS_RECVMSG] = {SYS_recvmsg, 3},     [SYS_ACCEPT4] = {SYS_accept4, 4},
         [SYS_SENDMMSG] = {SYS_sendmmsg, 4},   [SYS_SHUTDOWN] = {SYS_shutdown, 2},
-        [SYS_CONNECT] = {SYS_connect, 3},
+        [SYS_CONNECT] = {SYS_connect, 3},     [SYS_RECVMMSG] = {SYS_recvmmsg, 5},
     };
     struct socket_call made = {0};
     if (call < 0 || (size_t)call >= ARRAY_SIZE(calls) || !calls[call].number ||
@@ -246,7 +251,19 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         struct call call = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
         return shim_read_ends(call, NEXT(), 0);
     }
+    case SYS_preadv2: {
+        struct call call = shim_read_begins((int)a, f & RWF_NOWAIT);
+        return shim_read_ends(call, NEXT(), 0);
+    }
     case SYS_recvmsg: return unstall_recvmsg((int)a, (struct msghdr *)b, (int)c, true);
+#ifdef SYS_recvmmsg_time64
+    case SYS_recvmmsg_time64:
+#endif
+    case SYS_recvmmsg: {
+        struct call call = shim_read_begins((int)a, d & MSG_DONTWAIT);
+        result = NEXT();
+        return unstall_messages_read(call, (struct mmsghdr *)b, (int)result);
+    }
     case SYS_setsockopt:
         shim_option_setting((int)a, (int)b, (int)c);
         result = NEXT();

@@ -85,18 +85,22 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     return unstall_recvmsg(fd, message, flags, false);
 }
 
+int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
+    ssize_t bytes = got;
+    for (int i = 0; i < got; i++) {
+        shim_descriptors_arrive(&messages[i].msg_hdr);
+        bytes += messages[i].msg_len;
+    }
+    ssize_t result = shim_read_ends(call, bytes, 0);
+    return result < 0 ? -1 : got;
+}
+
 #define READ_MESSAGES(name, times)                                                         \
     EXPORT int name(int fd, struct mmsghdr *messages, unsigned count, int flags,           \
                     struct times *timeout) {                                               \
         struct call call = shim_read_begins(fd, dont_wait(flags));                         \
         int got = REAL(name)(fd, messages, count, flags, timeout);                         \
-        ssize_t bytes = got;                                                               \
-        for (int i = 0; i < got; i++) {                                                    \
-            shim_descriptors_arrive(&messages[i].msg_hdr);                                 \
-            bytes += messages[i].msg_len;                                                  \
-        }                                                                                  \
-        ssize_t result = shim_read_ends(call, bytes, 0);                                   \
-        return result < 0 ? -1 : got;                                                      \
+        return unstall_messages_read(call, messages, got);                                 \
     }
 
 READ_MESSAGES(recvmmsg, timespec)

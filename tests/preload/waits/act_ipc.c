@@ -12,6 +12,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* <fcntl.h> may turn one of these names into another */
@@ -47,6 +48,7 @@ static void file_flocked(void) {
 #define WHOLE (&(struct flock){.l_type = F_WRLCK})
 
 ACT(flock, file_flocked, ALARM, flock(locked, LOCK_EX))
+ACT_AS(by_flock, "syscall SYS_flock", file_flocked, ALARM, syscall(SYS_flock, locked, LOCK_EX))
 ACT(lockf, file_locked_by_a_child, ALARM, plain_lockf(locked, F_LOCK, 0))
 ACT(lockf64, file_locked_by_a_child, ALARM, wide_lockf(locked, F_LOCK, 0))
 ACT(fcntl, file_locked_by_a_child, ALARM, plain_fcntl(locked, F_SETLKW, WHOLE))
@@ -95,6 +97,8 @@ static const struct timespec span = {.tv_nsec = WAIT_MS * 1000000};
 
 ACT(msgsnd, full_message_queue, 0, msgsnd(messages, &message, sizeof message.text, 0))
 ACT(msgrcv, empty_message_queue, 0, msgrcv(messages, &message, sizeof message.text, 0, 0))
+ACT_AS(by_msgrcv, "syscall SYS_msgrcv", empty_message_queue, 0,
+       syscall(SYS_msgrcv, messages, &message, sizeof message.text, 0L, 0))
 ACT(semop, closed_semaphore, 0, semop(semaphores, DOWN, 1))
 ACT(semtimedop, closed_semaphore, 0, semtimedop(semaphores, DOWN, 1, &span))
 
@@ -124,3 +128,5 @@ ACT(mq_send, full_queue, ALARM, mq_send(queue, "m", 1, 0))
 ACT(mq_receive, empty_queue, ALARM, mq_receive(queue, letter, sizeof letter, NULL))
 ACT(mq_timedsend, full_queue, 0, mq_timedsend(queue, "m", 1, 0, DEADLINE))
 ACT(mq_timedreceive, empty_queue, 0, mq_timedreceive(queue, letter, sizeof letter, NULL, DEADLINE))
+ACT_AS(by_mq_timedreceive, "syscall SYS_mq_timedreceive", empty_queue, 0,
+       syscall(SYS_mq_timedreceive, queue, letter, sizeof letter, NULL, DEADLINE))

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -73,6 +74,12 @@ ACT(__recvfrom_chk, NULL, ALARM,
 ACT(recvmsg, NULL, ALARM, recvmsg(connection, &header, 0))
 ACT(recvmmsg, one_message, ALARM, recvmmsg(connection, headers, 1, 0, NULL))
 ACT(eventfd_read, empty_eventfd, ALARM, eventfd_read(empty, &(eventfd_t){0}))
+
+/* by syscall(2) */
+ACT_AS(by_recvmmsg, "syscall SYS_recvmmsg", one_message, ALARM,
+       syscall(SYS_recvmmsg, connection, headers, 1, 0, NULL))
+ACT_AS(by_preadv2, "syscall SYS_preadv2", NULL, ALARM,
+       syscall(SYS_preadv2, connection, &vector, 1, -1L, -1L, 0))
 
 /* other things than the connection, by the names that a program would use */
 ACT_AS(read_pipe, "read a pipe", empty_pipe, ALARM, read(empty, room, sizeof room))

@@ -168,6 +168,8 @@ OTHERS = (
     Check("join by syscall", ALL, JOINED),
     Check("syscall SYS_futex FUTEX_WAIT"), Check("syscall SYS_futex FUTEX_WAIT_BITSET"),
     Check("syscall SYS_ppoll"), Check("syscall SYS_nanosleep"),
+    Check("syscall SYS_recvmmsg"), Check("syscall SYS_preadv2"), Check("syscall SYS_flock"),
+    Check("syscall SYS_msgrcv"), Check("syscall SYS_mq_timedreceive"),
     *([Check("pthread_cond_timedwait@GLIBC_2.2.5")] if machine() == "x86_64" else []),
     Check("syscall SYS_io_uring_setup", ("nodelay", "auto"), CURED),
     # these may close what stood at the new number: nothing is held over them
