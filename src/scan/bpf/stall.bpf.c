@@ -139,6 +139,8 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
     if (!tp)
         return 0;
+    if (tp->write_seq == tp->snd_nxt && !sk->sk_bpf_storage)
+        return 0; /* nearly all sends end here: nothing is unsent, nothing was ever held */
     if (!is_held(sk, tp)) {
         struct hold *h = hold_of(sk);
         if (h) {
