@@ -192,11 +192,12 @@ def test_by_peer_all_connections_of_an_address_are_one_unit(tmp_path):
     assert (unit["name"], unit["connections"], unit["exchanges"]) == ("127.0.0.1", 8, 24)
 
 
-@pytest.mark.parametrize("how", ["--cgroup", "--unit"])
+@pytest.mark.parametrize("how", ["--cgroup", "--unit", "--container"])
 def test_a_connection_that_is_there_gets_an_arm_and_its_value_back(how):
-    name = f"unstall-{os.getpid()}.service"
+    digits = f"{os.getpid():064x}"
+    name = {"--unit": f"unstall-{os.getpid()}.service"}.get(how, f"docker-{digits}.scope")
     with cgroup(name) as (folder, enter), talking(before=enter) as inside, talking() as outside:
-        word = folder if how == "--cgroup" else name
+        word = {"--cgroup": folder, "--unit": name, "--container": digits}[how]
         assert stalls(inside)
         with experiment(how, word, "--arms", ALMOST_ALL) as e:
             assert is_cured(inside)
@@ -206,6 +207,18 @@ def test_a_connection_that_is_there_gets_an_arm_and_its_value_back(how):
         assert e.process.returncode == 2, e.err
         assert "connections that were there before and take part: 1\n" in e.out
         assert stalls(inside) and inside.reads_back() == {0}
+
+
+def test_a_member_with_the_library_is_named():
+    with cgroup(f"unstall-{os.getpid()}") as (folder, enter):
+        member = subprocess.Popen(["/usr/bin/sleep", "60"], env=preload_env(), preexec_fn=enter)
+        try:
+            assert wait_until(lambda: "libunstall" in Path(f"/proc/{member.pid}/maps").read_text())
+            done = ab("--live", "--cgroup", folder, "--time", 1)
+        finally:
+            member.kill()
+            member.wait()
+    assert f"process {member.pid} has libunstall.so, which acts in every arm" in done.stderr
 
 
 def test_two_experiments_at_once():

@@ -3,11 +3,12 @@
  * unstall status: the units that have the drop-in, and the statistics of their processes.
  */
 #include <errno.h>
-#include <ftw.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cgroup_pids.h"
 #include "errors.h"
 #include "process_facts.h"
 #include "report_facts.h"
@@ -16,35 +17,19 @@
 #include "stats_names.h"
 #include "terminal.h"
 
-enum { PROCESSES_MOST = 4096, EXIT_WITHOUT = 1 };
+enum { EXIT_WITHOUT = 1 };
 
 /* ---- the processes of a unit ------------------------------------------ */
 
-static pid_t pids[PROCESSES_MOST];
-static size_t pid_count;
-
-/* nftw(3) passes no argument on. */
-static int take_group(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
-    char name[PATH_MAX], line[32];
-    (void)st, (void)ftw;
-    if (kind != FTW_D ||
-        (size_t)snprintf(name, sizeof(name), "%s/cgroup.procs", path) >= sizeof(name))
-        return 0;
-    FILE *f = fopen(name, "re");
-    while (f && pid_count < PROCESSES_MOST && fgets(line, sizeof(line), f))
-        pids[pid_count++] = (pid_t)strtol(line, NULL, 10);
-    if (f)
-        fclose(f);
-    return 0;
-}
+static struct cgroup_pids pids;
 
 static void take_pids(const char *group) {
     static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/systemd",
                                         "/sys/fs/cgroup/unified"};
     char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && group[0] && pid_count == 0; i++)
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && group[0] && pids.count == 0; i++)
         if ((size_t)snprintf(path, sizeof(path), "%s%s", roots[i], group) < sizeof(path))
-            nftw(path, take_group, 16, FTW_PHYS);
+            cgroup_pids(path, &pids);
 }
 
 static void take_file(struct status_processes *p, pid_t pid) {
@@ -65,9 +50,9 @@ static void take_file(struct status_processes *p, pid_t pid) {
 }
 
 static void look_at(struct status_processes *p) {
-    for (size_t i = 0; i < pid_count; i++) {
+    for (size_t i = 0; i < pids.count; i++) {
         struct process_facts facts;
-        int error = process_facts(pids[i], &facts);
+        int error = process_facts(pids.list[i], &facts);
         if (error == -ESRCH || error == -ENOEXEC)
             continue; /* it has ended meanwhile */
         p->count++;
@@ -76,7 +61,7 @@ static void look_at(struct status_processes *p) {
         else if (facts.library[0])
             p->with++;
         if (!error && facts.library[0])
-            take_file(p, pids[i]);
+            take_file(p, pids.list[i]);
     }
 }
 
@@ -115,7 +100,7 @@ static bool tell_unit(const struct status *s, const char *name, bool instance) {
     struct status_processes p = {0};
     if (!properties_read(s->m, name, &u.p))
         return true;
-    pid_count = 0;
+    pids.count = 0;
     take_pids(property(&u.p, "ControlGroup"));
     look_at(&p);
     struct status_running r = {.name = name,

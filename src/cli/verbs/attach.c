@@ -16,9 +16,11 @@
 #include "attach.h"
 #include "attach_experiment.h"
 #include "attach_words.h"
+#include "cgroup_pids.h"
 #include "errors.h"
 #include "fetch.h"
 #include "format.h"
+#include "process_facts.h"
 #include "verbs.h"
 
 struct request {
@@ -155,6 +157,20 @@ static void remark_on(const struct attach_target *t, const struct attach_wish *w
         remark("%s: this is the root cgroup, so the whole host, as by --all", t->text);
 }
 
+/* Its own cure acts in every arm. */
+static void remark_on_library(const struct attach_target *t) {
+    static struct cgroup_pids pids;
+    static struct process_facts f;
+    if (!t->pid) /* of a process `unstall ab` has seen that it has no library */
+        cgroup_pids(t->path, &pids);
+    for (size_t i = 0; i < pids.count; i++)
+        if (process_facts(pids.list[i], &f) == 0 && f.library[0]) {
+            remark("%s: process %d has libunstall.so, which acts in every arm; so the arms differ less",
+                   t->text, (int)f.pid);
+            return;
+        }
+}
+
 static int attach(const struct request *r) {
     static const char *const when[] = {"on every connection that lacks it",
                                        "where a stall is proved",
@@ -191,6 +207,8 @@ static int carry(struct request *r) {
         return EXIT_OWN;
     if (attach_find(&r->wish, &target, error) != 0)
         return complain("%s", error);
+    remark_on(&target, &r->wish);
+    remark_on_library(&target);
     catch_signals();
     signal(SIGPIPE, SIG_IGN); /* the reader may be killed */
     if (attach_begin(&target, &r->options, error) != 0)
