@@ -14,7 +14,7 @@ from harness import HOOK_LIB, LIB  # noqa: E402
 from harness.host import MUCH, HostWatch  # noqa: E402
 from harness.selection import in_one_mode, part_of  # noqa: E402
 
-TRIES = 5
+TRIES = 10
 
 
 def pytest_addoption(parser):

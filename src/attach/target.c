@@ -14,6 +14,9 @@
 
 enum { ROOT_ID = 1, TEXT = 4096 };
 
+#define ROOM "%1023" /* ATTACH_CGROUP - 1, for sscanf(3) */
+_Static_assert(ATTACH_CGROUP == 1024, "ROOM has the same number");
+
 #define NO_CGROUP                                                                          \
     "cgroup v2 is not mounted here; mount it (mount -t cgroup2 cgroup2 DIR), beside version 1 " \
     "is enough"
@@ -48,21 +51,22 @@ static bool find_mount(char mount[ATTACH_CGROUP]) {
     FILE *f = fopen("/proc/self/mountinfo", "re");
     while (f && !found && fgets(line, sizeof(line), f)) {
         const char *type = strstr(line, " - cgroup2 ");
-        found = type && sscanf(line, "%*s %*s %*s %*s %255s", mount) == 1;
+        found = type && sscanf(line, "%*s %*s %*s %*s " ROOM "s", mount) == 1;
     }
     if (f)
         fclose(f);
     return found;
 }
 
-/* The cgroup of a process in version 2, "/" for the root. */
+/* The cgroup of a process in version 2, "/" for the root.  A path without room is none: its beginning is
+ * another cgroup. */
 static bool cgroup_of(pid_t pid, char path[ATTACH_CGROUP]) {
     char file[64], line[TEXT];
     bool found = false;
     snprintf(file, sizeof(file), "/proc/%d/cgroup", (int)pid);
     FILE *f = fopen(file, "re");
     while (f && !found && fgets(line, sizeof(line), f))
-        found = sscanf(line, "0::%255[^\n]", path) == 1;
+        found = sscanf(line, "0::" ROOM "[^\n]", path) == 1 && strlen(path) < ATTACH_CGROUP - 1;
     if (f)
         fclose(f);
     return found;

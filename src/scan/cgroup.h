@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-enum { SCAN_CGROUP = 256, SCAN_UNIT = 64, SCAN_CONTAINER = 13 };
+enum { SCAN_CGROUP = 1024, SCAN_UNIT = 64, SCAN_CONTAINER = 13 };
 
 /* The path in the text of /proc/PID/cgroup: of the unified hierarchy, or of systemd's own where the
  * unified one has the root only (a hybrid host); "" where there is none. */

@@ -228,6 +228,16 @@ def test_it_ends_with_the_process():
         assert a.wait() == 0 and f"process {talker.pid} has ended" in a.said
 
 
+@pytest.mark.parametrize("by", ["process", "cgroup"])
+def test_a_long_path_of_a_cgroup(by):
+    name = f"unstall-{os.getpid()}-".ljust(250, "x")
+    with cgroup(name) as (folder, enter), talking(before=enter) as talker:
+        target = {"process": [talker.pid], "cgroup": ["--cgroup", folder]}[by]
+        with attached(*target, "--mode", "always"):
+            assert is_cured(talker)
+        assert stalls(talker)
+
+
 def test_it_ends_with_the_cgroup():
     with cgroup(f"unstall-{os.getpid()}") as (folder, _):
         a = Attached("--cgroup", folder)

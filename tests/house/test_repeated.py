@@ -52,7 +52,7 @@ def run(folder, share):
 
 
 def test_where_the_host_took_the_processors(tmp_path):
-    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 4)}
+    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 9)}
 
 
 def test_where_the_machine_ran(tmp_path):

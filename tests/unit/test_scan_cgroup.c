@@ -9,6 +9,13 @@
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+/* Kubernetes in a container: 324 characters */
+#define OTHER "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define POD   "kubelet-kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice"
+#define NODE_OF_KIND                                                            \
+    "/system.slice/docker-" ID ".scope/kubelet.slice/kubelet-kubepods.slice"    \
+    "/kubelet-kubepods-burstable.slice/" POD "/cri-containerd-" OTHER ".scope"
+
 struct place {
     const char *text, *path, *unit, *container;
 };
@@ -24,6 +31,7 @@ static const struct place places[] = {
     {"0::/machine.slice/libpod-" ID ".scope/container\n",
      "/machine.slice/libpod-" ID ".scope/container", "libpod-" ID, "0123456789ab"},
     {"0::/kubepods/burstable/pod12/" ID "\n", "/kubepods/burstable/pod12/" ID, "", "0123456789ab"},
+    {"0::" NODE_OF_KIND "\n", NODE_OF_KIND, "cri-containerd-" OTHER, "fedcba987654"},
     {"9:name=systemd:/system.slice/a.service\n4:memory:/x\n0::/\n", "/system.slice/a.service",
      "a.service", ""},
     {"9:name=systemd:/a.slice\n0::/b.slice\n", "/b.slice", "", ""},

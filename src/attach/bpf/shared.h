@@ -12,7 +12,7 @@
 
 #include "stats_format.h"
 
-enum { ATTACH_VERSION = 5, ATTACH_TARGET = 128, ATTACH_CGROUP = 256, ATTACH_CONNECTIONS = 65536 };
+enum { ATTACH_VERSION = 6, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF, ATTACH_LATE };
 
 /* What `unstall ab --live` asks for, and how many connections have got an arm. */
