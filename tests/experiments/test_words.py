@@ -3,6 +3,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from trial import ANALYSIS, PYTHON, ab, made_up
@@ -10,7 +11,8 @@ from trial import ANALYSIS, PYTHON, ab, made_up
 from harness import bare_env, run, unstall
 
 import options
-from experiment import merge
+from experiment import merge, stats_files
+from experiment.live import Live
 from inference.analysis import analyse
 from inference.verdict import judge
 from record import results
@@ -255,3 +257,50 @@ def test_help_names_each_option_and_no_other():
 def test_each_module_is_installed():
     installed = re.findall(r"'([\w/]+\.py)'", (ANALYSIS / "meson.build").read_text())
     assert sorted(installed) == sorted(str(path.relative_to(ANALYSIS)) for path in ANALYSIS.rglob("*.py"))
+
+
+# ---- the units of a live experiment ----
+
+def told(serial, ended_ns, exchanges=3):
+    """A connection, as `unstall report --json` tells it."""
+    return {"serial": serial, "arm": 0, "row": 0, "opened_ns": 1, "ended_ns": ended_ns,
+            "peer": "192.0.2.1:5", "listener": "192.0.2.2:80", "exchanges": exchanges,
+            "exchange_ns": exchanges * 1000000, "messages": exchanges, "segments": 4, "stalls_proved": 0,
+            "exchange": {"steps": 4, "buckets": [[30, exchanges]]}}
+
+
+def live(assign):
+    made = made_up(0, arms=("off", "nodelay"))
+    asked = SimpleNamespace(arms=["off", "nodelay"], assign=assign, until_sure=False, stop_if=None,
+                            min_exchanges=20)
+    return Live(asked, made, None, None)
+
+
+def look(experiment, connections):
+    experiment._look([{"pid": 1, "started_ns": 1, "rows": [], "connections": connections}])
+
+
+@pytest.mark.parametrize("assign", ["peer", "listener"])
+def test_a_unit_of_many_connections_is_added_up_once_a_look(assign, monkeypatch):
+    """Each connection added up all of its unit again: at 2000 of one listener a look took 5 s, and 0.01 s
+    since.  The command fell behind, and the carrier waited at its full pipe."""
+    added = []
+    add = stats_files.add_connection
+    monkeypatch.setattr(stats_files, "add_connection",
+                        lambda unit, connection: (added.append(1), add(unit, connection)))
+    experiment = live(assign)
+    for first in range(0, 2000, 200):
+        look(experiment, [told(first + i, 7) for i in range(200)])
+    (_, unit), = experiment.counted.values()
+    assert (unit.connections, unit.exchanges, unit.segments) == (2000, 6000, 8000)
+    assert unit.histogram.count == 6000
+    assert len(added) == 2000
+
+
+def test_a_connection_that_has_ended_counts_once_however_often_it_is_told():
+    experiment = live("listener")
+    for connections in ([told(1, 0), told(2, 7)], [told(1, 0, 30), told(2, 7)], [told(1, 9, 40), told(2, 7)],
+                        [told(1, 9, 40), told(2, 7)]):
+        look(experiment, connections)
+    (_, unit), = experiment.counted.values()
+    assert (unit.connections, unit.exchanges, unit.segments) == (2, 43, 8)

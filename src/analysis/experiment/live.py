@@ -76,7 +76,8 @@ class Live:
         self.host = next(iter(results.machines))
         self.hints = []
         self.counted = {}      # key -> (arm, unit), in the order in which they were counted
-        self.parts = {}        # key -> {connection: its last report}
+        self.parts = {}        # key -> {connection that lives: its last report}
+        self.settled = {}      # key -> the unit of its connections that have ended
         self.rows = {}         # (process, row) -> its last report
         self.before = {}       # (process, row) -> its report when the experiment began
         self.killed = False
@@ -240,31 +241,52 @@ class Live:
         for row in process["rows"]:
             if row["arm"] is not None:
                 self.rows[self._row_key(process, row)] = row
+        touched = {}
         for connection in process["connections"]:
             arm = self.arm_of.get(connection["arm"]) if connection["arm"] is not None else None
-            if arm is None or connection["opened_ns"] < self.since_ns:
-                continue
-            self._connection(arm, process, connection)
+            if arm is not None and connection["opened_ns"] >= self.since_ns:
+                touched[self._connection(arm, process, connection)] = arm
+        for key, arm in touched.items():
+            self._count(key, arm)
 
     def _connection(self, arm, process, connection):
+        """Take in its last report; the key of its unit.  One that has ended is added to its unit once: a
+        listener may have had a hundred thousand of them."""
         key = stats_files.key_of(connection, process, self.options.assign)
-        self.seen.add((process["pid"], process["started_ns"], connection["serial"]))
+        number = process["pid"], process["started_ns"], connection["serial"]
         if key in self.counted and (self.options.until_sure or self.options.stop_if):
-            return  # a decision may rest on it, so it does not change any more
-        part = self.parts.setdefault(key, {})
-        part[process["pid"], process["started_ns"], connection["serial"]] = connection
-        unit = self._unit(key, arm, part.values())
-        ended = all(connection["ended_ns"] for connection in part.values())
-        if unit.exchanges >= self.options.min_exchanges or (ended and unit.exchanges):
-            self.counted[key] = (arm, unit)
+            self.seen.add(number)
+            return key  # a decision may rest on it, so it does not change any more
+        living = self.parts.setdefault(key, {})
+        if number in self.seen and number not in living:
+            return key  # it has ended, and its file tells it again
+        self.seen.add(number)
+        if not connection["ended_ns"]:
+            living[number] = connection
+            return key
+        living.pop(number, None)
+        settled = self.settled.setdefault(key, self._empty(key, arm))
+        stats_files.add_connection(settled, connection)
+        settled.segments += connection["segments"]
+        return key
 
-    def _unit(self, key, arm, connections):
+    def _empty(self, key, arm):
         unit = stats_files.connections_unit(arm, self.host, key)
-        for connection in connections:
-            stats_files.add_connection(unit, connection)
-        if all(connection["ended_ns"] for connection in connections):
-            unit.segments = sum(connection["segments"] for connection in connections)
+        unit.segments = 0
         return unit
+
+    def _count(self, key, arm):
+        if key in self.counted and (self.options.until_sure or self.options.stop_if):
+            return
+        unit, living = self._empty(key, arm), self.parts[key].values()
+        if key in self.settled:
+            stats_files.add_unit(unit, self.settled[key])
+        for connection in living:
+            stats_files.add_connection(unit, connection)
+        if living:
+            unit.segments = None  # they are known at the end
+        if unit.exchanges >= self.options.min_exchanges or (not living and unit.exchanges):
+            self.counted[key] = (arm, unit)
 
     def _store(self):
         """Put all that was read so far into the results."""

@@ -109,6 +109,13 @@ def add_connection(unit, connection):
     unit.histogram.add(Histogram.of_json(connection["exchange"]))
 
 
+def add_unit(unit, other):
+    """Add another unit of connections."""
+    for name in ("exchanges", "exchange_ns", "messages", "stalls", "connections", "segments"):
+        setattr(unit, name, getattr(unit, name) + getattr(other, name))
+    unit.histogram.add(other.histogram)
+
+
 def rows_of(processes):
     """All rows of all processes."""
     return [row for process in processes for row in process["rows"]]
