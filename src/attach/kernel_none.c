@@ -60,6 +60,11 @@ void experiment_each(struct experiment *e,
     (void)e, (void)take, (void)with;
 }
 
+bool experiment_config(const struct experiment *e, struct attach_config *c) {
+    (void)e, (void)c;
+    return false;
+}
+
 bool experiment_arm(const struct experiment *e, unsigned arm, struct attach_arm *sums) {
     (void)e, (void)arm, (void)sums;
     return false;

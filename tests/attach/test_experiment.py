@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """unstall ab --live of programs without the library: the kernel gives the arms, and measures."""
 
+import array
 import contextlib
+import fcntl
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -276,6 +280,78 @@ def test_where_its_carrier_is_killed_detach_puts_all_back():
         assert is_cured(talker)
         assert unstall("detach", talker.pid).returncode == 0
         assert stalls(talker) and not PINS.exists()
+
+
+def carrying(pid, **how):
+    """`unstall attach --arms` itself; its standard output is a small pipe."""
+    words = [COMMAND, "attach", str(pid), "--arms", ALMOST_ALL, "--seed", "1"]
+    return subprocess.Popen(words, env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                            pipesize=4096, **how)
+
+
+@contextlib.contextmanager
+def blocked_carrier():
+    """It has filled the pipe in the middle of a line, and nobody reads."""
+    with answering(0, 1) as port, contextlib.ExitStack() as connections:
+        for _ in range(40):
+            connections.enter_context(socket.create_connection(("127.0.0.1", port)))
+        with carrying(pid_of(port)) as carrier:
+            try:
+                assert wait_until(lambda: bytes_in(carrier.stdout) > 2000)
+                time.sleep(1)
+                assert bytes_in(carrier.stdout) <= 4096
+                yield carrier
+            finally:
+                carrier.kill()
+
+
+def bytes_in(pipe):
+    """Those that nobody has read (FIONREAD)."""
+    room = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, room)
+    return room[0]
+
+
+def test_one_signal_puts_all_back_although_nobody_reads():
+    """The carrier waited within the write to a full pipe, and after the signal within the next one."""
+    with blocked_carrier() as carrier:
+        carrier.send_signal(signal.SIGINT)
+        assert wait_until(lambda: carrier.poll() is not None), "it still waits for a reader"
+        assert carrier.returncode == 0 and not PINS.exists()
+
+
+def test_a_signal_breaks_no_line():
+    """The signal interrupted the write to a full pipe; that part of the line was lost."""
+    with blocked_carrier() as carrier:
+        carrier.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        lines = [json.loads(line) for line in carrier.stdout.read().splitlines()]
+        assert carrier.wait(60) == 0
+    assert sum(row["connections"] for row in lines[-1]["rows"]) == 40
+
+
+def test_after_a_detach_the_report_still_has_all_that_was_measured():
+    """The last line of the carrier had no sums, and 0 connections that were there before."""
+    with talking() as talker, carrying(talker.pid) as carrier:
+        first = json.loads(carrier.stdout.readline())
+        assert unstall("detach", talker.pid).returncode == 0
+        last = json.loads(carrier.communicate(timeout=60)[0].splitlines()[-1])
+    assert (first["existed"], last["existed"]) == (1, 1)
+    assert sum(row["connections"] for row in last["rows"]) == 1
+
+
+def test_the_end_of_one_leaves_a_later_one_of_the_same_name_alone():
+    """The command knew its attachment by the name alone."""
+    with talking() as talker, carrying(talker.pid) as carrier:
+        carrier.stdout.readline()
+        carrier.send_signal(signal.SIGSTOP)
+        assert unstall("detach", talker.pid).returncode == 0
+        assert unstall("attach", "--detach", "--mode", "always", talker.pid).returncode == 0
+        carrier.send_signal(signal.SIGINT)
+        carrier.send_signal(signal.SIGCONT)
+        carrier.communicate(timeout=60)
+        assert is_cured(talker) and f"pid-{talker.pid}" in unstall("attach", "--list").stdout
+        assert unstall("detach", talker.pid).returncode == 0
 
 
 # ---- bad input -------------------------------------------------------------------

@@ -114,8 +114,16 @@ static bool has_ended(const struct attach_target *t, int pidfd) {
 }
 
 /* An experiment is told until nobody reads it. */
-static bool tell(struct experiment *e, const struct attach_target *t) {
-    return !e || experiment_tell(e, t->name);
+static bool tell(struct experiment *e) {
+    return !e || experiment_tell(e, &stop);
+}
+
+/* Another command may have ended our attachment and begun its own, of the same name. */
+static bool is_ours(const char *name) {
+    struct attach_state s;
+    if (attach_look(name, &s) != 0 || !s.known)
+        return attach_is_there(name);
+    return s.config.loader == getpid() && s.config.loader_start == attach_start_of(getpid());
 }
 
 static int keep(const struct attach_target *t, struct experiment *e) {
@@ -123,12 +131,12 @@ static int keep(const struct attach_target *t, struct experiment *e) {
     char error[ATTACH_ERROR] = "", cured[NAME_ROOM];
     int pidfd = t->pid ? (int)syscall(SYS_pidfd_open, t->pid, 0) : -1;
     bool ended = t->pid && pidfd < 0;
-    while (tell(e, t) && !stop && !ended && attach_is_there(t->name))
+    while (tell(e) && !stop && !ended && is_ours(t->name))
         ended = has_ended(t, pidfd);
     if (pidfd >= 0)
         close(pidfd);
     attach_look(t->name, &s);
-    int failed = attach_end(t->name, error);
+    int failed = is_ours(t->name) ? attach_end(t->name, error) : -ENOENT;
     if (failed == -ENOENT) {
         remark("%s: detached by another command", t->text);
         return 0;

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach_experiment.h"
 
-#include <string.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "errors.h"
 #include "json.h"
@@ -84,23 +89,56 @@ static void tell_arm(struct json *j, unsigned arm, const struct attach_arm *sums
     json_object_end(j);
 }
 
-bool experiment_tell(struct experiment *e, const char *name) {
-    struct attach_state s;
+static void tell_all(struct json *j, struct experiment *e) {
+    struct attach_config c;
     struct attach_arm sums;
-    struct json j = json_begin(stdout);
-    attach_look(name, &s);
-    j.compact = true;
-    json_object(&j, NULL);
-    json_unsigned(&j, "existed", s.config.experiment.existed);
-    json_unsigned(&j, "missed", s.config.experiment.missed);
-    json_array(&j, "connections");
-    experiment_each(e, tell_connection, &j);
-    json_array_end(&j);
-    json_array(&j, "rows");
-    for (unsigned arm = 0; arm < s.config.experiment.arms && experiment_arm(e, arm, &sums); arm++)
-        tell_arm(&j, arm, &sums);
-    json_array_end(&j);
-    json_object_end(&j);
-    json_end(&j);
-    return fflush(stdout) == 0;
+    if (!experiment_config(e, &c))
+        c.experiment = (struct attach_experiment){.arms = 0};
+    j->compact = true;
+    json_object(j, NULL);
+    json_unsigned(j, "existed", c.experiment.existed);
+    json_unsigned(j, "missed", c.experiment.missed);
+    json_array(j, "connections");
+    experiment_each(e, tell_connection, j);
+    json_array_end(j);
+    json_array(j, "rows");
+    for (unsigned arm = 0; arm < c.experiment.arms && experiment_arm(e, arm, &sums); arm++)
+        tell_arm(j, arm, &sums);
+    json_array_end(j);
+    json_object_end(j);
+    json_end(j);
+}
+
+/* A pipe that poll() calls writable takes PIPE_BUF bytes without a wait.  So a signal interrupts no write,
+ * which would break the line, and a reader that does not read does not keep us from the end. */
+static bool hand_over(const char *text, size_t bytes, const volatile sig_atomic_t *stop) {
+    enum { LOOK_MS = 500, LOOKS = 10 }; /* so often at most after the signal to stop */
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    for (int looks = 0; bytes && looks < LOOKS;) {
+        int n = poll(&out, 1, LOOK_MS);
+        if (n == 0)
+            looks += *stop != 0;
+        if (n <= 0)
+            continue;
+        ssize_t done = write(STDOUT_FILENO, text, bytes < PIPE_BUF ? bytes : PIPE_BUF);
+        if (done < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        text += done > 0 ? done : 0;
+        bytes -= done > 0 ? (size_t)done : 0;
+        looks = done > 0 ? 0 : looks;
+    }
+    return bytes == 0;
+}
+
+bool experiment_tell(struct experiment *e, const volatile sig_atomic_t *stop) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *line = open_memstream(&text, &bytes);
+    if (!line)
+        return false;
+    struct json j = json_begin(line);
+    tell_all(&j, e);
+    bool told = fclose(line) == 0 && hand_over(text, bytes, stop);
+    free(text);
+    return told;
 }

@@ -6,6 +6,8 @@
 #ifndef UNSTALL_CLI_ATTACH_EXPERIMENT_H
 #define UNSTALL_CLI_ATTACH_EXPERIMENT_H
 
+#include <signal.h>
+
 #include "arms_words.h"
 #include "attach.h"
 #include "experiment.h"
@@ -13,7 +15,7 @@
 /* 0, or EXIT_OWN and a complaint: the kernel has the arms off and nodelay only. */
 int experiment_asked(const struct arms_words *w, struct attach_experiment *e);
 
-/* Prints what is new.  False: nobody reads it any more. */
-bool experiment_tell(struct experiment *e, const char *name);
+/* Prints what is new.  False: nobody reads it any more, or for five seconds after `stop` was set. */
+bool experiment_tell(struct experiment *e, const volatile sig_atomic_t *stop);
 
 #endif
