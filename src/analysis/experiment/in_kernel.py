@@ -94,7 +94,7 @@ class Carrier:
     def hints(self):
         """What the user must know when it is over."""
         found = self.complaints()
-        if self._child.returncode:
+        if self._child and self._child.returncode:
             found.append(self._not_put_back())
         if self.missed:
             found.append(f"{self.missed} connections had no room in the kernel, and no arm")
