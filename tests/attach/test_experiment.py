@@ -213,6 +213,60 @@ def test_a_connection_that_is_there_gets_an_arm_and_its_value_back(how):
         assert stalls(inside) and inside.reads_back() == {0}
 
 
+LATE = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+sys.stdin.readline()
+"""
+
+AGAIN = """
+import ctypes, socket, sys
+port, unspecified = int(sys.stdin.readline()), b"\\0" * 16
+client = socket.socket()
+for _ in range(2):
+    client.connect(("127.0.0.1", port))
+    client.send(b"r" * 300)
+    client.recv(100)
+    print(client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), flush=True)
+    ctypes.CDLL(None).connect(client.fileno(), unspecified, 16)
+sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def program(text):
+    child = subprocess.Popen([sys.executable, "-S", "-c", text], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def test_a_connection_that_waits_for_accept_takes_part():
+    """It has no descriptor, and was made before its listener was marked: it never took part."""
+    with program(LATE) as child, \
+            socket.create_connection(("127.0.0.1", int(child.stdout.readline()))), \
+            carrying(child.pid) as carrier:
+        assert json.loads(carrier.stdout.readline())["existed"] == 1
+        carrier.send_signal(signal.SIGINT)
+        carrier.communicate(timeout=60)
+
+
+def test_a_socket_that_is_connected_again_is_another_connection():
+    """It kept its number, and the second connection had no arm of its own."""
+    with answering(0, 1) as port, program(AGAIN) as child, carrying(child.pid) as carrier:
+        carrier.stdout.readline()
+        child.stdin.write(f"{port}\n")
+        child.stdin.flush()
+        assert [child.stdout.readline() for _ in range(2)] == ["0\n", "0\n"]
+        carrier.send_signal(signal.SIGINT)
+        rows = json.loads(carrier.communicate(timeout=60)[0].splitlines()[-1])["rows"]
+    assert sum(row["connections"] for row in rows) == sum(row["connections_ended"] for row in rows) == 2
+
+
 def test_a_member_with_the_library_is_named():
     with cgroup(f"unstall-{os.getpid()}") as (folder, enter):
         member = subprocess.Popen(["/usr/bin/sleep", "60"], env=preload_env(), preexec_fn=enter)
@@ -282,11 +336,11 @@ def test_where_its_carrier_is_killed_detach_puts_all_back():
         assert stalls(talker) and not PINS.exists()
 
 
-def carrying(pid, **how):
+def carrying(pid):
     """`unstall attach --arms` itself; its standard output is a small pipe."""
     words = [COMMAND, "attach", str(pid), "--arms", ALMOST_ALL, "--seed", "1"]
-    return subprocess.Popen(words, env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                            pipesize=4096, **how)
+    return subprocess.Popen(words, env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            text=True, pipesize=4096)
 
 
 @contextlib.contextmanager
@@ -372,6 +426,13 @@ def test_without_privilege_one_line_names_the_capabilities():
         done = ab("--live", talker.pid, user=NOBODY)
     assert done.returncode == 125 and done.stderr.count("\n") == 1
     assert f"{talker.pid}: " in done.stderr and "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN" in done.stderr
+
+
+def test_where_the_command_cannot_be_started_one_line_says_so():
+    """It was a traceback."""
+    with talking() as talker:
+        done = ab("--live", talker.pid, "--unstall", "/nonexistent")
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and "/nonexistent" in done.stderr
 
 
 def test_no_such_unit():

@@ -87,6 +87,7 @@ static __always_inline void cure_at_once(void *to, struct attach_socket *s,
 #include "quickack.bpf.h"
 #include "experiment.bpf.h"
 #include "delay.bpf.h"
+#include "queue.bpf.h"
 
 /* ---- new connections ------------------------------------------------------------ */
 
@@ -303,6 +304,8 @@ int mark(struct bpf_iter__task_file *ctx) {
     struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
     if (s)
         s->member = 1;
+    if (sk->__sk_common.skc_state == LISTEN)
+        note_queue(sk);
     return 0;
 }
 
@@ -359,11 +362,12 @@ int take(struct bpf_iter__tcp *ctx) {
     if (!tp || !c || !has_port(c, skc->skc_num, bpf_ntohs(skc->skc_dport)))
         return 0;
     struct attach_socket *s = bpf_sk_storage_get(&sockets, tp, 0, 0);
-    if (c->by_process ? !s || !s->member : !is_in_cgroup(c, (struct sock *)tp))
+    if (c->by_process ? (!s || !s->member) && !is_queued(tp) : !is_in_cgroup(c, (struct sock *)tp))
         return 0;
     if (!s)
         s = bpf_sk_storage_get(&sockets, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
     if (s) {
+        s->member = c->by_process != 0;
         quicken(tp, s, c);
         take_in(tp, s, c);
     }

@@ -11,9 +11,12 @@
 
 enum { CLOSED = 7, US = 1000 };
 
+static __always_inline struct attach_socket *socket_of(const struct sock *sk) {
+    return sk->sk_bpf_storage ? bpf_sk_storage_get(&sockets, (void *)sk, 0, 0) : 0;
+}
+
 static __always_inline struct attach_connection *record_of(const struct sock *sk) {
-    struct attach_socket *s =
-        sk->sk_bpf_storage ? bpf_sk_storage_get(&sockets, (void *)sk, 0, 0) : 0;
+    struct attach_socket *s = socket_of(sk);
     if (!s || !s->number)
         return 0;
     __u64 number = s->number;
@@ -120,12 +123,15 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     return 0;
 }
 
+/* The socket may be connected again, which is another connection. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(after_state, const struct sock *sk, int before, int state) {
-    struct attach_connection *r = state == CLOSED ? record_of(sk) : 0;
+    struct attach_socket *s = state == CLOSED ? socket_of(sk) : 0;
+    struct attach_connection *r = s ? record_of(sk) : 0;
     struct tcp_sock *tp = r ? bpf_skc_to_tcp_sock((void *)sk) : 0;
     if (!r || !tp || r->ended_ns)
         return 0;
+    s->number = 0;
     struct attach_arm *sums = sums_of(r);
     r->segments = tp->data_segs_out - r->segments_before;
     r->changed_ns = r->ended_ns = bpf_ktime_get_ns();

@@ -45,7 +45,17 @@ struct sock {
     void *sk_bpf_storage;
 };
 
+struct request_sock {
+    struct request_sock *dl_next;
+    struct sock *sk;
+};
+
+struct request_sock_queue {
+    struct request_sock *rskq_accept_head;
+};
+
 struct inet_connection_sock {
+    struct request_sock_queue icsk_accept_queue;
     __u8 icsk_ca_state : 5;
 };
 
