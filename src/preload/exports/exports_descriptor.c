@@ -8,6 +8,7 @@
 #include <linux/net.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -106,7 +107,8 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #endif
 #ifdef SYS_sendfile64 /* 32-bit: wider offsets and times */
     OURS(sendfile64), OURS(recvmmsg_time64), WAITS(futex_time64), WAITS(ppoll_time64), WAITS(pselect6_time64),
-    WAITS(clock_nanosleep_time64), WAITS(rt_sigtimedwait_time64), WAITS(_newselect),
+    WAITS(clock_nanosleep_time64), WAITS(rt_sigtimedwait_time64), WAITS(_newselect), WAITS(fcntl64),
+    WAITS(mq_timedsend_time64), WAITS(mq_timedreceive_time64), WAITS(semtimedop_time64),
 #endif
 #ifdef SYS_waitpid
     WAITS(waitpid),
@@ -117,16 +119,32 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     WAITS(futex), WAITS(ppoll), WAITS(pselect6), WAITS(epoll_pwait), WAITS(epoll_pwait2),
     WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept4), WAITS(wait4),
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter), WAITS(rt_sigsuspend), WAITS(flock),
-    WAITS(mq_timedsend), WAITS(mq_timedreceive),
-#ifdef SYS_semop /* i386 and s390x had ipc(2) only */
-    WAITS(msgsnd), WAITS(msgrcv), WAITS(semop), WAITS(semtimedop),
+    WAITS(mq_timedsend), WAITS(mq_timedreceive), WAITS(fcntl),
+#ifdef SYS_msgrcv /* i386, s390x and ppc64 had ipc(2) only, before Linux 5.1 */
+    WAITS(msgsnd), WAITS(msgrcv),
+#endif
+#ifdef SYS_semop
+    WAITS(semop),
+#endif
+#ifdef SYS_semtimedop
+    WAITS(semtimedop),
+#endif
+#ifdef SYS_ipc
+    WAITS(ipc),
 #endif
 };
 
+#ifdef SYS_ipc
+static bool is_ipc_wait(long call) {
+    enum { SEM_OP = 1, SEM_TIMED_OP = 4, MSG_SEND = 11, MSG_RECEIVE = 12 }; /* <linux/ipc.h> */
+    return call == SEM_OP || call == SEM_TIMED_OP || call == MSG_SEND || call == MSG_RECEIVE;
+}
+#endif
+
 /* False if the arguments show, without following a pointer, that the call does not wait: such a call
  * ends no turn. */
-static bool may_wait(long n, long b, long c, long d) {
-    (void)c; /* unused if there is no SYS_poll */
+static bool may_wait(long n, long a, long b, long c, long d) {
+    (void)a, (void)c; /* unused if there is no SYS_ipc, or no SYS_poll */
     if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
         return false;
     switch (n) {
@@ -147,6 +165,14 @@ static bool may_wait(long n, long b, long c, long d) {
     case SYS_epoll_wait:
 #endif
     case SYS_epoll_pwait: return d != 0;
+    case SYS_flock: return !(b & LOCK_NB);
+#ifdef SYS_fcntl64
+    case SYS_fcntl64:
+#endif
+    case SYS_fcntl: return waits_for_lock((int)b);
+#ifdef SYS_ipc
+    case SYS_ipc: return is_ipc_wait(a & 0xffff); /* above it is a version */
+#endif
     default: return true;
     }
 }
@@ -324,7 +350,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
             shim_uring();
         return result;
     default:
-        if (may_wait(n, b, c, d))
+        if (may_wait(n, a, b, c, d))
             hold_end_turn(PUSH_WAIT);
     }
     return NEXT();

@@ -57,6 +57,9 @@ ACT(__fcntl, file_locked_by_a_child, ALARM, other_fcntl(locked, F_SETLKW, WHOLE)
 ACT_AS(fcntl_ofd, "fcntl F_OFD_SETLKW", file_locked_by_a_child, ALARM,
        plain_fcntl(locked, F_OFD_SETLKW, WHOLE))
 
+ACT_AS(by_fcntl, "syscall SYS_fcntl F_SETLKW", file_locked_by_a_child, ALARM,
+       syscall(SYS_fcntl, locked, F_SETLKW, WHOLE))
+
 /* System V: a child takes the queue away in the end, also if we are killed */
 static int messages = -1;
 static int semaphores = -1;
@@ -99,6 +102,11 @@ ACT(msgsnd, full_message_queue, 0, msgsnd(messages, &message, sizeof message.tex
 ACT(msgrcv, empty_message_queue, 0, msgrcv(messages, &message, sizeof message.text, 0, 0))
 ACT_AS(by_msgrcv, "syscall SYS_msgrcv", empty_message_queue, 0,
        syscall(SYS_msgrcv, messages, &message, sizeof message.text, 0L, 0))
+#ifdef SYS_ipc
+ACT_AS(by_ipc, "syscall SYS_ipc MSGRCV", empty_message_queue, 0,
+       syscall(SYS_ipc, 12 /* MSGRCV, as of version 1 */ | 1 << 16, messages, sizeof message.text, 0,
+               &message, 0L))
+#endif
 ACT(semop, closed_semaphore, 0, semop(semaphores, DOWN, 1))
 ACT(semtimedop, closed_semaphore, 0, semtimedop(semaphores, DOWN, 1, &span))
 
