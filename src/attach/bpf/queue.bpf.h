@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Connections that wait in a listener for accept().  They have no descriptor yet, by which `mark` would find
- * them; and the listener had no record that they could inherit when they were made.  Included by attach.bpf.c.
+ * them; and the listener had no record that they could inherit when they were made.
+ * Included by attach.bpf.c.
  */
 #ifndef UNSTALL_QUEUE_BPF_H
 #define UNSTALL_QUEUE_BPF_H
