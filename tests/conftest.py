@@ -4,6 +4,7 @@
 import contextlib
 import os
 import sys
+import time
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -15,6 +16,7 @@ from harness.host import MUCH, HostWatch  # noqa: E402
 from harness.selection import in_one_mode, part_of  # noqa: E402
 
 TRIES = 10
+LONGEST_S = 120  # no case is begun again after that
 
 
 def pytest_addoption(parser):
@@ -46,19 +48,21 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
-    """A case that failed while the host kept the processors from this machine is repeated, up to TRIES times.
+    """A case that failed while the host kept the processors from this machine is repeated, up to TRIES times
+    and for LONGEST_S.
 
     Its failure says nothing: delayed acknowledgements, windows and limits are times of a clock that goes on.
     On a machine that runs, no case is ever repeated.  The report counts the repetitions (count-cases.py).
     """
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    end = time.monotonic() + LONGEST_S
     for again in range(TRIES):
         host = HostWatch()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
         if not any(report.failed for report in reports):
             break
         taken = host.share_taken()
-        if again == TRIES - 1 or taken < MUCH:
+        if again == TRIES - 1 or taken < MUCH or time.monotonic() > end:
             break
         print(f"\n{item.nodeid}: failed while the host took {taken:.0%} of the time; again")
         item.user_properties.append(("repeated", f"{taken:.2f}"))

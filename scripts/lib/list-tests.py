@@ -6,6 +6,8 @@
     list-tests.py all BUILD [SUITE...]       the tests, or those of some suites
     list-tests.py busy BUILD [SUITE...]      those that compute most of their time (suite `busy`)
     list-tests.py waiting BUILD [SUITE...]   the others
+
+    --without SUITE   none of that suite
 """
 
 import argparse
@@ -23,13 +25,13 @@ def tests_of(build):
     return [(test["name"], [suite.split(":")[-1] for suite in test["suite"]]) for test in json.loads(listing)]
 
 
-def listed(what, tests, suites):
+def listed(what, tests, suites, without):
     """The lines to print."""
     if what == "suites":
         return list(dict.fromkeys(suite for _, its in tests for suite in its))
     kinds = {"all": (True, False), "busy": (True,), "waiting": (False,)}[what]
     return [name for name, its in tests
-            if (not suites or set(suites) & set(its)) and ("busy" in its) in kinds]
+            if (not suites or set(suites) & set(its)) and ("busy" in its) in kinds and without not in its]
 
 
 def main():
@@ -38,8 +40,9 @@ def main():
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("build", type=Path)
     parser.add_argument("suites", nargs="*", metavar="SUITE")
+    parser.add_argument("--without", metavar="SUITE")
     wanted = parser.parse_args()
-    for line in listed(wanted.what, tests_of(wanted.build), wanted.suites):
+    for line in listed(wanted.what, tests_of(wanted.build), wanted.suites, wanted.without):
         print(line)
 
 
