@@ -43,26 +43,16 @@ def outcome_of_case(case):
 
 
 def cases_of_report(path):
-    """[(name, outcome)] of one JUnit file; raises OSError or ParseError."""
+    """[(name, outcome)] of one JUnit file; prints which were repeated; raises OSError or ParseError."""
     cases = []
     for suite in xml.parse(path).getroot().iter("testsuite"):
         for case in suite.findall("testcase"):
-            owner = case.get("classname") or suite.get("name")
-            cases.append((f"{owner}::{case.get('name')}", outcome_of_case(case)))
+            name = f"{case.get('classname') or suite.get('name')}::{case.get('name')}"
+            cases.append((name, outcome_of_case(case)))
+            shares = [one.get("value") for one in case.iterfind("properties/property[@name='repeated']")]
+            if shares:
+                print(f"repeated: {name}: the host took {', '.join(shares)} of the time")
     return cases
-
-
-def repeated_cases(path):
-    """Lines on the cases of a JUnit file that pytest repeated; none if there is no such file."""
-    try:
-        cases = list(xml.parse(path).getroot().iter("testcase"))
-    except (OSError, xml.ParseError):
-        return
-    for case in cases:
-        shares = [one.get("value") for one in case.iterfind("properties/property[@name='repeated']")]
-        if shares:
-            name = f"{case.get('classname')}::{case.get('name')}"
-            yield f"repeated: {name}: the host took {', '.join(shares)} of the time"
 
 
 def cases_of_program(name, result, command):
@@ -105,8 +95,6 @@ def main():
     cases = [tuple(case.rsplit(":", 1)) for case in wanted.case]
     for name, result, command in programs_of_logs(wanted.build / "meson-logs"):
         cases += cases_of_program(name, result, command)
-        for line in repeated_cases(report_of(command) or Path()):
-            print(line)
     if wanted.skipped_is_failed:
         cases = [(name, "failed") if outcome == "skipped" else (name, outcome)
                  for name, outcome in cases]

@@ -220,7 +220,7 @@ def test_a_running_process_without_statistics_is_watched_through_the_kernel(auth
     assert done.stderr == (f"unstall observe: process {process.pid} keeps no statistics: it is watched "
                            "through the kernel\n")
     report = json.loads(as_json.split("\n", 1)[1])
-    assert report["scope"] == f"process {process.pid}" and report["rows"][0]["stalls"] > 5
+    assert report["scope"] == f"process {process.pid}" and report["rows"][0]["stalls"] > 0
     assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each", told)
     if "source exact" in told:
         assert re.search(r"send_header.*send_body", told, re.DOTALL)
