@@ -7,7 +7,7 @@
     list-tests.py busy BUILD [SUITE...]      those that compute most of their time (suite `busy`)
     list-tests.py waiting BUILD [SUITE...]   the others
 
-    --without SUITE   none of that suite
+    --without SUITE   none of that suite (may be repeated)
 """
 
 import argparse
@@ -31,7 +31,8 @@ def listed(what, tests, suites, without):
         return list(dict.fromkeys(suite for _, its in tests for suite in its))
     kinds = {"all": (True, False), "busy": (True,), "waiting": (False,)}[what]
     return [name for name, its in tests
-            if (not suites or set(suites) & set(its)) and ("busy" in its) in kinds and without not in its]
+            if (not suites or set(suites) & set(its)) and not set(without) & set(its) and
+            ("busy" in its) in kinds]
 
 
 def main():
@@ -40,7 +41,7 @@ def main():
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("build", type=Path)
     parser.add_argument("suites", nargs="*", metavar="SUITE")
-    parser.add_argument("--without", metavar="SUITE")
+    parser.add_argument("--without", metavar="SUITE", action="append", default=[])
     wanted = parser.parse_args()
     for line in listed(wanted.what, tests_of(wanted.build), wanted.suites, wanted.without):
         print(line)
