@@ -100,5 +100,13 @@ def test_a_repeated_case_is_named(tmp_path):
     assert lines == ["repeated: t::late: the host took 0.61, 0.70 of the time", "2 passed, 0 failed"]
 
 
+def test_a_case_left_out_for_want_of_time_is_no_skip_and_is_named(tmp_path):
+    case = '<testcase classname="t" name="last"><skipped message="left out"/></testcase>'
+    (tmp_path / "report.xml").write_text(PYTEST.format(more=case), encoding="utf-8")
+    log(tmp_path, ("OK", ["program", f"--xml={tmp_path}/report.xml"]))
+    lines, _ = counted(tmp_path, "--skipped-is-failed")
+    assert lines == ["left out: t::last", "left out for want of time: 1 cases", "1 passed, 0 failed"]
+
+
 def test_nothing_run_is_no_success(tmp_path):
     assert count(tmp_path) == ("0 passed, 0 failed", 1)

@@ -27,7 +27,11 @@ TESTS = [("turn", ["unit"]), ("fuzz_calls", ["fuzz", "busy"]), ("house", ["house
     ("waiting", ["fuzz"], []),
 ])
 def test_what_is_listed(what, suites, names):
-    assert load("list-tests").listed(what, TESTS, suites) == names
+    assert load("list-tests").listed(what, TESTS, suites, []) == names
+
+
+def test_what_is_listed_without_some_suites():
+    assert load("list-tests").listed("all", TESTS, [], ["busy", "unit"]) == ["cli_top"]
 
 
 def not_run(files, words):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tests/conftest.py repeats a failed case where the host took the processors, and nowhere else."""
+"""tests/conftest.py repeats a case where the host took the processors, and begins none after the end."""
 
 import os
 import shutil
@@ -36,17 +36,20 @@ def test_served(server):
 def test_wrong():
     assert False
 """
-GOOD, BAD = "passed", "failed"
+GOOD, BAD, LEFT_OUT = "passed", "failed", "left out"
 
 
-def run(folder, share):
+def run(folder, share, **environment):
     """{case: (its outcome, how often it was repeated)} where the host takes `share` of the time."""
     shutil.copy(SOURCE_ROOT / "tests/conftest.py", folder)
     (folder / "test_cases.py").write_text(CASES.format(share=share), encoding="utf-8")
     subprocess.run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
                     f"--rootdir={folder}", f"--junitxml={folder}/report.xml", folder],
-                   check=False, capture_output=True, env=dict(os.environ, PYTHONPATH=SOURCE_ROOT / "tests"))
-    return {case.get("name"): (BAD if case.findall("failure") + case.findall("error") else GOOD,
+                   check=False, capture_output=True,
+                   env=os.environ | {"PYTHONPATH": SOURCE_ROOT / "tests", "UNSTALL_TESTS_END": "inf"} |
+                   environment)
+    return {case.get("name"): (BAD if case.findall("failure") + case.findall("error") else
+                               LEFT_OUT if case.findall("skipped[@message='left out']") else GOOD,
                                len(case.findall("properties/property[@name='repeated']")))
             for case in xml.parse(folder / "report.xml").getroot().iter("testcase")}
 
@@ -57,3 +60,7 @@ def test_where_the_host_took_the_processors(tmp_path):
 
 def test_where_the_machine_ran(tmp_path):
     assert run(tmp_path, 0.05) == {"test_late": (BAD, 0), "test_served": (BAD, 0), "test_wrong": (BAD, 0)}
+
+
+def test_after_the_end_no_case_is_begun(tmp_path):
+    assert set(run(tmp_path, 0, UNSTALL_TESTS_END="1").values()) == {(LEFT_OUT, 0)}
