@@ -35,6 +35,10 @@ def test_served(server):
 
 def test_wrong():
     assert False
+
+@pytest.mark.timed
+def test_of_times():
+    called.append(1)
 """
 GOOD, BAD, LEFT_OUT = "passed", "failed", "left out"
 
@@ -46,8 +50,7 @@ def run(folder, share, **environment):
     subprocess.run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
                     f"--rootdir={folder}", f"--junitxml={folder}/report.xml", folder],
                    check=False, capture_output=True,
-                   env=os.environ | {"PYTHONPATH": SOURCE_ROOT / "tests", "UNSTALL_TESTS_END": "inf"} |
-                   environment)
+                   env=os.environ | {"PYTHONPATH": SOURCE_ROOT / "tests", "UNSTALL_TESTS_END": ""} | environment)
     return {case.get("name"): (BAD if case.findall("failure") + case.findall("error") else
                                LEFT_OUT if case.findall("skipped[@message='left out']") else GOOD,
                                len(case.findall("properties/property[@name='repeated']")))
@@ -55,12 +58,18 @@ def run(folder, share, **environment):
 
 
 def test_where_the_host_took_the_processors(tmp_path):
-    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 9)}
+    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 9),
+                                  "test_of_times": (GOOD, 0)}
 
 
 def test_where_the_machine_ran(tmp_path):
-    assert run(tmp_path, 0.05) == {"test_late": (BAD, 0), "test_served": (BAD, 0), "test_wrong": (BAD, 0)}
+    assert run(tmp_path, 0.05) == {"test_late": (BAD, 0), "test_served": (BAD, 0), "test_wrong": (BAD, 0),
+                                   "test_of_times": (GOOD, 0)}
 
 
 def test_after_the_end_no_case_is_begun(tmp_path):
     assert set(run(tmp_path, 0, UNSTALL_TESTS_END="1").values()) == {(LEFT_OUT, 0)}
+
+
+def test_on_a_starved_host_no_statistic_of_times_is_judged(tmp_path):
+    assert run(tmp_path, 0, UNSTALL_TESTS_END="inf")["test_of_times"] == (LEFT_OUT, 0)
