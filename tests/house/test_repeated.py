@@ -50,7 +50,8 @@ def run(folder, share, **environment):
     subprocess.run(["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider",
                     f"--rootdir={folder}", f"--junitxml={folder}/report.xml", folder],
                    check=False, capture_output=True,
-                   env=os.environ | {"PYTHONPATH": SOURCE_ROOT / "tests", "UNSTALL_TESTS_END": ""} | environment)
+                   env=os.environ | {"PYTHONPATH": SOURCE_ROOT / "tests", "UNSTALL_TESTS_END": ""} |
+                   environment)
     return {case.get("name"): (BAD if case.findall("failure") + case.findall("error") else
                                LEFT_OUT if case.findall("skipped[@message='left out']") else GOOD,
                                len(case.findall("properties/property[@name='repeated']")))
