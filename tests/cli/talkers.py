@@ -12,6 +12,7 @@ from pathlib import Path
 from harness import COMMAND, WARM, AnsweringPeer, bare_env
 
 TALKER = Path(__file__).parent / "programs/talker.py"
+TRIES = 5
 
 
 def typical(milliseconds):
@@ -42,6 +43,10 @@ class Talker:
         """What an exchange typically takes, in milliseconds."""
         self.begin(exchanges)
         return typical(self.times())
+
+    def stalls(self):
+        """Whether it does: where the machine pauses between two writes, not at once, but soon."""
+        return any(self.talk() > 20 for _ in range(TRIES))
 
     def end(self):
         self.process.stdin.close()

@@ -218,7 +218,7 @@ def test_looking_changes_nothing():
         before = sorted(os.listdir(f"/proc/{talker.pid}/fd"))
         told(talker.pid)
         assert sorted(os.listdir(f"/proc/{talker.pid}/fd")) == before
-        assert talker.talk() > 20
+        assert talker.stalls()
 
 
 WAITS = Path(__file__).parent / "programs/waits.c"
