@@ -409,6 +409,14 @@ def test_without_privilege_nothing_else():
         assert stalls(talker)
 
 
+def test_without_privilege_the_id_of_a_thread_is_refused_too():
+    """It was `its sockets may not be taken (No such file or directory)`."""
+    with second_thread() as thread:
+        done = unstall("attach", thread, user=NOBODY)
+    assert done.returncode == 125
+    assert done.stderr == f"unstall attach: {thread} is a thread of process {os.getpid()}; give that id\n"
+
+
 def test_without_privilege_it_ends_with_the_process():
     with talking(user=NOBODY) as talker, attached(talker.pid, user=NOBODY) as a:
         talker.end()

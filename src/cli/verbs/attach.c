@@ -20,6 +20,7 @@
 #include "errors.h"
 #include "fetch.h"
 #include "format.h"
+#include "owners.h"
 #include "process_facts.h"
 #include "verbs.h"
 
@@ -239,6 +240,9 @@ static int fetch(const struct request *r, const char *why) {
     struct attach_fetched f;
     char error[ATTACH_ERROR] = "";
     const struct timespec second = {.tv_sec = 1};
+    pid_t leader = scan_process_leader(r->wish.pid);
+    if (leader && leader != r->wish.pid)
+        return complain("%d is a thread of process %d; give that id", (int)r->wish.pid, (int)leader);
     catch_signals();
     if (attach_fetch_begin(&f, r->wish.pid, r->wish.port, error) != 0)
         return complain("%s; else %s", error, why);
