@@ -113,8 +113,10 @@ bool scan_pids_are_the_hosts(void) {
     return stat("/proc/self/ns/pid", &st) != 0 || st.st_ino == first;
 }
 
+/* Beside version 2 there may be a line with such a path for each of 12 controllers, and the line of version 2
+ * is the last. */
 static void read_cgroup(struct scan_process *p) {
-    char text[4096];
+    char text[14 * SCAN_CGROUP];
     read_small(p->pid, "cgroup", text, sizeof(text));
     scan_cgroup_path(text, p->cgroup);
     scan_cgroup_unit(p->cgroup, p->unit);
