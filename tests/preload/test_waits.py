@@ -131,6 +131,8 @@ WHOLE = {act: rows.ALL for act in (
     "readv of a file", "recv with MSG_DONTWAIT", "waitpid with WNOHANG", "waitid with WNOHANG",
     "sigtimedwait with timeout 0", "msgrcv with IPC_NOWAIT", "flock with LOCK_NB",
     "syscall SYS_futex FUTEX_WAKE", "syscall SYS_epoll_pwait with timeout 0",
+    "syscall SYS_wait4 with WNOHANG", "syscall SYS_waitid with WNOHANG",
+    "syscall SYS_io_getevents of at least none",
     "lockf with F_TLOCK", "fcntl F_SETLK", "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
 # Others can see it: what is buffered leaves before, what the kernel holds may stay.
 WHOLE |= {act: ("cork", "auto") for act in (

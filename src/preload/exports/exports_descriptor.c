@@ -109,6 +109,10 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile64), OURS(recvmmsg_time64), WAITS(futex_time64), WAITS(ppoll_time64), WAITS(pselect6_time64),
     WAITS(clock_nanosleep_time64), WAITS(rt_sigtimedwait_time64), WAITS(_newselect), WAITS(fcntl64),
     WAITS(mq_timedsend_time64), WAITS(mq_timedreceive_time64), WAITS(semtimedop_time64),
+    WAITS(io_pgetevents_time64),
+#endif
+#ifdef SYS_sigsuspend /* the older one, beside rt_sigsuspend */
+    WAITS(sigsuspend),
 #endif
 #ifdef SYS_waitpid
     WAITS(waitpid),
@@ -116,10 +120,13 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #ifdef SYS_futex_waitv
     WAITS(futex_waitv),
 #endif
+#ifdef SYS_futex_wait /* Linux 6.7 */
+    WAITS(futex_wait),
+#endif
     WAITS(futex), WAITS(ppoll), WAITS(pselect6), WAITS(epoll_pwait), WAITS(epoll_pwait2),
     WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept4), WAITS(wait4),
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter), WAITS(rt_sigsuspend), WAITS(flock),
-    WAITS(mq_timedsend), WAITS(mq_timedreceive), WAITS(fcntl),
+    WAITS(mq_timedsend), WAITS(mq_timedreceive), WAITS(fcntl), WAITS(io_getevents), WAITS(io_pgetevents),
 #ifdef SYS_msgrcv /* i386, s390x and ppc64 had ipc(2) only, before Linux 5.1 */
     WAITS(msgsnd), WAITS(msgrcv),
 #endif
@@ -134,6 +141,11 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #endif
 };
 
+static bool is_futex_wait(long command) {
+    return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_WAIT_REQUEUE_PI ||
+           command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
+}
+
 #ifdef SYS_ipc
 static bool is_ipc_wait(long call) {
     enum { SEM_OP = 1, SEM_TIMED_OP = 4, MSG_SEND = 11, MSG_RECEIVE = 12 }; /* <linux/ipc.h> */
@@ -144,27 +156,29 @@ static bool is_ipc_wait(long call) {
 /* False if the arguments show, without following a pointer, that the call does not wait: such a call
  * ends no turn. */
 static bool may_wait(long n, long a, long b, long c, long d) {
-    (void)a, (void)c; /* unused if there is no SYS_ipc, or no SYS_poll */
+    (void)a; /* unused if there is no SYS_ipc */
     if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
         return false;
     switch (n) {
 #ifdef SYS_futex_time64
     case SYS_futex_time64:
 #endif
-    case SYS_futex:
-        switch (b & FUTEX_CMD_MASK) {
-        case FUTEX_WAIT:
-        case FUTEX_WAIT_BITSET:
-        case FUTEX_WAIT_REQUEUE_PI:
-        case FUTEX_LOCK_PI:
-        case FUTEX_LOCK_PI2: return true;
-        default: return false;
-        }
+    case SYS_futex: return is_futex_wait(b & FUTEX_CMD_MASK);
 #ifdef SYS_poll
     case SYS_poll: return c != 0;
     case SYS_epoll_wait:
 #endif
     case SYS_epoll_pwait: return d != 0;
+#ifdef SYS_waitpid
+    case SYS_waitpid:
+#endif
+    case SYS_wait4: return !(c & WNOHANG);
+    case SYS_waitid: return !(d & WNOHANG);
+#ifdef SYS_io_pgetevents_time64
+    case SYS_io_pgetevents_time64:
+#endif
+    case SYS_io_pgetevents:
+    case SYS_io_getevents: return b != 0; /* the least number of events */
     case SYS_flock: return !(b & LOCK_NB);
 #ifdef SYS_fcntl64
     case SYS_fcntl64:

@@ -4,6 +4,7 @@
  */
 #include "acts.h"
 
+#include <linux/aio_abi.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -121,3 +122,13 @@ ACT_AS(syscall_bitset, "syscall SYS_futex FUTEX_WAIT_BITSET", NULL, 0,
        FUTEX(FUTEX_WAIT_BITSET_PRIVATE, DEADLINE(CLOCK_MONOTONIC)))
 ACT_AS(syscall_ppoll, "syscall SYS_ppoll", NULL, 0, syscall(SYS_ppoll, NULL, 0, &span, NULL, 0))
 ACT_AS(syscall_nanosleep, "syscall SYS_nanosleep", NULL, 0, syscall(SYS_nanosleep, &span, NULL))
+
+static aio_context_t requests;
+
+static void no_requests(void) {
+    if (syscall(SYS_io_setup, 1, &requests) < 0)
+        fail("io_setup");
+}
+
+ACT_AS(syscall_getevents, "syscall SYS_io_getevents", no_requests, 0,
+       syscall(SYS_io_getevents, requests, 1L, 1L, &(struct io_event){0}, &span))

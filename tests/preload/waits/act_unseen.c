@@ -6,6 +6,7 @@
 #include "acts.h"
 
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -68,6 +69,7 @@ ACT_AS(thread_returns, "a thread's return", NULL, IN_THREAD | RETURNS, 0)
 ACT_AS(main_returns, "the return from main", NULL, RETURNS, 0)
 
 static int file, flags, queue, semaphores, child;
+static aio_context_t requests;
 
 static void take_away(void) {
     msgctl(queue, IPC_RMID, NULL);
@@ -82,6 +84,11 @@ static void what_is_asked(void) {
     if (file < 0 || flags < 0 || queue < 0 || semaphores < 0)
         fail("what is asked");
     child = child_for_a_while(NULL, take_away);
+}
+
+static void no_requests(void) {
+    if (syscall(SYS_io_setup, 1, &requests) < 0)
+        fail("io_setup");
 }
 
 static fd_set *only(fd_set *set, int fd) {
@@ -145,3 +152,9 @@ KEEP(wake, "syscall SYS_futex FUTEX_WAKE", NULL,
      syscall(SYS_futex, &(int){0}, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0))
 KEEP(epoll_by_syscall, "syscall SYS_epoll_pwait with timeout 0", what_is_asked,
      syscall(SYS_epoll_pwait, flags, &(struct epoll_event){0}, 1, 0, NULL, 0))
+KEEP(wait4_by_syscall, "syscall SYS_wait4 with WNOHANG", what_is_asked,
+     syscall(SYS_wait4, child, NULL, WNOHANG, NULL))
+KEEP(waitid_by_syscall, "syscall SYS_waitid with WNOHANG", what_is_asked,
+     syscall(SYS_waitid, P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG, NULL))
+KEEP(getevents, "syscall SYS_io_getevents of at least none", no_requests,
+     syscall(SYS_io_getevents, requests, 0L, 1L, &(struct io_event){0}, NULL))
