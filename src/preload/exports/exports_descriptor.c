@@ -105,6 +105,9 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #ifdef SYS_socketcall
     OURS(socketcall),
 #endif
+#ifdef SYS_send /* arm, ppc64 */
+    OURS(send), OURS(recv),
+#endif
 #ifdef SYS_sendfile64 /* 32-bit: wider offsets and times */
     OURS(sendfile64), OURS(recvmmsg_time64), WAITS(futex_time64), WAITS(ppoll_time64), WAITS(pselect6_time64),
     WAITS(clock_nanosleep_time64), WAITS(rt_sigtimedwait_time64), WAITS(_newselect), WAITS(fcntl64),
@@ -271,6 +274,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_sendto:
         return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = (size_t)c, .flags = (int)d,
                               .address = (const struct sockaddr *)e, .address_length = (socklen_t)f));
+#ifdef SYS_send
+    case SYS_send:
+        return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = (size_t)c, .flags = (int)d));
+#endif
     case SYS_sendmsg:
         return shim_write_message(OUT(.form = FORM_SENDMSG, .message = buffer, .flags = (int)c));
     case SYS_sendmmsg:
@@ -286,9 +293,15 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return unstall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f, true,
                               caller);
     case SYS_read:
-    case SYS_readv:
+    case SYS_readv: {
+        struct call call = shim_read_begins((int)a, false);
+        return shim_read_ends(call, NEXT(), 0);
+    }
+#ifdef SYS_recv
+    case SYS_recv:
+#endif
     case SYS_recvfrom: {
-        struct call call = shim_read_begins((int)a, n == SYS_recvfrom && (d & MSG_DONTWAIT));
+        struct call call = shim_read_begins((int)a, d & MSG_DONTWAIT);
         return shim_read_ends(call, NEXT(), 0);
     }
     case SYS_preadv2: {

@@ -80,6 +80,9 @@ ACT_AS(by_recvmmsg, "syscall SYS_recvmmsg", one_message, ALARM,
        syscall(SYS_recvmmsg, connection, headers, 1, 0, NULL))
 ACT_AS(by_preadv2, "syscall SYS_preadv2", NULL, ALARM,
        syscall(SYS_preadv2, connection, &vector, 1, -1L, -1L, 0))
+#ifdef SYS_recv /* arm, ppc64 */
+ACT_AS(by_recv, "syscall SYS_recv", NULL, ALARM, syscall(SYS_recv, connection, room, sizeof room, 0))
+#endif
 
 /* other things than the connection, by the names that a program would use */
 ACT_AS(read_pipe, "read a pipe", empty_pipe, ALARM, read(empty, room, sizeof room))
