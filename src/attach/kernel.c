@@ -245,8 +245,6 @@ static int begin_in(struct attach_bpf *b, const struct attach_target *t, bool ex
 }
 
 static int explain(int failed, const struct attach_target *t, char error[ATTACH_ERROR]) {
-    char ignored[ATTACH_ERROR];
-    attach_end(t->name, ignored);
     if (failed == -ESRCH || (t->pid && attach_start_of(t->pid) == 0))
         snprintf(error, ATTACH_ERROR, "%d: the process has ended meanwhile", (int)t->pid);
     else if (failed == -ENOENT)
@@ -277,6 +275,7 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         return -ENOSYS;
     }
     struct attach_bpf *b = NULL;
+    char ignored[ATTACH_ERROR];
     int failed = load(&b, &c);
     if (!failed && (failed = make_folder(t->name)) == -EEXIST) {
         snprintf(error, ATTACH_ERROR, "%s: attached already; `unstall attach --list` shows it",
@@ -284,9 +283,12 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         attach_bpf__destroy(b);
         return failed;
     }
-    if (!failed)
+    const bool made = !failed; /* else a folder of this name is another command's */
+    if (made)
         failed = begin_in(b, t, c.experiment.arms != 0);
     attach_bpf__destroy(b);
+    if (failed < 0 && made)
+        attach_end(t->name, ignored);
     if (failed < 0)
         return explain(failed, t, error);
     if (failed > 0)

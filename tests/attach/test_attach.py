@@ -3,6 +3,7 @@
 
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -209,6 +210,15 @@ def test_a_second_attach_to_the_same_is_refused_and_changes_nothing():
         done = unstall("attach", talker.pid)
         assert done.returncode == 125 and "attached already" in done.stderr
         assert is_cured(talker)
+
+
+def test_a_second_attach_that_cannot_be_loaded_changes_nothing_either():
+    """It ended the first one, which has the same name."""
+    with talking() as talker, attached(talker.pid):
+        done = unstall("attach", talker.pid,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+        assert done.returncode == 125 and "attached already" not in done.stderr
+        assert is_cured(talker) and f"pid-{talker.pid}" in unstall("attach", "--list").stdout
 
 
 def test_two_attachments_that_share_connections_leave_nothing():
