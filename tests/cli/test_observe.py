@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, unstall
+from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, second_thread, unstall
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -224,6 +224,14 @@ def test_a_running_process_without_statistics_is_watched_through_the_kernel(auth
     assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each", told)
     if "source exact" in told:
         assert re.search(r"send_header.*send_body", told, re.DOTALL)
+
+
+def test_the_id_of_a_thread_without_statistics_is_refused():
+    """It was watched through the kernel, and no connection was found."""
+    with second_thread() as thread:
+        done = unstall("observe", thread, "--time", "1")
+    assert done.returncode == 125
+    assert done.stderr == f"unstall observe: {thread} is a thread of process {os.getpid()}; give that id\n"
 
 
 @pytest.mark.parametrize("end", ["user", "process"])

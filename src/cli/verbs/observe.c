@@ -158,6 +158,9 @@ static int scan_process(const struct options *o, pid_t pid) {
     struct survey s = {
         .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
     char error[SCAN_ERROR] = "";
+    pid_t leader = scan_process_leader(pid);
+    if (leader && leader != pid)
+        return complain("%d is a thread of process %d; give that id", (int)pid, (int)leader);
     snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
     if (!survey_begin(&s, error))
         return complain("%s", error);
