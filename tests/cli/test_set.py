@@ -234,8 +234,10 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
      "1: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, auto, started), "
      "--window, --arms or --kill\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
-    (["1", "--window", "10"], "--window 10: expected a whole number from 500 to 100000\n"),
-    (["1", "--window", "1ms"], "--window 1ms: expected a whole number from 500 to 100000\n"),
+    (["1", "--window", "10"], "--window 10: expected started, or microseconds, a whole number from 500 to "
+                               "100000\n"),
+    (["1", "--window", "1ms"], "--window 1ms: expected started, or microseconds, a whole number from 500 to "
+                               "100000\n"),
     (["1", "--wait", "-1", "off"], "--wait -1: expected a whole number from 0 to 600000\n"),
     (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
     (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),

@@ -108,16 +108,21 @@ const char *args_word_and_json(const struct verb *verb, int argc, char **argv, c
     return word;
 }
 
-bool number_of(const char *what, const char *text, long least, long most, long *out) {
+bool is_number(const char *text, long least, long most, long *out) {
     char *end = NULL;
     errno = 0;
     long n = strtol(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || n < least || n > most) {
-        complain("%s %s: expected a whole number from %ld to %ld", what, text, least, most);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || n < least || n > most)
         return false;
-    }
     *out = n;
     return true;
+}
+
+bool number_of(const char *what, const char *text, long least, long most, long *out) {
+    if (is_number(text, least, most, out))
+        return true;
+    complain("%s %s: expected a whole number from %ld to %ld", what, text, least, most);
+    return false;
 }
 
 bool seconds_of(const char *what, const char *text, double most, double *out) {

@@ -54,8 +54,10 @@ int args_no_word(const char *what);
 const char *args_word_and_json(const struct verb *verb, int argc, char **argv, const char *what,
                                bool *json);
 
-/* True, and *out, for a whole decimal number from least to most.  Else complains about `what` ("--top",
- * "port") and returns false. */
+/* True, and *out, for a whole decimal number from least to most. */
+bool is_number(const char *text, long least, long most, long *out);
+
+/* The same, with a complaint about `what` ("--port") if it is not. */
 bool number_of(const char *what, const char *text, long least, long most, long *out);
 
 /* The same for a number of seconds from 0.1 to `most`, fractions allowed. */

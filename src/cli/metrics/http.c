@@ -238,7 +238,7 @@ static int listen_at(const char *where) {
                     *found = NULL;
     long number = 0;
     if (!parse(where, host, sizeof(host), &port) ||
-        !number_of("--listen port", port, 0, 65535, &number) ||
+        !is_number(port, 0, 65535, &number) ||
         getaddrinfo(host, port, &hints, &found) != 0) {
         complain("--listen %s: expected PORT, ADDRESS:PORT or [ADDRESS]:PORT, as in 127.0.0.1:9105",
                  where);

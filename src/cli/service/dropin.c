@@ -39,8 +39,8 @@ bool dropin_base(const struct manager *m, bool runtime, char base[PATH_MAX]) {
         n = snprintf(base, PATH_MAX, "%s/.config/systemd/user", home());
     if (n > 0 && n < PATH_MAX)
         return true;
-    complain("--user: %s is not set; log in as the user",
-             runtime ? "XDG_RUNTIME_DIR" : "neither XDG_CONFIG_HOME nor HOME");
+    complain("--user: %s; log in as the user",
+             runtime ? "XDG_RUNTIME_DIR is not set" : "neither XDG_CONFIG_HOME nor HOME is set");
     return false;
 }
 

@@ -42,7 +42,7 @@ static FILE *report_begin(const struct options *o) {
 static int report_end(const struct options *o, FILE *out) {
     int failed = 0;
     if (fflush(out) != 0 || ferror(out))
-        failed = complain("%s: %s", o->report ? o->report : "stderr", strerror(errno));
+        failed = complain("--report %s: %s", o->report ? o->report : "stderr", strerror(errno));
     if (out != stderr)
         fclose(out);
     return failed;
@@ -201,9 +201,11 @@ static int observe_process(const struct options *o, int pid) {
         return complain("%s", error.text);
     /* The file stays open, so that it can be read again even if it is deleted. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    struct reader_file *before = fd >= 0 ? reader_read_fd(fd, path, READ_ALL, &error) : NULL;
+    if (fd < 0)
+        return complain("%s: %s", path, strerror(errno));
+    struct reader_file *before = reader_read_fd(fd, path, READ_ALL, &error);
     if (!before)
-        return complain("%s", fd >= 0 ? error.text : path);
+        return complain("%s", error.text);
     if (!o->seconds)
         remark("watching process %d; Ctrl-C ends this and prints the report", pid);
     struct who *who = o->who ? who_begin(pid) : NULL;

@@ -105,8 +105,9 @@ static bool is_option(struct args *a, struct request *r, bool *json) {
         return true;
     if (args_value(a, "--window", &value)) {
         if (strcmp(value, "started") != 0 &&
-            !number_of("--window", value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US, &n))
-            exit(EXIT_OWN);
+            !is_number(value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US, &n))
+            exit(complain("--window %s: expected started, or microseconds, a whole number from %d to %d",
+                          value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US));
         r->change.window_us = (int)n;
     } else if (args_value(a, "--wait", &value)) {
         if (!number_of("--wait", value, 0, 600000, &n))
@@ -193,7 +194,7 @@ const struct verb verb_set = {
             "  --kill               emergency stop: off for all connections and arms; the\n"
             "                       program itself lives on\n"
             "  --unkill             take --kill back\n"
-            "  --wait MS            how long to wait until it is taken up (default 1000)\n"
+            "  --wait MS            the longest wait until the program takes it up (1000)\n"
             "  --json               what was done, for programs\n"
             "\n"
             "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"
