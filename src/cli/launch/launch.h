@@ -52,7 +52,8 @@ bool launch_option(struct launch *l, struct args *a);
     "  --mode MODE       off, observe, nodelay, cork, coalesce or auto\n"              \
     "  --window US       the longest time that anything is held, in microseconds\n"    \
     "  --small BYTES     the most that is held\n"                                      \
-    "  --thread WHEN     own, always, never: when a thread of ours keeps the window\n" \
+    "  --thread WHEN     own, always or never: when a thread of the library keeps\n"   \
+    "                    the window; own: in programs with threads, and in coalesce\n" \
     "  --nodelay WHEN    late or always\n"                                             \
     "  --quickack WHEN   off, auto or always: cure the peer's stalls from here\n"      \
     "  --override        treat the program's own TCP_NODELAY as unset\n"               \

@@ -77,9 +77,9 @@ static void draw_help(void) {
         "q          quit",
         "up, down   select a line",
         "Enter      the selected endpoint: distribution, who wrote the pieces",
-        "k          switch the selected process off; m  to another mode",
+        "k          set mode off in the selected process; m  another mode",
         "/          show only lines with a text in program, endpoint, mode or pid",
-        "space      stop and go on",
+        "space      pause, and go on",
         "s e c      sort by stalls, exchanges, cured messages",
         "5 9        sort by the median, by the 99th percentile",
         "p n r      sort by process id, by endpoint; the other way round",
@@ -162,7 +162,7 @@ void top_draw(struct screen *s) {
     put(0, text);
     snprintf(text, sizeof(text), "by %s%s, every %.1f s%s%s%s   q quit  ? help  m mode",
              top_order_name(s->top->order), s->top->reversed ? ", reversed" : "", s->interval,
-             s->paused ? ", stopped" : "", s->top->filter[0] ? ", only " : "", s->top->filter);
+             s->paused ? ", paused" : "", s->top->filter[0] ? ", only " : "", s->top->filter);
     put(1, text);
     if (s->view == VIEW_HELP)
         draw_help();

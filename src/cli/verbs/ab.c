@@ -128,7 +128,7 @@ const struct verb verb_ab = {
             "  --count-calls      one more round under strace: system calls an exchange\n"
             "  --timeout S        the longest that one run may take\n"
             "  --ignore-failure   go on where a run fails\n"
-            "  --show-output      of the program; else only what it complained if it fails\n"
+            "  --show-output      of the program; else only the end of its stderr if it fails\n"
             "  --quiet            no progress bar\n"
             "\n"
             "A server as the subject: PROGRAM is the load, without the library.\n"
@@ -144,8 +144,9 @@ const struct verb verb_ab = {
             "  --container NAME   of the processes in this container, likewise\n"
             "  --cgroup PATH      of the processes in this cgroup, likewise\n"
             "  --assign BY        connection, peer or listener\n"
-            "  --stop-if worse    all on off as soon as an arm is surely worse\n"
-            "  --kill             with PID: all on off, now\n"
+            "  --stop-if worse    the guard: all connections follow off as soon as an arm is\n"
+            "                     surely slower than the base\n"
+            "  --kill             with PID: all connections follow off, now\n"
             "  --min-exchanges N  exchanges after which a connection counts (20), or its end\n"
             "\n"
             "  --aa               off against off: does this set-up name false winners?\n"
@@ -155,7 +156,7 @@ const struct verb verb_ab = {
             "  --unstall FILE     this command, to read the statistics files\n"
             "\n"
             "Exit codes: 0 an answer, 2 not enough data, 3 the program failed, 4 results not\n"
-            "written, 5 the guard stopped it, 6 --aa named a winner, 125 asked wrongly, 126\n"
-            "and 127 the program cannot be run or was not found, 128+N ended by signal N.\n",
+            "written, 5 the guard stopped it, 6 --aa named a winner, 125 the command failed,\n"
+            "126 the program cannot be run, 127 it was not found, 128+N ended by signal N.\n",
     .run = ab,
 };

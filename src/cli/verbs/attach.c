@@ -338,17 +338,17 @@ const struct verb verb_attach = {
             "  --cgroup PATH     of the processes in this cgroup\n"
             "  --all             of this host\n"
             "  --port PORT       only those with this port on one of their sides\n"
-            "  --mode MODE       proof: TCP_NODELAY once a stall is proved; late: before the\n"
-            "                    first; always: at once;\n"
-            "                    without it: proof where the kernel can\n"
-            "  --quickack        and acknowledge within two ticks of the kernel, against the\n"
+            "  --mode MODE       proof, late or always: TCP_NODELAY once a stall is proved;\n"
+            "                    before the first stall; at once. Without it: proof where\n"
+            "                    the kernel can, else always\n"
+            "  --quickack        also acknowledge within two ticks of the kernel, against the\n"
             "                    peer's stalls\n"
             "  --detach          stay in force after the end of this command\n"
             "  --list            show what is attached\n"
             "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF programs\n"
             "\n"
             "In the foreground until Ctrl-C, then every connection gets its own value back.\n"
-            "Needs root and Linux 6.1; for one own process nothing, but new connections are\n"
-            "cured within a second only.\n",
+            "Needs root and Linux 6.1. One process of your own can be cured without them;\n"
+            "then a new connection is cured within a second, not when it is made.\n",
     .run = run,
 };

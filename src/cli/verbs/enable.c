@@ -86,7 +86,7 @@ const struct verb verb_enable = {
             "Looks at the programs of the unit, its user and its sandbox first, and refuses\n"
             "where the library could not work. Nothing of the vendor's is edited, and\n"
             "nothing is restarted without --restart. The other options of unstall run work\n"
-            "too. foo@.service is the template, for all its instances.\n",
+            "too, except --how. foo@.service is the template, for all its instances.\n",
     .run = enable,
 };
 

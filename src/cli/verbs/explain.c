@@ -162,6 +162,6 @@ const struct verb verb_explain = {
             "               none is written if a file is damaged\n"
             "  --help       this text\n"
             "\n"
-            "Ends with 0 if every file was read to its end, else with 125.\n",
+            "Exit codes: 0 every file was read to its end, 125 one was not.\n",
     .run = explain,
 };

@@ -295,13 +295,13 @@ const struct verb verb_observe = {
             "  --report FILE     the report goes there and not to stderr\n"
             "  --html FILE       the report as a page with pictures (\"-\": standard output)\n"
             "  --json            the report for programs, as of unstall report --json\n"
-            "  --who             name the lines of Python and Java: stops the thread at a few\n"
-            "                    of its writes, while py-spy or jcmd looks at it\n"
+            "  --who             name the lines of Python, Java or Ruby: stops the thread at\n"
+            "                    a few of its writes, while py-spy, jcmd or rbspy looks at it\n"
             "\n"
             "Nothing is changed in the program, and the exit code is its own. The statistics\n"
             "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"
             "Ctrl-C ends the watching of a PID. If it was not started with --stats, its\n"
             "report is that of unstall scan --pid.\n"
-            "The options of unstall run work too, but for --mode and --stats.\n",
+            "The options of unstall run work too, except --how, --conf, --mode and --stats.\n",
     .run = run,
 };

@@ -141,6 +141,6 @@ const struct verb verb_scan = {
             "  --json            for programs\n"
             "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF program\n"
             "\n"
-            "Ends with 1 if something stalls, with 0 if nothing was seen to.\n",
+            "Exit codes: 0 no stall was seen, 1 something stalls, 125 the command failed.\n",
     .run = run,
 };

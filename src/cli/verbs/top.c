@@ -87,7 +87,7 @@ const struct verb verb_top = {
             "  --interval SECONDS  time between looks (1)\n"
             "\n"
             "DIR is the folder that UNSTALL_STATS named. Without it: $UNSTALL_STATS, or\n"
-            "/dev/shm/unstall. Keys: q quits, ? tells the others; k switches the selected\n"
-            "process off.\n",
+            "/dev/shm/unstall. Keys: q quits, ? tells the others; k sets mode off in the\n"
+            "selected process (the process itself lives on).\n",
     .run = run,
 };
