@@ -266,7 +266,7 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     libbpf_set_print(log_line);
     struct attach_config c = config_of(t, o);
     if (c.mode != ATTACH_ALWAYS && kernel_version() < KERNEL_PROOF) {
-        snprintf(error, ATTACH_ERROR, "mode %s needs Linux 6.10; always needs 6.1",
+        snprintf(error, ATTACH_ERROR, "mode %s needs Linux 6.10; mode always needs Linux 6.1",
                  c.mode == ATTACH_LATE ? "late" : "proof");
         return -ENOSYS;
     }

@@ -10,7 +10,7 @@
 #include "own_cgroup.h"
 
 const char *attach_obstacle(void) {
-    return "this build is without it (libbpf, bpftool and clang make it)";
+    return "this build has no BPF programs; build it with libbpf, bpftool and clang";
 }
 
 int attach_begin(const struct attach_target *t, const struct attach_options *o,

@@ -17,9 +17,9 @@ enum { ROOT_ID = 1, TEXT = 4096 };
 #define ROOM "%1023" /* ATTACH_CGROUP - 1, for sscanf(3) */
 _Static_assert(ATTACH_CGROUP == 1024, "ROOM has the same number");
 
-#define NO_CGROUP                                                                          \
-    "cgroup v2 is not mounted here; mount it (mount -t cgroup2 cgroup2 DIR), beside version 1 " \
-    "is enough"
+#define NO_CGROUP                                                                       \
+    "cgroup v2 is not mounted here; mount it: mount -t cgroup2 cgroup2 DIR (it may be " \
+    "mounted beside version 1)"
 
 __attribute__((format(printf, 3, 4))) static int refuse(char error[ATTACH_ERROR], int reason,
                                                         const char *format, ...) {
@@ -140,11 +140,11 @@ static int take_process(struct attach_target *t, const char *mount, pid_t pid,
         return refuse(error, ESRCH, "%d: no such process; give the id of a running one", (int)pid);
     pid_t leader = scan_process_leader(pid);
     if (leader && leader != pid)
-        return refuse(error, EINVAL, "%d is a thread of process %d; give that id", (int)pid,
+        return refuse(error, EINVAL, "%d: is a thread of process %d; give the id of the process", (int)pid,
                       (int)leader);
     t->pid = pid;
     if (!cgroup_of(pid, path))
-        return refuse(error, ENOENT, "%d: the process has no cgroup of version 2", (int)pid);
+        return refuse(error, ENOENT, "%d: the process has no cgroup in cgroup v2", (int)pid);
     return take_folder(t, mount, path, error);
 }
 

@@ -15,7 +15,7 @@ void *scan_source_begin(const char *name, const struct scan_options *o,
         if (state)
             return state;
         if (exact) {
-            snprintf(error, SCAN_ERROR, "--source exact: %.180s; --source sampled needs nothing",
+            snprintf(error, SCAN_ERROR, "--source exact: %.180s; --source sampled needs no privilege",
                      not_exact);
             return NULL;
         }

@@ -9,7 +9,7 @@
 
 static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     (void)o;
-    snprintf(error, SCAN_ERROR, "this build is without it (libbpf, bpftool and clang make it)");
+    snprintf(error, SCAN_ERROR, "this build has no BPF programs; build it with libbpf, bpftool and clang");
     return NULL;
 }
 

@@ -227,7 +227,7 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
         return s;
     if (failed == -EPERM)
         snprintf(error, SCAN_ERROR,
-                 "process %d is in another network namespace; to look into it needs CAP_SYS_ADMIN",
+                 "process %d is in another network namespace; looking into it needs CAP_SYS_ADMIN",
                  (int)o->namespace_of);
     else if (failed == -ENOENT || failed == -EPROTONOSUPPORT)
         snprintf(error, SCAN_ERROR,

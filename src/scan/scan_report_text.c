@@ -121,7 +121,7 @@ static void table(FILE *out, const struct scan_report *report, bool one_way, boo
         shown++;
     }
     if (more)
-        fprintf(out, "... and %zu more (--json has all)\n", more);
+        fprintf(out, "... and %zu more (--json lists all)\n", more);
 }
 
 /* What to type next, for the heaviest row. */

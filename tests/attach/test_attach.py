@@ -281,6 +281,8 @@ def test_over_a_program_with_the_preload(mode):
     (["--cgroup", "/no/such"], "no such cgroup"),
     (["--unit", "no-such-unit"], "no-such-unit.service: no such unit runs"),
     (["--container", "no-such-container"], "no such container runs"),
+    (["nginx"], "nginx: expected the id of a process, or a target by an option; try --help"),
+    (["1", "2"], "2: one PID at a time; try --help"),
     ([], "give one target"),
     (["1", "--all"], "give one target"),
     (["--port", "70000"], "--port"),
@@ -309,12 +311,17 @@ def test_the_id_of_a_thread_is_refused():
     with second_thread() as thread:
         done = unstall("attach", thread)
     assert done.returncode == 125
-    assert done.stderr == f"unstall attach: {thread} is a thread of process {os.getpid()}; give that id\n"
+    assert done.stderr == (f"unstall attach: {thread}: is a thread of process {os.getpid()}; give the id of "
+                           "the process\n")
 
 
 def test_detach_of_nothing_says_so():
     done = unstall("detach", str(os.getpid()))
     assert done.returncode == 125 and "nothing is attached there" in done.stderr
+    done = unstall("detach", "nginx")
+    assert done.returncode == 125
+    assert done.stderr == ("unstall detach: nginx: expected the id of a process, or a name that "
+                           "`unstall attach --list` shows\n")
 
 
 @pytest.mark.parametrize("hidden, why", [("/sys/kernel/btf", "CONFIG_DEBUG_INFO_BTF"),

@@ -231,7 +231,7 @@ def test_without_the_kernels_types_and_on_an_old_kernel_one_sentence_says_so(tmp
                                "--source", "exact"], capture_output=True, text=True, check=False,
                               env=bare_env())
         assert (done.returncode, done.stdout) == (125, "")
-        assert done.stderr == f"unstall scan: --source exact: {reason}; --source sampled needs nothing\n"
+        assert done.stderr == f"unstall scan: --source exact: {reason}; --source sampled needs no privilege\n"
 
 
 CONTAINER = "".join(f"{number:08x}" for number in (0xf00d, os.getpid(), *range(6)))
@@ -417,7 +417,8 @@ def test_the_id_of_a_thread_is_refused():
     with second_thread() as thread:
         done = unstall("scan", "--pid", thread)
     assert (done.returncode, done.stdout) == (125, "")
-    assert done.stderr == f"unstall scan: {thread} is a thread of process {os.getpid()}; give that id\n"
+    assert done.stderr == (f"unstall scan: {thread}: is a thread of process {os.getpid()}; give the id of "
+                           "the process\n")
 
 
 def test_the_table_can_be_watched():
@@ -443,7 +444,7 @@ def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
     assert done.returncode == 1 and done.stderr == ""
     told = json.loads(done.stdout)
     assert told["source"] == "sampled"
-    assert re.search("CAP_BPF and CAP_PERFMON|this build is without it", told["not_exact"])
+    assert re.search("CAP_BPF and CAP_PERFMON|this build has no BPF programs", told["not_exact"])
     row, = told["rows"]
     assert row["process"] is None and row["user"] == 0
     assert row["endpoint"] == f"127.0.0.1:{actor.port}"
@@ -458,7 +459,8 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
     assert done.returncode == 125 and done.stdout == ""
     assert re.fullmatch(r"unstall scan: --source exact: "
                         r"(it needs CAP_BPF and CAP_PERFMON, for instance as root|"
-                        r"this build is without it .*); --source sampled needs nothing\n", done.stderr)
+                        r"this build has no BPF programs; .*); --source sampled needs no privilege\n",
+                        done.stderr)
 
 
 @pytest.mark.parametrize("words, message", [

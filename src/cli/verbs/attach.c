@@ -245,9 +245,9 @@ static int fetch(const struct request *r, const char *why) {
         return complain("%d is a thread of process %d; give that id", (int)r->wish.pid, (int)leader);
     catch_signals();
     if (attach_fetch_begin(&f, r->wish.pid, r->wish.port, error) != 0)
-        return complain("%s; else %s", error, why);
+        return complain("%s; BPF programs cannot be loaded: %s", error, why);
     remark("process %d: TCP_NODELAY on its connections by pidfd_getfd, new ones within a second; "
-           "Ctrl-C puts all back (BPF is better: %s)",
+           "Ctrl-C puts all back (BPF programs cure new ones at once, but cannot be loaded: %s)",
            (int)r->wish.pid, why);
     int failed = 0;
     while (!stop && !failed) {
@@ -309,7 +309,8 @@ static int run(int argc, char **argv) {
     enum args_kind kind;
     int failed;
     while ((kind = args_next(&a)) != ARGS_END) {
-        failed = kind == ARGS_WORD ? attach_process(&a, &r.wish) : take_option(&r, &a);
+        failed = kind == ARGS_WORD ? attach_process(&a, &r.wish, "or a target by an option; try --help")
+                                   : take_option(&r, &a);
         if (failed)
             return failed;
     }

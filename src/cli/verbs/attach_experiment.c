@@ -21,7 +21,7 @@ int experiment_asked(const struct arms_words *w, struct attach_experiment *e) {
     e->assignment = w->arms.assignment;
     for (uint32_t i = 0; i < e->arms; i++) {
         if (w->arms.mode[i] != MODE_OFF && w->arms.mode[i] != MODE_NODELAY)
-            return complain("--arms: in the kernel there are off and nodelay");
+            return complain("--arms: expected only off and nodelay, the arms in the kernel");
         e->nodelay |= (__u32)(w->arms.mode[i] == MODE_NODELAY) << i;
         e->weight[i] = w->arms.weight[i];
     }

@@ -25,12 +25,12 @@ int attach_option(struct args *a, struct attach_wish *w) {
     return 0;
 }
 
-int attach_process(const struct args *a, struct attach_wish *w) {
+int attach_process(const struct args *a, struct attach_wish *w, const char *expected) {
     long number = 0;
     if (w->pid)
-        return complain("%s: only one PID can be given", a->word);
-    if (!number_of("PID", a->word, 1, INT_MAX, &number))
-        return EXIT_OWN;
+        return complain("%s: one PID at a time; try --help", a->word);
+    if (!is_number(a->word, 1, INT_MAX, &number))
+        return complain("%s: expected the id of a process, %s", a->word, expected);
     w->pid = (pid_t)number;
     return 0;
 }

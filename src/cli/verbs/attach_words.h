@@ -12,8 +12,8 @@
  * another option. */
 int attach_option(struct args *a, struct attach_wish *w);
 
-/* The present word as a PID.  0 or EXIT_OWN. */
-int attach_process(const struct args *a, struct attach_wish *w);
+/* The present word as a PID; `expected` tells what else it could be.  0 or EXIT_OWN. */
+int attach_process(const struct args *a, struct attach_wish *w, const char *expected);
 
 /* How many targets are named; a port alone is one. */
 int attach_targets(const struct attach_wish *w);

@@ -67,7 +67,7 @@ static int run(int argc, char **argv) {
         if (kind == ARGS_WORD && is_name(a.word))
             name = a.word;
         else if (kind == ARGS_WORD)
-            failed = attach_process(&a, &wish);
+            failed = attach_process(&a, &wish, "or a name that `unstall attach --list` shows");
         if (failed)
             return failed;
     }

@@ -49,7 +49,7 @@ static int take_process(struct scan *s, pid_t pid) {
     if (!p.program[0])
         return complain("%d: no such process; give the id of a running one", (int)pid);
     if (leader && leader != pid)
-        return complain("%d is a thread of process %d; give that id", (int)pid, (int)leader);
+        return complain("%d: is a thread of process %d; give the id of the process", (int)pid, (int)leader);
     s->survey.filter.pid = s->survey.options.namespace_of = pid;
     snprintf(s->survey.scope, sizeof(s->survey.scope), "process %d", (int)pid);
     return 0;
