@@ -174,12 +174,12 @@ def parse(words):
         where, parser = TABLE[name]
         if parser is None:
             if equals:
-                raise Refused(f"{name}: takes no value")
+                raise Refused(f"{name}={value}: takes no value; try --help")
             setattr(made, where, True)
             continue
         if not equals:
             if at == len(words):
-                raise Refused(f"{name}: a value is missing")
+                raise Refused(f"{name}: needs a value; try --help")
             value = words[at]
             at += 1
         setattr(made, where, parser(name, value))
@@ -216,7 +216,7 @@ def _check_combinations(made):
         raise Refused("--server and --ready: each needs the other; "
                       'as in --server "./app 8080" --ready 8080')
     if made.live and made.server:
-        raise Refused("--live and --server: choose one")
+        raise Refused("--live and --server: choose one of them")
     for name in ("stop_if", "kill", *PLACES):
         if getattr(made, name) and not made.live:
             raise Refused(f"--{name.replace('_', '-')}: only with --live")

@@ -207,7 +207,7 @@ def test_a_page_to_standard_output(tmp_path):
 def test_one_form_at_a_time(tmp_path):
     done = unstall("explain", "--json", "--ladder", recorded(tmp_path, published()))
     assert (done.returncode, done.stderr) == (
-        125, "unstall explain: --json, --html and --ladder exclude one another; try --help\n")
+        125, "unstall explain: --json, --html and --ladder: choose one of them\n")
 
 
 @pytest.mark.parametrize("locale, dash", [("C.UTF-8", "─"), ("C", "-")])

@@ -123,7 +123,7 @@ def test_it_says_what_it_may_not_see(tmp_path):
     (["--host"], "--host: its counters grow while it runs; give --listen [ADDRESS:]PORT"),
     (["--host", "--listen", "0", "/tmp"], "--host and /tmp: choose one of them"),
     (["--host", "--listen", "0", "--source", "best"], "--source best: expected exact or sampled"),
-    (["--source", "exact", "/tmp"], "--source: it goes with --host"),
+    (["--source", "exact", "/tmp"], "--source: only with --host"),
     (["--host", "--listen", "here"],
      "--listen here: expected PORT, ADDRESS:PORT or [ADDRESS]:PORT, as in 127.0.0.1:9105"),
 ])

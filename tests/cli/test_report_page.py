@@ -67,7 +67,7 @@ def test_a_folder_is_one_page_with_each_process(tmp_path):
 def test_one_form_at_a_time(tmp_path):
     done = unstall("report", "--json", "--html", tmp_path / "page.html", tmp_path)
     assert (done.returncode, done.stderr) == (
-        125, "unstall report: --json and --html exclude one another; try --help\n")
+        125, "unstall report: --json and --html: choose one of them\n")
 
 
 def test_the_heaviest_process_and_endpoint_come_first(tmp_path):

@@ -676,7 +676,7 @@ def test_bad_command_lines(c):
     for words, said in {
         ("enable",): "unstall enable: no UNIT given; try --help\n",
         ("disable",): "unstall disable: no UNIT or --all given; try --help\n",
-        ("disable", "--all", "web"): "unstall disable: web: --all takes no UNIT; give one or the other\n",
+        ("disable", "--all", "web"): "unstall disable: --all and web: choose one of them\n",
         ("enable", "a", "b"): "unstall enable: b: one UNIT at a time; try --help\n",
         ("enable", "web", "--mode", "fast"): "unstall enable: --mode fast: expected off, observe, nodelay, "
                                             "cork, coalesce or auto\n",

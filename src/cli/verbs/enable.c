@@ -106,7 +106,7 @@ static int disable(int argc, char **argv) {
         }
     }
     if (all && o.unit)
-        return complain("%s: --all takes no UNIT; give one or the other", o.unit);
+        return complain("--all and %s: choose one of them", o.unit);
     return all || o.unit ? service_disable(&o) : args_no_word("UNIT or --all");
 }
 

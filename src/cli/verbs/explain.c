@@ -133,7 +133,7 @@ static int explain(int argc, char **argv) {
     if (files == 0)
         return complain("no file: give a capture (pcap, pcapng) or a log of strace; try --help");
     if (json + ladder + (page != NULL) > 1)
-        return complain("--json, --html and --ladder exclude one another; try --help");
+        return complain("--json, --html and --ladder: choose one of them");
     if (json)
         result = as_json(argv, files);
     else if (page)

@@ -128,7 +128,7 @@ static int run(int argc, char **argv) {
     if (of_host && !where)
         return complain("--host: its counters grow while it runs; give --listen [ADDRESS:]PORT");
     if (source && !of_host)
-        return complain("--source: it goes with --host");
+        return complain("--source: only with --host");
     if (of_host)
         return serve_host(source, where);
     if (!word)

@@ -256,7 +256,7 @@ static bool own_option(struct options *o, struct args *a) {
 }
 
 static int excluded(void) {
-    return complain("--json and --html exclude one another; try --help");
+    return complain("--json and --html: choose one of them");
 }
 
 static int run(int argc, char **argv) {

@@ -37,7 +37,7 @@ static int run(int argc, char **argv) {
     if (!word)
         return args_no_word("PID, FILE or DIR");
     if (json && page)
-        return complain("--json and --html exclude one another; try --help");
+        return complain("--json and --html: choose one of them");
     return report(word, json, page);
 }
 
