@@ -69,8 +69,8 @@ class Experiment:
             self.written = True
         except OSError as error:
             if self.written:
-                self.progress.note(f"--json {self.options.json}: {error.strerror}; going on, "
-                                   "the report is below")
+                self.progress.note(f"--json {self.options.json}: {error.strerror}; the experiment goes on, "
+                                   "and prints its report")
             self.written = False
         return self.written
 

@@ -2,6 +2,7 @@
 """The command line of `unstall ab`: parsing and checking only."""
 
 import random
+import re
 import shlex
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -72,7 +73,7 @@ def _number(name, text, least, most, whole=False):
         value = None
     if value is None or not least <= value <= most:
         kind = "a whole number" if whole else "a number"
-        raise Refused(f"{name} {text}: expected {kind} from {least:g} to {most:g}")
+        raise Refused(f"{name} {text}: expected {kind} from {least:.9g} to {most:.9g}")
     return value
 
 
@@ -105,6 +106,14 @@ def _text(name, text):
     return text
 
 
+def _regex(name, text):
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise Refused(f"{name} {text}: expected a regular expression of Python ({error})") from error
+    return _text(name, text)
+
+
 def _words(name, text):
     try:
         words = shlex.split(text)
@@ -123,7 +132,7 @@ TABLE = {
     "--time": ("time", _real(0.1, 31536000)),
     "--warmup": ("warmup", _whole(0, 1000)),
     "--metric": ("metric", _one_of(*METRICS)),
-    "--score": ("score", _text),
+    "--score": ("score", _regex),
     "--until-sure": ("until_sure", None),
     "--confidence": ("confidence", _percent(50, 99.99)),
     "--margin": ("margin", _percent(0.01, 1000)),
@@ -283,9 +292,9 @@ def _arms(text, live, target=None):
         if colon and not live:
             raise Refused(f"--arms {text}: weights are for --live; a round has each arm once")
         names.append(name)
-        weights[name] = _number("--arms", weight, 1, 1000, whole=True) if colon else 50
+        weights[name] = _number(f"--arms {text}: weight", weight, 1, 1000, whole=True) if colon else 50
     if len(names) < 2:
-        raise Refused(f"--arms {text}: expected two or more")
+        raise Refused(f"--arms {text}: expected two or more arms")
     if live and len(names) > MOST_ARMS:
-        raise Refused(f"--arms {text}: at most {MOST_ARMS}")
+        raise Refused(f"--arms {text}: expected at most {MOST_ARMS} arms")
     return names, weights

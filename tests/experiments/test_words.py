@@ -199,7 +199,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     (["--live", "--arms", "bare,auto", "--", "true"],
      "--arms bare: a running server cannot drop the library"),
     (["--live", "--arms", "off:0,auto:1", "--", "true"],
-     "--arms 0: expected a whole number from 1 to 1000"),
+     "--arms off:0,auto:1: weight 0: expected a whole number from 1 to 1000"),
     (["--live"], "--live: expected a process id, --unit, --container or --cgroup, or -- and the server's"),
     (["--live", "one"], "--live: expected a process id"),
     (["--live", "1", "--unit", "nginx"], "--live: expected a process id"),
@@ -210,6 +210,8 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     (["--kill", "--live", "--unit", "nginx"], "--kill: needs --live PID"),
     (["--base", "cork", "--arms", "off,auto", "true"], "--base cork: no such arm; there are off, auto"),
     (["--rounds", "0", "true"], "--rounds 0: expected a whole number from 1 to"),
+    (["--seed", "1000000000", "true"], "--seed 1000000000: expected a whole number from 0 to 999999999"),
+    (["--score", "(", "true"], "--score (: expected a regular expression of Python"),
     (["--rounds"], "--rounds: needs a value; try --help"),
     (["--until-sure=yes", "true"], "--until-sure=yes: takes no value; try --help"),
     (["--confidence", "5", "true"], "--confidence 5: expected a number from 50 to 99.99"),
@@ -230,7 +232,7 @@ def test_what_is_asked_wrongly_is_refused(words, complaint):
 
 @pytest.mark.parametrize("words, complaint", [
     (["--arms", "off", "true"], "--arms off: expected two or more"),
-    (["--live", "999999999"], "999999999: No such file or directory"),
+    (["--live", "999999999"], "999999999: no such process; give the id of a running one"),
     (["--no-such-option"], "--no-such-option: no such option; try --help"),
 ])
 def test_a_refusal_is_one_line_and_125(words, complaint):

@@ -92,7 +92,8 @@ def join(parts, options):
         if part.paired != first.paired:
             raise BadFile("rounds and live connections cannot be merged: their units differ")
         if sorted(part.arms) != sorted(first.arms):
-            raise BadFile(f"different arms: {', '.join(first.arms)} and {', '.join(part.arms)}")
+            raise BadFile(f"the files have different arms: {', '.join(first.arms)} and "
+                          f"{', '.join(part.arms)}")
         for stratum, facts in part.machines.items():
             whole.machines.setdefault(stratum, facts)
         for unit in part.units:

@@ -235,7 +235,7 @@ def run(argv, env, timeout=None, show=False, keep_output=False):
     with Program(argv, env, show, keep_output) as program:
         if not program.ended(timeout):
             program.stop()
-            raise Failed(f"{argv[0]}: not ended after {timeout:g} s, was stopped")
+            raise Failed(f"{argv[0]}: has not ended after {timeout:g} s (--timeout) and was stopped")
         if program.usage.how:
             raise Failed(f"{argv[0]}: {program.usage.how}{program.complaint()}")
         return program.usage

@@ -65,7 +65,8 @@ def report(command, target):
     done = subprocess.run([command, "report", "--json", target], check=False, capture_output=True,
                           stdin=subprocess.DEVNULL, env=quiet_environment())
     if done.returncode != 0:
-        raise BadFile(done.stderr.decode(errors="replace").strip() or f"{target}: no report")
+        said = done.stderr.decode(errors="replace").strip().removeprefix("unstall report: ")
+        raise BadFile(said or f"{target}: no report")
     value = json.loads(done.stdout)
     return value.get("processes", [value])  # the report on one file is the process itself
 
@@ -143,8 +144,11 @@ def mapped_files(pid):
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
             words = [line.rstrip("\n").split(None, 5) for line in file]
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise BadFile(f"{pid}: no such process; give the id of a running one") from error
     except OSError as error:
-        raise BadFile(f"{pid}: {error.strerror}; give the id of a running process of yours") from error
+        raise BadFile(f"{pid}: cannot be inspected: {error.strerror}; run this as its user or "
+                      "as root") from error
     return list(dict.fromkeys(each[5] for each in words if len(each) == 6))
 
 

@@ -152,8 +152,11 @@ def load(path):
     try:
         with open(path, encoding="utf-8") as file:
             return Results.of_json(json.load(file), path)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise BadFile(f"{path}: {error}") from error
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BadFile(f"{path}: not a file of results ({error}); expected a file that --json FILE has "
+                      "written") from error
 
 
 def write_whole(path, text):

@@ -81,8 +81,9 @@ static int ab(int argc, char **argv) {
     if (!command_itself(self))
         return complain("/proc/self/exe: %s", strerror(errno));
     if (!find_analysis(self, analysis))
-        return complain("its analysis is not in " CLI_ANALYSIS_FROM_BIN
-                        ", seen from the command; install it (package unstall-analysis, or meson install)");
+        return complain("the analysis is not in " CLI_ANALYSIS_FROM_BIN
+                        ", relative to the folder of this command; install it (package unstall-analysis, "
+                        "or meson install)");
     const char *library = library_find(NULL);
     if (!library)
         return EXIT_OWN;
