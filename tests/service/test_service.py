@@ -320,7 +320,8 @@ def test_a_drop_in_that_was_changed_by_hand_stays_without_force(c):
     for words in (["disable", "hand"], ["disable", "--all"], ["enable", "hand"]):
         done = c.unstall(*words, check=False)
         assert done.returncode == 125
-        assert f"{DROPIN.format('hand.service')}: was changed since, or is not of unstall" in done.stderr
+        assert (f"{DROPIN.format('hand.service')}: was changed by hand, or is not from unstall enable"
+                in done.stderr)
         assert file.read_text() == changed
     assert "(changed by hand)" in status(c, "hand")
     c.unstall("disable", "hand", "--force")

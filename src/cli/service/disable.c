@@ -30,9 +30,8 @@ static void remove_one(struct removal *r, const struct dropin *d) {
     if (state == DROPIN_NONE)
         return;
     if (state == DROPIN_CHANGED && !r->order->force) {
-        complain("%s: was changed since, or is not of unstall, and stays; look at it, then --force "
-                 "removes "
-                 "it",
+        complain("%s: was changed by hand, or is not from unstall enable; it stays; look at it first, "
+                 "--force removes it",
                  d->path);
         r->failed++;
         return;

@@ -292,8 +292,8 @@ int service_enable(const struct service_order *o) {
             failed = complain("%s: %s", d.path, strerror(errno));
         else if (state == DROPIN_CHANGED && !o->force)
             failed =
-                complain("%s: was changed since, or is not of unstall; look at it, then --force "
-                         "replaces it",
+                complain("%s: was changed by hand, or is not from unstall enable; look at it first, "
+                         "--force replaces it",
                          d.path);
     }
     if (!failed)

@@ -17,7 +17,7 @@ int manager_missing(const struct manager *m) {
     if (m->user)
         return complain(
             "no systemd of your own runs here (no $XDG_RUNTIME_DIR/systemd); log in as the "
-            "user, or without --user for units of the system");
+            "user, or leave out --user for units of the system");
     return complain(
         "systemd does not run here (no /run/systemd/system); start the program by unstall "
         "run, or set LD_PRELOAD where it is started");
