@@ -227,12 +227,12 @@ static void notes(struct capture *c) {
                       (unsigned long)c->by_chance);
     if (c->one_sided)
         findings_note(out,
-                      "%lu connections were captured in one direction only and cannot be judged. "
+                      "%lu connection%s captured in one direction only and cannot be judged. "
                       "Capture both (tcpdump without 'src' and 'dst', on one interface).",
-                      (unsigned long)c->one_sided);
+                      (unsigned long)c->one_sided, c->one_sided == 1 ? " was" : "s were");
     if (c->fragments)
-        findings_note(out, "%lu fragments of IP packets were left out.",
-                      (unsigned long)c->fragments);
+        findings_note(out, "%lu fragment%s of IP packets left out.", (unsigned long)c->fragments,
+                      c->fragments == 1 ? " was" : "s were");
     if (c->cut)
         findings_note(
             out,

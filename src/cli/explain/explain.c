@@ -78,7 +78,8 @@ int explain_open(FILE *in, const char *name, struct findings *f) {
         return refuse(in, f,
                       "is compressed; unpack it on the way: zcat, zstdcat, xzcat or bzcat FILE | "
                       "unstall explain -");
-    case KIND_EMPTY: return refuse(in, f, "is empty");
+    case KIND_EMPTY:
+        return refuse(in, f, "is empty; expected a capture (pcap, pcapng) or a log of strace");
     default: return refuse(in, f, strerror(errno));
     }
     progress_end();

@@ -182,11 +182,11 @@ static int verdict_on_the_file(struct strace_log *g) {
     struct findings *out = g->out;
     if (out->understood == 0 && g->tcpdump)
         snprintf(out->stopped, NOTE_TEXT,
-                 "the text output of tcpdump is not enough; record a file: tcpdump -w FILE");
+                 "is the text output of tcpdump, which is not enough; record a file: tcpdump -w FILE");
     else if (out->understood == 0)
-        snprintf(out->stopped, NOTE_TEXT, "neither a capture (pcap, pcapng) nor a log of strace");
+        snprintf(out->stopped, NOTE_TEXT, "is neither a capture (pcap, pcapng) nor a log of strace");
     else if (g->lines_timed == 0)
-        snprintf(out->stopped, NOTE_TEXT, "a log of strace %s; record it with strace -f -tt -T -yy",
+        snprintf(out->stopped, NOTE_TEXT, "is a log of strace %s; record it with strace -f -tt -T -yy",
                  g->time == TIME_COARSE ? "with whole seconds only" : "without times");
     else
         return 0;
