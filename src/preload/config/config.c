@@ -84,7 +84,8 @@ void config_load(char **environment, const char *program) {
             if (result == CONFIG_OK && pass == 0)
                 log_use(c->log);
             if (result != CONFIG_OK)
-                warn(name, value, result, expected ? expected : "less than 8192 bytes in all");
+                warn(name, value, result,
+                     expected ? expected : "less than 8192 bytes in all variables together");
         }
     if (c->programs && !config_program_included(c->programs, program)) {
         c->mode = MODE_OFF;
