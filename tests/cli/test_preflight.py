@@ -27,7 +27,7 @@ REFUSED = {
     specimens.other_machine: "it is made for ELF machine 43, the library for ",
     specimens.of_32_bits: "it is made for 32-bit x86, the library for ",
     specimens.of_another_libc: "its dynamic linker /usr/bin/true is neither glibc's nor musl's; "
-                               "try it with --force",
+                               "use unstall run --how seccomp, or try it with --force",
     specimens.setuid: "it is setuid to nobody, and ld.so ignores LD_PRELOAD in programs that gain rights; "
                       "start it as nobody already",
     specimens.setgid: "it is setgid to nogroup, and ld.so ignores LD_PRELOAD in programs that gain rights; "

@@ -50,9 +50,9 @@ def refused(*words, **popen):
 
 def test_an_idle_program_takes_it_up_with_its_next_message(talker):
     told = done(talker.pid, "off", "--wait", "50")
-    assert told == f"{name_of(talker)}: written; it takes effect with the next message (none since)\n"
+    assert told == f"{name_of(talker)}: written; it takes effect with the next message (none yet)\n"
     assert talker.stalls()
-    assert done(talker.pid, "nodelay", "--wait", "0").endswith("(none since)\n")
+    assert done(talker.pid, "nodelay", "--wait", "0").endswith("(none yet)\n")
     assert talker.talk() < 20
 
 
@@ -126,7 +126,7 @@ def test_a_folder_stands_for_all_that_run(folder):
         over.end()
         told = done(folder, "off", "--wait", "0")
         assert sorted(told.splitlines()) == sorted(
-            f"{name_of(talker)}: written; it takes effect with the next message (none since)"
+            f"{name_of(talker)}: written; it takes effect with the next message (none yet)"
             for talker in (first, second))
         assert first.stalls() and second.stalls()
 

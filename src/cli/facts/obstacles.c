@@ -134,7 +134,7 @@ static void linker(struct obstacles *o, const struct elf_facts *f) {
     } else if (f->libc == LIBC_OTHER) {
         struct obstacle *new = add(o, OBSTACLE_LIBC);
         REASON(new, "its dynamic linker %s is neither glibc's nor musl's", f->linker);
-        INSTEAD(new, "try it with --force, or cure the peer");
+        INSTEAD(new, "use unstall run --how seccomp, or try it with --force");
     }
 }
 

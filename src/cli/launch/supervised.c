@@ -85,7 +85,7 @@ static bool is_verbose(void) {
     return level && (level[0] == '1' || level[0] == '2');
 }
 
-/* Complains with the reason and the next step; `end` is the last part of the message. */
+/* Complains with the reason and the next step. */
 static int refuse(const struct launch *l, int error) {
     const char *program = l->argv[0];
     if (error == -ENOSYS && !supervise_built())
@@ -97,7 +97,7 @@ static int refuse(const struct launch *l, int error) {
     if (error == -EACCES)
         return complain(
             "%s: %s; the seccomp supervisor needs no_new_privs here, by which it would lose "
-            "these rights; start it with CAP_SYS_ADMIN (--force starts it without the "
+            "these rights; start unstall run with CAP_SYS_ADMIN (--force starts it without the "
             "rights)",
             program, why(l));
     return complain("%s: %s; the seccomp supervisor cannot start: %s", program, why(l),
@@ -113,8 +113,7 @@ int supervised_begin(const struct launch *l) {
         return in_cgroup_begin(l, why(l));
     if (error == -EBUSY) {
         remark("%s: another seccomp supervisor has this process already; if it is not that of an "
-               "outer "
-               "unstall run, connections stay uncured",
+               "outer unstall run, connections stay uncured",
                l->argv[0]);
         return 0;
     }

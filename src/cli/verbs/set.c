@@ -51,7 +51,7 @@ static void print_text(const struct reader_file *s, const char *program,
     if (outcome == STEER_ENDED)
         printf("has ended meanwhile\n");
     else if (outcome == STEER_WAITS)
-        printf("written; it takes effect with the next message (none since)\n");
+        printf("written; it takes effect with the next message (none yet)\n");
     else if (now->mode != s->header.mode)
         printf("mode %s -> %s, window %u us\n", mode_name(s->header.mode), mode_name(now->mode),
                now->window_us);
