@@ -211,7 +211,7 @@ def test_a_tool_that_refuses_is_quoted(tmp_path):
     with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
         text = observed("--time", "2", str(server.pid), PATH=path)
         assert server.poll() is None
-    assert "py-spy has told no frame of the thread that writes: Error: planted refusal" in text
+    assert "py-spy has named no frame of the thread that writes: Error: planted refusal" in text
 
 
 def test_jcmd_names_the_methods_of_a_program_that_is_started(tmp_path):

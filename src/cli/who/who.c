@@ -91,7 +91,7 @@ static void add_write(struct prose *p, const struct who_write *w, unsigned autho
 
 /* The note; a look that was ended while it waited for a tool has set none, so it gets one here. */
 static const char *who_note(const struct who *w) {
-    return w->note[0] ? w->note : "The look has ended before both writes of a message were known.";
+    return w->note[0] ? w->note : "The look has ended before both writes of a message were known";
 }
 
 void who_prose(struct prose *p, const struct who *w) {

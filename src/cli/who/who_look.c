@@ -152,7 +152,7 @@ static void refused(struct look *l) {
     char *line = l->answer + strspn(l->answer, " \n");
     line[strcspn(line, "\n")] = '\0';
     if (!l->who->note[0])
-        snprintf(l->who->note, sizeof(l->who->note), "%s has told no frame of the thread that writes%s%.180s",
+        snprintf(l->who->note, sizeof(l->who->note), "%s has named no frame of the thread that writes%s%.180s",
                  l->tool->name, line[0] ? ": " : "", line);
 }
 
@@ -237,8 +237,7 @@ static bool find_tool(struct look *l) {
     for (int i = 0; i < 50 && !(l->tool = who_tool_of(l->pid)); i++)
         nanosleep(&pause, NULL);
     if (!l->tool)
-        note(l->who, "No tool of a runtime is asked: ",
-             "the program is none of Python's, Java's, Node's or Ruby's");
+        note(l->who, "No line is known: ", "the program is not one of Python, Java, Node or Ruby");
     else if (!l->tool->name)
         note(l->who, l->tool->advice, "");
     return l->tool && l->tool->name;
