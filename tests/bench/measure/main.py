@@ -20,7 +20,7 @@ FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by 
 
 
 def options(description):
-    parser = argparse.ArgumentParser(prog="bench", description=description,
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="under three minutes: fewer rounds, no "
                         + ", ".join(sorted(FULL_ONLY)))
