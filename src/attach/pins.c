@@ -124,8 +124,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     int stays = s.known && s.config.own_cgroup ? own_folder_remove(s.config.path) : 0;
     if (stays) { /* the name stays in the list, so that `unstall detach` finds it */
         snprintf(error, ATTACH_ERROR,
-                 "%s: the cgroup stays (%s); remove its folders, and try "
-                 "again",
+                 "%s: the cgroup stays (%s); remove the cgroups below it, and try again",
                  s.config.path, strerror(-stays));
         return stays;
     }

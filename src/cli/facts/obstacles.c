@@ -52,9 +52,9 @@ static const struct {
     {"kubectl", "a pod does not inherit LD_PRELOAD",
      "put libunstall.so into the image or a volume, and LD_PRELOAD into the pod's env"},
     {"systemctl", "a service does not inherit LD_PRELOAD",
-     "unstall enable SERVICE"},
+     "use unstall enable SERVICE"},
     {"flatpak", "a sandbox does not inherit LD_PRELOAD",
-     "flatpak run --filesystem=FOLDER --env=LD_PRELOAD=FILE"},
+     "use flatpak run --filesystem=FOLDER --env=LD_PRELOAD=FILE NAME"},
     {"snap", "a sandbox does not inherit LD_PRELOAD",
      "set LD_PRELOAD inside: snap run --shell NAME"},
 };
