@@ -127,7 +127,7 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
 #define EVIDENCE_COUNTERS_OF(NAME)                                                                 \
     NAME(SUSPECTS, suspects, "messages that TCP_INFO was asked about")                             \
     NAME(STALLS_PROVED, stalls_proved, "stalls that the kernel's own numbers prove")               \
-    NAME(STALLS_SUSPECTED, stalls_suspected, "candidates; pacing or MPTCP may be the cause")       \
+    NAME(STALLS_SUSPECTED, stalls_suspected, "candidates; pacing, loss or MPTCP may be the cause") \
     NAME(STALLS_CURED, stalls_cured,                                                               \
          "bursts with Nagle in force that the library kept from stalling")                         \
     NAME(STALL_NS, stall_ns, "time lost in proved stalls with a seen release, ns")                 \

@@ -138,7 +138,8 @@ VERDICTS = [
     (WELL, "No stall: 1000 exchanges with 127.0.0.1:5432, median"),
     (SLOW_PEER, "The answers of 127.0.0.1:5432 take"),
     (OFF, "Not looked for: in mode off stalls are not proved; see unstall observe."),
-    (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing or MPTCP may be the cause."),
+    (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing, a loss or MPTCP may be the "
+                "cause."),
     (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and no exchange."),
     (STDIO,
      "Writes bypass the library: with 127.0.0.1:8080, 1035 bytes more were sent than it saw written "

@@ -126,7 +126,7 @@ static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t 
         stalls += proved_stalls(&rows[i].tally);
     }
     if (places > 1)
-        prose_add(&v->note[v->note_count++], "In all %s lost in %s stalls, at %zu endpoints.",
+        prose_add(&v->note[v->note_count++], "In all, %s were lost in %s stalls, at %zu endpoints.",
                   time_text(lost, ascii, t.a), count_text(stalls, t.b), places);
 }
 
@@ -157,7 +157,7 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
 
 static void suspected(struct prose *p, const struct reader_row *row) {
     struct texts t;
-    prose_add(p, "%s messages %s %s look like stalls, but pacing or MPTCP may be the cause.",
+    prose_add(p, "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause.",
               count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
               row_text(&row->id, t.endpoint));
 }
