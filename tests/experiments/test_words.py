@@ -108,6 +108,13 @@ def test_the_report_fits_80_columns(made):
     assert not any("\x1b" in line for line in lines)
 
 
+@pytest.mark.parametrize("number, arm, place", [(3, "off", "round 3, off"), (None, "off", "the warm-up, off"),
+                                                (None, None, "")])
+def test_a_failure_names_the_run_in_which_it_was(number, arm, place):
+    """It was "round None" in the warm-up, and "round None, None" outside of the runs."""
+    assert results.place_of({"round": number, "arm": arm, "what": "it failed"}) == place
+
+
 # ---- the file ----
 
 def test_results_survive_their_file(tmp_path):

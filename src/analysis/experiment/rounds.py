@@ -15,7 +15,7 @@ from experiment import processes, stats_files
 from inference.analysis import analyse
 from inference.verdict import is_decided
 from record.arms import BARE, mode_of
-from record.results import Unit
+from record.results import Unit, place_of
 
 READY_S = 60.0
 
@@ -84,7 +84,7 @@ class Rounds:
                 if not self.options.ignore_failure:
                     self.results.units += units
                     raise
-                self.progress.note(f"round {block}, {arm}: {failure}")
+                self.progress.note(f"{place_of(self.results.failures[-1])}: {failure}")
         return units
 
     def _one(self, arm, block):

@@ -147,6 +147,14 @@ class Results:
             raise BadFile(f"{path}: {type(error).__name__} {error}; was it cut short?") from error
 
 
+def place_of(failure):
+    """Where a run has failed, as in 'round 3, off'; empty for a failure outside of the runs."""
+    if not failure["arm"]:
+        return ""
+    when = "the warm-up" if failure["round"] is None else f"round {failure['round']}"
+    return f"{when}, {failure['arm']}"
+
+
 def load(path):
     """A file of results."""
     try:

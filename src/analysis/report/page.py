@@ -6,6 +6,7 @@ import html
 import math
 
 from record import machine
+from record.results import place_of
 from report import pictures
 from report.ladders import ladders
 from report.style import STYLE
@@ -97,7 +98,7 @@ def troubles(results):
     if not results.failures and not results.events:
         return ""
     lines = ["<h2>What went wrong</h2>", "<ul>"]
-    lines += [f"<li>round {escape(f['round'])}, {escape(f['arm'])}: <code>{escape(f['what'])}</code></li>"
+    lines += [f"<li>{escape(place_of(f) or 'outside of the runs')}: <code>{escape(f['what'])}</code></li>"
               for f in results.failures]
     lines += [f"<li>after {e['at_s']:.1f} s: {escape(e['what'])}</li>" for e in results.events]
     return "\n".join([*lines, "</ul>"])

@@ -7,6 +7,7 @@ import textwrap
 
 from record import machine
 from record.arms import mode_of
+from record.results import place_of
 
 WIDTH = 80
 
@@ -187,8 +188,8 @@ def report(results, analysis, verdict):
     lines.append("")
     for failure in results.failures[:3]:
         first, *rest = str(failure["what"]).splitlines()
-        where = f" in round {failure['round']}, {failure['arm']}" if failure["arm"] else ""
-        lines.append(fit(f"Failed{where}: {first}"))
+        where = place_of(failure)
+        lines.append(fit(f"Failed{where and ' in ' + where}: {first}"))
         lines += [cut(line) for line in rest]
     if len(results.failures) > 3:
         lines.append(f"and {len(results.failures) - 3} failures more")
