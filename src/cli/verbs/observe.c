@@ -42,7 +42,8 @@ static FILE *report_begin(const struct options *o) {
 static int report_end(const struct options *o, FILE *out) {
     int failed = 0;
     if (fflush(out) != 0 || ferror(out))
-        failed = complain("--report %s: %s", o->report ? o->report : "stderr", strerror(errno));
+        failed = complain("%s%s: %s", o->report ? "--report " : "", o->report ? o->report : "stderr",
+                          strerror(errno));
     if (out != stderr)
         fclose(out);
     return failed;

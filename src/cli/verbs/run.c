@@ -40,10 +40,11 @@ const struct verb verb_run = {
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
     .help =
-        "  --how WAY         preload, seccomp or bpf: by the library; by a supervisor\n"
-        "                    that sets TCP_NODELAY; as root, by BPF programs in a cgroup\n"
-        "                    of its own. Without it: preload, or another way where a\n"
-        "                    preload cannot work (Go, static programs)\n" LAUNCH_HELP
+        "  --how WAY         preload, seccomp or bpf: by the library alone; also by a\n"
+        "                    supervisor that sets TCP_NODELAY; as root, also by BPF\n"
+        "                    programs in a cgroup of its own. Without it: preload, or\n"
+        "                    another way where a preload cannot work (Go, static\n"
+        "                    programs)\n" LAUNCH_HELP
         "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
         "\n"
         "The program takes the place of the command: signals and exit code are\n"
