@@ -48,7 +48,7 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
     prose_add(&p, "Scanned %s for %s, source %s: ", report->scope,
               time_text(r->ended_ns - r->began_ns, ascii, text), scan_kind_name(r->kind));
     if (r->kind == SCAN_EXACT)
-        prose_add(&p, "every stall was seen;");
+        prose_add(&p, r->lost ? "not every stall was seen;" : "every stall was seen;");
     else
         prose_add(&p, "numbers are estimates, intervals in parentheses;");
     if (r->sockets)
@@ -57,8 +57,7 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
     if (r->kind == SCAN_SAMPLED && r->dumps)
         prose_add(&p,
                   " All sockets were looked at every %s: a connection that stalls for a small part "
-                  "of its "
-                  "time only may be missing.",
+                  "of its time only may be missing.",
                   time_text(r->dump_every_ns, ascii, text));
     if (report->not_exact)
         prose_add(&p, " Not exact: %s.", report->not_exact);
