@@ -152,7 +152,8 @@ static void refused(struct look *l) {
     char *line = l->answer + strspn(l->answer, " \n");
     line[strcspn(line, "\n")] = '\0';
     if (!l->who->note[0])
-        snprintf(l->who->note, sizeof(l->who->note), "%s has named no frame of the thread that writes%s%.180s",
+        snprintf(l->who->note, sizeof(l->who->note),
+                 "%s has named no frame of the thread that writes%s%.180s",
                  l->tool->name, line[0] ? ": " : "", line);
 }
 
