@@ -36,12 +36,12 @@ def pytest_configure(config):
     if "libunstall" in os.environ.get("LD_PRELOAD", ""):
         raise pytest.UsageError("run the tests without LD_PRELOAD: the runner is never preloaded")
     config.addinivalue_line("markers", "no_library: this test does without the built library")
-    config.addinivalue_line("markers", "timed: left out where the host takes the processors")
+    config.addinivalue_line("markers", "unstarved: left out where the host takes the processors")
 
 
 def pytest_runtest_setup(item):
     end = os.environ.get("UNSTALL_TESTS_END")
-    if end and (time.time() > float(end) or item.get_closest_marker("timed")):
+    if end and (time.time() > float(end) or item.get_closest_marker("unstarved")):
         pytest.skip("left out")  # scripts/test, count-cases.py
     if item.get_closest_marker("no_library"):
         return

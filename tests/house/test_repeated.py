@@ -36,7 +36,7 @@ def test_served(server):
 def test_wrong():
     assert False
 
-@pytest.mark.timed
+@pytest.mark.unstarved
 def test_of_times():
     called.append(1)
 """

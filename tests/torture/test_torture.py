@@ -36,7 +36,7 @@ def test_random_program(mode, number):
 @pytest.mark.parametrize("fault, says", [
     ("byte", "is wrong"),
     ("lost", "arrived"),
-    pytest.param("late", "after its write returned", marks=pytest.mark.timed),
+    pytest.param("late", "after its write returned", marks=pytest.mark.unstarved),
     ("return", "returned"),
 ])
 def test_a_fault_is_found(fault, says):
@@ -53,7 +53,7 @@ def test_a_program_that_hangs_is_ended_and_told(monkeypatch):
     assert hung and re.search(r"\d+/\d+: ", hung[0]), str(outcome)
 
 
-@pytest.mark.timed
+@pytest.mark.unstarved
 def test_a_late_byte_is_told_with_what_both_ends_said():
     outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": "late"}, judge_lateness=True)
     late = [failure for failure in outcome.failures if "after its write returned" in failure]
