@@ -72,6 +72,7 @@ def test_the_two_places_and_their_stacks_are_kept(mode):
             assert words.index(pattern["caller"][number]) < words.index(called_from)
 
 
+@pytest.mark.unstarved
 def test_the_stalls_are_counted_with_the_places_that_made_them():
     _, found = two_places("observe", count=30)
     (pattern,) = found["patterns"]
