@@ -66,7 +66,7 @@ def test_each_source_names_its_licence_at_its_head():
 def test_setup_leaves_out_a_package_that_apt_does_not_have(tmp_path):
     """It failed as a whole.  apt and all that would change the machine are stand-ins that only log."""
     log = tmp_path / "log"
-    known = 'for name in "${@:2}"; do [[ $name == chromium ]] || printf "%s:\\n  Candidate: 1\\n" "$name"; done'
+    known = 'for p in "${@:2}"; do [[ $p == chromium ]] || printf "%s:\\n  Candidate: 1\\n" "$p"; done'
     answers = {"dpkg-query": "exit 1", "apt-cache": known, "sudo": 'exec "$@"'}
     for name in ("dpkg-query", "apt-cache", "sudo", "apt-get", "tee", "chmod", "rm", "systemctl"):
         stand_in = tmp_path / name

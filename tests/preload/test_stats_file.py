@@ -175,6 +175,7 @@ def test_a_server_counts_by_listener(directory, mode):
     assert row["first_writes"] == 1
 
 
+@pytest.mark.unstarved
 def test_readers_of_another_thread_do_not_blur_messages(directory):
     """In off the call comes first, and its answer may be read before it is accounted for: the exchange went
     on into the next message."""
