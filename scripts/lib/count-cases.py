@@ -8,8 +8,9 @@ Meson knows programs, we count the cases inside: each test that writes JUnit XML
 --junitxml=FILE, Criterion's --xml=FILE) names the file in its command line.  A program that failed
 although its report shows no failed case (it crashed, ran out of time, or wrote none) counts as one
 failed case more; a program without a report is one case.  Cases that were repeated because the host
-took the processors, or left out at the end of the time (tests/conftest.py), are named.  The last line
-is the sum; the exit code is 0 only if nothing failed and something passed.
+took the processors (tests/conftest.py) are named, those left out at the end of the time are counted for
+each file.  Those that failed come last, each with the first lines of its message: where a log is cut, its
+end is kept.  The last line is the sum; the exit code is 0 only if nothing failed and something passed.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 REPORT_OPTIONS = ("--junitxml=", "--junit-xml=", "--xml=")
+WHY_LINES = 8
 OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
 
 
@@ -29,6 +31,13 @@ def report_of(command):
             if word.startswith(option):
                 return Path(word[len(option):])
     return None
+
+
+def why_of_case(case):
+    """The first lines of a failed case's message."""
+    for what in (*case.findall("failure"), *case.findall("error")):
+        return (what.get("message") or "").splitlines()[:WHY_LINES]
+    return []
 
 
 def outcome_of_case(case):
@@ -46,12 +55,12 @@ def outcome_of_case(case):
 
 
 def cases_of_report(path):
-    """[(name, outcome)] of one JUnit file; prints which were repeated; raises OSError or ParseError."""
+    """[(name, outcome, why)] of one JUnit file; prints which were repeated; raises OSError or ParseError."""
     cases = []
     for suite in xml.parse(path).getroot().iter("testsuite"):
         for case in suite.findall("testcase"):
             name = f"{case.get('classname') or suite.get('name')}::{case.get('name')}"
-            cases.append((name, outcome_of_case(case)))
+            cases.append((name, outcome_of_case(case), why_of_case(case)))
             shares = [one.get("value") for one in case.iterfind("properties/property[@name='repeated']")]
             if shares:
                 print(f"repeated: {name}: the host took {', '.join(shares)} of the time")
@@ -59,17 +68,17 @@ def cases_of_report(path):
 
 
 def cases_of_program(name, result, command):
-    """[(name, outcome)] of one program that Meson ran."""
+    """[(name, outcome, why)] of one program that Meson ran."""
     own = OUTCOMES.get(result, "failed")
     report = report_of(command)
     if report is None or (own == "skipped" and not report.exists()):
-        return [(name, own)]
+        return [(name, own, [])]
     try:
         cases = cases_of_report(report)
     except (OSError, xml.ParseError) as error:
-        return [(f"{name}: no report: {error}", "failed")]
-    if own == "failed" and all(outcome != "failed" for _, outcome in cases):
-        cases.append((f"{name}: ended with {result}", "failed"))
+        return [(f"{name}: no report: {error}", "failed", [])]
+    if own == "failed" and all(outcome != "failed" for _, outcome, _ in cases):
+        cases.append((f"{name}: ended with {result}", "failed", []))
     return cases
 
 
@@ -95,22 +104,28 @@ def main():
     parser.add_argument("--skipped-is-failed", action="store_true")
     parser.add_argument("build", type=Path)
     wanted = parser.parse_args()
-    cases = [tuple(case.rsplit(":", 1)) for case in wanted.case]
+    cases = [(*case.rsplit(":", 1), []) for case in wanted.case]
     for name, result, command in programs_of_logs(wanted.build / "meson-logs"):
         cases += cases_of_program(name, result, command)
     if wanted.skipped_is_failed:
-        cases = [(name, "failed") if outcome == "skipped" else (name, outcome)
-                 for name, outcome in cases]
-    if wanted.outcome == "failed" and all(outcome != "failed" for _, outcome in cases):
-        cases.append(("meson test", "failed"))
+        cases = [(name, "failed", ["skipped"]) if outcome == "skipped" else (name, outcome, why)
+                 for name, outcome, why in cases]
+    if wanted.outcome == "failed" and all(outcome != "failed" for _, outcome, _ in cases):
+        cases.append(("meson test", "failed", []))
 
     count = {"passed": 0, "failed": 0, "skipped": 0, "left out": 0}
-    for name, outcome in cases:
+    left_out = {}
+    for name, outcome, _ in cases:
         count[outcome] += 1
-        if outcome != "passed":
-            print(f"{outcome}: {name}")
-    if count["left out"]:
-        print(f"left out for want of time: {count['left out']} cases")
+        if outcome == "left out":
+            program = name.partition("::")[0]
+            left_out[program] = left_out.get(program, 0) + 1
+    if left_out:
+        print(f"left out for want of time: {count['left out']} cases: " +
+              ", ".join(f"{number} of {program}" for program, number in left_out.items()))
+    for outcome in ("skipped", "failed"):
+        for name, _, why in (case for case in cases if case[1] == outcome):
+            print(f"{outcome}: {name}", *why, sep="\n    ")
     print(summary(count))
     return 0 if count["passed"] and not count["failed"] else 1
 

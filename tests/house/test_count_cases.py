@@ -100,12 +100,21 @@ def test_a_repeated_case_is_named(tmp_path):
     assert lines == ["repeated: t::late: the host took 0.61, 0.70 of the time", "2 passed, 0 failed"]
 
 
-def test_a_case_left_out_for_want_of_time_is_no_skip_and_is_named(tmp_path):
-    case = '<testcase classname="t" name="last"><skipped message="left out"/></testcase>'
+def test_cases_left_out_for_want_of_time_are_no_skips_and_are_counted(tmp_path):
+    case = '<testcase classname="t" name="last"><skipped message="left out"/></testcase>' * 2
     (tmp_path / "report.xml").write_text(PYTEST.format(more=case), encoding="utf-8")
     log(tmp_path, ("OK", ["program", f"--xml={tmp_path}/report.xml"]))
     lines, _ = counted(tmp_path, "--skipped-is-failed")
-    assert lines == ["left out: t::last", "left out for want of time: 1 cases", "1 passed, 0 failed"]
+    assert lines == ["left out for want of time: 2 cases: 2 of t", "1 passed, 0 failed"]
+
+
+def test_what_failed_stands_last_with_its_reason(tmp_path):
+    bad = '<testcase classname="t" name="bad"><failure message="assert 1 == 2&#10;where"/></testcase>'
+    last = '<testcase classname="u" name="last"><skipped message="left out"/></testcase>'
+    (tmp_path / "report.xml").write_text(PYTEST.format(more=bad + last), encoding="utf-8")
+    log(tmp_path, ("FAIL", ["program", f"--xml={tmp_path}/report.xml"]))
+    lines, _ = counted(tmp_path)
+    assert lines[1:] == ["failed: t::bad", "    assert 1 == 2", "    where", "1 passed, 1 failed"]
 
 
 def test_nothing_run_is_no_success(tmp_path):
