@@ -113,6 +113,8 @@ def run_experiment(options):
     started = options.server or options.command
     if started:
         options.library = processes.preload_entry(options.unstall, options.library, started[0])
+        if not options.library:
+            return OWN
     experiment = Experiment(options)
     experiment.measure()
     return finish(experiment.results, options, experiment.code, experiment.hints, experiment.keep)

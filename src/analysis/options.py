@@ -4,6 +4,7 @@
 import random
 import re
 import shlex
+import shutil
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
@@ -63,7 +64,7 @@ class Options:
     command: list = field(default_factory=list)
     files: list = field(default_factory=list)
     unstall: str = None         # path of the command, from src/cli/verbs/ab.c
-    library: str = None         # path of the library, likewise
+    library: str = None         # path of the library; None: the one that `unstall run` takes
 
 
 def _number(name, text, least, most, whole=False):
@@ -213,6 +214,8 @@ def _complete(made, rest):
         complete_arms(made)
     if made.html:
         _can_draw()
+    if made.count_calls:
+        _can_count()
     if made.rounds is None:
         made.rounds = 1000 if made.until_sure else 10 ** 6 if made.time else 20
     if made.seed is None:
@@ -243,6 +246,12 @@ def _can_draw():
     """Refuse --html before the experiment, not after it."""
     if find_spec("matplotlib") is None:
         raise Refused("--html: needs matplotlib; apt-get install python3-matplotlib")
+
+
+def _can_count():
+    """Likewise --count-calls, which begins when all rounds have ended."""
+    if shutil.which("strace") is None:
+        raise Refused("--count-calls: needs strace; apt-get install strace")
 
 
 def _complete_live(made, rest):

@@ -99,11 +99,17 @@ static size_t read_small(pid_t pid, const char *which, char *text, size_t size) 
     return n > 0 ? (size_t)n : 0;
 }
 
-pid_t scan_process_leader(pid_t pid) {
+bool scan_is_a_thread(pid_t id, char why[SCAN_WHY]) {
+    static const char tgid[] = "\nTgid:"; /* proc_pid_status(5): the process of the thread */
     char text[4096];
-    read_small(pid, "status", text, sizeof(text));
-    const char *line = strstr(text, "\nTgid:");
-    return line ? (pid_t)strtol(line + sizeof("\nTgid:") - 1, NULL, 10) : 0;
+    read_small(id, "status", text, sizeof(text));
+    const char *line = strstr(text, tgid);
+    pid_t process = line ? (pid_t)strtol(line + sizeof(tgid) - 1, NULL, 10) : id;
+    if (process == id)
+        return false;
+    snprintf(why, SCAN_WHY, "%d: is a thread of process %d; give the id of the process", (int)id,
+             (int)process);
+    return true;
 }
 
 /* The inode of the first namespace is fixed (PROC_PID_INIT_INO of the kernel). */

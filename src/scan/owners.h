@@ -42,8 +42,9 @@ const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t
 
 void scan_process_of(pid_t pid, struct scan_process *p);
 
-/* The process of a thread, of a process itself; 0: there is no such thread. */
-pid_t scan_process_leader(pid_t pid);
+/* True: it is the id of a thread, not of a process, and `why` says so with the process's id. */
+enum { SCAN_WHY = 96 };
+bool scan_is_a_thread(pid_t id, char why[SCAN_WHY]);
 
 /* False in a PID namespace of a container: BPF programs get the ids of the host, /proc has others. */
 bool scan_pids_are_the_hosts(void);

@@ -431,7 +431,8 @@ def test_without_privilege_the_id_of_a_thread_is_refused_too():
     with second_thread() as thread:
         done = unstall("attach", thread, user=NOBODY)
     assert done.returncode == 125
-    assert done.stderr == f"unstall attach: {thread} is a thread of process {os.getpid()}; give that id\n"
+    assert done.stderr == (f"unstall attach: {thread}: is a thread of process {os.getpid()}; give the id of "
+                           "the process\n")
 
 
 def test_without_privilege_it_ends_with_the_process():

@@ -231,7 +231,8 @@ def test_the_id_of_a_thread_without_statistics_is_refused():
     with second_thread() as thread:
         done = unstall("observe", thread, "--time", "1")
     assert done.returncode == 125
-    assert done.stderr == f"unstall observe: {thread} is a thread of process {os.getpid()}; give that id\n"
+    assert done.stderr == (f"unstall observe: {thread}: is a thread of process {os.getpid()}; give the id of "
+                           "the process\n")
 
 
 @pytest.mark.parametrize("end", ["user", "process"])

@@ -15,8 +15,8 @@ import pytest
 from specimens import script
 from talkers import stats_folder, typical
 
-from harness import (COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded, pattern,
-                     program, request_all, run, run_strace, unstall)
+from harness import (BUILD_ROOT, COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded,
+                     pattern, program, request_all, run, run_strace, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -195,6 +195,14 @@ def test_without_the_library_it_says_so(tmp_path):
     assert done.returncode == 125
     assert re.fullmatch(r"unstall run: libunstall\.so: neither beside the command nor in \S+; "
                         r"install it \(meson install\), or name it: --library FILE\n", done.stderr)
+
+
+def test_an_experiment_takes_the_library_that_is_named(tmp_path):
+    """It asked for an installed one all the same."""
+    copy = shutil.copy(COMMAND, tmp_path / "unstall")
+    (tmp_path / "analysis").symlink_to(BUILD_ROOT / "src/cli/analysis")
+    done = run([copy, "ab", "--library", LIB, "--rounds", "2", "--", "true"], bare_env(), check=False)
+    assert "libunstall.so" not in done.stderr and "2 rounds" in done.stdout
 
 
 def test_the_library_beside_the_command_is_found(tmp_path):

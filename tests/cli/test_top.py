@@ -91,6 +91,13 @@ def test_one_line_for_each_endpoint_of_each_process():
                         r"+\d+ +\d+(\.\d+)? ms ", line)
 
 
+def test_one_process_can_be_watched():
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer), \
+         talker(folder, peer) as process:
+        _, _, *lines = unstall("top", "--once", str(process.pid), check=True).stdout.splitlines()
+        assert [line.split()[0] for line in lines] == [str(process.pid)]
+
+
 def test_ended_processes_are_counted_and_not_shown(tmp_path):
     make_stats_file(tmp_path / "1.unstall", STALLING)
     text = unstall("top", "--once", "--interval", "0.1", tmp_path, check=True).stdout
@@ -197,7 +204,7 @@ def test_a_signal_leaves_the_terminal_in_order(number):
     (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
     (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600\n"),
     (["--interval", "x", "/"], "--interval x: expected seconds"),
-    (["a", "b"], "b: one DIR at a time; try --help\n"),
+    (["a", "b"], "b: one PID or DIR at a time; try --help\n"),
     (["/tmp"], "stdin and stdout must be a terminal; --once needs none\n"),
 ])
 def test_what_cannot_be_is_refused(words, message):

@@ -237,7 +237,15 @@ def test_what_is_asked_wrongly_is_refused(words, complaint):
     assert complaint in str(refused.value) and "\n" not in str(refused.value)
 
 
+def test_without_strace_no_round_is_run(monkeypatch, tmp_path):
+    """It failed after the last round."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(options.Refused, match="--count-calls: needs strace; apt-get install strace"):
+        options.parse(["--count-calls", "true"])
+
+
 @pytest.mark.parametrize("words, complaint", [
+    (["--library", "/no/such.so", "true"], "--library /no/such.so: No such file or directory; give the path"),
     (["--arms", "off", "true"], "--arms off: expected two or more"),
     (["--live", "999999999"], "999999999: no such process; give the id of a running one"),
     (["--no-such-option"], "--no-such-option: no such option; try --help"),

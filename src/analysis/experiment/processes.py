@@ -72,11 +72,12 @@ def _in_child():
 
 def preload_entry(unstall, library, program):
     """How LD_PRELOAD names the library for this program: as `unstall run` does, so that ld.so has nothing to
-    say about programs of the other word size that it starts."""
+    say about programs of the other word size that it starts.  None: there is no such library, which the
+    command has said."""
     made = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    done = subprocess.run([unstall, "ab", "--preload-entry", library, program], check=False, text=True,
+    done = subprocess.run([unstall, "ab", "--preload-entry", library or "", program], check=False, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=made)
-    return done.stdout.rstrip("\n") or library
+    return done.stdout.rstrip("\n") or None
 
 
 def environment(arm, library, stats=None, arms=None):

@@ -83,7 +83,7 @@ static uint64_t time_of(const struct stats_files *s) {
 
 int top_look(struct top *t) {
     struct stats_files next;
-    int failed = stats_files_open(&next, t->folder, READ_ROWS, true);
+    int failed = stats_files_open(&next, t->watched, READ_ROWS, true);
     if (failed)
         return failed;
     struct stats_files *old = &t->looks[t->now];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A frame of `unstall top` as text: a line for each endpoint of each running process, from the difference
- * between two snapshots of the folder.  A terminal (top_screen.c) and `top --once` show the same frame.
+ * between two snapshots.  A terminal (top_screen.c) and `top --once` show the same frame.
  */
 #ifndef UNSTALL_CLI_TOP_FRAME_H
 #define UNSTALL_CLI_TOP_FRAME_H
@@ -31,7 +31,7 @@ struct top_line {
 };
 
 struct top {
-    const char *folder;
+    const char *watched; /* a process id or a folder */
     struct stats_files looks[2];
     unsigned now;   /* index of the later one */
     double seconds; /* between them; 0: there is only one */

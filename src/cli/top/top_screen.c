@@ -249,7 +249,7 @@ int top_screen(struct top *t, double interval) {
     s = (struct screen){.top = t, .interval = interval, .ascii = !speaks_utf8()};
     /* stats_files_open() complains on stderr: try it before the screen is set up. */
     struct stats_files probe;
-    int failed = stats_files_open(&probe, t->folder, 0, true);
+    int failed = stats_files_open(&probe, t->watched, 0, true);
     if (failed)
         return failed;
     stats_files_close(&probe);

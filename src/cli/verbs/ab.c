@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall ab: runs the analysis, which is written in Python (src/analysis), and tells it the paths of the
- * command and the library.
+ * unstall ab: runs the analysis, which is written in Python (src/analysis), and tells it the path of the
+ * command.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 /* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
 #define PYTHON "/usr/bin/python3"
 
-/* Used by the analysis alone: LIBRARY PROGRAM stand behind it. */
+/* Used by the analysis alone: LIBRARY and PROGRAM stand behind it; LIBRARY is empty without --library. */
 #define PRELOAD_ENTRY "--preload-entry"
 
 /* Folders to search, relative to the folder of the command: where it is installed to, and the link to the
@@ -58,11 +58,14 @@ static bool asks_for_help(int argc, char **argv) {
     return false;
 }
 
-/* The analysis asks how LD_PRELOAD is to name this library for this program, which `run` decides too. */
-static int print_entry(const char *library, const char *word) {
+/* The analysis asks how LD_PRELOAD is to name the library for this program, which `run` decides too. */
+static int print_entry(const char *named, const char *word) {
     static struct preload_entry entry;
     static struct program program;
     struct elf_facts facts = {0};
+    const char *library = library_find(named[0] ? named : NULL);
+    if (!library)
+        return EXIT_OWN;
     if (program_find(&program, word) == 0)
         elf_facts(program.file, &facts);
     preload_entry(&entry, library, &facts);
@@ -84,16 +87,12 @@ static int ab(int argc, char **argv) {
         return complain("the analysis is not in " CLI_ANALYSIS_FROM_BIN
                         ", relative to the folder of this command; install it (package unstall-analysis, "
                         "or meson install)");
-    const char *library = library_find(NULL);
-    if (!library)
-        return EXIT_OWN;
-    enum { OURS = 9 };
+    enum { OURS = 7 };
     const char **words = calloc((size_t)argc + OURS, sizeof(*words));
     if (!words)
         return complain("%s", strerror(ENOMEM));
     /* without the environment (-E) and the user's packages (-s), and without .pyc files (-B) */
-    const char *ours[OURS] = {PYTHON,      "-E", "-s",        "-B",   analysis,
-                              "--unstall", self, "--library", library};
+    const char *ours[OURS] = {PYTHON, "-E", "-s", "-B", analysis, "--unstall", self};
     memcpy(words, ours, sizeof(ours));
     for (int i = 1; i < argc; i++)
         words[OURS - 1 + i] = argv[i];

@@ -238,11 +238,10 @@ static int carry(struct request *r) {
 
 static int fetch(const struct request *r, const char *why) {
     struct attach_fetched f;
-    char error[ATTACH_ERROR] = "";
+    char error[ATTACH_ERROR] = "", why_not[SCAN_WHY];
     const struct timespec second = {.tv_sec = 1};
-    pid_t leader = scan_process_leader(r->wish.pid);
-    if (leader && leader != r->wish.pid)
-        return complain("%d is a thread of process %d; give that id", (int)r->wish.pid, (int)leader);
+    if (scan_is_a_thread(r->wish.pid, why_not))
+        return complain("%s", why_not);
     catch_signals();
     if (attach_fetch_begin(&f, r->wish.pid, r->wish.port, error) != 0)
         return complain("%s; BPF programs cannot be loaded: %s", error, why);

@@ -158,10 +158,9 @@ static void print_who(FILE *out, const struct who *who) {
 static int scan_process(const struct options *o, pid_t pid) {
     struct survey s = {
         .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
-    char error[SCAN_ERROR] = "";
-    pid_t leader = scan_process_leader(pid);
-    if (leader && leader != pid)
-        return complain("%d is a thread of process %d; give that id", (int)pid, (int)leader);
+    char error[SCAN_ERROR] = "", why[SCAN_WHY];
+    if (scan_is_a_thread(pid, why))
+        return complain("%s", why);
     snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
     if (!survey_begin(&s, error))
         return complain("%s", error);

@@ -44,12 +44,12 @@ static int report(struct scan *s) {
 
 static int take_process(struct scan *s, pid_t pid) {
     struct scan_process p;
-    pid_t leader = scan_process_leader(pid);
+    char why[SCAN_WHY];
     scan_process_of(pid, &p);
     if (!p.program[0])
         return complain("%d: no such process; give the id of a running one", (int)pid);
-    if (leader && leader != pid)
-        return complain("%d: is a thread of process %d; give the id of the process", (int)pid, (int)leader);
+    if (scan_is_a_thread(pid, why))
+        return complain("%s", why);
     s->survey.filter.pid = s->survey.options.namespace_of = pid;
     snprintf(s->survey.scope, sizeof(s->survey.scope), "process %d", (int)pid);
     return 0;

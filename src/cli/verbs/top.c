@@ -44,7 +44,7 @@ static int once(struct top *t, double interval) {
     return failed ? failed : finish_output();
 }
 
-/* The folder if none is given, or NULL. */
+/* The folder if nothing is given, or NULL. */
 static const char *usual_folder(void) {
     static const char usual[] = "/dev/shm/unstall";
     const char *set = getenv("UNSTALL_STATS");
@@ -56,14 +56,14 @@ static const char *usual_folder(void) {
 
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_top, argc, argv);
-    struct top t = {.folder = NULL};
+    struct top t = {.watched = NULL};
     const char *value = NULL;
     double interval = 1;
     bool one = false;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "DIR", &t.folder))
+            if (!args_one_word(&a, "PID or DIR", &t.watched))
                 return EXIT_OWN;
         } else if (args_flag(&a, "--once")) {
             one = true;
@@ -73,8 +73,8 @@ static int run(int argc, char **argv) {
             return EXIT_OWN;
         }
     }
-    if (!t.folder && !(t.folder = usual_folder()))
-        return complain("no DIR given, UNSTALL_STATS is not set and /dev/shm/unstall does not "
+    if (!t.watched && !(t.watched = usual_folder()))
+        return complain("no PID or DIR given, UNSTALL_STATS is not set and /dev/shm/unstall does not "
                         "exist; try --help");
     return one ? once(&t, interval) : top_screen(&t, interval);
 }
@@ -82,12 +82,12 @@ static int run(int argc, char **argv) {
 const struct verb verb_top = {
     .name = "top",
     .summary = "Show live what programs with statistics do, by endpoint",
-    .usage = "[--once] [--interval SECONDS] [DIR]",
+    .usage = "[--once] [--interval SECONDS] [PID|DIR]",
     .help = "  --once              one frame to stdout, without keys and colours\n"
             "  --interval SECONDS  time between looks (1)\n"
             "\n"
-            "DIR is the folder that UNSTALL_STATS named. Without it: $UNSTALL_STATS, or\n"
-            "/dev/shm/unstall. Keys: q quits, ? tells the others; k sets mode off in the\n"
-            "selected process (the process itself lives on).\n",
+            "PID is a process with statistics, DIR the folder that UNSTALL_STATS named. Without\n"
+            "either: $UNSTALL_STATS, or /dev/shm/unstall. Keys: q quits, ? tells the others;\n"
+            "k sets mode off in the selected process (the process itself lives on).\n",
     .run = run,
 };
