@@ -60,6 +60,8 @@ def test_starting_anew_fills_no_memory():
 
 
 # ---- what bounds a hold without it --------------------------------------------
+# A habit is learned where a program pauses for less than a millisecond (HABIT_GAP_NS), which a starved host
+# does not let it.
 
 def habits(mode):
     """The run of changes_habit in which holds were seen, or the last one of all tries."""
@@ -71,6 +73,7 @@ def habits(mode):
     return done.facts
 
 
+@pytest.mark.unstarved
 def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
     """Two pieces and a read thirty times; then one piece and computing, on three connections."""
     facts = habits("auto")
@@ -80,6 +83,7 @@ def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
     assert len(late) == 1 and facts["kept_ms"][0] == late[0] < 350, facts["kept_ms"]
 
 
+@pytest.mark.unstarved
 @pytest.mark.parametrize("what, late", [("pieces", 1), ("children", 0)])
 def test_a_habit_of_many_pieces_costs_no_more(what, late):
     """Each of seven pieces came late, and one of each child: what they learned died with them."""
@@ -92,6 +96,7 @@ def test_a_habit_of_many_pieces_costs_no_more(what, late):
     assert len([ms for ms in done.facts["kept_ms"] if ms > 100]) == late, done.facts["kept_ms"]
 
 
+@pytest.mark.unstarved
 def test_a_habit_makes_one_segment_a_turn():
     for _ in range(TRIES):
         with AnsweringPeer() as peer:
@@ -101,6 +106,7 @@ def test_a_habit_makes_one_segment_a_turn():
     assert done.segments <= 1.25
 
 
+@pytest.mark.unstarved
 def test_cork_without_a_thread_is_cork_until_read():
     """As TCP_CORK by hand: what a program computes on is kept until the kernel's own timer, about 200 ms."""
     facts = habits("cork")
