@@ -23,7 +23,7 @@ uint64_t unheld_bytes(const struct unheld *m) {
 }
 
 uint8_t unheld_size(uint64_t bytes) {
-    unsigned power = 0;
+    uint64_t power = 0;
     while (bytes >> power > 7)
         power++;
     return (uint8_t)(power * 4 + (bytes >> power));
