@@ -15,8 +15,8 @@ from harness import HOOK_LIB, LIB  # noqa: E402
 from harness.host import MUCH, HostWatch  # noqa: E402
 from harness.selection import in_one_mode, part_of  # noqa: E402
 
-TRIES = 10
-LONGEST_S = 120  # no case is begun again after that
+TRIES = 30
+LONGEST_S = 180  # no case is begun again after that
 
 
 def pytest_addoption(parser):

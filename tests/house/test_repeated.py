@@ -59,7 +59,7 @@ def run(folder, share, **environment):
 
 
 def test_where_the_host_took_the_processors(tmp_path):
-    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 9),
+    assert run(tmp_path, 0.5) == {"test_late": (GOOD, 2), "test_served": (GOOD, 2), "test_wrong": (BAD, 29),
                                   "test_of_times": (GOOD, 0)}
 
 

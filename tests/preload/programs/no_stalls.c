@@ -35,7 +35,7 @@ static const mix_t mixes[] = {
     {.name = "paced", .writes = {300}, .reply = SMALL_REPLY, .pace = 20000},
     {.name = "paced-two-writes", .writes = {200, 100}, .reply = SMALL_REPLY, .quick = true, .pace = 6000},
     {.name = "stalling", .writes = {200, 100}, .reply = SMALL_REPLY},
-    {.name = "paced-stalling", .writes = {200, 100}, .reply = SMALL_REPLY, .pace = 5000},
+    {.name = "paced-stalling", .writes = {200, 100}, .reply = SMALL_REPLY, .pace = 1000},
     {.name = "cwnd-limited", .writes = {BULK, 100, 100}, .reply = SMALL_REPLY, .quick = true, .mss = 536},
     {.name = "slow-reader", .writes = {BULK, 100, 100}, .reply = SMALL_REPLY, .quick = true,
      .receive_buffer = 8192, .nap_ms = 42},
