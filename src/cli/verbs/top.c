@@ -86,8 +86,8 @@ const struct verb verb_top = {
     .help = "  --once              one frame to stdout, without keys and colours\n"
             "  --interval SECONDS  time between looks (1)\n"
             "\n"
-            "PID is a process with statistics, DIR the folder that UNSTALL_STATS named. Without\n"
-            "either: $UNSTALL_STATS, or /dev/shm/unstall. Keys: q quits, ? tells the others;\n"
-            "k sets mode off in the selected process (the process itself lives on).\n",
+            "PID is a process with statistics, DIR the folder that UNSTALL_STATS named.\n"
+            "Without either: $UNSTALL_STATS, or /dev/shm/unstall. Keys: q quits, ? tells the\n"
+            "others; k sets mode off in the selected process (the process itself lives on).\n",
     .run = run,
 };
