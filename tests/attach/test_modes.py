@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall attach: what modes proof and late leave alone and give back, and the receiving side."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -21,11 +22,11 @@ def nothing_stays():
         yield from nothing_pinned()
 
 
-@pytest.mark.parametrize("mode", ["proof", "late"])
-def test_a_running_connection_that_does_not_stall_is_left_alone(mode):
-    """The bug: connections that existed were cured at once, because their callback was not armed (a wrong
-    number of TCP_BPF_SOCK_OPS_CB_FLAGS)."""
-    actor = subprocess.Popen([sys.executable, "-S", ACTOR, "single", "3"], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("mode, kind", itertools.product(["proof", "late"], ["single", "lost"]))
+def test_a_running_connection_that_does_not_stall_is_left_alone(mode, kind):
+    """The bugs: connections that existed were cured at once, because their callback was not armed (a wrong
+    number of TCP_BPF_SOCK_OPS_CB_FLAGS).  Mode late took a retransmission for a send."""
+    actor = subprocess.Popen([sys.executable, "-S", ACTOR, kind, "3"], stdout=subprocess.PIPE, text=True)
     try:
         assert actor.stdout.readline().startswith("port")
         with attached(actor.pid, "--mode", mode) as a:
@@ -37,9 +38,10 @@ def test_a_running_connection_that_does_not_stall_is_left_alone(mode):
         actor.communicate()
 
 
-@pytest.mark.parametrize("mode, how", [("proof", range(40)), ("late", range(40)), ("always", range(70, 101))])
+@pytest.mark.parametrize("mode, how", [("proof", range(40)), ("late", range(40)), ("always", range(70, 200))])
 def test_a_stream_of_small_writes_has_nagles_algorithm_except_in_mode_always(mode, how):
-    """The segments of 100 writes of 20 bytes to a peer that reads seldom: 6 bare, 100 with TCP_NODELAY."""
+    """The segments of 100 writes of 20 bytes to a peer that reads seldom: 6 bare, 100 with TCP_NODELAY.
+    A segment that is sent again counts."""
     stream = subprocess.Popen([sys.executable, "-S", STREAM, "1.5"], stdout=subprocess.PIPE, text=True)
     try:
         assert stream.stdout.readline().startswith("port")

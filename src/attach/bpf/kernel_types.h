@@ -37,8 +37,13 @@ struct sock_cgroup_data {
     struct cgroup *cgroup;
 };
 
+typedef struct {
+    int owned; /* a system call holds the socket's lock */
+} socket_lock_t;
+
 struct sock {
     struct sock_common __sk_common;
+    socket_lock_t sk_lock;
     __u16 sk_protocol;
     unsigned long sk_pacing_rate;
     struct sock_cgroup_data sk_cgrp_data;

@@ -6,13 +6,17 @@ exchanges a second; 0: as many as it can.  KIND is a key of KINDS; only `stall` 
 algorithm against delayed acknowledgements.
 """
 
+import ctypes
 import socket
+import struct
 import sys
 import threading
 import time
 
 THINK = 0.044  # as long as a stall
-SO_MAX_PACING_RATE = 47  # not named by Python's socket
+SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_DETACH_FILTER = 47, 26, 27  # not named by Python's socket
+RETURN_0 = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # a packet of which 0 bytes pass
+DROP_ALL = struct.pack("HL", 1, ctypes.addressof(RETURN_0))  # struct sock_fprog of linux/filter.h
 
 
 def take(sock, length):
@@ -62,6 +66,15 @@ def corked(sock, _rate):
     take(sock, 200)
 
 
+def lost(sock, _rate):
+    """Sends a small message again, because all that comes is dropped for longer than a timeout (200 ms)."""
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, DROP_ALL)
+    sock.send(b"p" * 300)
+    time.sleep(0.5)
+    sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+    take(sock, 200)
+
+
 def nodelay(sock, rate):
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     exchange(sock, rate, 200, 100)
@@ -87,6 +100,7 @@ KINDS = {
     "bulk": (lambda sock, rate: sock.sendall(b"b" * 100000) or pause(rate or 500), drain),
     "slow-reader": (lambda sock, rate: sock.sendall(b"b" * 700), lambda sock: drain(sock, 0.01, 500)),
     "corked": (corked, answer),
+    "lost": (lost, answer),
     "one-way": (one_way, drain),
     "paced": (paced, drain),
 }
