@@ -186,7 +186,26 @@ def test_what_is_measured_again_replaces_its_section_and_no_other():
     assert list(page.merge(old, {"new": "9"})) == ["pair", "calls", "scale", "new"]
 
 
-def test_the_page_stays_as_it_is_where_nothing_was_measured():
-    written = report.DOCS.read_text(encoding="utf-8").split(report.BEGIN)[1].split(report.END)[0]
-    found = page.split(written)
-    assert len(found) > 15 and page.written(page.merge(found, {})).strip() in written
+def updated(monkeypatch, folder, results):
+    """The lines of docs/benchmarks.md, and those that --update-docs makes of them."""
+    before = report.DOCS.read_text(encoding="utf-8")
+    page_file = folder / "benchmarks.md"
+    page_file.write_text(before, encoding="utf-8")
+    monkeypatch.setattr(report, "DOCS", page_file)
+    report.update_docs({"rows": {}, "stamps": {}, "skipped": {}, **results}, False)
+    return before.splitlines(), page_file.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_page_stays_as_it_is_where_nothing_was_measured(monkeypatch, tmp_path):
+    before, after = updated(monkeypatch, tmp_path, {})
+    assert len(before) > 500 and after == before
+
+
+def test_a_section_measured_elsewhere_names_its_processor(monkeypatch, tmp_path):
+    stamp = {"kind": "full", "date": "today", "commit": "c0ffee", "load before": 1, "processor": "Z80"}
+    before, after = updated(monkeypatch, tmp_path, {
+        "instructions": {"auto": {"plain_read": 123}}, "stamps": {"instructions": stamp}})
+    new = [line for line in after if line not in before]
+    assert "| plain read |  123 |" in new
+    assert "<sub>full run, today, commit c0ffee, load 1, Z80</sub>" in new
+    assert [line for line in new if "Z80" not in line and "|" not in line] == []

@@ -167,7 +167,8 @@ def main(description):
         before = os.getloadavg()[0]
         measure_section(name, o, results)
         results["stamps"][name] = {
-            "commit": results["machine"]["commit"], "date": time.strftime("%Y-%m-%d %H:%M"),
+            "commit": results["machine"]["commit"], "processor": results["machine"]["processor"],
+            "date": time.strftime("%Y-%m-%d %H:%M"),
             "seconds": round(time.monotonic() - began), "load before": round(before, 1),
             "kind": "quick" if o.quick else "full"}
         (folder / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")

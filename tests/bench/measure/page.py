@@ -4,8 +4,13 @@
 HEAD = "## "
 
 
+def head(text):
+    """What stands before the first section."""
+    return text.partition("\n" + HEAD)[0].strip("\n")
+
+
 def split(text):
-    """Title -> text of each section, in order; what stands before the first one is left out."""
+    """Title -> text of each section, in order."""
     parts = ("\n" + text).split("\n" + HEAD)[1:]
     return {title: body.strip("\n") for title, _, body in (part.partition("\n") for part in parts)}
 

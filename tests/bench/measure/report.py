@@ -9,6 +9,8 @@ from .tables import digits, paragraph, ratio, table
 DOCS = ROOT / "docs/benchmarks.md"
 BEGIN, END = "<!-- written by scripts/bench -->", "<!-- end of what scripts/bench writes -->"
 
+PICTURE = "![Ratio of each configuration to one send](benchmarks.svg)"
+
 TITLES = {row.name: row.title for row in ROWS}
 
 
@@ -189,36 +191,16 @@ def machine_line(results):
         "machine before the run (0 is best; other work adds noise).")
 
 
-INTRO = """# Benchmarks
-
-`scripts/bench` measures the cost of each remedy and of unstall itself; `scripts/bench --quick` takes less
-than three minutes. With `--update-docs` it writes this page from its run.
-
-- Each configuration is a process of its own, with client and server pinned to one core. In every round each
-  configuration runs once, in random order, and is divided by the client that does one `send` **within the
-  same round**. The tables show the median of these ratios and their quartiles.
-- "One send, again" is the same configuration measured twice. A difference means something only if it is
-  larger than the difference between these two.
-- Segments are data segments, from TCP_INFO. Calls are system calls an exchange, from strace in a separate run
-  (the server's without epoll_wait).
-- The stalled configurations (44 ms an exchange) are measured with a few exchanges only.
-- Real servers that stall are divided by themselves with TCP_NODELAY preloaded. Well-behaved servers run all
-  at the same time, one for each configuration. They take the load in turn, a second or less at a time, in 24
-  to 48 rounds; each is started anew after six.
-- "16 requests under way": the client sends 16 requests at once; the server finds them in one read and answers
-  each in two writes. Ratios are to the same server with TCP_NODELAY; its p99 is a limit, too.
-- The two preloads beside unstall are some lines of our own. One sets TCP_NODELAY on every socket. The other
-  corks before the first write and uncorks before the next read or wait.
-"""
-
-
-def new_sections(results):
-    """Title -> text with its stamp."""
+def new_sections(results, head):
+    """Title -> text with its stamp, which names the processor if `head` does not."""
     found = {}
     for section, title, text in sections(results):
-        stamp = results["stamps"].get(section)
-        found[title] = text + (f"\n\n<sub>{stamp['kind']} run, {stamp['date']}, commit {stamp['commit']}, "
-                               f"load {stamp['load before']}</sub>" if stamp else "")
+        if stamp := results["stamps"].get(section):
+            processor = stamp.get("processor", "")  # stamps of older results have none
+            where = "" if processor in " ".join(head.split()) else f", {processor}"
+            text += (f"\n\n<sub>{stamp['kind']} run, {stamp['date']}, commit {stamp['commit']}, "
+                     f"load {stamp['load before']}{where}</sub>")
+        found[title] = text
     if results["skipped"]:
         found["Not measured"] = "\n".join(f"- {what}: {why}" for what, why in results["skipped"].items())
     return found
@@ -233,13 +215,14 @@ def draw_pictures(results):
 
 
 def update_docs(results, complete):
-    """Unless the results are complete, the sections that they lack stay as they are."""
-    old = DOCS.read_text(encoding="utf-8").split(BEGIN)[1]
-    written, after = old.split(END, 1)
-    found = new_sections(results)
+    """Unless the results are complete, what they lack stays as it is.  What stands outside the two marks does
+    in any case."""
+    before, old = DOCS.read_text(encoding="utf-8").split(BEGIN)
+    written, after = old.split(END)
+    head = "\n\n".join([machine_line(results), PICTURE]) if complete else page.head(written)
+    found = new_sections(results, head)
     if not complete:
         found = page.merge(page.split(written), found)
     draw_pictures(results)
-    parts = [INTRO, BEGIN, "", machine_line(results), "",
-             "![Ratio of each configuration to one send](benchmarks.svg)", "", page.written(found), "", END]
-    DOCS.write_text("\n".join(parts) + after, encoding="utf-8")
+    DOCS.write_text("".join([before, "\n\n".join([BEGIN, head, page.written(found), END]), after]),
+                    encoding="utf-8")
