@@ -62,8 +62,18 @@ def test_client_is_cured(name, mode):
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
 def test_a_small_write_behind_a_large_one(mode):
     """The tail of the large one is a small segment too: bare, exchanges stall, on a busy machine not most."""
-    with AnsweringPeer(request=66100) as peer:
-        done = run_client(program("large_then_small"), mode, *peer.target, EXCHANGES)
+    stalls_only_bare(mode, "large_then_small", 66100)
+
+
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+def test_a_body_below_the_mss_that_has_grown(mode):
+    """The MSS was asked once, when it was half of loopback's: auto and nodelay never cured this."""
+    stalls_only_bare(mode, "body_of_40000", 40200)
+
+
+def stalls_only_bare(mode, name, request):
+    with AnsweringPeer(request=request) as peer:
+        done = run_client(program(name), mode, *peer.target, EXCHANGES)
     if mode == "bare":
         assert sum(us > STALL_MS * 1000 for us in done.facts["us"]) >= 3
     else:

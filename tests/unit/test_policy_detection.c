@@ -2,6 +2,8 @@
  *
  * Detection by message: when TCP_NODELAY is pushed late, and when it is not.
  */
+#include <string.h>
+
 #include "player.h"
 #include "unit.h"
 
@@ -72,6 +74,38 @@ Test(policy_detection, messages) {
         player.mss = row->mss ? row->mss : player.mss;
         EXPECT_TEXT(row->name, play(&player, row->script), row->wanted);
     }
+}
+
+/* On loopback the MSS was 32 741, 47 616, 63 488 and 65 483 in the first four exchanges of 200 B + 40 000 B.
+ * Asked once, it made the second write a large one, which stalled in every exchange. */
+Test(policy_detection, an_mss_of_loopback_grows) {
+    struct player player;
+    player_start(&player, MODE_NODELAY);
+    player.mss = 32741;
+    EXPECT_TEXT("large", play(&player, "200 40000 r"), "plain mss+plain .");
+    player.mss = 47616;
+    EXPECT_TEXT("small", play(&player, "200 40000 r"), "plain mss+push+plain .");
+}
+
+Test(policy_detection, a_tail_is_known_once_the_mss_has_grown) {
+    struct player player;
+    player_start(&player, MODE_NODELAY);
+    player.mss = 32768;
+    EXPECT_TEXT("no tail", play(&player, "65536 5 r"), "plain mss+plain .");
+    player.mss = 65483;
+    EXPECT_TEXT("a tail", play(&player, "65536 5 r"), "plain mss+push+plain .");
+}
+
+Test(policy_detection, an_mss_that_stays_is_seldom_asked_again) {
+    struct player player;
+    player_start(&player, MODE_NODELAY);
+    player.mss = 32768;
+    int asked = 0;
+    for (int i = 0; i < 200; i++)
+        asked += strstr(play(&player, "200 40000 r"), "mss+") != NULL;
+    EXPECT_INT("of 200 messages", asked, 8);
+    player_start(&player, MODE_NODELAY);
+    EXPECT_TEXT("not on a network", play_again(&player, 2, "200 14600 r"), "plain plain .");
 }
 
 Test(policy_detection, need_facts_changes_nothing) {

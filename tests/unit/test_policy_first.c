@@ -63,6 +63,7 @@ static struct policy some_policy(void) {
         .turns = (uint16_t)draw(4),
         .small_writes = (uint16_t)draw(4),
         .unanswered = (uint16_t)draw(20),
+        .large_units = (uint8_t)draw(256),
         .mss = draw(2)   ? 0
                : draw(2) ? 1460
                          : 65483,

@@ -77,6 +77,7 @@ struct policy {
     uint16_t turns;             /* turns in this message */
     uint16_t small_writes;      /* small writes in this message, held ones included */
     uint16_t unanswered;        /* small writes before the first input of the connection */
+    uint8_t large_units;        /* those counted by mss_is_old() */
     uint32_t mss;               /* 0: not asked yet */
     uint32_t first_unit;        /* bytes of the first unit of this message */
     uint32_t smalls;            /* units of this message that leave a small segment */

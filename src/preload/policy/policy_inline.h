@@ -12,6 +12,7 @@
 enum {
     SURELY_SMALL = 536,   /* no TCP path has a smaller MSS (RFC 9293, 3.7.1) */
     SURELY_LARGE = 65536, /* loopback's MSS is 65 483 */
+    MSS_GROWS = 16384,    /* only loopback has such an MSS: at first half of the peer's window */
     PENDING_READ = 4096,  /* a full read of at least this size probably left input */
     ANSWERED = 65536,     /* after the answer to a message of at most this size the send buffer
                            * counts as empty; if that is wrong, the next write finds no room */
@@ -87,6 +88,17 @@ static inline void becomes_bursty(struct policy *p) {
     p->model = (struct turn_model){0};
 }
 
+/* True if the MSS is to be asked again: it may have grown, so that a unit is taken for a large one and is
+ * not.  That is so at the units 2, 4, 8 … 128 of every 256 for which it matters; the first one is that for
+ * which it was asked just now. */
+static inline bool mss_is_old(struct policy *p, size_t bytes) {
+    if (LIKELY(p->mss < MSS_GROWS || (bytes < p->mss && p->first_unit < p->mss)) || bytes >= SURELY_LARGE ||
+        !nagle_in_force(p))
+        return false;
+    uint8_t count = ++p->large_units;
+    return count > 1 && (count & (count - 1)) == 0;
+}
+
 /* Count a unit of `bytes` that leaves now and fill `action`, which must be zero.
  * Nagle delays a small unit while a small segment is in flight (Minshall's test in the
  * kernel's tcp_output.c); the tail of a large unit is a small segment too. */
@@ -97,6 +109,8 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
         p->first_unit = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
     } else {
         bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
+        if (UNLIKELY(mss_is_old(p, bytes)))
+            p->mss = 0;
         if (UNLIKELY(bytes < SURELY_LARGE && p->mode != MODE_OFF &&
                      (p->unsure || (p->mss == 0 && !surely_small)))) {
             action->need_facts = true;
