@@ -28,7 +28,7 @@ def _version():
 def run(*command, **options):
     """To its end; its output where it fails."""
     options.setdefault("env", bare_env())
-    options.setdefault("timeout", 500)
+    options.setdefault("timeout", 1500)
     done = subprocess.run([str(word) for word in command], check=False, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
     assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout[-6000:]}"
