@@ -142,10 +142,10 @@ def test_the_quantiles(prometheus):
     assert found["off"] > 0.035 > found["auto"]
 
 
+@pytest.mark.unstarved  # a late peer acknowledges with its answer: such an exchange does not stall
 def test_the_share_of_slow_exchanges(prometheus):
-    """On a busy machine some exchanges do not stall: the peer is late and acknowledges with its answer."""
     found = by_mode(prometheus.ask(query_of("The share of exchanges that took 33 ms or more")[0]))
-    assert found["off"] > 0.4 and found["auto"] < 0.1
+    assert found["off"] > 0.6 and found["auto"] < 0.1
 
 
 def test_the_ratio_on_each_host_and_of_the_fleet(prometheus):

@@ -77,7 +77,7 @@ Test(policy_detection, messages) {
 }
 
 /* On loopback the MSS was 32 741, 47 616, 63 488 and 65 483 in the first four exchanges of 200 B + 40 000 B.
- * Asked once, it made the second write a large one, which stalled in every exchange. */
+ * Asked once, it made the second write a large one, which stalled in most exchanges. */
 Test(policy_detection, an_mss_of_loopback_grows) {
     struct player player;
     player_start(&player, MODE_NODELAY);

@@ -192,9 +192,8 @@ static __always_inline int would_wait(const struct tcp_sock *tp) {
            BPF_CORE_READ_BITFIELD(tp, nonagle) == 0;
 }
 
-/* Mode late.  The kernel makes this callback within sendmsg, and where a timer sends again what is in
- * flight.  The first send that would wait is cured.  After it, or after KNOWN sends without one, the
- * connection is treated as in mode proof, by its round trips. */
+/* Mode late.  A timer that sends again makes this callback too.  The first send that would wait is cured.
+ * After it, or after KNOWN sends without one, the connection is treated as in mode proof. */
 static __always_inline int on_send(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
     if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS)
         return 1;

@@ -88,9 +88,9 @@ static inline void becomes_bursty(struct policy *p) {
     p->model = (struct turn_model){0};
 }
 
-/* True if the MSS is to be asked again: it may have grown, so that a unit is taken for a large one and is
- * not.  That is so at the units 2, 4, 8 … 128 of every 256 for which it matters; the first one is that for
- * which it was asked just now. */
+/* Counts the units for which it matters that the MSS may have grown: they are taken for large ones and may
+ * not be.  True if it is to be asked again: at the units 2, 4, 8 … 128 of every 256.  The first one is that
+ * for which it was asked just now. */
 static inline bool mss_is_old(struct policy *p, size_t bytes) {
     if (LIKELY(p->mss < MSS_GROWS || (bytes < p->mss && p->first_unit < p->mss)) || bytes >= SURELY_LARGE ||
         !nagle_in_force(p))
