@@ -69,7 +69,8 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
     assert len(slow["off"]) >= 5
     # On a busy machine a peer that is late acknowledges with its answer, and any exchange may be slow.
     stalls_of = {arm: sum(unit["stalls"] for unit in units) for arm, units in arms.items()}
-    assert sum(slow["off"]) >= stalls_of["off"] >= len(slow["off"])
+    # The stall of a connection's last answer is proved, but no request follows that would end its exchange.
+    assert sum(slow["off"]) + len(slow["off"]) >= stalls_of["off"] >= len(slow["off"])
     assert stalls_of["nodelay"] == 0
     assert value["analysis"]["against"][0]["difference"]["value"] < -5
 
@@ -186,8 +187,9 @@ for _ in range(2):
     client.connect(("127.0.0.1", port))
     client.send(b"r" * 300)
     client.recv(100)
-    print(client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), flush=True)
+    nodelay = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     ctypes.CDLL(None).connect(client.fileno(), unspecified, 16)
+    print(nodelay, flush=True)
 sys.stdin.readline()
 """
 
