@@ -22,6 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 from trial import Histogram, ab, answering, client, measured  # noqa: E402
 
+# They judge shares of stalls: where the host takes the processors, nothing can be said of them.
+pytestmark = pytest.mark.unstarved
+
 
 @pytest.fixture(autouse=True)
 def nothing_stays():
