@@ -141,8 +141,8 @@ def talking(kind="plain", **how):
 @contextlib.contextmanager
 def bpf_file_system():
     """systemd mounts it at boot.  Where it does not run, nothing may be mounted there."""
-    kind = subprocess.run(["stat", "-f", "-c", "%T", PINS.parent], capture_output=True, text=True, check=False)
-    if os.geteuid() != 0 or kind.stdout.strip() == "bpf_fs":
+    kind = subprocess.run(["stat", "-f", "-c", "%T", PINS.parent], stdout=subprocess.PIPE, check=False).stdout
+    if os.geteuid() != 0 or kind == b"bpf_fs\n":
         yield
         return
     subprocess.run(["mount", "-t", "bpf", "bpf", PINS.parent], check=True)
