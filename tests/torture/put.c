@@ -203,10 +203,9 @@ void op_put_stdio(struct actor *a, struct link *link) {
     size_t n = fwrite(stream_at(link->number, link->sent), 1, bytes, stream);
     if (n != bytes || (once_in(a, 2) && fflush(stream) != 0) || fclose(stream) != 0)
         violation(a, link, "stdio: %s", strerror(errno));
-    __atomic_sub_fetch(&open_streams, 1, __ATOMIC_SEQ_CST);
     link->more = false;
     link_sent(link, bytes);
-    if (once_in(a, 2)) {
+    if (once_in(a, 2)) { /* dprintf(3) has a stream of its own, which exit(3) of a child flushes, too */
         bytes = 1 + below(a, 200);
         note(a, link, "dprintf %zu@%llu", bytes, (unsigned long long)link->sent);
         int printed = dprintf(link->fd, "%.*s", (int)bytes, stream_at(link->number, link->sent));
@@ -214,4 +213,5 @@ void op_put_stdio(struct actor *a, struct link *link) {
             violation(a, link, "dprintf of %zu bytes returned %d", bytes, printed);
         link_sent(link, bytes);
     }
+    __atomic_sub_fetch(&open_streams, 1, __ATOMIC_SEQ_CST);
 }
