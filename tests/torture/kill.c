@@ -34,7 +34,7 @@
 
 #include "kill.h"
 
-enum { PENDING = 3000, LIFE_US = 8000, PATIENCE_NS = 2000000000, PREFIX = sizeof("TORTURE_ENV_") - 1 };
+enum { PENDING = 3000, LIFE_US = 8000, PATIENCE_MS = 60000, PREFIX = sizeof("TORTURE_ENV_") - 1 };
 
 static const char *writer, *rule, *how;
 static struct page *page;
@@ -192,7 +192,7 @@ static void play(uint64_t seed) {
     if (pid == 0)
         become_writer(r.acts[1]);
     struct pollfd ready = {.fd = listener, .events = POLLIN};
-    if (poll(&ready, 1, 5000) < 1) {
+    if (poll(&ready, 1, PATIENCE_MS) < 1) {
         broken(seed, &r, "the writer does not come");
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
@@ -201,7 +201,7 @@ static void play(uint64_t seed) {
     r.stream = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (page->pending && send(r.stream, stream_at(1, 0), PENDING, 0) != PENDING)
         broken(seed, &r, "send");
-    for (int ms = 0; ms < 5000 && !r.ended && !__atomic_load_n(&page->ready, __ATOMIC_ACQUIRE); ms++)
+    for (int ms = 0; ms < PATIENCE_MS && !r.ended && !__atomic_load_n(&page->ready, __ATOMIC_ACQUIRE); ms++)
         serve_until(&r, seed, now_ns() + 1000000);
     if (found.rounds == 0)
         check_preloaded(seed, &r, pid);
@@ -210,7 +210,7 @@ static void play(uint64_t seed) {
         __atomic_store_n(&page->stop, 1, __ATOMIC_RELEASE);
     else
         kill(pid, SIGKILL);
-    serve_until(&r, seed, now_ns() + PATIENCE_NS);
+    serve_until(&r, seed, now_ns() + PATIENCE_MS * UINT64_C(1000000));
     int status = 0;
     if (page->threads && !r.ended)
         kill(pid, SIGKILL);
