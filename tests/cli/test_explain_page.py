@@ -59,6 +59,9 @@ def test_the_ladder_shows_43_5_ms_at_the_right_place(tmp_path):
     assert number(bar, "y") + number(bar, "height") == \
         pytest.approx(number(rest.find("line"), "y1"), abs=0.02)
     assert [part.find("text").text for part in (first, rest)] == ["160 bytes", "90 bytes"]
+    (answer,), (predicted_answer,) = found["answer"], parts(predicted)["answer"]
+    assert number(answer, "data-at-ms") == pytest.approx(52 - 6.527)
+    assert number(predicted_answer, "data-at-ms") == pytest.approx(52 - 50.063), "the peer is as quick as it was"
     (joined,) = parts(predicted)["data"]
     assert (joined.find("text").text, number(joined, "data-at-ms")) == ("250 bytes", 0)
     assert "Predicted" in text
@@ -143,11 +146,39 @@ def test_the_page_has_the_bill_the_cure_and_the_distribution(tmp_path):
     assert hours == pytest.approx(24 * 0.4355, rel=0.02)
     assert "<code>unstall run -- PROGRAM</code>" in text and "quickack 1" in text and "writev" in text
     _, _, when, how_long = pictures(text)
-    assert when.get("aria-label").startswith("100 in ")
+    assert when.get("aria-label").startswith("100 stalled and 0 not, in ")
     assert how_long.get("aria-label").startswith("100 values")
     bars = [number(bar, "x") for bar in how_long.iter("rect")]
     forty = number(next(line for line in how_long.iter("line") if line.get("stroke-dasharray")), "x1")
     assert bars and all(0 <= x - forty < 30 for x in bars)
+
+
+@pytest.mark.parametrize("source", ["capture", "log"])
+def test_the_time_line_has_the_exchanges_that_stalled_and_the_others(tmp_path, source):
+    path = tmp_path / "file"
+    if source == "capture":
+        capture = Capture()
+        dialog = Dialog(capture)
+        dialog.handshake(0)
+        dialog.whole(0.01)  # before the first stall
+        for i in range(40):
+            (dialog.stall if i < 10 else dialog.whole)(0.1 + i * 0.1)
+        path.write_bytes(capture.pcap())
+    else:
+        log = Log()
+        log.connected()
+        log.exchange(1, 0.5)
+        for i in range(40):
+            log.exchange(100 + i * 100, *((40 + i % 8,) if i < 10 else (0.4,)),
+                         sizes=(200, 100) if i < 10 else (300,))
+        path.write_text(log.text(), "utf-8")
+    when = pictures(page_of(tmp_path, path))[2]
+    assert when.get("aria-label").startswith("10 stalled and 30 not, in ")
+    filled, outlined = ([number(box, "x") for box in when.iter("rect")
+                         if ("--stall" in box.get("style")) == stalled and number(box, "height") != 10]
+                        for stalled in (True, False))
+    assert 3 <= len(filled) <= 10 and 10 <= len(outlined) <= 30
+    assert max(filled) < min(outlined), "the stalls come first"
 
 
 def test_many_senders_make_a_small_page_heaviest_first(tmp_path):

@@ -19,6 +19,9 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
                       const struct finding_example *example) {
     int timer = timer_of(wait_ns);
     waits_add(&c->all[kind], wait_ns);
+    for (int i = 0; i < TIMERS; i++)
+        if (c->timed[i].count && (i != timer || kind != MESSAGE_PIECES))
+            timeline_add(&c->when[i], example->at_ns[2], 0, 1);
     if (timer < 0)
         return;
     c->within[kind][timer]++;
@@ -27,7 +30,7 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
     if (c->timed[timer].count < EXAMPLES)
         c->examples[timer][c->timed[timer].count] = *example;
     waits_add(&c->timed[timer], wait_ns);
-    timeline_add(&c->when[timer], example->at_ns[2], 1);
+    timeline_add(&c->when[timer], example->at_ns[2], 1, 0);
 }
 
 static uint64_t stalled_bytes(const struct conversation *c) {

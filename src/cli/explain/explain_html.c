@@ -77,11 +77,9 @@ static void distribution(FILE *out, const struct finding *r) {
 }
 
 static void timeline(FILE *out, const struct finding *r) {
-    size_t count = TIMELINE_PARTS;
-    while (count > 0 && !r->when.part[count - 1])
-        count--;
-    chart_timeline(out, r->when.part, count, r->when.part_ns,
-                   "When it stalled, from the first stall on");
+    const struct timeline *t = &r->when;
+    chart_timeline(out, t->stalled, t->other, timeline_used(t), t->part_ns,
+                   "Exchanges, from the first stall on");
 }
 
 static void row(FILE *out, const struct finding *r) {

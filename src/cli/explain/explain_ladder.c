@@ -10,6 +10,8 @@ struct ladder explain_ladder(const struct findings *f, const struct finding *r) 
         ladder_add(&l, LADDER_HELD, 0, e->bytes[1]);
         ladder_add(&l, LADDER_ACK, second, 0);
         ladder_add(&l, LADDER_DATA, third, e->bytes[1]);
+        if (e->answer_at_ns >= e->at_ns[2])
+            ladder_add(&l, LADDER_ANSWER, e->answer_at_ns - e->at_ns[0], 0);
     } else {
         l.writer = r->writer;
         ladder_add(&l, LADDER_HELD, second, e->bytes[1]);
@@ -26,6 +28,8 @@ struct ladder explain_ladder_cured(const struct findings *f, const struct findin
     if (!m->pieces) {
         l.predicted = true;
         ladder_add(&l, LADDER_DATA, 0, (uint64_t)e->bytes[0] + e->bytes[1]);
+        if (capture && e->answer_at_ns >= e->at_ns[2]) /* the peer is as quick as it was */
+            ladder_add(&l, LADDER_ANSWER, e->answer_at_ns - e->at_ns[2], 0);
         return l;
     }
     if (capture) {

@@ -25,6 +25,7 @@ struct finding_example {
      * first write, the second write and the input. */
     uint64_t number[3];
     int64_t at_ns[3];
+    int64_t answer_at_ns; /* a capture: 0 if it was not seen */
     uint32_t bytes[2];
 };
 
@@ -41,7 +42,7 @@ struct finding {
     char evidence[NOTE_TEXT];    /* strace: why a stall is likely */
     uint64_t connections, messages;
     struct waits waits;
-    struct timeline when; /* the stalls, on the clock of the file */
+    struct timeline when; /* on the clock of the file, from the first stall on */
     struct finding_example examples[EXAMPLES];
     /* A message of about the first example's size that was not held, over the same connection or another;
      * without pieces where the file has none. */

@@ -23,7 +23,8 @@ struct example {
     struct endpoint writer, peer;
     uint64_t number[3]; /* packets: the beginning, the bare acknowledgement, the rest */
     int64_t at_ns[3];
-    uint32_t bytes[2]; /* of the beginning, and of the rest's first segment */
+    int64_t answer_at_ns; /* 0: not seen */
+    uint32_t bytes[2];    /* of the beginning, and of the rest's first segment */
 };
 
 /* Sums for means, variances and a covariance, in microseconds. */
@@ -37,7 +38,7 @@ struct evidence {
         near; /* the rest came soon after the late acknowledgement, but too late to be its effect */
     struct pairs late_gap; /* x: beginning to acknowledgement, y: acknowledgement to rest */
     struct waits waits;
-    struct timeline when; /* of these */
+    struct timeline when; /* of these, and of the answered messages that did not stall */
     struct example examples[EXAMPLES];
 };
 
@@ -89,6 +90,7 @@ struct sender {
     int64_t round_trips_ns;
     bool unheld;           /* the newest message has its answer, and was not held */
     struct unheld message; /* the newest */
+    bool stalled, near;    /* the newest message has stalled; its rest came late, but not at once */
     struct evidence *evidence;
 };
 

@@ -112,7 +112,8 @@ static void record(struct flow *f, int from, const struct tcp_segment *s, uint64
         };
     note(&e->late_gap, a->ack_at - a->data_at, now - a->ack_at);
     waits_add(&e->waits, now - a->data_at);
-    timeline_add(&e->when, now, 1);
+    timeline_add(&e->when, now, 1, 0);
+    a->stalled = true;
 }
 
 /* True if the peer's window had no room for this before the late acknowledgement opened it. */
@@ -147,7 +148,8 @@ static void resume(struct flow *f, int from, const struct tcp_segment *s, uint64
         return;
     /* Seen from the far end, the effect takes a whole round trip: data that comes sooner is chance. */
     bool too_soon = a->end_rtt_known && a->end_rtt_ns > 4 * MS && gap < a->end_rtt_ns / 10 * 8;
-    if (gap > limit || too_soon)
+    a->near = gap > limit || too_soon;
+    if (a->near)
         waits_add(&a->evidence->near, now - a->data_at);
     else
         record(f, from, s, number, now);
@@ -242,6 +244,17 @@ static void out_of_turn(struct flow *f, struct sender *a, const struct tcp_segme
     a->recovered_at = a->next;
 }
 
+/* The newest message of this end has its answer. */
+static void answered(struct sender *a, uint64_t number, int64_t now) {
+    struct evidence *e = a->evidence;
+    a->unheld = unheld_answered(&a->message, number, now);
+    if (a->stalled && e->waits.count <= EXAMPLES)
+        e->examples[e->waits.count - 1].answer_at_ns = now;
+    if (e && !a->stalled && !a->near)
+        timeline_add(&e->when, now, 0, 1);
+    a->stalled = a->near = false;
+}
+
 static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,
                      int64_t now) {
     struct sender *a = &f->sender[from], *b = &f->sender[!from];
@@ -268,7 +281,7 @@ static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint
     if (f->last_speaker != from) {
         a->messages++;
         a->message = (struct unheld){.pieces = 0};
-        b->unheld = unheld_answered(&b->message, number, now);
+        answered(b, number, now);
     }
     unheld_piece(&a->message, number, now, s->payload);
     f->last_speaker = from;

@@ -105,25 +105,46 @@ void chart_distribution(FILE *out, const struct chart_bin *bins, size_t count,
     end(out);
 }
 
-void chart_timeline(FILE *out, const uint32_t *parts, size_t count, int64_t part_ns,
-                    const char *caption) {
-    uint64_t highest = 0, sum = 0;
-    char text[NAME_ROOM], whole[NAME_ROOM], label[200];
+/* A box of a part of the time: filled for stalls, an outline for others. */
+static void box(FILE *out, double x, double y, double width, double height, bool filled) {
+    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" style=\"%s\"/>\n",
+            filled ? x : x + 0.5, y, filled ? width : width - 1, height,
+            filled ? "fill: var(--stall)" : "fill: none; stroke: var(--line)");
+}
+
+static void legend(FILE *out, double x, bool filled, const char *text) {
+    box(out, x, 6, 10, 10, filled);
+    fprintf(out, "<text x=\"%.1f\" y=\"16\">%s</text>\n", x + 15, text);
+}
+
+void chart_timeline(FILE *out, const uint32_t *stalled, const uint32_t *other, size_t count,
+                    int64_t part_ns, const char *caption) {
+    uint64_t highest = 0, stalls = 0, others = 0;
+    char text[NAME_ROOM], more[NAME_ROOM], whole[NAME_ROOM], label[200];
     for (size_t i = 0; i < count; i++) {
-        highest = parts[i] > highest ? parts[i] : highest;
-        sum += parts[i];
+        uint64_t both = (uint64_t)stalled[i] + other[i];
+        highest = both > highest ? both : highest;
+        stalls += stalled[i];
+        others += other[i];
     }
-    if (!sum)
+    if (!highest)
         return;
     time_text((uint64_t)part_ns * count, false, whole);
-    snprintf(label, sizeof(label), "%s in %s", count_text(sum, text), whole);
+    snprintf(label, sizeof(label), "%s stalled and %s not, in %s", count_text(stalls, text),
+             count_text(others, more), whole);
     begin(out, caption, label);
-    for (size_t i = 0; i < count; i++)
-        if (parts[i])
-            bar(out, LEFT + (double)i * PIXELS / (double)count,
-                (double)PIXELS / (double)count - 0.5, (double)parts[i] / (double)highest);
+    legend(out, LEFT, true, "stalled");
+    legend(out, LEFT + 80, false, "not stalled");
     snprintf(label, sizeof(label), "most in one bar: %s", count_text(highest, text));
-    fprintf(out, "<text x=\"%d\" y=\"16\">%s</text>\n", LEFT, label);
+    fprintf(out, "<text x=\"%d\" y=\"16\" text-anchor=\"end\">%s</text>\n", RIGHT, label);
+    double unit = (double)(BOTTOM - TOP) / (double)highest, wide = (double)PIXELS / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        double x = LEFT + (double)i * wide, low = unit * stalled[i];
+        if (stalled[i]) /* at least a pixel, so that one of a million is visible */
+            box(out, x, BOTTOM - fmax(low, 1), wide - 0.5, fmax(low, 1), true);
+        if (other[i])
+            box(out, x, BOTTOM - low - unit * other[i], wide - 0.5, unit * other[i], false);
+    }
     tick(out, LEFT, "start", "0");
     tick(out, RIGHT, "end", whole);
     end(out);

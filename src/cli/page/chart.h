@@ -18,9 +18,9 @@ struct chart_bin {
  * if no bin has a count. */
 void chart_distribution(FILE *out, const struct chart_bin *bins, size_t count, const char *caption);
 
-/* The number of events in each of `count` parts of the time, each `part_ns` long.  Writes nothing if all are
- * zero. */
-void chart_timeline(FILE *out, const uint32_t *parts, size_t count, int64_t part_ns,
-                    const char *caption);
+/* The number of exchanges in each of `count` parts of the time, each `part_ns` long: those that stalled,
+ * filled, and on them the others as outlines.  Writes nothing if all are zero. */
+void chart_timeline(FILE *out, const uint32_t *stalled, const uint32_t *other, size_t count,
+                    int64_t part_ns, const char *caption);
 
 #endif
