@@ -265,6 +265,8 @@ def time_for_some_exchanges():
     (["--mode", "auto", "true"], "--mode auto: observe changes nothing; see unstall run --mode\n"),
     (["--stats", "/x", "true"], "--stats /x: observe keeps its own statistics while it runs"),
     (["--time", "0", "true"], "--time 0: expected a whole number from 1"),
+    (["--report", "/x", "--html", "/y", "--", "true"], "--report and --html: choose one of them\n"),
+    (["--report", "/x", "--html", "/y", "1"], "--report and --html: choose one of them\n"),
     ([], "no PROGRAM or PID given; try --help\n"),
     (["1", "2"], "2: one PID at a time; a program goes behind --\n"),
     (["4194304"], "4194304: no such process; if it has ended, give its statistics file or the folder of "),

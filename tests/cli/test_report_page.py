@@ -33,6 +33,20 @@ def test_the_page_has_verdict_ladder_distribution_and_tables(tmp_path):
     assert "<code>unstall run --mode auto -- " in text
 
 
+@pytest.mark.parametrize("role, ends", [("2", ["the program", "127.0.0.1:8080"]),
+                                        ("1", ["127.0.0.1:8080", "a client"])])
+def test_the_ladder_names_both_ends(tmp_path, role, ends):
+    """Once the peer of a server was named by the server's own address."""
+    text = page_of(tmp_path, STALLING.replace("row 1 2", f"row 1 {role}"))
+    for ladder in pictures(text)[:2]:
+        assert [name.text for name in ladder.findall("text")] == ends
+
+
+def test_each_table_has_a_name_of_its_own(tmp_path):
+    names = re.findall('role="region" aria-label="([^"]*)"', page_of(tmp_path, STALLING))
+    assert names == ["Endpoints", "Processes"]
+
+
 def test_where_stalls_were_cured_the_second_ladder_is_measured(tmp_path):
     text = page_of(tmp_path, STALLING.replace("exchange 1 60000 4", "exchange 1 60000 40")
                    + "count 1 stalls_cured 39\n")

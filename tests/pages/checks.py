@@ -3,6 +3,7 @@
 
 import collections
 import io
+import re
 
 import numpy
 from PIL import Image
@@ -187,6 +188,17 @@ def spoken(page):
             yield "tables: one has a column without a header"
 
 
+def printed(page):
+    """Paper that is printed dark."""
+    page.call("Emulation.setEmulatedMedia", media="print",
+              features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.call("Emulation.setEmulatedMedia", media="", features=[])
+    channels = numpy.array([int(part) for part in re.findall(r"\d+", colour)[:3]])
+    if not colour.endswith(" 0)") and luminance(channels) < 0.4:
+        yield f"print: on paper of {colour}"
+
+
 def faults(page):
     """All faults of a page, at each width and in each colour scheme."""
     found = [*spoken(page)]
@@ -197,4 +209,4 @@ def faults(page):
         page.show(width, scheme)
         pixels = numpy.asarray(Image.open(io.BytesIO(page.screenshot())))
         found += [f"{fault} ({scheme})" for fault in (*follows(pixels, scheme), *readable(page, pixels))]
-    return [*console(page), *network(page), *found]
+    return [*console(page), *network(page), *found, *printed(page)]

@@ -11,7 +11,7 @@ SOUND = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>A sound page</title><link rel="icon" href="data:,">
 <style>
 :root { color-scheme: light dark; --ink: #000; --paper: #fff; --grid: #ccc }
-@media (prefers-color-scheme: dark) { :root { --ink: #eee; --paper: #111; --grid: #444 } }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #eee; --paper: #111; --grid: #444 } }
 body { color: var(--ink); background: var(--paper); overflow-wrap: anywhere }
 svg { fill: var(--ink) }
 .wide { overflow-x: auto }
@@ -54,6 +54,8 @@ PLANTED = {
         "<p>", f'<p style="overflow-wrap: normal">{"x" * 90} ', ["width: "]),
     "no dark scheme": (
         "prefers-color-scheme: dark", "prefers-color-scheme: none", ["scheme: "]),
+    "dark on paper": (
+        "@media screen and", "@media", ["print: on paper of rgb(17, 17, 17)"]),
     "text that stays black": (
         "<p>Some words", '<p style="color: #000">words', ["contrast: 1.1 of the word 'words.' (dark)"]),
     "text in a picture that stays black": (

@@ -28,7 +28,7 @@ def _variables(scheme):
 
 STYLE = f"""
 :root {{ color-scheme: light dark; {_variables(0)} }}
-@media (prefers-color-scheme: dark) {{ :root {{ {_variables(1)} }} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables(1)} }} }}
 """ + """
 body {
   font: 16px/1.45 sans-serif; max-width: 56em; margin: 1.5em auto; padding: 0 1em;

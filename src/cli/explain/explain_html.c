@@ -103,7 +103,7 @@ static void table(FILE *out, const struct findings *f) {
     static const char *const heads[] = {"writes in pieces", "to",    "stalls", "messages",
                                         "median",           "total", NULL};
     page_heading(out, "All that write in pieces");
-    page_table_begin(out, heads);
+    page_table_begin(out, "All that write in pieces", heads);
     for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++)
         row(out, &f->rows[i]);
     page_table_end(out);

@@ -10,7 +10,7 @@
 static const char style[] =
     ":root { color-scheme: light dark; --ink: #000000; --paper: #ffffff; --shade: #f3f3f3;\n"
     "  --grid: #cccccc; --line: #1f4e9e; --stall: #b00020 }\n"
-    "@media (prefers-color-scheme: dark) { :root { --ink: #ececec; --paper: #15181b;\n"
+    "@media screen and (prefers-color-scheme: dark) { :root { --ink: #ececec; --paper: #15181b;\n"
     "  --shade: #23282d; --grid: #454b52; --line: #8ab4f8; --stall: #ff8a80 } }\n"
     "body { font: 16px/1.45 sans-serif; max-width: 62em; margin: 1.5em auto; padding: 0 1em;\n"
     "  color: var(--ink); background: var(--paper); overflow-wrap: anywhere }\n"
@@ -29,6 +29,8 @@ static const char style[] =
     "figure { margin: 0 0 .8em; flex: 1 1 22em; max-width: 34em } figcaption { margin: .3em 0 }\n"
     "svg { display: block; width: 100%; height: auto; fill: var(--ink) }\n"
     "svg text { font: 13px sans-serif }\n"
+    "@media (min-width: 50em) { .side figcaption { display: flex; align-items: end;\n"
+    "  min-height: 2.9em } }\n" /* two lines, so that pictures beside each other begin together */
     "@media print { th button { cursor: auto } body { max-width: none } }\n";
 
 /* Sorts a table by the column of the clicked heading; a second click reverses the order. */
@@ -142,10 +144,9 @@ void page_verbatim(FILE *out, const char *text) {
     element(out, "<pre>", text, "</pre>\n");
 }
 
-void page_table_begin(FILE *out, const char *const *heads) {
-    fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" "
-          "aria-label=\"table\">\n<table>\n<thead><tr>",
-          out);
+void page_table_begin(FILE *out, const char *name, const char *const *heads) {
+    element(out, "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"", name,
+            "\">\n<table>\n<thead><tr>");
     for (; *heads; heads++)
         element(out, "<th scope=\"col\"><button type=\"button\">", *heads, "</button></th>");
     fputs("</tr></thead>\n<tbody>\n", out);

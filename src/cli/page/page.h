@@ -32,7 +32,7 @@ void page_verbatim(FILE *out, const char *text);
 
 /* A table that a click on a heading sorts.  `heads` ends with NULL; the first column has text, the others
  * have numbers. */
-void page_table_begin(FILE *out, const char *const *heads);
+void page_table_begin(FILE *out, const char *name, const char *const *heads);
 void page_row_begin(FILE *out);
 void page_cell(FILE *out, const char *text);
 /* A click on the heading sorts the column by `value`. */

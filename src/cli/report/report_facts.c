@@ -92,3 +92,13 @@ uint64_t process_lost_ns(const struct reader_file *f) {
         lost += lost_ns(&f->rows[i].tally);
     return lost;
 }
+
+void report_who(struct prose *p, const struct report *r, bool unnamed) {
+    const char *advice = NULL;
+    for (size_t i = 0; unnamed && !r->who && !advice && i < r->files->count; i++)
+        advice = who_advice(r->files->list[i]->header.program);
+    if (r->who)
+        who_prose(p, r->who);
+    else if (advice)
+        prose_add(p, "%s.", advice);
+}

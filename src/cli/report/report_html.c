@@ -68,7 +68,10 @@ static void typical(FILE *out, const struct report *r, const struct reader_row *
         return;
     sites_pieces(r->files, pieces);
     int64_t mean = (int64_t)(lost_ns(t) / proved_stalls(t));
-    struct ladder stalled = {.writer = "the program", .peer = row_text(&row->id, endpoint)};
+    bool listener = row->id.role == ROLE_LISTENER;
+    row_text(&row->id, endpoint);
+    struct ladder stalled = {.writer = listener ? endpoint : "the program",
+                             .peer = listener ? "a client" : endpoint};
     const struct ladder empty = stalled;
     ladder_add(&stalled, LADDER_DATA, 0, pieces[0]);
     ladder_add(&stalled, LADDER_HELD, 0, pieces[1]);
@@ -133,7 +136,7 @@ static void endpoints(FILE *out, const struct report *r) {
     static const char *const heads[] = {"endpoint", "exchanges", "median",    "p99",
                                         "stalls",   "cured",     "time lost", NULL};
     page_heading(out, "Endpoints");
-    page_table_begin(out, heads);
+    page_table_begin(out, "Endpoints", heads);
     size_t count;
     const struct reader_row **rows = report_rows(r, &count);
     for (size_t i = 0; rows && i < count && i < ROWS_SHOWN; i++)
@@ -173,7 +176,7 @@ static int by_loss(const void *a, const void *b) {
 static void processes(FILE *out, const struct stats_files *s) {
     static const char *const heads[] = {"process", "ran", "exchanges", "stalls", "time lost", NULL};
     page_heading(out, "Processes");
-    page_table_begin(out, heads);
+    page_table_begin(out, "Processes", heads);
     const struct reader_file **sorted = calloc(s->count + 1, sizeof(struct reader_file *));
     for (size_t i = 0; sorted && i < s->count; i++)
         sorted[i] = s->list[i];
@@ -187,22 +190,23 @@ static void processes(FILE *out, const struct stats_files *s) {
         page_paragraph(out, "These are the heaviest 200; unstall report --json lists all.");
 }
 
-static void call_sites(FILE *out, const struct stats_files *s) {
+/* True if it does not name the lines of a script. */
+static bool call_sites(FILE *out, const struct stats_files *s) {
     char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
-        return;
-    sites_text(memory, s, SITES_WIDTH);
+        return false;
+    bool unnamed = sites_text(memory, s, SITES_WIDTH);
     if (fclose(memory) == 0 && size)
         page_verbatim(out, text + strspn(text, "\n"));
     free(text);
+    return unnamed;
 }
 
-static void who(FILE *out, const struct who *w) {
+static void who(FILE *out, const struct report *r, bool unnamed) {
     struct prose p = {.used = 0};
-    if (w)
-        who_prose(&p, w);
+    report_who(&p, r, unnamed);
     if (p.used)
         page_paragraph(out, p.text);
 }
@@ -217,8 +221,7 @@ static void what_to_do(FILE *out, const struct report *r, const struct verdict *
                 out, "In the source: send the pieces of a message by one call (a buffer, writev), or "
                      "set TCP_CORK around them, or set TCP_NODELAY.");
     }
-    call_sites(out, r->files);
-    who(out, r->who);
+    who(out, r, call_sites(out, r->files));
 }
 
 void report_html(FILE *out, const struct report *r) {

@@ -178,16 +178,9 @@ static void print_losses(FILE *out, const struct stats_files *s) {
                 (unsigned long long)oddities);
 }
 
-/* The answer of the runtime's own tool, or the name of the tool that would know the lines of the script. */
 static void print_who(FILE *out, const struct report *r, unsigned width, bool unnamed) {
     struct prose p = {.used = 0};
-    const char *advice = NULL;
-    for (size_t i = 0; unnamed && !r->who && !advice && i < r->files->count; i++)
-        advice = who_advice(r->files->list[i]->header.program);
-    if (r->who)
-        who_prose(&p, r->who);
-    else if (advice)
-        prose_add(&p, "%s.", advice);
+    report_who(&p, r, unnamed);
     if (!p.used)
         return;
     fputc('\n', out);

@@ -255,8 +255,13 @@ static bool own_option(struct options *o, struct args *a) {
     return false;
 }
 
-static int excluded(void) {
-    return complain("--json and --html: choose one of them");
+/* EXIT_OWN, and a complaint, if two options cannot be together. */
+static int excluded(const struct options *o) {
+    if (o->page && o->json)
+        return complain("--json and --html: choose one of them");
+    if (o->page && o->report)
+        return complain("--report and --html: choose one of them");
+    return 0;
 }
 
 static int run(int argc, char **argv) {
@@ -272,9 +277,8 @@ static int run(int argc, char **argv) {
         return complain("no PROGRAM or PID given; try --help");
     if (a.only_words || !is_pid(a.word, &pid)) {
         l.argv = args_rest(&a);
-        if (o.json && o.page)
-            return excluded();
-        return observe_program(&o, &l);
+        int failed = excluded(&o);
+        return failed ? failed : observe_program(&o, &l);
     }
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD)
@@ -282,9 +286,8 @@ static int run(int argc, char **argv) {
         if (!own_option(&o, &a))
             return args_unknown(&a);
     }
-    if (o.json && o.page)
-        return excluded();
-    return observe_process(&o, pid);
+    int failed = excluded(&o);
+    return failed ? failed : observe_process(&o, pid);
 }
 
 const struct verb verb_observe = {
