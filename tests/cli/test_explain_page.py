@@ -245,7 +245,10 @@ def test_one_form_at_a_time(tmp_path):
 def test_the_ladder_as_text(tmp_path, locale, dash):
     path = recorded(tmp_path, published(client="2001:db8::1", server="2001:db8:1:2:3:4:5:6"))
     text = unstall("explain", "--ladder", path, env=bare_env(LC_ALL=locale), check=True).stdout
-    lines = text.splitlines()
+    verdict, _, drawn = text.partition("\n\n")
+    assert " ".join(verdict.split()) == f"{path}: 1 stall of 43.5 ms: 2001:db8::1 writes its requests to " \
+        "[2001:db8:1:2:3:4:5:6]:80 in pieces."
+    lines = drawn.splitlines()
     assert max(map(len, lines)) <= 80
     assert "160 bytes" in lines[1] and lines[1].split()[0] == "0.000"
     assert "90 bytes held by Nagle's algorithm" in text and "43.5 ms" in text
@@ -255,13 +258,26 @@ def test_the_ladder_as_text(tmp_path, locale, dash):
     assert "predicted" in text and "250 bytes" in text
 
 
+def test_a_server_is_named_once(tmp_path):
+    """Once it was: 192.0.2.2:80 writes its answers on 192.0.2.2:80 in pieces."""
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    for i in range(5):
+        dialog.stall(0.1 + i * 0.1, side="s")
+    text = page_of(tmp_path, recorded(tmp_path, capture))
+    assert ": 192.0.2.2:80 writes its answers in pieces.</p>" in text
+
+
 def test_no_stall_no_ladder(tmp_path):
     capture = Capture()
     dialog = Dialog(capture)
     dialog.handshake(0)
     dialog.whole(0.1)
     path = recorded(tmp_path, capture)
-    assert unstall("explain", "--ladder", path, check=True).stdout == ""
+    said = unstall("explain", "--ladder", path, check=True).stdout
+    assert " ".join(said.split()) == \
+        f"{path}: No stall: no small segment waited for a delayed acknowledgement."
     text = page_of(tmp_path, path)
     assert "No stall" in text and "<svg" not in text
 

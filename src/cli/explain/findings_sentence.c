@@ -2,6 +2,7 @@
 #include "findings.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static unsigned long lu(uint64_t n) {
     return (unsigned long)n;
@@ -14,14 +15,15 @@ static void stalls_sentence(const struct findings *f, char *text, size_t size) {
     char each[24], sum[24];
     duration_text(waits_quantile(&worst->waits, 0.5), each);
     duration_text(total, sum);
+    bool named = strcmp(worst->writer, worst->service) == 0; /* a server in a capture */
     const char *likely = f->source == SOURCE_STRACE ? "Likely " : "";
     int used = n == 1 ? snprintf(text, size, "%s1 stall of %s", likely, sum)
                       : snprintf(text, size, "%s%lu stalls of %s%s cost %s", likely, lu(n),
                                  f->row_count > 1 ? "mostly " : "", each, sum);
     if (used > 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used, ": %s writes its %s %s %s in pieces%s.",
+        snprintf(text + used, size - (size_t)used, ": %s writes its %s%s%s in pieces%s.",
                  worst->writer, worst->by_server ? "answers" : "requests",
-                 worst->by_server ? "on" : "to", worst->service,
+                 named ? "" : worst->by_server ? " on " : " to ", named ? "" : worst->service,
                  f->row_count > 1 ? ", and others do the same" : "");
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { LADDER_STEPS = 8 };
+enum { LADDER_STEPS = 8, LADDER_COLUMNS = 80 };
 
 enum ladder_kind {
     LADDER_DATA,   /* a segment of the writer */

@@ -13,6 +13,7 @@
 #include "errors.h"
 #include "page.h"
 #include "page_file.h"
+#include "prose.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -37,10 +38,18 @@ struct form {
 
 /* ---- one file -------------------------------------------------------- */
 
-static void write_ladders(const struct findings *f) {
+static void write_ladders(const char *shown, const struct findings *f) {
     int64_t total;
+    char sentence[2 * NOTE_TEXT];
+    struct prose said = {.used = 0};
+    if (f->entries == 0)
+        return;
+    findings_sentence(f, sentence, sizeof(sentence));
+    prose_add(&said, "%s: %s", shown, sentence);
+    prose_print(stdout, &said, 0, LADDER_COLUMNS);
     if (findings_count(f, STALL_FOUND, &total) == 0)
         return;
+    putchar('\n');
     struct ladder stalled = explain_ladder(f, &f->rows[0]),
                   cured = explain_ladder_cured(f, &f->rows[0]);
     bool ascii = !speaks_utf8();
@@ -55,7 +64,7 @@ static void write_findings(const struct form *form, const char *shown, const str
     else if (form->page)
         explain_html(form->page, shown, f);
     else if (form->ladder)
-        write_ladders(f);
+        write_ladders(shown, f);
     else
         explain_text(stdout, shown, f);
 }
@@ -157,7 +166,7 @@ const struct verb verb_explain = {
             "and what cures them. In a capture a stall is proved, in a log it is likely.\n"
             "\n"
             "  --json       an array with an object for each file\n"
-            "  --ladder     draw one exchange, with the bytes that are held back\n"
+            "  --ladder     the verdict, and one exchange drawn in 80 columns\n"
             "  --html FILE  the report as a page with pictures (\"-\": standard output);\n"
             "               none is written if a file is damaged\n"
             "  --help       this text\n"
