@@ -269,11 +269,33 @@ def test_the_filter_hides_the_other_lines():
         terminal.wait_for(rf"^ *{second.pid} .* ms")
 
 
-@pytest.mark.parametrize("columns, shown", [(80, False), (200, True)])
+def test_the_filter_has_its_effect_at_once_also_while_paused():
+    """Once it had it at the next look, and a filter that hid all lines was reported as no process."""
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=120,
+                     env="LC_ALL=C.UTF-8") as terminal:
+        terminal.wait_for(rf"^ *{process.pid} .* ms.* ▆▆▆")
+        terminal.type("Space")
+        terminal.wait_for(", paused")
+        terminal.type("/")
+        terminal.type("no such")
+        terminal.wait_for('^No line of 1 has "nosuch"; Escape shows them all$')
+        terminal.type("Enter")
+        terminal.wait_for(", only nosuch ")
+        terminal.type("Escape")
+        terminal.wait_for(rf"^ *{process.pid} .* ms.* ▆▆▆")
+        assert ", only" not in terminal.see()
+
+
+@pytest.mark.parametrize("columns, shown", [(80, False), (94, False), (95, True), (200, True)])
 def test_a_wide_terminal_shows_the_last_exchange_times(columns, shown):
     with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=columns,
                      env="LC_ALL=C.UTF-8") as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} .* ms" + (".* ▆▆▆" if shown else ""))
-        assert ("EXCHANGE TIME" in screen) is shown
+        heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
+        assert ("EXCHANGE TIME" in heading) is shown
+        if columns == 200:  # once the program was cut, and a hundred empty columns lay behind the endpoint
+            assert re.search(rf"^ *{process.pid} python3\.\d+ ", screen, re.MULTILINE)
+            assert heading.index("MODE") - heading.index("ENDPOINT") <= 51
         assert max(map(len, screen.splitlines())) <= columns

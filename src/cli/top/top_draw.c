@@ -68,8 +68,13 @@ static void draw_lines(struct screen *s) {
         put(TOP_FIRST_LINE + (int)i, text);
         attrset(A_NORMAL);
     }
-    if (!s->top->count)
-        put(TOP_FIRST_LINE, "No process here: start one by unstall run --stats DIR -- PROGRAM");
+    if (s->top->count)
+        return;
+    snprintf(text, sizeof(text), "No line of %zu has \"%s\"; Escape shows them all", s->top->all,
+             s->top->filter);
+    put(TOP_FIRST_LINE, s->top->all ? text
+                                    : "No process here: start one by unstall run --stats DIR -- "
+                                      "PROGRAM");
 }
 
 static void draw_help(void) {
@@ -79,6 +84,7 @@ static void draw_help(void) {
         "Enter      the selected endpoint: distribution, who wrote the pieces",
         "k          set mode off in the selected process; m  another mode",
         "/          show only lines with a text in program, endpoint, mode or pid",
+        "Escape     show all lines again",
         "space      pause, and go on",
         "s e c      sort by stalls, exchanges, cured messages",
         "5 9        sort by the median, by the 99th percentile",

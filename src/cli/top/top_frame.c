@@ -25,25 +25,14 @@ static bool is_there(const struct reader_file *r) {
     return r->life == LIFE_RUNS || r->life == LIFE_UNKNOWN;
 }
 
-/* Upper and lower case are the same. */
-static bool passes(const struct top *t, const struct reader_file *r, const struct reader_row *row) {
-    char program[NAME_ROOM], address[ENDPOINT_ROOM], text[2 * NAME_ROOM + ENDPOINT_ROOM];
-    if (!t->filter[0])
-        return true;
-    snprintf(text, sizeof(text), "%u %s %s %s", r->header.pid,
-             base_text(r->header.program, program, sizeof(program)), row_text(&row->id, address),
-             mode_name(r->header.mode));
-    return strcasestr(text, t->filter) != NULL;
-}
-
 static void add_lines(struct top *t, const struct reader_file *r,
                       const struct reader_file *before) {
     for (size_t i = 0; i < r->row_count; i++) {
         const struct reader_row *row = &r->rows[i],
                                 *old = before ? reader_row_at(before, row->index) : NULL;
-        if (!is_used(row) || !passes(t, r, row))
+        if (!is_used(row))
             continue;
-        struct top_line *line = &t->lines[t->count++];
+        struct top_line *line = &t->lines[t->all++];
         line->process = r;
         line->id = row->id;
         line->row = row->index;
@@ -55,12 +44,12 @@ static void add_lines(struct top *t, const struct reader_file *r,
     }
 }
 
-/* The new past of all lines that are shown. */
+/* The new past of all lines. */
 static bool remember_past(struct top *t) {
-    struct past_list now = {.list = calloc(t->count + 1, sizeof(struct past))};
+    struct past_list now = {.list = calloc(t->all + 1, sizeof(struct past))};
     if (!now.list)
         return false;
-    for (size_t i = 0; i < t->count; i++) {
+    for (size_t i = 0; i < t->all; i++) {
         const struct top_line *line = &t->lines[i];
         struct past *p = &now.list[now.count++];
         *p = (struct past){
@@ -97,7 +86,7 @@ int top_look(struct top *t) {
     for (size_t i = 0; i < next.count; i++)
         most += next.list[i]->row_count;
     free(t->lines);
-    t->count = 0;
+    t->count = t->all = 0;
     t->runs = t->ended = 0;
     t->lines = calloc(most, sizeof(*t->lines));
     if (!t->lines)
@@ -121,7 +110,7 @@ void top_end(struct top *t) {
     free(t->past.list);
     t->past = (struct past_list){0};
     t->lines = NULL;
-    t->count = 0;
+    t->count = t->all = 0;
 }
 
 /* ---- sorting ---------------------------------------------------------- */
@@ -166,7 +155,32 @@ static int compare(const void *a, const void *b, void *context) {
     return memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
+/* Upper and lower case are the same. */
+static bool passes(const struct top *t, const struct top_line *line) {
+    char program[NAME_ROOM], address[ENDPOINT_ROOM], text[2 * NAME_ROOM + ENDPOINT_ROOM];
+    const struct reader_file *r = line->process;
+    if (!t->filter[0])
+        return true;
+    snprintf(text, sizeof(text), "%u %s %s %s", r->header.pid,
+             base_text(r->header.program, program, sizeof(program)), row_text(&line->id, address),
+             mode_name(r->header.mode));
+    return strcasestr(text, t->filter) != NULL;
+}
+
+/* Lines that pass come first, so that the others are still there when the filter changes. */
+static void filter(struct top *t) {
+    t->count = 0;
+    for (size_t i = 0; i < t->all; i++) {
+        struct top_line line = t->lines[i];
+        if (!passes(t, &line))
+            continue;
+        t->lines[i] = t->lines[t->count];
+        t->lines[t->count++] = line;
+    }
+}
+
 void top_sort(struct top *t) {
+    filter(t);
     if (t->count)
         qsort_r(t->lines, t->count, sizeof(*t->lines), compare, t);
 }
@@ -186,14 +200,32 @@ const char *top_order_name(enum top_order order) {
 enum { PID = 7, PROGRAM = 9, MODE = 9, RATE = 6, TIME = 8, STALLS = 8, CURED = 6 };
 enum { FIXED = PID + 1 + PROGRAM + MODE + RATE + 2 * TIME + STALLS + CURED };
 
-/* A wide terminal has room for the last exchange times. */
-static bool shows_past(unsigned width) {
-    return width >= TOP_WIDTH + PAST_LOOKS + 2;
+/* The columns whose width depends on the terminal's. */
+struct layout {
+    unsigned program, endpoint, past; /* past: the last exchange times; 0: no room */
+};
+
+/* Moves at most `most` columns from `extra`. */
+static unsigned take(unsigned *extra, unsigned most) {
+    unsigned taken = *extra < most ? *extra : most;
+    *extra -= taken;
+    return taken;
 }
 
-static unsigned endpoint_columns(unsigned width) {
-    return (width > TOP_WIDTH ? width : TOP_WIDTH) - FIXED -
-           (shows_past(width) ? PAST_LOOKS + 1 : 0);
+/* A wider terminal has room for the last exchange times, for names of programs and for any address.  What is
+ * left stays empty at the right, so that a line can be followed with the eyes. */
+static struct layout layout_of(unsigned width) {
+    enum { PAST_LEAST = 13, ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
+    unsigned extra = width > TOP_WIDTH ? width - TOP_WIDTH : 0;
+    struct layout l = {PROGRAM, TOP_WIDTH - FIXED, 0};
+    if (extra >= PAST_LEAST + 2) {
+        extra -= 2;
+        l.past = take(&extra, PAST_LOOKS);
+    }
+    l.program += take(&extra, 7);
+    l.endpoint += take(&extra, ADDRESS - (TOP_WIDTH - FIXED));
+    l.program += take(&extra, 16);
+    return l;
 }
 
 static void to_left(FILE *out, const char *text, unsigned columns) {
@@ -249,20 +281,30 @@ static void shorten(char *address, size_t columns) {
     memmove(address + columns - kept, tail, kept + 1);
 }
 
+/* The last columns of a text. */
+static const char *last_columns(const char *text, size_t columns) {
+    for (size_t n = columns_of(text); n > columns; n--)
+        do
+            text++;
+        while (((unsigned char)*text & 0xc0) == 0x80);
+    return text;
+}
+
 void top_heading(unsigned width, char text[TOP_LINE]) {
     FILE *out = open_line(text);
+    struct layout l = layout_of(width);
     if (out) {
         print_right(out, "PID", PID);
         fputc(' ', out);
-        to_left(out, "PROGRAM", PROGRAM);
-        to_left(out, "ENDPOINT", endpoint_columns(width));
+        to_left(out, "PROGRAM", l.program);
+        to_left(out, "ENDPOINT", l.endpoint);
         to_left(out, "MODE", MODE);
         print_right(out, "EXCH/S", RATE);
         print_right(out, "MEDIAN", TIME);
         print_right(out, "P99", TIME);
         print_right(out, "STALL/S", STALLS);
         print_right(out, "CURED", CURED);
-        if (shows_past(width))
+        if (l.past)
             fputs(" EXCHANGE TIME", out);
     }
     close_line(out, text, width);
@@ -272,13 +314,14 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
     const struct top_line *line = &t->lines[n];
     char word[ENDPOINT_ROOM], whole[ENDPOINT_ROOM + 16];
     FILE *out = open_line(text);
+    struct layout l = layout_of(width);
     if (out) {
         fprintf(out, "%*u ", PID, line->process->header.pid);
-        to_left(out, base_text(line->process->header.program, word, sizeof(word)), PROGRAM);
+        to_left(out, base_text(line->process->header.program, word, sizeof(word)), l.program);
         const char *way = line->id.role == ROLE_LISTENER ? "at " : "";
         snprintf(whole, sizeof(whole), "%s%s", way, row_text(&line->id, word));
-        shorten(whole, endpoint_columns(width) - 1);
-        to_left(out, whole, endpoint_columns(width));
+        shorten(whole, l.endpoint - 1);
+        to_left(out, whole, l.endpoint);
         snprintf(whole, sizeof(whole), line->id.arm == 0xff ? "%s" : "%s#%u",
                  mode_name(line->id.arm == 0xff ? line->process->header.mode : line->id.mode),
                  line->id.arm);
@@ -289,8 +332,8 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
         rate(out, t, proved_stalls(&line->since), STALLS);
         rate(out, t, line->since.counter[COUNT_STALLS_CURED], CURED);
         char past[PAST_TEXT];
-        if (shows_past(width))
-            fprintf(out, " %s", past_text(top_past(t, line), ascii, past));
+        if (l.past)
+            fprintf(out, " %s", last_columns(past_text(top_past(t, line), ascii, past), l.past));
     }
     close_line(out, text, width);
 }

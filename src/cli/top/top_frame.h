@@ -35,7 +35,7 @@ struct top {
     struct stats_files looks[2];
     unsigned now;   /* index of the later one */
     double seconds; /* between them; 0: there is only one */
-    size_t count;
+    size_t count, all;      /* those that pass the filter are the first `count` of all */
     struct top_line *lines;
     enum top_order order;
     bool reversed;
@@ -51,7 +51,7 @@ int top_look(struct top *t);
 /* The exchange times of a line in the last looks. */
 const struct past *top_past(const struct top *t, const struct top_line *line);
 
-/* Sorts the lines by t->order. */
+/* Puts the lines that pass t->filter first, sorted by t->order. */
 void top_sort(struct top *t);
 
 void top_end(struct top *t);

@@ -94,7 +94,7 @@ static void open_endpoint(struct screen *s) {
     reader_free(r);
 }
 
-/* Letters of the filter; Enter keeps it, Escape ends it. */
+/* Letters of the filter, which has its effect at once; Enter keeps it, Escape ends it. */
 static void type_filter(struct screen *s, int key) {
     char *filter = s->top->filter;
     size_t n = strlen(filter);
@@ -106,6 +106,8 @@ static void type_filter(struct screen *s, int key) {
         filter[n - 1] = '\0';
     else if (key > ' ' && key < 127 && n < TOP_FILTER - 1)
         memcpy(filter + n, (char[]){(char)key, '\0'}, 2);
+    top_sort(s->top);
+    find_again(s);
     s->message[0] = '\0';
     if (s->view == VIEW_FILTER)
         snprintf(s->message, sizeof(s->message), "only lines with: %s", filter);
@@ -175,6 +177,7 @@ static bool act(struct screen *s, int key) {
         s->view = VIEW_FILTER;
         type_filter(s, 0);
         break;
+    case 27: type_filter(s, key); break;
     case ' ': s->paused = !s->paused; break;
     case '+': s->interval = s->interval > 0.2 ? s->interval / 2 : 0.1; break;
     case '-': s->interval = s->interval < 1800 ? s->interval * 2 : 3600; break;
