@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall explain --html and --ladder: the pictures have the numbers of the recording."""
 
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -228,6 +229,32 @@ def test_a_page_that_cannot_be_written(tmp_path):
         done = unstall("explain", "--html", page, path)
         assert (done.returncode, done.stderr) == (125, f"unstall explain: --html {page}: {why}\n")
     assert {one.name for one in tmp_path.iterdir()} == {"a.pcap"}
+
+
+def test_no_device_and_no_link_is_replaced_by_the_page(tmp_path):
+    """Once, as root, a regular file took the place of /dev/full."""
+    path, pipe, link = recorded(tmp_path, published()), tmp_path / "pipe", tmp_path / "link.html"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    unstall("explain", "--html", pipe, path, check=True)
+    assert os.read(reader, 1 << 16).startswith(b"<!DOCTYPE html>") and pipe.is_fifo()
+    os.close(reader)
+    link.symlink_to("page.html")
+    for _ in range(2):
+        (tmp_path / "page.html").write_text("older", "utf-8")
+        unstall("explain", "--html", link, path, check=True)
+        assert link.is_symlink() and (tmp_path / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    done = unstall("explain", "--html", "/dev/full", path)
+    assert (done.returncode, done.stderr) == (
+        125, "unstall explain: --html /dev/full: No space left on device\n")
+    done = unstall("explain", "--html", "/dev/stdout", path, check=True)
+    assert done.stdout.startswith("<!DOCTYPE html>") and done.stdout.endswith("</html>\n")
+
+
+def test_the_name_of_a_page_may_be_as_long_as_a_name_can_be(tmp_path):
+    page = tmp_path / ("p" * 250 + ".html")
+    unstall("explain", "--html", page, recorded(tmp_path, published()), check=True)
+    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_a_page_to_standard_output(tmp_path):

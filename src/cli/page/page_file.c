@@ -14,13 +14,15 @@ static int refuse(const struct page_file *p, int error) {
     return complain("--html %s: %s", p->path, strerror(error));
 }
 
-int page_file_open(struct page_file *p, const char *path) {
-    *p = (struct page_file){.out = stdout, .path = path};
-    if (strcmp(path, "-") == 0)
-        return 0;
-    int n = snprintf(p->draft, sizeof(p->draft), "%s.XXXXXX", path);
-    if (n < 0 || (size_t)n >= sizeof(p->draft))
+/* Makes the draft in the folder of the target. */
+static int draft_begin(struct page_file *p) {
+    const char *slash = strrchr(p->target, '/');
+    int folder = slash ? (int)(slash - p->target) + 1 : 0;
+    int n = snprintf(p->draft, sizeof(p->draft), "%.*s.unstall.XXXXXX", folder, p->target);
+    if (n < 0 || (size_t)n >= sizeof(p->draft)) {
+        p->draft[0] = '\0';
         return refuse(p, ENAMETOOLONG);
+    }
     int fd = mkostemp(p->draft, O_CLOEXEC);
     if (fd < 0)
         return refuse(p, errno);
@@ -31,13 +33,34 @@ int page_file_open(struct page_file *p, const char *path) {
     return p->out ? 0 : refuse(p, errno);
 }
 
+int page_file_open(struct page_file *p, const char *path) {
+    struct stat is;
+    *p = (struct page_file){.out = stdout, .path = path};
+    if (strcmp(path, "-") == 0)
+        return 0;
+    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode))
+        return refuse(p, EISDIR);
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) {
+        p->out = fopen(path, "we"); /* /dev/stdout, a pipe: a new file must not take its place */
+        return p->out ? 0 : refuse(p, errno);
+    }
+    if (!realpath(path, p->target)) { /* a link stays a link */
+        if (strlen(path) >= sizeof(p->target))
+            return refuse(p, ENAMETOOLONG);
+        memcpy(p->target, path, strlen(path) + 1);
+    }
+    return draft_begin(p);
+}
+
 int page_file_close(struct page_file *p, bool keep) {
-    if (!p->draft[0])
+    if (p->out == stdout)
         return 0; /* finish_output() judges standard output */
     bool failed = ferror(p->out) != 0;
     failed |= fclose(p->out) != 0;
     int error = failed ? errno ? errno : EIO : 0;
-    if (keep && !failed && rename(p->draft, p->path) != 0)
+    if (!p->draft[0])
+        return error ? refuse(p, error) : 0;
+    if (keep && !failed && rename(p->draft, p->target) != 0)
         error = errno;
     if (!keep || error)
         unlink(p->draft);

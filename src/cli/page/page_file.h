@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of a page: it appears whole under its name, or not at all.
+ * The file of a page: it appears whole under its name, or not at all.  A device or a pipe is written to
+ * directly.
  */
 #ifndef UNSTALL_CLI_PAGE_FILE_H
 #define UNSTALL_CLI_PAGE_FILE_H
@@ -12,7 +13,8 @@
 struct page_file {
     FILE *out;
     const char *path;
-    char draft[PATH_MAX]; /* beside `path`; "": standard output */
+    char target[PATH_MAX]; /* `path` without symbolic links */
+    char draft[PATH_MAX];  /* beside it; "": standard output, a device or a pipe */
 };
 
 /* `path` "-" is standard output.  0, or EXIT_OWN and a complaint. */
