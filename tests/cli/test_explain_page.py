@@ -182,6 +182,17 @@ def test_the_time_line_has_the_exchanges_that_stalled_and_the_others(tmp_path, s
     assert max(filled) < min(outlined), "the stalls come first"
 
 
+def test_a_bill_of_more_than_a_day_a_day_is_explained(tmp_path):
+    capture = Capture()
+    for client in range(3):
+        dialog = Dialog(capture, ports=(40000 + client, 80))
+        dialog.handshake(0.001 * client)
+        for i in range(50):
+            dialog.stall(0.01 * client + 0.05 * i + 0.1)
+    text = page_of(tmp_path, recorded(tmp_path, capture))
+    assert re.search(r"they cost \d\d\.\d h a day, added up over connections that stall at the same time\.", text)
+
+
 def test_many_senders_make_a_small_page_heaviest_first(tmp_path):
     capture = Capture()
     for i in range(400):

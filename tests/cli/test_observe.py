@@ -287,6 +287,13 @@ def test_the_report_as_a_page(authors, tmp_path):
     assert unstall("observe", "--html", "x", "--json", "--", "true").returncode == 125
 
 
+def test_a_page_that_cannot_be_written_is_said_before_the_program_runs(tmp_path):
+    done = unstall("observe", "--html", tmp_path / "none" / "page.html", "--", "touch", tmp_path / "ran")
+    assert (done.returncode, done.stderr) == (
+        125, f"unstall observe: --html {tmp_path}/none/page.html: No such file or directory\n")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_running_process_as_a_page(runtime, authors, tmp_path):
     with AnsweringPeer() as peer:
         process = subprocess.Popen([authors, *peer.target, "100"], stdout=subprocess.DEVNULL,

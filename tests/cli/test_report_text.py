@@ -318,3 +318,10 @@ def test_losses_of_the_segment_are_told(tmp_path):
                              STALLING + "header lost_rows 7\nheader lost_connections 9\n"))
     assert "7 endpoints found no free row and are counted as other" in text
     assert "9 connections have no record: too many at once" in text
+    page = unstall("report", "--html", "-", tmp_path / "x.unstall", check=True).stdout  # once without them
+    assert "<p>7 endpoints found no free row" in page and "<p>9 connections have no record" in page
+
+
+def test_endpoints_without_a_row_of_their_own_are_called_other_endpoints(tmp_path):
+    text = told(make_stats_file(tmp_path / "x.unstall", STALLING.replace("4 127.0.0.1 8080", "0 - 0", 1)))
+    assert "in 96 of 100 exchanges with other endpoints: it sends" in " ".join(text.split())

@@ -125,14 +125,15 @@ void page_verdict(FILE *out, const char *text) {
 
 void page_bill(FILE *out, uint64_t stalls, uint64_t lost_ns, uint64_t looked_ns, const char *in) {
     const uint64_t day_ns = UINT64_C(86400) * 1000000000;
-    char text[300], count[NAME_ROOM], lost[NAME_ROOM], looked[NAME_ROOM], day[NAME_ROOM];
+    char text[400], count[NAME_ROOM], lost[NAME_ROOM], looked[NAME_ROOM], day[NAME_ROOM];
     if (!lost_ns || !looked_ns)
         return;
     double share = (double)lost_ns / (double)looked_ns;
-    snprintf(text, sizeof(text), "%s stall%s cost %s in %s%s. At this rate they cost %s a day.",
+    snprintf(text, sizeof(text), "%s stall%s cost %s in %s%s. At this rate they cost %s a day%s.",
              count_text(stalls, count), stalls == 1 ? "" : "s", time_text(lost_ns, false, lost), in,
              time_text(looked_ns, false, looked),
-             time_text((uint64_t)(share * (double)day_ns), false, day));
+             time_text((uint64_t)(share * (double)day_ns), false, day),
+             share > 1 ? ", added up over connections that stall at the same time" : "");
     page_paragraph(out, text);
 }
 

@@ -20,6 +20,9 @@ struct page_file {
 /* `path` "-" is standard output.  0, or EXIT_OWN and a complaint. */
 int page_file_open(struct page_file *p, const char *path);
 
+/* Whether a page could be written there, before the work for it begins.  0, or EXIT_OWN and a complaint. */
+int page_file_try(const char *path);
+
 /* Gives the file its name, or removes it if it is not to be kept.  0, or EXIT_OWN and a complaint. */
 int page_file_close(struct page_file *p, bool keep);
 

@@ -102,3 +102,23 @@ void report_who(struct prose *p, const struct report *r, bool unnamed) {
     else if (advice)
         prose_add(p, "%s.", advice);
 }
+
+unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES]) {
+    unsigned long long connections = 0, rows = 0, oddities = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        connections += s->list[i]->header.lost_connections;
+        rows += s->list[i]->header.lost_rows;
+        oddities += s->list[i]->oddities;
+    }
+    for (unsigned i = 0; i < REPORT_LOSSES; i++)
+        p[i].used = 0;
+    if (rows)
+        prose_add(&p[count++], "%llu endpoints found no free row and are counted as other", rows);
+    if (connections)
+        prose_add(&p[count++], "%llu connections have no record: too many at once", connections);
+    if (oddities)
+        prose_add(&p[count++], "%llu entries are invalid and were left out: the file is damaged",
+                  oddities);
+    return count;
+}

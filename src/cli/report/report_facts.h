@@ -31,6 +31,10 @@ uint64_t process_lost_ns(const struct reader_file *f);
 /* The command to type next, with the program; false if there is none. */
 bool report_next(struct prose *p, const struct report *r, const struct verdict *v);
 
+/* What the statistics files lack: sentences, and their number. */
+enum { REPORT_LOSSES = 3 };
+unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES]);
+
 /* The answer of the runtime's own tool or, if the lines of a script are not named, the name of the tool that
  * would know them.  Nothing if there is neither. */
 void report_who(struct prose *p, const struct report *r, bool unnamed);

@@ -69,7 +69,7 @@ static void typical(FILE *out, const struct report *r, const struct reader_row *
     sites_pieces(r->files, pieces);
     int64_t mean = (int64_t)(lost_ns(t) / proved_stalls(t));
     bool listener = row->id.role == ROLE_LISTENER;
-    row_text(&row->id, endpoint);
+    row_words(&row->id, endpoint);
     struct ladder stalled = {.writer = listener ? endpoint : "the program",
                              .peer = listener ? "a client" : endpoint};
     const struct ladder empty = stalled;
@@ -98,7 +98,7 @@ static void distribution(FILE *out, const struct reader_row *row) {
     char endpoint[ENDPOINT_ROOM], caption[ENDPOINT_ROOM + 80];
     bool listener = row->id.role == ROLE_LISTENER;
     snprintf(caption, sizeof(caption), "%s %s%s", listener ? "At" : "With",
-             row_text(&row->id, endpoint),
+             row_words(&row->id, endpoint),
              listener ? ", with the peer's time until it sends again" : "");
     chart_distribution(out, bins, HISTOGRAM_BUCKETS, caption);
 }
@@ -120,7 +120,7 @@ static void endpoint(FILE *out, const struct reader_row *row) {
     char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 40];
     bool answered = t->counter[COUNT_EXCHANGES] > 0;
     snprintf(text, sizeof(text), "%s %s", row->id.role == ROLE_LISTENER ? "at" : "to",
-             row_text(&row->id, address));
+             row_words(&row->id, address));
     page_row_begin(out);
     page_cell(out, text);
     number(out, t->counter[COUNT_EXCHANGES]);
@@ -190,6 +190,13 @@ static void processes(FILE *out, const struct stats_files *s) {
         page_paragraph(out, "These are the heaviest 200; unstall report --json lists all.");
 }
 
+static void losses(FILE *out, const struct stats_files *s) {
+    struct prose p[REPORT_LOSSES];
+    unsigned count = report_losses(s, p);
+    for (unsigned i = 0; i < count; i++)
+        page_paragraph(out, p[i].text);
+}
+
 /* True if it does not name the lines of a script. */
 static bool call_sites(FILE *out, const struct stats_files *s) {
     char *text = NULL;
@@ -241,5 +248,6 @@ void report_html(FILE *out, const struct report *r) {
     }
     endpoints(out, r);
     processes(out, r->files);
+    losses(out, r->files);
     page_end(out);
 }

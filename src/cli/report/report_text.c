@@ -161,21 +161,10 @@ static void print_verdict(FILE *out, const struct verdict *v, unsigned width) {
 }
 
 static void print_losses(FILE *out, const struct stats_files *s) {
-    uint64_t connections = 0, rows = 0, oddities = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        connections += s->list[i]->header.lost_connections;
-        rows += s->list[i]->header.lost_rows;
-        oddities += s->list[i]->oddities;
-    }
-    if (rows)
-        fprintf(out, "\n%llu endpoints found no free row and are counted as other\n",
-                (unsigned long long)rows);
-    if (connections)
-        fprintf(out, "\n%llu connections have no record: too many at once\n",
-                (unsigned long long)connections);
-    if (oddities)
-        fprintf(out, "\n%llu entries are invalid and were left out: the file is damaged\n",
-                (unsigned long long)oddities);
+    struct prose p[REPORT_LOSSES];
+    unsigned count = report_losses(s, p);
+    for (unsigned i = 0; i < count; i++)
+        fprintf(out, "\n%s\n", p[i].text);
 }
 
 static void print_who(FILE *out, const struct report *r, unsigned width, bool unnamed) {

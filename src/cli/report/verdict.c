@@ -112,7 +112,7 @@ static void stalls(struct prose *p, const char *name, const struct reader_row *r
     else
         prose_add(p, " %s times", count_text(proved, t.b));
     prose_add(p, " %s %s: it sends each %s in %s. %s%s lost.", with(&row->id),
-              row_text(&row->id, t.endpoint), listener ? "answer" : "message", pieces(&row->tally),
+              row_words(&row->id, t.endpoint), listener ? "answer" : "message", pieces(&row->tally),
               bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
 }
 
@@ -138,7 +138,7 @@ static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
         p,
         "The peer stalls: from %s%s the rest of %s messages came a delayed acknowledgement late, "
         "%s each, %s lost: cure it there, or here by UNSTALL_QUICKACK=auto.",
-        clients, row_text(&row->id, t.endpoint), count_text(c[COUNT_PEER_STALLS], t.a),
+        clients, row_words(&row->id, t.endpoint), count_text(c[COUNT_PEER_STALLS], t.a),
         time_text(mean(c[COUNT_PEER_STALL_NS], c[COUNT_PEER_STALLS]), ascii, t.b),
         time_text(c[COUNT_PEER_STALL_NS], ascii, t.c));
 }
@@ -148,7 +148,7 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
     const struct reader_tally *y = &row->tally;
     prose_add(p, "Cured: %s messages %s %s would have stalled, about 40 ms each",
               count_text(y->counter[COUNT_STALLS_CURED], t.a), with(&row->id),
-              row_text(&row->id, t.endpoint));
+              row_words(&row->id, t.endpoint));
     if (y->counter[COUNT_EXCHANGES])
         prose_add(p, "; the median exchange takes %s",
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5), ascii, t.b));
@@ -159,7 +159,7 @@ static void suspected(struct prose *p, const struct reader_row *row) {
     struct texts t;
     prose_add(p, "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause.",
               count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
-              row_text(&row->id, t.endpoint));
+              row_words(&row->id, t.endpoint));
 }
 
 /* The verdict on bytes that the library did not see written. */
@@ -169,11 +169,11 @@ static void unseen(struct prose *p, const struct reader_row *row) {
     if (c[COUNT_UNSEEN_BYTES])
         prose_add(
             p, "Writes bypass the library: %s %s, %s bytes more were sent than it saw written",
-            with(&row->id), row_text(&row->id, t.endpoint), count_text(c[COUNT_UNSEEN_BYTES], t.a));
+            with(&row->id), row_words(&row->id, t.endpoint), count_text(c[COUNT_UNSEEN_BYTES], t.a));
     else
         prose_add(p, "Writes bypass the library on %s connection%s %s %s",
                   count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s", with(&row->id),
-                  row_text(&row->id, t.endpoint));
+                  row_words(&row->id, t.endpoint));
     prose_add(p, " (by stdio, io_uring or raw system calls), so stalls cannot be proved here; a "
                  "capture can show them (unstall explain).");
 }
@@ -186,14 +186,14 @@ static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) 
     prose_add(p, "No stall: ");
     if (exchanges)
         prose_add(p, "%s exchange%s %s %s, median %s, p99 %s.", count_text(exchanges, t.a),
-                  exchanges == 1 ? "" : "s", with(&row->id), row_text(&row->id, t.endpoint),
+                  exchanges == 1 ? "" : "s", with(&row->id), row_words(&row->id, t.endpoint),
                   time_text(median, ascii, t.b),
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.99), ascii, t.c));
     else
         prose_add(p, "%s writes and %s reads %s %s, and no exchange.",
                   count_text(y->counter[COUNT_WRITES], t.a),
                   count_text(y->counter[COUNT_READS], t.b), with(&row->id),
-                  row_text(&row->id, t.endpoint));
+                  row_words(&row->id, t.endpoint));
 }
 
 /* ---- not the network -------------------------------------------------- */
@@ -233,7 +233,7 @@ static bool application(struct prose *p, const struct reader_row *rows, size_t c
         const uint64_t *c = first->tally.counter;
         prose_add(p, "Not the network: %s in the application before its first write to %s",
                   time_text(mean(c[COUNT_FIRST_WRITE_NS], c[COUNT_FIRST_WRITES]), ascii, t.a),
-                  row_text(&first->id, t.endpoint));
+                  row_words(&first->id, t.endpoint));
         if (c[COUNT_FIRST_WRITES] > 1)
             prose_add(p, " (the mean of %s connections)", count_text(c[COUNT_FIRST_WRITES], t.b));
     }
@@ -243,7 +243,7 @@ static bool application(struct prose *p, const struct reader_row *rows, size_t c
                   time_text(mean(answer_weight(&answer->tally, waited),
                                  answer->tally.counter[COUNT_ANSWERS]),
                             ascii, t.a),
-                  row_text(&answer->id, t.endpoint));
+                  row_words(&answer->id, t.endpoint));
     if (first || answer)
         prose_add(p, ".");
     return first || answer;
@@ -275,7 +275,7 @@ static bool slow_answer(struct prose *p, const struct reader_row *row, bool asci
     prose_add(
         p,
         "The answers of %s take %s (median) by themselves: look at the peer or at the path to it.",
-        row_text(&row->id, t.endpoint), time_text(median, ascii, t.a));
+        row_words(&row->id, t.endpoint), time_text(median, ascii, t.a));
     return true;
 }
 

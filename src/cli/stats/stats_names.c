@@ -48,3 +48,10 @@ const char *row_text(const struct stats_row *row, char text[ENDPOINT_ROOM]) {
         address_text(&row->endpoint, text);
     return text;
 }
+
+const char *row_words(const struct stats_row *row, char text[ENDPOINT_ROOM]) {
+    if (row->endpoint.family)
+        return address_text(&row->endpoint, text);
+    snprintf(text, ENDPOINT_ROOM, "other endpoints");
+    return text;
+}

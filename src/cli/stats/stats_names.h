@@ -21,4 +21,7 @@ const char *address_text(const struct stats_address *a, char text[ENDPOINT_ROOM]
 /* The endpoint of a row: its address, or "other". */
 const char *row_text(const struct stats_row *row, char text[ENDPOINT_ROOM]);
 
+/* The same in a sentence: its address, or "other endpoints". */
+const char *row_words(const struct stats_row *row, char text[ENDPOINT_ROOM]);
+
 #endif

@@ -16,6 +16,7 @@
 #include "format.h"
 #include "launch.h"
 #include "observe_folder.h"
+#include "page_file.h"
 #include "report.h"
 #include "stats_files.h"
 #include "survey.h"
@@ -255,13 +256,13 @@ static bool own_option(struct options *o, struct args *a) {
     return false;
 }
 
-/* EXIT_OWN, and a complaint, if two options cannot be together. */
+/* EXIT_OWN, and a complaint, if two options cannot be together, or the page could not be written. */
 static int excluded(const struct options *o) {
     if (o->page && o->json)
         return complain("--json and --html: choose one of them");
     if (o->page && o->report)
         return complain("--report and --html: choose one of them");
-    return 0;
+    return o->page ? page_file_try(o->page) : 0;
 }
 
 static int run(int argc, char **argv) {
