@@ -62,7 +62,8 @@ def test_the_ladder_shows_43_5_ms_at_the_right_place(tmp_path):
     assert [part.find("text").text for part in (first, rest)] == ["160 bytes", "90 bytes"]
     (answer,), (predicted_answer,) = found["answer"], parts(predicted)["answer"]
     assert number(answer, "data-at-ms") == pytest.approx(52 - 6.527)
-    assert number(predicted_answer, "data-at-ms") == pytest.approx(52 - 50.063), "the peer is as quick as it was"
+    # the peer is as quick as it was
+    assert number(predicted_answer, "data-at-ms") == pytest.approx(52 - 50.063)
     (joined,) = parts(predicted)["data"]
     assert (joined.find("text").text, number(joined, "data-at-ms")) == ("250 bytes", 0)
     assert "Predicted" in text
@@ -190,7 +191,8 @@ def test_a_bill_of_more_than_a_day_a_day_is_explained(tmp_path):
         for i in range(50):
             dialog.stall(0.01 * client + 0.05 * i + 0.1)
     text = page_of(tmp_path, recorded(tmp_path, capture))
-    assert re.search(r"they cost \d\d\.\d h a day, added up over connections that stall at the same time\.", text)
+    assert re.search(r"they cost \d\d\.\d h a day, "
+                     r"added up over connections that stall at the same time\.", text)
 
 
 def test_many_senders_make_a_small_page_heaviest_first(tmp_path):
