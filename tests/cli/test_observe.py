@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall observe: the program as it is, its exit code, and a report that nothing is left of."""
 
+import html
 import json
 import os
 import re
@@ -285,6 +286,20 @@ def test_the_report_as_a_page(authors, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert "<svg" in page and "send_header" in page and f"{authors.name}" in page
     assert unstall("observe", "--html", "x", "--json", "--", "true").returncode == 125
+
+
+def test_the_next_command_can_be_copied_whatever_the_program_is_called(authors, tmp_path):
+    """Once it had question marks in place of such letters."""
+    odd = tmp_path / "caf\u00e9 'q' \\ \x01"
+    odd.symlink_to(authors)
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "--html", tmp_path / "page.html", "--", odd, *peer.target, "10", check=True)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    command = html.unescape(re.search("<code>(.*?)</code>", page).group(1))
+    assert done.stderr == "" and command.isascii()
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], check=True, capture_output=True,
+                           timeout=20).stdout.decode().split("\0")
+    assert words[:6] == ["unstall", "run", "--mode", "auto", "--", str(odd)]
 
 
 def test_a_page_that_cannot_be_written_is_said_before_the_program_runs(tmp_path):

@@ -6,18 +6,32 @@
 #include "format.h"
 #include "report_facts.h"
 
+/* $'…' of bash, ksh and zsh: with octal numbers for what is not printable ASCII. */
+static void add_escaped(struct prose *p, const char *word) {
+    prose_add(p, "$'");
+    for (const unsigned char *c = (const unsigned char *)word; *c; c++)
+        prose_add(p, *c == '\'' || *c == '\\' ? "\\%c" : *c < ' ' || *c > '~' ? "\\%03o" : "%c", *c);
+    prose_add(p, "'");
+}
+
+/* Adds a word as a shell takes it. */
 static void add_word(struct prose *p, const char *word) {
-    char safe[512];
-    safe_text(word, safe, sizeof(safe));
-    bool plain = safe[0] && strspn(safe, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_@%+=:,./-") == strlen(safe);
+    bool plain = word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_@%+=:,./-") == strlen(word);
+    bool printable = true;
+    for (const char *c = word; *c; c++)
+        printable &= *c >= ' ' && *c <= '~';
     prose_add(p, " ");
     if (plain) {
-        prose_add(p, "%s", safe);
+        prose_add(p, "%s", word);
+        return;
+    }
+    if (!printable) {
+        add_escaped(p, word);
         return;
     }
     prose_add(p, "'");
-    for (const char *c = safe; *c; c++)
+    for (const char *c = word; *c; c++)
         prose_add(p, *c == '\'' ? "'\\''" : "%c", *c);
     prose_add(p, "'");
 }
