@@ -337,6 +337,7 @@ def test_a_log_has_the_message_that_was_not_held(tmp_path, cured):
     path = tmp_path / "strace.log"
     path.write_text(log.text(), "utf-8")
     text = page_of(tmp_path, path)
+    assert re.search("<p>Why likely: of 2[01] messages in two or more small writes 20 waited", text)
     found = parts(pictures(text)[1])
     assert ("Predicted" in text) == (cured == "none")
     if cured != "none":

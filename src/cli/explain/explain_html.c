@@ -63,7 +63,7 @@ static void exchange(FILE *out, const struct findings *f, const struct finding *
     snprintf(text, sizeof(text), "As recorded: %s %lu, %lu and %lu of the file.",
              f->source == SOURCE_CAPTURE ? "packets" : "lines", (unsigned long)e->number[0],
              (unsigned long)e->number[1], (unsigned long)e->number[2]);
-    fputs("<div class=\"side\">\n", out);
+    fputs("<div class=\"side ladders\">\n", out);
     ladder_figure(out, &stalled, text);
     cured_figure(out, f, r);
     fputs("</div>\n", out);
@@ -120,8 +120,11 @@ void explain_html(FILE *out, const char *name, const struct findings *f) {
     bill(out, f);
     if (findings_count(f, STALL_FOUND, &total) > 0) {
         const struct finding *worst = &f->rows[0];
-        if (f->source == SOURCE_STRACE)
-            page_paragraph(out, worst->evidence);
+        if (f->source == SOURCE_STRACE) {
+            char why[NOTE_TEXT + 64];
+            snprintf(why, sizeof(why), "Why likely: %s", worst->evidence);
+            page_paragraph(out, why);
+        }
         cure(out, worst);
         exchange(out, f, worst);
         page_heading(out, "When, and how long");

@@ -29,7 +29,7 @@ static const char style[] =
     "figure { margin: 0 0 .8em; flex: 1 1 22em; max-width: 34em } figcaption { margin: .3em 0 }\n"
     "svg { display: block; width: 100%; height: auto; fill: var(--ink) }\n"
     "svg text { font: 13px sans-serif }\n"
-    "@media (min-width: 50em) { .side figcaption { display: flex; align-items: end;\n"
+    "@media (min-width: 50em) { .ladders figcaption { display: flex; align-items: end;\n"
     "  min-height: 2.9em } }\n" /* two lines, so that pictures beside each other begin together */
     "@media print { th button { cursor: auto } body { max-width: none } }\n";
 

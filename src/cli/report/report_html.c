@@ -78,7 +78,7 @@ static void typical(FILE *out, const struct report *r, const struct reader_row *
     ladder_add(&stalled, LADDER_ACK, mean, 0);
     ladder_add(&stalled, LADDER_DATA, mean, pieces[1]);
     page_heading(out, "A typical exchange");
-    fputs("<div class=\"side\">\n", out);
+    fputs("<div class=\"side ladders\">\n", out);
     ladder_figure(out, &stalled,
                   "From the means of the statistics: the time of a stall, and the sizes of the "
                   "pieces where they were kept.");
