@@ -224,7 +224,7 @@ static struct layout layout_of(unsigned width) {
     }
     l.program += take(&extra, 7);
     l.endpoint += take(&extra, ADDRESS - (TOP_WIDTH - FIXED));
-    l.program += take(&extra, 16);
+    l.program += take(&extra, 8);
     return l;
 }
 
