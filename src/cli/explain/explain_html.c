@@ -45,8 +45,8 @@ static void cured_figure(FILE *out, const struct findings *f, const struct findi
     char text[300] = "Predicted, with unstall: the pieces leave as one segment, at once.";
     if (m->pieces == 1)
         snprintf(text, sizeof(text),
-                 "As recorded, not held: %s %lu of the file has a message of about that size.", unit,
-                 (unsigned long)m->number[0]);
+                 "As recorded, not held: %s %lu of the file has a message of about that size.",
+                 unit, (unsigned long)m->number[0]);
     else if (m->pieces)
         snprintf(text, sizeof(text),
                  "As recorded, not held: %ss %lu and %lu of the file have a message of about that "

@@ -23,8 +23,10 @@ static void stalls_sentence(const struct findings *f, char *text, size_t size) {
     if (used > 0 && (size_t)used < size)
         snprintf(text + used, size - (size_t)used, ": %s writes its %s%s%s in pieces%s.",
                  worst->writer, worst->by_server ? "answers" : "requests",
-                 named ? "" : worst->by_server ? " on " : " to ", named ? "" : worst->service,
-                 f->row_count > 1 ? ", and others do the same" : "");
+                 named              ? ""
+                 : worst->by_server ? " on "
+                                    : " to ",
+                 named ? "" : worst->service, f->row_count > 1 ? ", and others do the same" : "");
 }
 
 static void nothing_sentence(const struct findings *f, char *text, size_t size) {

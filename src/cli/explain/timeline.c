@@ -64,6 +64,5 @@ void timeline_add(struct timeline *t, int64_t at_ns, uint32_t stalled, uint32_t 
 void timeline_merge(struct timeline *into, const struct timeline *from) {
     for (int i = 0; i < TIMELINE_PARTS; i++)
         if (from->stalled[i] || from->other[i])
-            timeline_add(into, (from->first + i) * from->part_ns, from->stalled[i],
-                         from->other[i]);
+            timeline_add(into, (from->first + i) * from->part_ns, from->stalled[i], from->other[i]);
 }

@@ -55,7 +55,8 @@ int page_file_open(struct page_file *p, const char *path) {
 int page_file_try(const char *path) {
     struct stat is;
     struct page_file p;
-    if (strcmp(path, "-") == 0 || (stat(path, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)))
+    if (strcmp(path, "-") == 0 ||
+        (stat(path, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)))
         return 0; /* a pipe may have no reader yet */
     int failed = page_file_open(&p, path);
     return failed ? failed : page_file_close(&p, false);

@@ -225,8 +225,9 @@ static void what_to_do(FILE *out, const struct report *r, const struct verdict *
         page_command(out, command.text);
         if (v->kind == VERDICT_STALLS)
             page_paragraph(
-                out, "In the source: send the pieces of a message by one call (a buffer, writev), or "
-                     "set TCP_CORK around them, or set TCP_NODELAY.");
+                out,
+                "In the source: send the pieces of a message by one call (a buffer, writev), or "
+                "set TCP_CORK around them, or set TCP_NODELAY.");
     }
     who(out, r, call_sites(out, r->files));
 }

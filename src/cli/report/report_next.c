@@ -10,7 +10,11 @@
 static void add_escaped(struct prose *p, const char *word) {
     prose_add(p, "$'");
     for (const unsigned char *c = (const unsigned char *)word; *c; c++)
-        prose_add(p, *c == '\'' || *c == '\\' ? "\\%c" : *c < ' ' || *c > '~' ? "\\%03o" : "%c", *c);
+        prose_add(p,
+                  *c == '\'' || *c == '\\' ? "\\%c"
+                  : *c < ' ' || *c > '~'   ? "\\%03o"
+                                           : "%c",
+                  *c);
     prose_add(p, "'");
 }
 

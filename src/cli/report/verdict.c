@@ -157,7 +157,8 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
 
 static void suspected(struct prose *p, const struct reader_row *row) {
     struct texts t;
-    prose_add(p, "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause.",
+    prose_add(p,
+              "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause.",
               count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
               row_words(&row->id, t.endpoint));
 }
@@ -167,13 +168,14 @@ static void unseen(struct prose *p, const struct reader_row *row) {
     struct texts t;
     const uint64_t *c = row->tally.counter;
     if (c[COUNT_UNSEEN_BYTES])
-        prose_add(
-            p, "Writes bypass the library: %s %s, %s bytes more were sent than it saw written",
-            with(&row->id), row_words(&row->id, t.endpoint), count_text(c[COUNT_UNSEEN_BYTES], t.a));
+        prose_add(p,
+                  "Writes bypass the library: %s %s, %s bytes more were sent than it saw written",
+                  with(&row->id), row_words(&row->id, t.endpoint),
+                  count_text(c[COUNT_UNSEEN_BYTES], t.a));
     else
         prose_add(p, "Writes bypass the library on %s connection%s %s %s",
-                  count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s", with(&row->id),
-                  row_words(&row->id, t.endpoint));
+                  count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s",
+                  with(&row->id), row_words(&row->id, t.endpoint));
     prose_add(p, " (by stdio, io_uring or raw system calls), so stalls cannot be proved here; a "
                  "capture can show them (unstall explain).");
 }
