@@ -227,6 +227,20 @@ def test_a_running_process_without_statistics_is_watched_through_the_kernel(auth
         assert re.search(r"send_header.*send_body", told, re.DOTALL)
 
 
+def test_lines_that_the_json_has_no_place_for_are_not_asked_for(authors):
+    """Once the process was stopped for them, and they were left out without a word."""
+    with AnsweringPeer() as peer:
+        process = subprocess.Popen([authors, *peer.target, "100"], env=bare_env())
+        try:
+            done = unstall("observe", "--who", "--json", "--time", "1", str(process.pid))
+        finally:
+            process.kill()
+            process.wait()
+    assert (done.returncode, done.stderr) == (
+        125, f"unstall observe: --who: process {process.pid} keeps no statistics, and the JSON of a scan has no "
+        "place for lines; leave out --json\n")
+
+
 def test_the_id_of_a_thread_without_statistics_is_refused():
     """It was watched through the kernel, and no connection was found."""
     with second_thread() as thread:

@@ -162,6 +162,10 @@ static int scan_process(const struct options *o, pid_t pid) {
     char error[SCAN_ERROR] = "", why[SCAN_WHY];
     if (scan_is_a_thread(pid, why))
         return complain("%s", why);
+    if (o->who && o->json)
+        return complain("--who: process %d keeps no statistics, and the JSON of a scan has no place "
+                        "for lines; leave out --json",
+                        (int)pid);
     snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
     if (!survey_begin(&s, error))
         return complain("%s", error);
