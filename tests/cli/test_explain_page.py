@@ -121,6 +121,40 @@ def test_no_other_message_is_taken_for_the_cured_one(tmp_path, other):
     assert "Predicted" in page_of(tmp_path, recorded(tmp_path, capture))
 
 
+@pytest.mark.parametrize("answer, drawn", [(0.001, True), (3, False)])
+@pytest.mark.parametrize("side, kind, label", [("c", "answer", "answer"), ("s", "next", "next request")])
+def test_the_reply_is_named_and_makes_no_small_picture_of_the_stall(tmp_path, side, kind, label, answer,
+                                                                    drawn):
+    """A client's data is no answer, and the time until it comes may be its user's."""
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    for i in range(5):
+        dialog.stall(0.1 + i * 5, side=side, answer=answer)
+    path = recorded(tmp_path, capture)
+    for ladder in pictures(page_of(tmp_path, path))[:2]:
+        replies = parts(ladder).get(kind, [])
+        assert [reply.find("text").text for reply in replies] == [label] * drawn
+        assert number(ladder, "data-px-per-ms") == pytest.approx(4, rel=0.01)
+    said = unstall("explain", "--ladder", path, check=True).stdout
+    assert said.count(f" {label} ") == 2 * drawn
+
+
+def test_a_server_in_a_log_waits_for_the_next_request(tmp_path):
+    log = Log()
+    log.line(0, "socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = 3", took=0.01)
+    log.line(1, 'accept4(3, {sa_family=AF_INET, sin_port=htons(40000), sin_addr=inet_addr("192.0.2.9")}, '
+             "[16], SOCK_CLOEXEC) = 5", took=0.01)
+    log.read(2, 0.01, fd=5)
+    log.exchange(3, 0.5, fd=5)
+    for i in range(20):
+        log.exchange(100 + i * 100, 40 + i % 8, fd=5)
+    path = tmp_path / "strace.log"
+    path.write_text(log.text(), "utf-8")
+    ladder = pictures(page_of(tmp_path, path))[0]
+    assert list(parts(ladder)) == ["data", "held", "next"]
+
+
 def test_a_long_stall_is_drawn_to_scale_too(tmp_path):
     capture = Capture()
     dialog = Dialog(capture)

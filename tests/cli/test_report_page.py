@@ -56,6 +56,12 @@ def test_where_stalls_were_cured_the_second_ladder_is_measured(tmp_path):
     assert "39 stalls were cured; the median of the 40 exchanges" in text and "Predicted" not in text
 
 
+def test_after_the_answer_of_a_server_comes_the_next_request(tmp_path):
+    table = STALLING.replace("row 1 2", "row 1 1").replace("exchange 1 60000 4", "exchange 1 60000 40")
+    text = page_of(tmp_path, table + "count 1 stalls_cured 39\n")
+    assert [group.get("data-kind") for group in pictures(text)[1].iter("g")] == ["data", "next"]
+
+
 @pytest.mark.parametrize("table", [CURED, TLS, ""])
 def test_no_ladder_without_a_stall(tmp_path, table):
     assert "data-kind" not in page_of(tmp_path, table)

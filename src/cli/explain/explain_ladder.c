@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "explain.h"
 
+/* The peer's data, `after_ns` behind what it waits for.  Data that comes later than the stall was long would
+ * make the stall a small part of the picture, and shows the peer's own time: it is left out. */
+static void add_reply(struct ladder *l, const struct finding *r, int64_t at_ns, int64_t after_ns) {
+    const struct finding_example *e = &r->examples[0];
+    if (after_ns >= 0 && after_ns <= e->at_ns[2] - e->at_ns[0])
+        ladder_add(l, r->by_server ? LADDER_NEXT : LADDER_ANSWER, at_ns, 0);
+}
+
 struct ladder explain_ladder(const struct findings *f, const struct finding *r) {
     const struct finding_example *e = &r->examples[0];
     struct ladder l = {.writer = e->from, .peer = e->to};
@@ -10,12 +18,12 @@ struct ladder explain_ladder(const struct findings *f, const struct finding *r) 
         ladder_add(&l, LADDER_HELD, 0, e->bytes[1]);
         ladder_add(&l, LADDER_ACK, second, 0);
         ladder_add(&l, LADDER_DATA, third, e->bytes[1]);
-        if (e->answer_at_ns >= e->at_ns[2])
-            ladder_add(&l, LADDER_ANSWER, e->answer_at_ns - e->at_ns[0], 0);
+        if (e->answer_at_ns)
+            add_reply(&l, r, e->answer_at_ns - e->at_ns[0], e->answer_at_ns - e->at_ns[2]);
     } else {
         l.writer = r->writer;
         ladder_add(&l, LADDER_HELD, second, e->bytes[1]);
-        ladder_add(&l, LADDER_ANSWER, third, 0);
+        add_reply(&l, r, third, 0);
     }
     return l;
 }
@@ -27,9 +35,10 @@ struct ladder explain_ladder_cured(const struct findings *f, const struct findin
     struct ladder l = {.writer = capture ? e->from : r->writer, .peer = e->to};
     if (!m->pieces) {
         l.predicted = true;
+        int64_t quick = e->answer_at_ns - e->at_ns[2]; /* the peer is as quick as it was */
         ladder_add(&l, LADDER_DATA, 0, (uint64_t)e->bytes[0] + e->bytes[1]);
-        if (capture && e->answer_at_ns >= e->at_ns[2]) /* the peer is as quick as it was */
-            ladder_add(&l, LADDER_ANSWER, e->answer_at_ns - e->at_ns[2], 0);
+        if (capture && e->answer_at_ns)
+            add_reply(&l, r, quick, quick);
         return l;
     }
     if (capture) {
@@ -38,6 +47,6 @@ struct ladder explain_ladder_cured(const struct findings *f, const struct findin
     }
     for (unsigned i = 0; i < m->pieces; i++)
         ladder_add(&l, LADDER_DATA, m->at_ns[i] - m->at_ns[0], m->bytes[i]);
-    ladder_add(&l, LADDER_ANSWER, m->at_ns[2] - m->at_ns[0], 0);
+    add_reply(&l, r, m->at_ns[2] - m->at_ns[0], m->at_ns[2] - m->at_ns[m->pieces - 1]);
     return l;
 }

@@ -12,7 +12,7 @@ void ladder_add(struct ladder *l, enum ladder_kind kind, int64_t at_ns, uint64_t
 
 unsigned ladder_hold_ends(const struct ladder *l, unsigned held) {
     for (unsigned i = held + 1; i < l->count; i++)
-        if (l->step[i].kind == LADDER_DATA || l->step[i].kind == LADDER_ANSWER)
+        if (l->step[i].kind != LADDER_HELD && l->step[i].kind != LADDER_ACK)
             return i;
     return l->count - 1;
 }
@@ -30,6 +30,7 @@ const char *ladder_label(const struct ladder_step *s, char text[64]) {
         [LADDER_HELD] = "bytes held by Nagle's algorithm",
         [LADDER_ACK] = "acknowledgement, delayed",
         [LADDER_ANSWER] = "answer",
+        [LADDER_NEXT] = "next request",
     };
     unsigned long n = (unsigned long)s->bytes;
     if (!n)

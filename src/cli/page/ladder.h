@@ -17,6 +17,7 @@ enum ladder_kind {
     LADDER_HELD,   /* the writer's bytes wait from here to its next segment, or to the end */
     LADDER_ACK,    /* the peer's bare acknowledgement, delayed */
     LADDER_ANSWER, /* the peer's data */
+    LADDER_NEXT,   /* the same, where the writer is a server */
 };
 
 struct ladder_step {

@@ -27,9 +27,10 @@ static void arrow(FILE *out, const struct ladder_step *s, double y) {
     bool right = s->kind == LADDER_DATA;
     int tip = right ? RIGHT : LEFT, back = right ? -9 : 9;
     fprintf(out, "<g data-kind=\"%s\" data-at-ms=\"%.6f\">",
-            right                   ? "data"
-            : s->kind == LADDER_ACK ? "ack"
-                                    : "answer",
+            right                    ? "data"
+            : s->kind == LADDER_ACK  ? "ack"
+            : s->kind == LADDER_NEXT ? "next"
+                                     : "answer",
             (double)s->at_ns / 1e6);
     fprintf(out,
             "<line x1=\"%d\" y1=\"%.2f\" x2=\"%d\" y2=\"%.2f\" style=\"stroke: var(--line)\"/>",

@@ -38,7 +38,8 @@ enum { QUICK_MOST_NS = 20000000 }; /* half of a stall */
 
 /* The exchange of the same endpoint in a mode that cured its stalls, if the files have one; else a
  * prediction. */
-static void cured_figure(FILE *out, const struct reader_tally *t, struct ladder l, uint64_t bytes) {
+static void cured_figure(FILE *out, const struct reader_row *row, struct ladder l, uint64_t bytes) {
+    const struct reader_tally *t = &row->tally;
     char text[200] = "Predicted, with unstall: the pieces leave as one segment, at once.";
     char median[NAME_ROOM], count[NAME_ROOM];
     uint64_t quick[HISTOGRAM_BUCKETS] = {0}, n = 0;
@@ -52,7 +53,7 @@ static void cured_figure(FILE *out, const struct reader_tally *t, struct ladder 
                  "that did not stall.",
                  count_text(t->counter[COUNT_STALLS_CURED], median), count_text(n, count));
         ladder_add(&l, LADDER_DATA, 0, 0);
-        ladder_add(&l, LADDER_ANSWER, (int64_t)ns, 0);
+        ladder_add(&l, row->id.role == ROLE_LISTENER ? LADDER_NEXT : LADDER_ANSWER, (int64_t)ns, 0);
     } else {
         ladder_add(&l, LADDER_DATA, 0, bytes);
     }
@@ -82,7 +83,7 @@ static void typical(FILE *out, const struct report *r, const struct reader_row *
     ladder_figure(out, &stalled,
                   "From the means of the statistics: the time of a stall, and the sizes of the "
                   "pieces where they were kept.");
-    cured_figure(out, t, empty, pieces[0] && pieces[1] ? pieces[0] + pieces[1] : 0);
+    cured_figure(out, row, empty, pieces[0] && pieces[1] ? pieces[0] + pieces[1] : 0);
     fputs("</div>\n", out);
 }
 
