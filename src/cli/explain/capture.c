@@ -12,7 +12,7 @@
 
 #include "progress.h"
 
-/* 8192 connections at a time take 6 MiB, and 19 MiB more if each of them stalled. */
+/* 8192 connections at a time take 6 MiB, and 21 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
 
 /* The messages that were not held: the last one of each writer, service and size. */
