@@ -237,8 +237,8 @@ def test_lines_that_the_json_has_no_place_for_are_not_asked_for(authors):
             process.kill()
             process.wait()
     assert (done.returncode, done.stderr) == (
-        125, f"unstall observe: --who: process {process.pid} keeps no statistics, and the JSON of a scan has no "
-        "place for lines; leave out --json\n")
+        125, f"unstall observe: --who: process {process.pid} keeps no statistics, and the JSON of a scan has "
+        "no place for lines; leave out --json\n")
 
 
 def test_the_id_of_a_thread_without_statistics_is_refused():
