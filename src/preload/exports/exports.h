@@ -46,6 +46,9 @@ static inline bool is_zero64(const struct timespec64 *t) {
 /* `raw`: by syscall(2), which is no cancellation point, and forwarded so. */
 int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                      uintptr_t caller);
+/* pwritev2(2) at offset -1 with flags. */
+ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int flags, bool raw,
+                               uintptr_t caller);
 ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller);
 #ifdef WITH_TIME64 /* off_t has 32 bits */
 ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);

@@ -88,13 +88,16 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
     OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
     OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
-    OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2),
+    OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2), OURS(dup3),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
 #undef RIGHT
     BEGINS(clone), BEGINS(clone3),
 #ifdef SYS_fork /* the older numbers */
     BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(epoll_wait), WAITS(pause),
+#endif
+#ifdef SYS_dup2
+    OURS(dup2),
 #endif
 #ifdef SYS_select
     WAITS(select),
@@ -130,6 +133,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept4), WAITS(wait4),
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter), WAITS(rt_sigsuspend), WAITS(flock),
     WAITS(mq_timedsend), WAITS(mq_timedreceive), WAITS(fcntl), WAITS(io_getevents), WAITS(io_pgetevents),
+    WAITS(io_submit),
 #ifdef SYS_msgrcv /* i386, s390x and ppc64 had ipc(2) only, before Linux 5.1 */
     WAITS(msgsnd), WAITS(msgrcv),
 #endif
@@ -266,10 +270,12 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_write: return shim_write(OUT(.form = FORM_WRITE, .buffer = buffer, .bytes = (size_t)c));
     case SYS_writev: return shim_write(OUT(.form = FORM_WRITEV, .iov = buffer, .iov_count = (int)c));
     case SYS_pwritev2: /* the kernel's own form has the offset in two halves */
-        if (d != -1 || f || (sizeof(long) == 4 && e != -1)) {
+        if (d != -1 || (sizeof(long) == 4 && e != -1)) {
             shim_other_write((int)a);
             break;
         }
+        if (f)
+            return unstall_pwritev2_flags((int)a, buffer, (int)c, (int)f, true, caller);
         return shim_write(OUT(.form = FORM_PWRITEV2, .iov = buffer, .iov_count = (int)c));
     case SYS_sendto:
         return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = (size_t)c, .flags = (int)d,
@@ -338,6 +344,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     }
     case SYS_shutdown: shim_shuts((int)a, (int)b); break;
     case SYS_close: shim_closing((int)a); break;
+#ifdef SYS_dup2
+    case SYS_dup2: return dup2((int)a, (int)b);
+#endif
+    case SYS_dup3: return dup3((int)a, (int)b, (int)c);
     case SYS_close_range:
         barred = closing_range((unsigned)a, (unsigned)b, (int)c);
         result = NEXT();

@@ -82,9 +82,26 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
 ALSO(__sendmsg64, sendmsg)
 #endif
 
+/* With flags (RWF_NOWAIT) a write is neither held nor buffered, but it stays behind buffered bytes. */
+ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int flags, bool raw,
+                               uintptr_t caller) {
+    struct call call;
+    if (reentry_stands_behind(fd))
+        return reentry_write(&(struct write_request){
+            .fd = fd, .form = FORM_PWRITEV2, .raw = raw, .iov = iov, .iov_count = count});
+    if (!shim_bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call))
+        return -1;
+    ssize_t sent = raw ? REAL(syscall)(SYS_pwritev2, fd, iov, count, -1L, -1L, flags)
+                       : REAL(pwritev2)(fd, iov, count, -1, flags);
+    shim_bulk_ended(call, fd, 1, sent, false, caller);
+    return sent;
+}
+
 EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
     if (offset == -1 && !flags)
         return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));
+    if (offset == -1)
+        return unstall_pwritev2_flags(fd, iov, count, flags, false, CALLER);
     shim_other_write(fd);
     return REAL(pwritev2)(fd, iov, count, offset, flags);
 }
@@ -92,6 +109,8 @@ EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset
 EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags) {
     if (offset == -1 && !flags)
         return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));
+    if (offset == -1)
+        return unstall_pwritev2_flags(fd, iov, count, flags, false, CALLER);
     shim_other_write(fd);
     return REAL(pwritev64v2)(fd, iov, count, offset, flags);
 }

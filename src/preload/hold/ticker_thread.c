@@ -280,6 +280,8 @@ static bool is_wanted(bool buffers) {
 
 /* start_lock held. */
 static enum ticker_state decide(bool buffers, bool pauses) {
+    if (!kernel_allows_holds())
+        return TICKER_REFUSED;
     if (!is_wanted(buffers))
         return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
     if (pauses && paused_until && clock_coarse() < paused_until)

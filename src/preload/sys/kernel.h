@@ -46,6 +46,10 @@ struct kernel_ops {
     int (*close)(int fd);
 };
 
+/* False: a seccomp filter refuses a call by which held bytes leave.  A program that itself makes other
+ * calls may have inherited one. */
+bool kernel_allows_holds(void);
+
 extern INTERNAL const struct kernel_ops kernel_real;
 extern INTERNAL const struct kernel_ops *kernel;
 

@@ -3,8 +3,10 @@
  * Calls by syscall(2), and flags that go by no other call, between small writes.  In coalesce bytes were
  * lost by shutdown, accepted after connect, and overtaken by pwritev2 with flags.
  */
+#include <linux/aio_abi.h>
 #include <linux/fs.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -13,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "same.h"
 
@@ -64,6 +67,67 @@ CASE(duplicated_over_another_by_number) {
     SAY(write(fd, "c", 1));
     SAY(read(pipes[0], text, 3));
     say("%s", text);
+}
+
+/* In coalesce the bytes in the buffer were lost, and those for the pipe with them. */
+CASE(replaced_by_number_with_bytes_held) {
+    int pipes[2];
+    char text[8] = "";
+    SAY(pipe(pipes) == 0);
+    SAY(syscall(SYS_dup3, fd, 70, 0));
+    SAY(write(70, "a", 1));
+    SAY(write(70, "b", 1));
+    SAY(syscall(SYS_dup3, pipes[1], 70, O_CLOEXEC));
+    SAY(write(70, "to the pipe", 3));
+    SAY(read(pipes[0], text, 3));
+    say("%s", text);
+    SAY(write(fd, "c", 1));
+    SAY(syscall(SYS_dup3, fd, 70, 12345));
+    SAY(fcntl(70, F_GETFD));
+    SAY(write(70, "again", 5));
+    SAY(close(70));
+}
+
+/* The kernel's own AIO: in coalesce its bytes overtook those in the buffer. */
+CASE(submitted_by_number) {
+    aio_context_t context = 0;
+    struct iocb block = {.aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITE,
+                         .aio_buf = (uintptr_t)"submitted", .aio_nbytes = 9};
+    struct iocb *list[] = {&block};
+    struct io_event event = {0};
+    SAY(syscall(SYS_io_setup, 4, &context));
+    for (int i = 0; i < 3; i++) {
+        SAY(write(fd, "a", 1));
+        SAY(write(fd, "b", 1));
+        SAY(syscall(SYS_io_submit, context, 1L, list));
+        SAY(syscall(SYS_io_getevents, context, 1L, 1L, &event, NULL));
+        say("%lld", (long long)event.res);
+        SAY(write(fd, "c", 1));
+    }
+    SAY(syscall(SYS_io_submit, context, 1L, nowhere));
+}
+
+static int others;
+
+static void *writes_with_flags(void *unused) {
+    struct iovec part = {"part", 4};
+    SAY(pwritev2(others, &part, 1, -1, RWF_HIPRI));
+    SAY(syscall(SYS_pwritev2, others, &part, 1L, -1L, -1L, (long)RWF_HIPRI));
+    return unused;
+}
+
+/* The bytes in the buffer are those of another thread. */
+CASE(written_with_flags_by_another_thread) {
+    pthread_t thread;
+    others = fd;
+    for (int i = 0; i < 3; i++) {
+        SAY(write(fd, "a", 1));
+        SAY(write(fd, "b", 1));
+        NEED(pthread_create(&thread, NULL, writes_with_flags, NULL) == 0);
+        raw4(SYS_nanosleep, &(struct timespec){.tv_nsec = 30000000}, NULL, 0, 0); /* unseen */
+        NEED(pthread_join(thread, NULL) == 0);
+        SAY(write(fd, "c", 1));
+    }
 }
 
 CASE(disconnected_by_number) {
