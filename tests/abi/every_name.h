@@ -203,6 +203,7 @@ static const struct {
     {"popen", POPEN, {P("exit 5"), P("r")}},
     {"_IO_popen", POPEN, {P("exit 5"), P("r")}},
     {"pclose", PCLOSE, {0}},
+    {"wordexp", PLAIN, {P("|"), P(buffer), 0}},
     {"exit", LAST, {6}},
     {"_exit", LAST, {6}},
     {"_Exit", LAST, {6}},

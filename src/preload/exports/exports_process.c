@@ -59,6 +59,17 @@ EXPORT int system(const char *command) {
     return status;
 }
 
+/* Its shells inherit the descriptors, as those of system(3). */
+EXPORT int wordexp(const char *words, wordexp_t *found, int flags) {
+    if (flags & WRDE_NOCMD)
+        return REAL(wordexp)(words, found, flags);
+    process_runs_program();
+    process_makes_room();
+    int error = REAL(wordexp)(words, found, flags);
+    process_goes_on();
+    return error;
+}
+
 EXPORT FILE *popen(const char *command, const char *mode) {
     process_runs_program();
     return WITH_ROOM(FILE *, REAL(popen)(command, mode), !result);

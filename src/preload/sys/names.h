@@ -38,6 +38,7 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 ssize_t __write(int fd, const void *buffer, size_t bytes);
 ssize_t __send(int fd, const void *buffer, size_t bytes, int flags);

@@ -23,6 +23,7 @@
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <wordexp.h>
 
 extern char **environ;
 
@@ -118,6 +119,21 @@ CASE(a_spawned_program_has_it_as_output) {
         socklen_t length = sizeof value;
         SAY(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &length));
         say("TCP_NODELAY is %d", value);
+    }
+}
+
+/* In coalesce the shell's bytes overtook those in the buffer. */
+CASE(expanded_words_run_a_shell) {
+    char words[40];
+    wordexp_t found;
+    snprintf(words, sizeof words, "$(printf shell >&%d)", fd);
+    for (int i = 0; i < 3; i++) {
+        SAY(write(fd, "a", 1));
+        SAY(write(fd, "b", 1));
+        SAY(wordexp(words, &found, 0));
+        wordfree(&found);
+        SAY(wordexp(words, &found, WRDE_NOCMD));
+        SAY(write(fd, "c", 1));
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 extern FILE *other_popen(const char *, const char *) SYMBOL("_IO_popen");
 
@@ -45,4 +46,7 @@ static void sleeping_command(void) {
 ACT(system, NULL, 0, system("exec sleep " SPAN))
 ACT(popen, NULL, 0, popen("exec sleep " SPAN, "r") != NULL)
 ACT(_IO_popen, NULL, 0, other_popen("exec sleep " SPAN, "r") != NULL)
+static wordexp_t found;
+
+ACT(wordexp, NULL, 0, wordexp("$(exec sleep " SPAN ")", &found, 0))
 ACT(pclose, sleeping_command, 0, pclose(sleeper))

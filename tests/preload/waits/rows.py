@@ -130,7 +130,7 @@ ROWS = {
             setuid="setuid", seteuid="setresuid", setreuid="setreuid", setresuid="setresuid",
             prctl="prctl", posix_spawn="clone3|clone|vfork", posix_spawnp="clone3|clone|vfork",
             popen="clone3|clone|vfork", _IO_popen="clone3|clone|vfork"),
-    **_rows(WAITS, ALL, system="clone3|clone|vfork", pclose="wait4"),
+    **_rows(WAITS, ALL, system="clone3|clone|vfork", wordexp="clone3|clone|fork", pclose="wait4"),
     **_rows(ENDS, ALL, execve="execve", execv="execve", execvp="execve", execvpe="execve",
             execl="execve", execle="execve", execlp="execve", fexecve="execveat",
             execveat="execveat", exit="clock_nanosleep", quick_exit="clock_nanosleep",
