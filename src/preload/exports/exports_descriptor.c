@@ -94,10 +94,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #undef RIGHT
     BEGINS(clone), BEGINS(clone3),
 #ifdef SYS_fork /* the older numbers */
-    BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(epoll_wait), WAITS(pause),
-#endif
-#ifdef SYS_dup2
-    OURS(dup2),
+    BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(epoll_wait), WAITS(pause), OURS(dup2),
 #endif
 #ifdef SYS_select
     WAITS(select),
@@ -345,9 +342,12 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_shutdown: shim_shuts((int)a, (int)b); break;
     case SYS_close: shim_closing((int)a); break;
 #ifdef SYS_dup2
-    case SYS_dup2: return dup2((int)a, (int)b);
+    case SYS_dup2: c = 0; __attribute__((fallthrough));
 #endif
-    case SYS_dup3: return dup3((int)a, (int)b, (int)c);
+    case SYS_dup3:
+        if (!(c & ~O_CLOEXEC))
+            shim_replacing((int)a, (int)b);
+        return copied((int)a, (int)NEXT());
     case SYS_close_range:
         barred = closing_range((unsigned)a, (unsigned)b, (int)c);
         result = NEXT();
