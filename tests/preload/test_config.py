@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The variables: good and bad values, filters, children, setuid programs, reports and the log."""
 
+import contextlib
 import json
 import os
 import re
@@ -319,6 +320,26 @@ def test_report_that_cannot_be_written_is_no_trouble():
     first, *ours = done.stderr.splitlines()
     assert first == "the program's own error"
     assert len([line for line in ours if "UNSTALL_REPORT" in line]) == 1 and len(ours) <= 2
+
+
+@pytest.mark.parametrize("variables", [{"UNSTALL_MODE": "faster"}, {"UNSTALL_VERBOSE": "2"},
+                                       {"UNSTALL_REPORT": "stderr"}], ids=str)
+def test_a_stderr_that_nobody_reads_does_not_block(variables):
+    """A full pipe: bare, the program writes nothing there."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    for piece in (b"x" * 4096, b"x"):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, piece)
+    os.set_blocking(writer, True)
+    try:
+        done = subprocess.run(["true"], env=bare_env(LD_PRELOAD=LIB, **variables), stderr=writer, check=False,
+                              timeout=20)
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert done.returncode == 0
 
 
 def test_no_report_unless_asked():

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "raw.h"
 
@@ -15,11 +18,30 @@ void log_stderr_is(bool there) {
     STORE(&no_stderr, !there);
 }
 
+/* stderr may be a full pipe that nobody reads: waits a second for room, and later texts not at all.  poll(2)
+ * tells of room for PIPE_BUF bytes. */
+static bool has_room(int fd) {
+    static bool gave_up;
+    struct pollfd wait = {.fd = fd, .events = POLLOUT};
+    struct timespec left = {.tv_sec = LOAD(&gave_up) ? 0 : 1};
+    long ready;
+    do
+        ready = raw5(SYS_ppoll, &wait, 1, &left, NULL, 0); /* updates `left` */
+    while (ready == -EINTR);
+    STORE(&gave_up, ready == 0);
+    return ready != 0;
+}
+
 static int write_text(int fd, const struct text *t) {
     size_t done = 0;
     while (done < t->used) {
-        long n = raw3(SYS_write, fd, t->at + done, t->used - done);
-        if (n == -4 /* EINTR */)
+        size_t part = t->used - done;
+        if (fd == STDERR_FILENO && part > PIPE_BUF)
+            part = PIPE_BUF;
+        if (fd == STDERR_FILENO && !has_room(fd))
+            return -EAGAIN;
+        long n = raw3(SYS_write, fd, t->at + done, part);
+        if (n == -EINTR)
             continue;
         if (n < 0)
             return (int)n;
@@ -56,7 +78,7 @@ static void expand(struct text *path, const char *pattern) {
 
 int log_to(const char *target, const struct text *t) {
     if (strcmp(target, "stderr") == 0)
-        return LOAD(&no_stderr) ? 0 : write_all(2, t);
+        return LOAD(&no_stderr) ? 0 : write_all(STDERR_FILENO, t);
     TEXT(path, PATH_MAX);
     expand(&path, target);
     long fd = raw4(SYS_openat, AT_FDCWD, path.at,

@@ -2,8 +2,8 @@
  *
  * Output of warnings, the log and the report: to stderr, or to a file.  A file is
  * opened for appending, written in one write and closed again, so that no descriptor
- * of ours stays open.  Works before libc is ready, keeps errno, and can block only
- * in that one write.
+ * of ours stays open.  Works before libc is ready, keeps errno, and waits no longer
+ * than a second for a stderr that nobody reads.
  */
 #ifndef UNSTALL_LOG_H
 #define UNSTALL_LOG_H
