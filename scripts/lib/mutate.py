@@ -11,6 +11,8 @@ import ctypes
 import datetime
 import fnmatch
 import hashlib
+import multiprocessing
+import multiprocessing.connection
 import os
 import random
 import re
@@ -28,6 +30,7 @@ from pathlib import Path
 import mutants
 
 PR_SET_CHILD_SUBREAPER = 36
+ONE_BY_ONE = 3
 ENDED, FAILED, HUNG = "ended", "failed", "hung"
 # what becomes of a mutant, in the order of the table
 FOUND, STOPPED, SAME, ACCEPTED, UNREACHED, SURVIVED = (
@@ -142,16 +145,28 @@ class Copy:
         finally:
             path.write_text(source, encoding="utf-8")
 
+    def builds(self, mutant):
+        """The programs in the order in which they are tried, each built.  None: one does not compile.
+
+        The first few are built one by one, because one of them mostly finds the mutant; then all others at
+        once."""
+        order = self.order(mutant)
+        for number, test in enumerate(order):
+            wanted = [test] if number < ONE_BY_ONE else order[number:] if number == ONE_BY_ONE else []
+            if wanted and self.build(*wanted)[0] != ENDED:
+                yield None
+            yield test
+
     def try_programs(self, mutant):
-        reached = compiled = False
-        for test in self.order(mutant):
-            if self.build(test)[0] != ENDED:
+        reached = False
+        for test in self.builds(mutant):
+            if test is None:
                 return None
             if self.hash(test) == self.tests[test]:
                 continue  # it does not have the file, or the code is the same
-            if not compiled and self.hashes(self.options.objects) == self.objects:
+            if not reached and self.hashes(self.options.objects) == self.objects:
                 return SAME
-            reached = compiled = True
+            reached = True
             outcome = self.run_again(self.words(test))
             if outcome != ENDED:
                 self.has_found[mutant.file][test] += 1
@@ -220,23 +235,64 @@ def told(mutant, verdict=""):
     return f"{place}\n    - {mutant.before}\n    + {mutant.after}"
 
 
-def try_all(copy, paths, chosen, equivalents, judged):
-    """Adds to `judged` (mutant, what became of it) of those that compile."""
-    for mutant in chosen:
-        path = copy.folder / paths[mutant.file].relative_to(copy.options.tree)
-        verdict = copy.judge(mutant, path)
-        if verdict is None:
-            continue
-        if verdict in (SURVIVED, UNREACHED) and equivalents.reason(mutant):
-            verdict = ACCEPTED
-        judged.append((mutant, verdict))
-        if verdict in (SURVIVED, UNREACHED, STOPPED):
-            say(told(mutant, f"{verdict}: "))
+def work(options, folder, paths, chosen, taken, answers):
+    """Judges mutants in a copy of its own while some are left that no other copy has taken."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        copy = Copy(options, Path(own))
+        while True:
+            with taken.get_lock():
+                number = taken.value
+                taken.value += 1
+            if number >= len(chosen):
+                return
+            mutant = chosen[number]
+            path = copy.folder / paths[mutant.file].relative_to(options.tree)
+            answers.send((number, copy.judge(mutant, path)))
+
+
+def answers_of(workers):
+    """What the workers send, until each has ended.  Exits if one has failed."""
+    waiting = list(workers)
+    while waiting:
+        for answers in multiprocessing.connection.wait(waiting):
+            try:
+                yield answers.recv()
+            except EOFError:
+                waiting.remove(answers)
+                workers[answers].join()
+                if workers[answers].exitcode:
+                    raise ChildProcessError from None
+
+
+def try_all(options, jobs, paths, chosen, equivalents, judged):
+    """Adds to `judged` mutant -> what became of it, for those that compile."""
+    make = multiprocessing.get_context("fork")
+    taken, workers = make.Value("i", 0), {}
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        try:
+            for _ in range(min(jobs, len(chosen))):
+                ours, theirs = make.Pipe(duplex=False)
+                workers[ours] = make.Process(target=work, args=(options, folder, paths, chosen, taken, theirs))
+                workers[ours].start()
+                theirs.close()
+            for number, verdict in answers_of(workers):
+                mutant = chosen[number]
+                if verdict in (SURVIVED, UNREACHED) and equivalents.reason(mutant):
+                    verdict = ACCEPTED
+                if verdict is not None:
+                    judged[mutant] = verdict
+                if verdict in (SURVIVED, UNREACHED, STOPPED):
+                    say(told(mutant, f"{verdict}: "))
+        finally:
+            for worker in workers.values():
+                worker.terminate()
+                worker.join()
 
 
 def table(judged):
     counts = collections.defaultdict(collections.Counter)
-    for mutant, verdict in judged:
+    for mutant, verdict in judged.items():
         for name in (mutant.file, "all"):
             counts[name][verdict] += 1
     columns = [FOUND, STOPPED, SURVIVED, UNREACHED, ACCEPTED, SAME]
@@ -274,6 +330,7 @@ def arguments():
     parser.add_argument("--slow", type=Path)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--file", action="append", default=[])
     parser.add_argument("--list", action="store_true")
     return parser.parse_args()
@@ -293,14 +350,15 @@ def main():
         for mutant in chosen:
             say(told(mutant))
         return 0
-    judged = []
-    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        copy = Copy(Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words,
-                            wanted.limit, slow_lines(wanted.slow)), Path(folder))
-        try:
-            try_all(copy, paths, chosen, equivalents, judged)
-        except (KeyboardInterrupt, SystemExit):
-            say("\nstopped before the end")
+    judged = {}
+    options = Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words, wanted.limit,
+                      slow_lines(wanted.slow))
+    try:
+        try_all(options, wanted.jobs, paths, chosen, equivalents, judged)
+    except ChildProcessError:
+        return 1  # it has said why
+    except (KeyboardInterrupt, SystemExit):
+        say("\nstopped before the end")
     say(f"\n{datetime.date.today()}, seed {wanted.seed}: {len(chosen)} of {len(every)} mutants, of which "
         f"{len(judged)} compiled:\n")
     say("\n".join(table(judged)))
