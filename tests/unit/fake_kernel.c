@@ -105,7 +105,7 @@ static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
 
 static int descriptor_flags(int fd) {
     fake_note("flags", fd, NULL, 0);
-    return 0;
+    return fake.fd_flags;
 }
 
 static int status_flags(int fd) {

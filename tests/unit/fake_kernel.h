@@ -24,6 +24,7 @@ struct fake_kernel {
     int room;          /* of SO_SNDBUF; 0: -EINVAL */
     bool full;         /* not writable */
     bool non_blocking; /* O_NONBLOCK */
+    int fd_flags;      /* of F_GETFD; < 0: -errno */
     uint16_t peer_port, local_port; /* at 127.0.0.1; 0: -ENOTCONN */
     struct kernel_tcp_info tcp_info;
     int tcp_info_error;

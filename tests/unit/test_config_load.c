@@ -118,6 +118,74 @@ Test(config_load, warns_of_a_long_unknown_name) {
     EXPECT_INT("lines", lines(LOAD_ENV("prog", entry)), 1);
 }
 
+/* The room for a name is 64 bytes: none of ours is that long. */
+Test(config_load, a_long_name_is_cut) {
+    for (size_t length = 62; length <= 66; length++) {
+        char entry[100] = "UNSTALL_", wanted[100] = "unstall: UNSTALL_";
+        memset(entry + 8, 'X', length - 8);
+        strcpy(entry + length, "=1");
+        memset(wanted + 17, 'X', (length < 63 ? length : 63) - 8);
+        strcat(wanted, "=1: no such variable");
+        const char *said = LOAD_ENV("prog", entry);
+        cr_expect(strncmp(said, wanted, strlen(wanted)) == 0, "%s", said);
+    }
+}
+
+/* Without a seed no two processes make the same choice. */
+Test(config_load, a_seed_is_given_or_made) {
+    LOAD_ENV("prog", (char[]){"UNSTALL_SEED=4711"});
+    EXPECT_INT("given", config()->arms.seed, 4711);
+    LOAD_ENV("prog", (char[]){"UNSTALL_SEED=0"});
+    EXPECT_INT("zero is one, too", config()->arms.seed, 0);
+    LOAD_ENV("prog");
+    uint64_t first = config()->arms.seed;
+    LOAD_ENV("prog");
+    EXPECT(first != 0 && config()->arms.seed > first);
+}
+
+/* What an excluded program must not do, and what is left of the rest. */
+Test(config_load, an_excluded_program_takes_no_part) {
+    LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_ARMS=off:1,coalesce:1"},
+             (char[]){"UNSTALL_STATS=/dev/shm"}, (char[]){"UNSTALL_SMALL=100"});
+    EXPECT(config()->arms.count == 0 && !config()->stats && !config()->buffers);
+    EXPECT_INT("small", config()->small, 100);
+    LOAD_ENV("python", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_ARMS=off:1,coalesce:1"},
+             (char[]){"UNSTALL_STATS=/dev/shm"});
+    EXPECT(config()->arms.count == 2 && config()->stats && config()->buffers);
+}
+
+/* Whether bytes may wait in a buffer of ours, by the mode, by an arm, or from before. */
+Test(config_load, who_may_buffer) {
+    static const char *const rows[][2] = {{"UNSTALL_MODE=auto", "UNSTALL_ARMS=off:1,cork:1"},
+                                          {"UNSTALL_MODE=coalesce", NULL},
+                                          {"UNSTALL_MODE=off", "UNSTALL_ARMS=coalesce:1,cork:1"},
+                                          {"UNSTALL_MODE=off", "UNSTALL_ARMS=cork:1,coalesce:1"}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        load("prog", (char *[]){(char *)(uintptr_t)rows[i][0], (char *)(uintptr_t)rows[i][1], NULL});
+        EXPECT_INT(rows[i][0], config()->buffers, i > 0);
+    }
+    config_switch(MODE_OFF, false);
+    cr_expect(config()->buffers, "what is buffered stays so");
+    load("prog", NULL);
+    config_switch(MODE_CORK, false);
+    EXPECT(!config()->buffers);
+    config_switch(MODE_COALESCE, false);
+    EXPECT(config()->buffers);
+}
+
+Test(config_load, a_kill_changes_nothing_else) {
+    LOAD_ENV("prog", (char[]){"UNSTALL_MODE=cork"});
+    config_kill();
+    EXPECT(config()->killed && config()->mode == MODE_CORK && !config()->no_syscalls);
+    EXPECT_INT("epoch", config()->epoch, 2);
+    const struct config *seen = config();
+    struct config next = *seen;
+    config_switch(MODE_OFF, false);
+    EXPECT(!config_publish(seen, &next));
+    EXPECT_INT("another was first", config()->mode, MODE_OFF);
+    EXPECT(config()->killed);
+}
+
 Test(config_load, long_values_are_cut) {
     char entry[2000] = "UNSTALL_MODE=";
     memset(entry + 13, 'x', 1900);

@@ -5,12 +5,17 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "conn.h"
 #include "conn_check.h"
 #include "fds.h"
 #include "coalesce_buffer.h"
+#include "evidence.h"
+#include "fake_kernel.h"
+#include "reentry.h"
 #include "spin.h"
 #include "unit.h"
 
@@ -126,6 +131,103 @@ Test(conn, trylock_repairs_too) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
+/* The rest of what threads and handlers of the parent had begun. */
+Test(conn, nothing_that_was_begun_goes_on_in_the_child) {
+    struct piece piece = {0};
+    struct thread others;
+    config_load((char *[]){(char[]){"UNSTALL_MODE=observe"}, NULL}, "prog");
+    struct conn *c = fds_create(5, ORIGIN_ACCEPTED);
+    ASSERT(evidence_begin(c));
+    c->evidence->small_writes = 3;
+    c->evidence->suspect = true;
+    c->policy.untracked_io = true;
+    c->policy.quick_turns = 9;
+    conn_unlock(c);
+    c->deferred = &piece;
+    c->turn_owner = &others;
+    c->turn_end = TURN_LEFT;
+    c->quiet = QUIET_WROTE;
+    lock_forked();
+    conn_lock(c);
+    EXPECT(!c->deferred && !c->turn_owner && c->quiet == QUIET_NOT);
+    EXPECT_INT("the turn", c->turn_end, TURN_ENDS);
+    EXPECT_INT("a habit is proved anew", c->policy.quick_turns, 0);
+    EXPECT_INT("the evidence", c->evidence->small_writes, 0);
+    EXPECT(!c->evidence->suspect);
+    EXPECT(c->untracked_at_fork && c->policy.untracked_io);
+    EXPECT_INT("in use", c->refs, 1);
+    conn_unlock(c);
+}
+
+/* A connection that the parent has closed and still sends from: a copy here would keep its socket open. */
+Test(conn, a_lingering_connection_is_the_parents) {
+    struct iovec one = {(char[]){"abc"}, 3};
+    fake_kernel_install();
+    config_load(NULL, "prog");
+    struct conn *lingers = fds_create(300, ORIGIN_SOCKET), *other = fds_create(6, ORIGIN_SOCKET);
+    ASSERT(buffer_add(lingers, &one, 1, 3));
+    lingers->lingering = true;
+    conn_unlock(other);
+    conn_unlock(lingers);
+    lock_forked();
+    int in_use = 0;
+    FDS_EACH(c)
+        in_use += c == other ? 1 : 100;
+    EXPECT_INT("the other alone", in_use, 1);
+    EXPECT_TEXT("closed here", fake_log(), "close(300)");
+    EXPECT_INT("its number", fds_word(300), FDS_UNKNOWN);
+    EXPECT(lingers->refs == 0 && !lingers->lingering);
+}
+
+/* Who only looks whether the lock is free may change what made the connection quiet. */
+Test(conn, who_takes_the_lock_ends_the_quiet) {
+    struct conn *c = fds_create(5, ORIGIN_SOCKET);
+    conn_unlock(c);
+    c->quiet = QUIET;
+    conn_lock_quiet(c);
+    conn_unlock(c);
+    EXPECT_INT("not this one", c->quiet, QUIET);
+    EXPECT(conn_trylock(c));
+    conn_unlock(c);
+    EXPECT_INT("trylock", c->quiet, QUIET_NOT);
+    c->quiet = QUIET_WROTE;
+    conn_lock(c);
+    conn_unlock(c);
+    EXPECT_INT("lock", c->quiet, QUIET_NOT);
+    c->quiet = QUIET;
+    conn_lock(c);
+    c->quiet = QUIET;
+    EXPECT(!conn_trylock(c));
+    EXPECT_INT("not who fails to get it", c->quiet, QUIET);
+    EXPECT(self.locked == c && self.depth == 1);
+    conn_unlock(c);
+}
+
+/* The next connection in this place begins with nothing of the one before. */
+Test(conn, what_a_reset_clears_and_keeps) {
+    config_load((char *[]){(char[]){"UNSTALL_MODE=observe"}, NULL}, "prog");
+    struct iovec one = {(char[]){"abc"}, 3};
+    struct conn *c = fds_create(5, ORIGIN_SOCKET), *next = fds_create(6, ORIGIN_SOCKET);
+    conn_unlock(next);
+    uint16_t generation = c->generation;
+    ASSERT(buffer_add(c, &one, 1, 3) && evidence_begin(c));
+    forks_made = 7;
+    c->ticking = true;
+    c->next_ticking = next;
+    c->passed = c->shared = true;
+    c->counts.writes = c->epoch = c->endpoint = 1;
+    conn_reset(c, 9, ORIGIN_ACCEPTED);
+    EXPECT_INT("another one", c->generation, generation + 1);
+    EXPECT_INT("fd", c->fd, 9);
+    EXPECT_INT("refs", c->refs, 1);
+    EXPECT_INT("origin", c->origin, ORIGIN_ACCEPTED);
+    EXPECT_INT("forks", c->forks, 7);
+    EXPECT(!c->buffer && !c->evidence && !c->passed && !c->shared);
+    EXPECT(c->counts.writes == 0 && c->epoch == 0 && c->endpoint == 0);
+    EXPECT(c->ticking && c->next_ticking == next); /* the window's thread has it still */
+    conn_unlock(c);
+}
+
 static bool taken_from_us;
 
 static void *notices_the_fork(void *unused) {
@@ -205,6 +307,27 @@ Test(conn, nothing_is_true_of_a_free_place) {
 
 Test(conn, an_unlock_finds_what_is_illegal, .signal = SIGILL) {
     conn_unlock(with_facts(IS_DRAINING));
+}
+
+/* What it was goes to the log before the process ends. */
+Test(conn, what_is_illegal_is_told) {
+    static char said[256];
+    int ends[2], status;
+    ASSERT(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        struct conn *c = with_facts(IS_DRAINING | IS_HELD);
+        c->refs = 3;
+        conn_unlock(c);
+        _exit(0);
+    }
+    close(ends[1]);
+    ASSERT(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    ssize_t n = read(ends[0], said, sizeof(said) - 1);
+    said[n > 0 ? n : 0] = '\0';
+    EXPECT_TEXT("line", said,
+                "unstall: illegal state of a connection (conn_check.h): facts 5, descriptors 3\n");
 }
 
 Test(conn, an_unlock_leaves_what_is_legal) {

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 #include "evidence.h"
+#include "shim_tally.h"
 #include "stats_control.h"
 #include "statistics.h"
 #include "sweep.h"
@@ -80,6 +81,31 @@ Test(live_control, a_mode_that_ends_leaves_nothing) {
     EXPECT(!c->held && !c->policy.nodelay);
     EXPECT_INT("pushed for it", c->counts.pushes[PUSH_MODE], 1);
     EXPECT_TEXT("a push, and back", fake_log(), "nodelay(5,1) info(5) nodelay(5,0)");
+}
+
+static const struct kernel_ops *kernels;
+
+static int not_before_the_push(int fd, int level, int name, int value) {
+    const struct stats_file *s = stats_file_mapped;
+    cr_expect(s->header.control_seen != s->control.sequence, "seen before %d was set", value);
+    return kernels->set_option(fd, level, name, value);
+}
+
+/* A tool waits for `control_seen`: by then all connections are in the mode. */
+Test(live_control, it_is_seen_when_it_is_done) {
+    start("cork");
+    whole_write(5, "data");
+    ASSERT(c->held);
+    kernels = kernel;
+    struct kernel_ops ops = *kernel;
+    ops.set_option = not_before_the_push;
+    fake_log();
+    put((struct stats_control){.mode = MODE_OFF});
+    kernel = &ops;
+    sweep_told();
+    kernel = kernels;
+    EXPECT(strstr(fake_log(), "nodelay(5,0)"));
+    expect_in_force("done", MODE_OFF, 3000);
 }
 
 static const struct {
@@ -185,6 +211,19 @@ Test(live_control, an_experiment) {
     put(same);
     whole_read(50, 10);
     EXPECT_INT("killed", next->policy.mode, MODE_OFF);
+}
+
+/* Another thread closes the descriptor while the lock is released for the control block. */
+Test(live_control, a_connection_that_goes_while_it_looks) {
+    start("off");
+    put((struct stats_control){.mode = MODE_NODELAY});
+    conn_lock(c);
+    c->evidence->message_began = 0;
+    fake.protocol = 0; /* descriptor 9 is nothing */
+    EXPECT(!shim_tally(c, 9));
+    EXPECT_INT("depth", self.depth, 0);
+    EXPECT_INT("no write begins", c->evidence->message_began, 0);
+    expect_in_force("all the same", MODE_NODELAY, 3000);
 }
 
 /* A child's file begins with what is in force. */

@@ -114,6 +114,79 @@ Test(policy_first, what_was_buffered_leaves) {
 
 static const struct policy_limits quiet_limits = {.small = 4096, .may_hold = true};
 
+/* Of a quiet connection each of these facts is known; each other one makes it another connection. */
+static struct policy quiet_policy(enum mode mode) {
+    return (struct policy){.mode = (uint8_t)mode, .established = true, .input_ever = true};
+}
+
+Test(policy_first, what_is_quiet) {
+    static const bool quiet[MODE_COUNT] = {[MODE_NODELAY] = true, [MODE_AUTO] = true};
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        struct policy p = quiet_policy((enum mode)mode);
+        EXPECT_INT(mode_names[mode], policy_is_quiet(&p), quiet[mode]);
+        if (!quiet[mode])
+            continue;
+#define NOT_IF(field, value)                                                     \
+    do {                                                                         \
+        p = quiet_policy((enum mode)mode);                                       \
+        p.field = (value);                                                       \
+        cr_expect(!policy_is_quiet(&p), "%s: %s", mode_names[mode], #field);     \
+    } while (0)
+#define ALSO_IF(field)                                                           \
+    do {                                                                         \
+        p = quiet_policy((enum mode)mode);                                       \
+        p.field = true;                                                          \
+        cr_expect(policy_is_quiet(&p), "%s: %s", mode_names[mode], #field);      \
+    } while (0)
+        NOT_IF(app_cork, true);
+        NOT_IF(app_more, true);
+        NOT_IF(unsure, true);
+        NOT_IF(bursty, true);
+        NOT_IF(one_way, true);
+        NOT_IF(established, false);
+        NOT_IF(refuses, true);
+        NOT_IF(input_ever, false);
+        NOT_IF(input_pending, true);
+        NOT_IF(large, true);
+        NOT_IF(buffer_limit, 1);
+        NOT_IF(window_ends, 1);
+        NOT_IF(goes_on, 1);
+        NOT_IF(kept_turn, true);
+        ALSO_IF(app_nodelay);
+        ALSO_IF(nodelay);
+        ALSO_IF(nodelay_only);
+        ALSO_IF(never_hold);
+        ALSO_IF(untracked_io);
+        ALSO_IF(no_more);
+        ALSO_IF(from_cache);
+        ALSO_IF(sndbuf_maybe_full);
+        ALSO_IF(had_option);
+        ALSO_IF(hesitated);
+        ALSO_IF(window_joined);
+#undef NOT_IF
+#undef ALSO_IF
+    }
+}
+
+/* The first write of a message passes in the modes that act at the second one. */
+Test(policy_first, what_waits_for_the_second) {
+    static const bool waits[MODE_COUNT] = {[MODE_NODELAY] = true, [MODE_AUTO] = true};
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        struct policy p = {.mode = (uint8_t)mode};
+        EXPECT_INT(mode_names[mode], policy_waits_for_second(&p), waits[mode]);
+        p = (struct policy){.mode = (uint8_t)mode, .bursty = true};
+        EXPECT_INT("bursty", policy_waits_for_second(&p), mode == MODE_NODELAY);
+        const struct policy begun[] = {
+            {.mode = (uint8_t)mode, .units = 1},
+            {.mode = (uint8_t)mode, .smalls = 1},
+            {.mode = (uint8_t)mode, .pending = 1},
+            {.mode = (uint8_t)mode, .app_more = true},
+        };
+        for (size_t i = 0; i < ARRAY_SIZE(begun); i++)
+            cr_expect(!policy_waits_for_second(&begun[i]), "%s, %zu", mode_names[mode], i);
+    }
+}
+
 /* The write of a turn, as hold_join_turn() and the fast path make it. */
 static struct policy_action joins_and_writes(struct policy *p, size_t bytes) {
     policy_turn_begins(p, false);

@@ -88,6 +88,67 @@ Test(reentry, a_waiter_that_leaves_a_short_lock_wakes_the_next, .timeout = 10) {
     EXPECT_INT("the next one came", passed, 1);
 }
 
+/* Two handlers deep, each beneath a lock: both are over, and what was sent under the lock counts. */
+Test(reentry, all_sections_are_left_at_once, .timeout = 10) {
+    static uint32_t list;
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    conn_lock(c);
+    c->buffer->in_flight = true;
+    spin_lock(&list);
+    self.depth += 3;
+    reentry_abandon();
+    EXPECT(self.depth == 0 && !self.locked && !self.spinning);
+    EXPECT_INT("the list", list & 3, 0);
+    EXPECT_INT("the connection", c->lock & 3, 0);
+    EXPECT(!c->buffer || !c->buffer->in_flight);
+}
+
+/* The code that runs in the child of a vfork, or outside of any section, leaves nothing. */
+Test(reentry, where_nothing_is_left) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    reentry_abandon();
+    EXPECT_INT("depth", self.depth, 0);
+    conn_lock(c);
+    self.vforked = true;
+    reentry_abandon();
+    EXPECT(self.depth == 1 && self.locked == c && lock_is_mine(&c->lock));
+    self.vforked = false;
+    conn_unlock(c);
+    self.draining = c;
+    self.vforked = true;
+    reentry_abandon();
+    EXPECT(self.draining == c);
+    self.vforked = false;
+    self.depth = 1; /* the drain is another's, beneath which this section is */
+    reentry_abandon();
+    EXPECT(self.depth == 0);
+}
+
+/* A blocking send that is left is over; where it has not begun, nothing is. */
+Test(reentry, a_drain_that_is_left) {
+    for (int draining = 0; draining < 2; draining++) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        fake.tcp_info.bytes_sent = c->counts.bytes;
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+        c->buffer->in_flight = c->buffer->exact = true;
+        c->buffer->before = fake.tcp_info.bytes_sent;
+        fake.tcp_info.bytes_sent += 2; /* of which the kernel has taken two bytes */
+        c->draining = draining;
+        self.draining = c;
+        reentry_abandon();
+        EXPECT(!self.draining && !c->draining && self.depth == 0);
+        EXPECT_INT("left", buffer_length(c), draining ? 1 : 3);
+        EXPECT(conn_trylock(c));
+        conn_unlock(c);
+        c->buffer->in_flight = false;
+        shim_closing(5);
+    }
+}
+
 /* ---- a handler's write ------------------------------------------------------ */
 
 static ssize_t write_in_a_handler(int fd, const char *bytes) {

@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -358,7 +359,33 @@ Test(ticker, a_lingering_connection) {
     const char *log = fake_log();
     cr_expect(strstr(log, "send(5,abc) send(5,abc)") && strstr(log, "close(5)"), "%s", log);
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
+    EXPECT_INT("its place is free", c->refs, 0);
     ticker_stop();
+}
+
+static void *my_tag(void *told) {
+    *(uint32_t *)told = thread_tag();
+    return NULL;
+}
+
+static uint32_t next_tag(void) {
+    uint32_t tag = 0;
+    pthread_t other;
+    ASSERT(pthread_create(&other, NULL, my_tag, &tag) == 0);
+    pthread_join(other, NULL);
+    return tag;
+}
+
+/* There are 65535 tags of threads, and it may start more often. */
+Test(ticker, it_has_the_same_tag_at_each_start) {
+    ASSERT(starts());
+    ticker_stop();
+    uint32_t before = next_tag();
+    for (int i = 0; i < 20; i++) {
+        ASSERT(starts());
+        ticker_stop();
+    }
+    EXPECT_INT("no other was taken", next_tag(), before + 1);
 }
 
 /* Another thread's hold, while rights are being changed, would start it with the old ones. */
