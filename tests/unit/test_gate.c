@@ -3,6 +3,7 @@
  * The first call into the library, and the first one in the child of a fork.  Criterion's programs have
  * both behind them when a test begins, so each story runs in a new image of this program, before main().
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fds.h"
 #include "filter.h"
@@ -32,10 +34,17 @@ static int of_a_child(int (*story)(void)) {
 
 /* ---- the first call ------------------------------------------------------ */
 
+static int ours_twice(void) {
+    return ours() && ours();
+}
+
 static int the_first_call(void) {
     errno = 4711;
     WANT(*gate != GATE_OPEN && ours() && errno == 4711);
     WANT(config()->mode == MODE_CORK);
+    Dl_info of_clock, of_us;
+    WANT(dladdr((void *)(uintptr_t)clock_get, &of_clock) && dladdr((void *)(uintptr_t)ours_twice, &of_us));
+    WANT(of_clock.dli_fbase != of_us.dli_fbase); /* the vDSO's */
     WANT(fds_word(0) <= FDS_LAST_TAG && fds_word(1) <= FDS_LAST_TAG && fds_word(2) <= FDS_LAST_TAG);
     return 0;
 }

@@ -537,6 +537,33 @@ Test(hold_ends, a_cork_that_is_found_open) {
     }
 }
 
+/* Untracked writes: the application's own cork is found before anything is set. */
+Test(hold_ends, untracked_writes_of_a_stranger) {
+    for (int found = 0; found < 3; found++) {
+        c->policy = (struct policy){.mode = MODE_AUTO, .unsure = true, .established = true};
+        fake.cork = found == 1;
+        fake.nodelay = found == 2;
+        conn_lock(c);
+        hold_untrack(c);
+        conn_unlock(c);
+        EXPECT_INT("set", strstr(fake_log(), "nodelay(5,1)") != NULL, found == 0);
+        EXPECT(c->policy.untracked_io && !c->policy.unsure);
+    }
+}
+
+/* The number is no TCP socket any more: the push finds that, and then there is nothing to learn. */
+Test(hold_ends, the_window_of_a_number_that_is_another) {
+    c->policy = (struct policy){.mode = MODE_AUTO, .established = true, .window_ends = 15, .position = 1,
+                                .untracked_io = true};
+    c->held = true;
+    fake.set_error = -ENOPROTOOPT;
+    conn_lock(c);
+    hold_window_ends(c);
+    conn_unlock(c);
+    EXPECT(c->policy.mode == MODE_OFF && !c->policy.nodelay_only && c->policy.never_hold);
+    EXPECT_TEXT("a datagram ends", fake_log(), "nodelay(5,1) send(5,)");
+}
+
 /* ---- what policy wants of the kernel ----------------------------------------------------------------- */
 
 static const struct {

@@ -208,6 +208,18 @@ Test(libc_tables, names_of_one_hash) {
     EXPECT_INT("not there", found(&s, "cA", NULL), 0);
 }
 
+/* Behind the last entry of a bucket there is nothing of it, whatever lies there. */
+Test(libc_tables, the_end_of_a_bucket) {
+    static const struct entry one[] = {{"f", 2, 0x10, FUNCTION}};
+    struct libc_symbols s = of_one(one, 1);
+    library.symbols[FIRST + 1] = library.symbols[FIRST];
+    library.versions[FIRST + 1] = 2;
+    library.chains[1] = hash_of("f") | 1;
+    EXPECT_INT("one definition", found(&s, "f", NULL), BASE + 0x10);
+    library.chains[0] &= ~1u;
+    EXPECT_INT("two", found(&s, "f", NULL), 0);
+}
+
 /* ---- libraries before libc -------------------------------------------------------------- */
 
 Test(libc_tables, a_library_before_it_has_the_name) {

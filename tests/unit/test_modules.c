@@ -2,6 +2,12 @@
  *
  * Lines of /proc/PID/maps.
  */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "modules.h"
 #include "unit.h"
 
@@ -44,4 +50,145 @@ Test(modules, lines) {
         EXPECT_INT(row->line, line.path_bytes, strlen(row->path));
         EXPECT_INT(row->line, memcmp(line.path, row->path, line.path_bytes), 0);
     }
+}
+
+/* A line is good from the blank behind its offset on, and nothing behind its end is read. */
+Test(modules, lines_that_are_cut) {
+    static const char whole[] = "7f12a000-7f12b000 r-xp 0000a000 08:01 77 /lib/x";
+    size_t offset_ends = strlen("7f12a000-7f12b000 r-xp 0000a000 ");
+    for (size_t length = 0; length < sizeof(whole); length++) {
+        struct modules_line line;
+        bool good = modules_parse(whole, length, &line);
+        EXPECT_INT("good", good, length >= offset_ends);
+        if (!good)
+            continue;
+        EXPECT_INT("offset", line.offset, 0xa000);
+        size_t path = length > 40 ? length - 40 - 1 : 0;
+        EXPECT_INT("path", line.path_bytes, path);
+    }
+}
+
+static const struct {
+    const char *line;
+    bool good;
+} odd[] = {
+    {"1000-1001 r-xp 0 0:0 0", true},     {"1000-1000 r-xp 0 0:0 0", false}, {"-1000 r-xp 0 0:0 0", false},
+    {"1000- r-xp 0 0:0 0", false},        {"1000-2000 r-xp  0:0 0", false},  {"1000 2000 r-xp 0 0:0 0", false},
+    {"1000-2000-r-xp 0 0:0 0", false},    {"1000-2000 r-xp 0-0:0 0", false}, {"100G-2000 r-xp 0 0:0 0", false},
+    {"1000-200A r-xp 0 0:0 0", false},    {"9-a r-xp 0 0:0 0", true},        {"f-10 r-xp f 0:0 0", true},
+};
+
+Test(modules, odd_lines) {
+    EACH_ROW(row, odd) {
+        struct modules_line line;
+        EXPECT_INT(row->line, modules_parse(row->line, strlen(row->line), &line), row->good);
+    }
+}
+
+/* ---- the table of a process ---------------------------------------------------------- */
+
+static struct stats_file *file;
+
+static void set_up(void) {
+    file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(file != MAP_FAILED);
+}
+
+static int noted(void) {
+    int count = 0;
+    while (count < STATS_MODULES && file->module[count].state == STATS_VALID)
+        count++;
+    return count;
+}
+
+static const struct stats_module *module_at(const void *address) {
+    for (int i = 0; i < noted(); i++)
+        if (file->module[i].start <= (uintptr_t)address && (uintptr_t)address < file->module[i].end)
+            return &file->module[i];
+    return NULL;
+}
+
+/* A file of so many bytes, mapped with its second page executable. */
+static char *mapped(const char *path, size_t bytes) {
+    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    cr_assert(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && pwrite(fd, "beginning", 9, 0) == 9);
+    char *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    cr_assert(at != MAP_FAILED && mprotect(at + 4096, 4096, PROT_READ | PROT_EXEC) == 0);
+    return at;
+}
+
+Test(modules, code_with_a_file, .init = set_up) {
+    static uint8_t head[STATS_HEAD];
+    char path[] = "/tmp/unit-modules-file";
+    char *at = mapped(path, 8192);
+    unlink(path);
+    int before = open("/", O_RDONLY);
+    close(before);
+    modules_note(file);
+    int after = open("/", O_RDONLY);
+    EXPECT_INT("no descriptor is left", after, before);
+    close(after);
+    const struct stats_module *m = module_at(at + 4096);
+    ASSERT(m);
+    EXPECT_INT("start", m->start, (uintptr_t)at + 4096);
+    EXPECT_INT("end", m->end, (uintptr_t)at + 8192);
+    EXPECT_INT("offset", m->offset, 4096);
+    EXPECT_TEXT("path", m->path, "/tmp/unit-modules-file (deleted)");
+    memcpy(head, at, sizeof(head));
+    EXPECT_INT("its beginning", m->head, stats_hash(0, head, sizeof(head)));
+    EXPECT(!module_at(at)); /* no code */
+    EXPECT(module_at((const void *)(uintptr_t)modules_note));
+    char here;
+    EXPECT(!module_at(&here) && !module_at(file));
+}
+
+/* What was noted before is not noted twice; what is new is. */
+Test(modules, noted_twice, .init = set_up) {
+    modules_note(file);
+    int first = noted();
+    EXPECT(first > 2);
+    modules_note(file);
+    EXPECT_INT("the same", noted(), first);
+    char path[] = "/tmp/unit-modules-more";
+    const char *at = mapped(path, 8192);
+    unlink(path);
+    modules_note(file);
+    EXPECT_INT("one more", noted(), first + 1);
+    EXPECT(module_at(at + 4096));
+    file->module[STATS_MODULES - 1].state = STATS_FREE;
+    for (int i = 0; i < STATS_MODULES; i++)
+        file->module[i].state = STATS_VALID;
+    const struct stats_module last = file->module[STATS_MODULES - 1];
+    modules_note(file);
+    EXPECT(memcmp(&last, &file->module[STATS_MODULES - 1], sizeof(last)) == 0);
+}
+
+/* Code of a JIT has no file: the reader knows it by that. */
+Test(modules, code_without_a_file, .init = set_up) {
+    char *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT(at != MAP_FAILED);
+    modules_note(file);
+    EXPECT(!module_at(at));
+}
+
+/* A long path keeps its end. */
+Test(modules, a_long_path, .init = set_up) {
+    char folder[400] = "/tmp/unit-", path[420];
+    size_t room = sizeof(file->module[0].path);
+    memset(folder + 10, 'd', 200);
+    strcat(folder, "/");
+    folder[210] = '\0';
+    mkdir(folder, 0700);
+    snprintf(path, sizeof(path), "%s/", folder);
+    memset(path + strlen(path), 'f', 200);
+    char *at = mapped(path, 8192);
+    modules_note(file);
+    unlink(path);
+    rmdir(folder);
+    const struct stats_module *m = module_at(at + 4096);
+    ASSERT(m && strlen(path) > room);
+    EXPECT_INT("length", strlen(m->path), room - 1);
+    EXPECT(strncmp(m->path, "...", 3) == 0);
+    EXPECT_TEXT("its end", m->path + 3, path + strlen(path) - (room - 1) + 3);
 }

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a line of the library goes, and that the program sees no signal of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "unit.h"
+
+static char path[64], text[8192];
+static int stderr_before, stderr_now;
+static volatile sig_atomic_t signals;
+
+static void counts(int number) {
+    (void)number;
+    signals++;
+}
+
+static void set_up(void) {
+    snprintf(path, sizeof(path), "/tmp/unit-log-%d", getpid());
+    unlink(path);
+    stderr_before = dup(STDERR_FILENO);
+    stderr_now = memfd_create("stderr", 0);
+    ASSERT(dup2(stderr_now, STDERR_FILENO) == STDERR_FILENO);
+    signal(SIGPIPE, counts);
+    signal(SIGXFSZ, counts);
+}
+
+static void tear_down(void) {
+    dup2(stderr_before, STDERR_FILENO);
+    unlink(path);
+}
+
+TestSuite(log, .init = set_up, .fini = tear_down, .timeout = 20);
+
+static const char *said(void) {
+    ssize_t n = pread(stderr_now, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    ASSERT(ftruncate(stderr_now, 0) == 0);
+    lseek(stderr_now, 0, SEEK_SET);
+    return text;
+}
+
+static const char *written(void) {
+    unit_read(path, text, sizeof(text));
+    return text;
+}
+
+static void line(const char *words) {
+    TEXT(t, 2048);
+    text_add(&t, words);
+    log_line(&t);
+}
+
+static int to(const char *target, const char *words) {
+    TEXT(t, 2048);
+    text_add(&t, words);
+    return log_to(target, &t);
+}
+
+Test(log, a_line) {
+    line("one");
+    EXPECT_TEXT("to stderr", said(), "unstall: one\n");
+    line("a\nb\tc");
+    EXPECT_TEXT("without breaks", said(), "unstall: a?b?c\n");
+    line("na\xc3\xafve ~");
+    EXPECT(strcmp(said(), "unstall: na\xc3\xafve ~\n") == 0);
+    line("");
+    EXPECT_TEXT("empty", said(), "unstall: \n");
+}
+
+Test(log, a_line_as_long_as_there_is_room) {
+    char words[1100];
+    for (size_t length = 1010; length < 1020; length++) {
+        memset(words, 'x', length);
+        words[length] = '\0';
+        line(words);
+        const char *all = said();
+        size_t wanted = 9 + length < 1022 ? 9 + length : 1022; /* "unstall: " */
+        EXPECT_INT("length", strlen(all), wanted + 1);
+        cr_expect(all[wanted] == '\n' && all[wanted - 1] == 'x', "%zu", length);
+    }
+}
+
+Test(log, a_file) {
+    struct stat st;
+    umask(0);
+    log_use(path);
+    line("one");
+    line("two");
+    EXPECT_TEXT("appended", written(), "unstall: one\nunstall: two\n");
+    EXPECT_TEXT("nothing there", said(), "");
+    ASSERT(stat(path, &st) == 0);
+    EXPECT_INT("its user's alone", st.st_mode & 0777, 0600);
+}
+
+Test(log, a_file_that_cannot_be) {
+    errno = 4711;
+    log_use("/none/log");
+    line("one");
+    EXPECT_TEXT("stderr has it", said(), "unstall: one\n");
+    EXPECT_INT("refused", to("/none/log", "x"), -ENOENT);
+    EXPECT_INT("a folder", to("/tmp", "x"), -EISDIR);
+    EXPECT_INT("errno", errno, 4711);
+}
+
+Test(log, where_descriptor_2_is_another_file) {
+    log_stderr_is(false);
+    line("one");
+    EXPECT_INT("no error", to("stderr", "two"), 0);
+    log_use("/none/log");
+    line("three");
+    EXPECT_TEXT("nothing", said(), "");
+    log_stderr_is(true);
+    EXPECT_INT("again", to("stderr", "four"), 0);
+    EXPECT_TEXT("again", said(), "four");
+}
+
+/* %p is the number of the process. */
+Test(log, names_with_the_number_of_the_process) {
+    char number[16], once[64], twice[64], behind[64];
+    snprintf(number, sizeof(number), "%d", getpid());
+    snprintf(once, sizeof(once), "/tmp/unit-log-%s", number);
+    snprintf(twice, sizeof(twice), "/tmp/unit-%s-%s", number, number);
+    snprintf(behind, sizeof(behind), "/tmp/unit-%%%s", number);
+    const char *const names[][2] = {{"/tmp/unit-log-%p", once},
+                                    {"/tmp/unit-%p-%p", twice},
+                                    {"/tmp/unit-%d%", "/tmp/unit-%d%"},
+                                    {"/tmp/unit-%%p", behind}};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        EXPECT_INT(names[i][0], to(names[i][0], "x"), 0);
+        cr_expect(access(names[i][1], F_OK) == 0, "no %s", names[i][1]);
+        unlink(names[i][1]);
+    }
+}
+
+/* ---- signals ----------------------------------------------------------------- */
+
+static sigset_t pending(void) {
+    sigset_t set;
+    sigpending(&set);
+    return set;
+}
+
+static void stderr_is_a_pipe_to_nobody(void) {
+    int ends[2];
+    ASSERT(pipe(ends) == 0);
+    close(ends[0]);
+    ASSERT(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    close(ends[1]);
+}
+
+Test(log, a_pipe_without_a_reader) {
+    stderr_is_a_pipe_to_nobody();
+    EXPECT_INT("refused", to("stderr", "x"), -EPIPE);
+    line("nor here");
+    EXPECT_INT("no signal", signals, 0);
+    sigset_t set = pending();
+    EXPECT(!sigismember(&set, SIGPIPE));
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    EXPECT(!sigismember(&set, SIGPIPE) && !sigismember(&set, SIGXFSZ));
+    raise(SIGPIPE);
+    EXPECT_INT("the program's own", signals, 1);
+}
+
+/* One that the program has blocked, and that waits for it, is the program's. */
+Test(log, a_signal_that_was_there) {
+    sigset_t blocked, set;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+    raise(SIGPIPE);
+    stderr_is_a_pipe_to_nobody();
+    EXPECT_INT("refused", to("stderr", "x"), -EPIPE);
+    set = pending();
+    EXPECT(sigismember(&set, SIGPIPE));
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
+    EXPECT(sigismember(&set, SIGPIPE));
+    EXPECT_INT("not yet", signals, 0);
+    pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
+    EXPECT_INT("now", signals, 1);
+}
+
+/* One that comes while nothing goes wrong is the program's, too. */
+Test(log, a_file_at_its_limit) {
+    struct rlimit limit;
+    ASSERT(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    const struct rlimit before = limit;
+    limit.rlim_cur = 4;
+    ASSERT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    EXPECT_INT("four bytes fit, the others do not", to(path, "abcdef"), -EFBIG);
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_TEXT("what fits", written(), "abcd");
+    EXPECT_INT("no signal", signals, 0);
+    sigset_t set = pending();
+    EXPECT(!sigismember(&set, SIGXFSZ));
+}
+
+Test(log, no_descriptor_is_left) {
+    int before = dup(0);
+    close(before);
+    to(path, "x");
+    to("/none/log", "x");
+    int after = dup(0);
+    EXPECT_INT("the next free one", after, before);
+    close(after);
+}
