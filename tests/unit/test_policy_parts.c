@@ -25,7 +25,7 @@ static void expect_counts(const char *name, const struct policy *p, unsigned uni
     EXPECT_INT(name, p->position, position);
 }
 
-Test(policy_alone, counts_of_a_write_that_failed) {
+Test(policy_parts, counts_of_a_write_that_failed) {
     struct policy p = counts_of(3);
     policy_unsent(&p, &everything, 1);
     expect_counts("each less by one", &p, 2, 2);
@@ -63,7 +63,7 @@ static const struct {
     {"just below that", WRITE_PLAIN, true, 0, UINT32_MAX - 1, 4, 0, UINT32_MAX - 5},
 };
 
-Test(policy_alone, bytes_of_a_write_that_failed) {
+Test(policy_parts, bytes_of_a_write_that_failed) {
     EACH_ROW(row, unsents) {
         struct policy p = {.units = 1, .pending = row->pending, .message_bytes = row->message};
         policy_unsent(&p, &(struct policy_action){.how = row->how, .ends_unit = row->ends_unit}, row->bytes);
@@ -74,7 +74,7 @@ Test(policy_alone, bytes_of_a_write_that_failed) {
 
 /* ---- errors, states, windows ----------------------------------------------------------- */
 
-Test(policy_alone, errors_that_end_sending) {
+Test(policy_parts, errors_that_end_sending) {
     static const int ends[] = {EPIPE,       ECONNRESET,   ETIMEDOUT, ECONNABORTED, ECONNREFUSED,
                                ENETUNREACH, EHOSTUNREACH, ENETDOWN,  EHOSTDOWN};
     for (int error = 0; error < 140; error++) {
@@ -87,7 +87,7 @@ Test(policy_alone, errors_that_end_sending) {
     }
 }
 
-Test(policy_alone, states_of_a_connection) {
+Test(policy_parts, states_of_a_connection) {
     struct policy p = {0};
     policy_established(&p);
     EXPECT(p.established && !p.refuses);
@@ -123,7 +123,7 @@ static const struct {
     {"cork without one: few", MODE_CORK, true, 11, 15, false},
 };
 
-Test(policy_alone, holds_that_the_window_ended) {
+Test(policy_parts, holds_that_the_window_ended) {
     EACH_ROW(row, windows) {
         struct policy p = {.mode = (uint8_t)row->mode, .window_ends = (uint8_t)row->before, .position = 2};
         policy_window_ended(&p, row->by_kernel);
@@ -153,7 +153,7 @@ static const struct {
     {"the kernel joins nothing", 4, 0, 5, true, false, 13},
 };
 
-Test(policy_alone, a_window_that_joined_many_writes) {
+Test(policy_parts, a_window_that_joined_many_writes) {
     EACH_ROW(row, joins) {
         struct policy p = {.mode = MODE_CORK, .window_ends = 10, .position = (uint16_t)row->position,
                            .window_at = (uint8_t)row->window_at};
@@ -180,7 +180,7 @@ Test(policy_alone, a_window_that_joined_many_writes) {
 
 /* ---- waits that are asked first ----------------------------------------------------------- */
 
-Test(policy_alone, which_waits_are_asked_first) {
+Test(policy_parts, which_waits_are_asked_first) {
     struct policy p = {.goes_on = 1};
     EXPECT(!policy_asks_first(&p));
     p.goes_on = 2;
@@ -206,7 +206,7 @@ Test(policy_alone, which_waits_are_asked_first) {
 
 /* ---- habits ------------------------------------------------------------------------------------ */
 
-Test(policy_alone, quick_turns) {
+Test(policy_parts, quick_turns) {
     static const struct {
         const char *name;
         unsigned position;
@@ -224,7 +224,7 @@ Test(policy_alone, quick_turns) {
     }
 }
 
-Test(policy_alone, late_pieces) {
+Test(policy_parts, late_pieces) {
     static const struct {
         const char *name;
         unsigned position;
@@ -245,7 +245,7 @@ Test(policy_alone, late_pieces) {
     }
 }
 
-Test(policy_alone, who_learns_a_habit) {
+Test(policy_parts, who_learns_a_habit) {
     for (int mode = 0; mode < MODE_COUNT; mode++)
         for (int bursty = 0; bursty < 2; bursty++)
             for (unsigned quick = HABIT - 1; quick <= HABIT; quick++) {
@@ -257,7 +257,7 @@ Test(policy_alone, who_learns_a_habit) {
 
 /* ---- what may be held ------------------------------------------------------------------------------ */
 
-Test(policy_alone, what_may_be_held) {
+Test(policy_parts, what_may_be_held) {
     const struct policy good = {.mode = MODE_CORK, .established = true};
     const struct policy_limits limits = {.small = 100, .may_hold = true};
     struct policy_limits others = limits;
@@ -294,7 +294,7 @@ Test(policy_alone, what_may_be_held) {
     cr_expect(policy_may_hold(&p, &limits), "a buffer of ours needs no MSG_MORE");
 }
 
-Test(policy_alone, which_writes_may_be_held) {
+Test(policy_parts, which_writes_may_be_held) {
     const struct policy_limits limits = {.small = 100, .may_hold = true};
     static const struct {
         const char *name;
@@ -311,4 +311,194 @@ Test(policy_alone, which_writes_may_be_held) {
             bool holds = mode >= MODE_CORK;
             EXPECT_INT(row->name, policy_may_hold_write(&p, &limits, &row->w), holds && row->may);
         }
+}
+
+/* ---- input ------------------------------------------------------------------------------------------ */
+
+Test(policy_parts, an_input_ends_the_message) {
+    struct policy p = {.established = false, .one_way = true, .units = 3, .turns = 4, .small_writes = 5,
+                       .smalls = 6, .message_bytes = 7, .pending = 8, .goes_on = 9, .kept_turn = true,
+                       .position = 2, .unanswered = 4, .bursty = true};
+    policy_input(&p, 10, 100);
+    EXPECT(p.units == 0 && p.turns == 0 && p.small_writes == 0 && p.smalls == 0 && p.message_bytes == 0 &&
+           p.pending == 0);
+    EXPECT(p.established && p.input_ever && !p.input_pending && !p.one_way && !p.kept_turn);
+    EXPECT(p.goes_on == 9 && p.position == 2 && p.unanswered == 4 && p.bursty);
+    EXPECT(!p.large && !p.sndbuf_maybe_full);
+}
+
+/* A message of one turn that no wait kept open goes on no more. */
+Test(policy_parts, an_input_after_one_turn) {
+    for (unsigned turns = 0; turns < 4; turns++)
+        for (int kept = 0; kept < 2; kept++) {
+            struct policy p = {.turns = (uint16_t)turns, .kept_turn = kept, .goes_on = 5};
+            policy_input(&p, 1, 2);
+            EXPECT_INT("goes on", p.goes_on, turns == 1 && !kept ? 0 : 5);
+        }
+}
+
+static const struct {
+    size_t bytes, asked;
+    bool leaves;
+} inputs[] = {{4096, 4096, true}, {4095, 4095, false}, {4095, 4096, false}, {8192, 8192, true}, {1, 1, false}};
+
+Test(policy_parts, input_that_may_be_left) {
+    EACH_ROW(row, inputs) {
+        struct policy p = {0};
+        EXPECT_INT("leaves", policy_leaves_input(row->bytes, row->asked), row->leaves);
+        policy_input(&p, row->bytes, row->asked);
+        EXPECT_INT("pending", p.input_pending, row->leaves);
+    }
+}
+
+/* A message that exceeded the room stopped the buffering; the answer to one that is not huge lifts that. */
+Test(policy_parts, an_input_after_a_large_message) {
+    static const struct {
+        const char *name;
+        bool large;
+        uint32_t bytes;
+        bool full;
+    } rows[] = {{"large", true, 65536, false}, {"huge", true, 65537, true}, {"no room by the kernel", false, 5, true}};
+    EACH_ROW(row, rows) {
+        struct policy p = {.large = row->large, .sndbuf_maybe_full = true, .message_bytes = row->bytes};
+        policy_input(&p, 1, 2);
+        EXPECT_INT(row->name, p.sndbuf_maybe_full, row->full);
+        EXPECT(!p.large);
+    }
+}
+
+/* ---- the end of a turn ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    struct policy policy;
+    bool bursty;
+    unsigned learned; /* of a turn of this position */
+} turns[] = {
+    {"two writes, cured by us", {.position = 2, .nodelay = true}, true, 2},
+    {"one write", {.position = 1, .nodelay = true}, false, 0},
+    {"cured by the application", {.position = 2, .nodelay = true, .app_nodelay = true}, false, 0},
+    {"not cured", {.position = 2}, false, 0},
+    {"one write of a bursty one", {.position = 1, .bursty = true}, true, 1},
+    {"no write", {.bursty = true, .nodelay = true}, true, 0},
+};
+
+Test(policy_parts, the_end_of_a_turn) {
+    EACH_ROW(row, turns) {
+        struct policy p = row->policy;
+        p.window_ends = 2;
+        policy_turn_ends(&p);
+        EXPECT_INT(row->name, p.bursty, row->bursty);
+        EXPECT_INT(row->name, p.position, 0);
+        EXPECT_INT(row->name, p.window_ends, row->policy.position ? 1 : 2);
+        for (unsigned i = 1; i <= TURN_POSITIONS; i++)
+            EXPECT_INT(row->name, turn_predict(&p.model, i) == TURN_LAST, i == row->learned);
+    }
+}
+
+Test(policy_parts, who_becomes_bursty_learns_anew) {
+    struct policy p = {.position = 2, .nodelay = true, .quick_turns = 7};
+    p.model.ended[7] = 255;
+    policy_turn_ends(&p);
+    EXPECT(p.bursty && p.quick_turns == 0 && p.model.ended[7] == 0 && p.model.ended[1] == 255);
+    p.position = 3;
+    p.quick_turns = 7;
+    policy_turn_ends(&p);
+    EXPECT(p.quick_turns == 7 && p.model.ended[1] < 255 && p.model.ended[2] == 255);
+}
+
+/* ---- buffered bytes ------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    struct policy policy;
+    uint32_t room;
+    size_t bytes;
+    bool goes_on;
+    unsigned smalls;
+} buffers[] = {
+    {"small", {.established = true, .message_bytes = 10, .buffer_limit = 100, .mss = 50}, 90, 49, true, 1},
+    {"not small", {.established = true, .message_bytes = 10, .buffer_limit = 100, .mss = 50}, 90, 50, true, 0},
+    {"as much as there is room", {.established = true, .message_bytes = 10, .buffer_limit = 100}, 40, 40, true, 1},
+    {"more", {.established = true, .message_bytes = 10, .buffer_limit = 100}, 40, 41, false, 0},
+    {"as much as the kernel takes", {.established = true, .message_bytes = 10, .buffer_limit = 50}, 90, 40, true, 1},
+    {"more", {.established = true, .message_bytes = 10, .buffer_limit = 50}, 90, 41, false, 0},
+    {"as large as may be", {.established = true, .message_bytes = 1, .buffer_limit = 200}, 200, 100, true, 1},
+    {"larger", {.established = true, .message_bytes = 1, .buffer_limit = 200}, 200, 101, false, 0},
+    {"nothing", {.established = true, .message_bytes = 10, .buffer_limit = 100}, 90, 0, false, 0},
+    {"not connected", {.message_bytes = 10, .buffer_limit = 100}, 90, 5, false, 0},
+    {"the first of a message", {.established = true, .buffer_limit = 100}, 90, 5, false, 0},
+    {"it may have no room", {.established = true, .message_bytes = 10, .buffer_limit = 100,
+                             .sndbuf_maybe_full = true}, 90, 5, false, 0},
+};
+
+Test(policy_parts, what_joins_the_buffer) {
+    EACH_ROW(row, buffers) {
+        struct policy p = row->policy;
+        p.position = 1;
+        const struct policy_limits limits = {.small = 100, .room = row->room};
+        EXPECT_INT(row->name, policy_buffers_on(&p, &limits, row->bytes), row->goes_on);
+        EXPECT_INT(row->name, p.message_bytes, row->policy.message_bytes + (row->goes_on ? row->bytes : 0));
+        EXPECT_INT(row->name, p.small_writes, row->smalls);
+        EXPECT_INT(row->name, p.position, row->goes_on ? 2 : 1);
+    }
+}
+
+/* ---- the growing MSS of loopback ------------------------------------------------------------------------ */
+
+Test(policy_parts, when_the_mss_is_asked_again) {
+    const struct policy large = {.mss = MSS_GROWS, .first_unit = MSS_GROWS};
+    struct policy p = large;
+    unsigned asked = 0;
+    for (unsigned i = 1; i <= 256; i++) {
+        bool old = mss_is_old(&p, 20000);
+        cr_expect(old == (i > 1 && i < 256 && (i & (i - 1)) == 0), "unit %u", i);
+        asked += old;
+    }
+    EXPECT_INT("of 256", asked, 7);
+    static const struct {
+        const char *name;
+        struct policy policy;
+        size_t bytes;
+        bool counts;
+    } rows[] = {
+        {"a large unit", {.mss = MSS_GROWS}, MSS_GROWS, true},
+        {"a small one behind a large one", {.mss = MSS_GROWS, .first_unit = MSS_GROWS}, 1, true},
+        {"a small one behind a small one", {.mss = MSS_GROWS, .first_unit = MSS_GROWS - 1}, MSS_GROWS - 1, false},
+        {"an MSS that does not grow", {.mss = MSS_GROWS - 1, .first_unit = 20000}, 20000, false},
+        {"a surely large one", {.mss = MSS_GROWS, .first_unit = 20000}, SURELY_LARGE, false},
+        {"nearly surely", {.mss = MSS_GROWS, .first_unit = 20000}, SURELY_LARGE - 1, true},
+        {"Nagle is off", {.mss = MSS_GROWS, .first_unit = 20000, .nodelay = true}, 20000, false},
+        {"... or may be on", {.mss = MSS_GROWS, .first_unit = 20000, .nodelay = true, .nodelay_uncertain = true},
+         20000, true},
+    };
+    EACH_ROW(row, rows) {
+        p = row->policy;
+        p.large_units = 1;
+        EXPECT_INT(row->name, mss_is_old(&p, row->bytes), row->counts);
+        EXPECT_INT(row->name, p.large_units, 1 + row->counts);
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------ */
+
+Test(policy_parts, sums_that_end) {
+    uint32_t sum = UINT32_MAX - 5;
+    add32(&sum, 5);
+    EXPECT_INT("all of it", sum, UINT32_MAX);
+    sum = UINT32_MAX - 5;
+    add32(&sum, 6);
+    EXPECT_INT("no more", sum, UINT32_MAX);
+    add32(&sum, SIZE_MAX);
+    EXPECT_INT("no more", sum, UINT32_MAX);
+    sum = 7;
+    add32(&sum, 3);
+    EXPECT_INT("a sum", sum, 10);
+    uint16_t count = UINT16_MAX - 1;
+    count16(&count);
+    EXPECT_INT("the last", count, UINT16_MAX);
+    count16(&count);
+    EXPECT_INT("no more", count, UINT16_MAX);
+    EXPECT(leaves_tail(1, 10) && leaves_tail(11, 10) && leaves_tail(19, 10));
+    EXPECT(!leaves_tail(0, 10) && !leaves_tail(10, 10) && !leaves_tail(20, 10));
 }

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fast path of a write and the quiet path of an exchange: each circumstance in which they must leave the
+ * call to the long way, which the rows can tell from them.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "coalesce_buffer.h"
+#include "config.h"
+#include "cookies.h"
+#include "decide.h"
+#include "hold.h"
+#include "real.h"
+#include "whole.h"
+
+static struct conn *c;
+
+static void none(void) {}
+
+/* ---- the steady state ----------------------------------------------------------- */
+
+static void a_filter_is_there(void) {
+    config_switch(MODE_CORK, true);
+}
+static void the_mode_has_changed(void) {
+    config_switch(MODE_OFF, false);
+}
+static void a_child_may_have_changed_it(void) {
+    nodelay_epoch++;
+}
+static void an_error_is_kept(void) {
+    conn_keep_error(c, ECONNRESET);
+}
+static void it_is_not_connected(void) {
+    c->policy.established = false;
+}
+static void its_mode_is_observe(void) {
+    c->policy.mode = MODE_OBSERVE;
+}
+static void the_process_ends(void) {
+    hold_refused = true;
+}
+static void the_thread_is_undecided(void) {
+    config_load((char *[]){(char[]){"UNSTALL_MODE=cork"}, (char[]){"UNSTALL_THREAD=never"}, NULL}, "prog");
+    c->epoch = config()->epoch;
+    ticker_now = TICKER_NONE;
+}
+static void another_turn_is_open(void) {
+    whole_connected(6);
+    whole_write(6, "x");
+    fake_log();
+}
+
+static const struct {
+    const char *name;
+    void (*before)(void);
+    ssize_t result;
+    const char *log;
+} states[] = {
+    {"steady", none, 3, "SEND_MORE(5,abc)"},
+    {"a filter", a_filter_is_there, 3, "WRITE(5,abc)"},
+    {"another mode", the_mode_has_changed, 3, "nodelay(5,0) WRITE(5,abc)"},
+    {"a child", a_child_may_have_changed_it, 3, "SEND_MORE(5,abc)"},
+    {"a kept error", an_error_is_kept, -1, ""},
+    {"not connected", it_is_not_connected, 3, "WRITE(5,abc)"},
+    {"a mode that does not cure", its_mode_is_observe, 3, "WRITE(5,abc)"},
+    {"the process ends", the_process_ends, 3, "WRITE(5,abc)"},
+    {"the thread is undecided", the_thread_is_undecided, 3, "SEND_MORE(5,abc)"},
+    {"another turn", another_turn_is_open, 3, "nodelay(6,1) info(6) SEND_MORE(5,abc)"},
+};
+
+Test(shim_fast, states_of_a_connection) {
+    EACH_ROW(row, states) {
+        whole_start_in(MODE_CORK);
+        hold_refused = false;
+        c = whole_connected(5);
+        whole_write(5, "x");
+        whole_read(5, 10);
+        fake_log();
+        row->before();
+        errno = 4711;
+        EXPECT_INT(row->name, whole_write(5, "abc"), row->result);
+        EXPECT_INT(row->name, errno, row->result < 0 ? ECONNRESET : 4711);
+        EXPECT_TEXT(row->name, fake_log(), row->log);
+        EXPECT_INT(row->name, self.depth, 0);
+        EXPECT_INT(row->name, ticker_state(), row->before == the_thread_is_undecided ? TICKER_NEVER : TICKER_RUNS);
+        EXPECT_INT(row->name, c->policy.nodelay_uncertain, row->before == a_child_may_have_changed_it);
+        EXPECT_INT(row->name, c->nodelay_checked == nodelay_epoch, true);
+        ticker_now = TICKER_RUNS;
+        hold_end_turn(PUSH_WAIT);
+        shim_closing(5);
+        shim_closing(6);
+    }
+}
+
+/* ---- flags and sizes ---------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int flags;
+    const char *log;
+    bool app_more;
+} flags[] = {
+    {"none", 0, "SEND_MORE(5,abc)", false},
+    {"MSG_NOSIGNAL", MSG_NOSIGNAL, "SEND_MORE(5,abc)", false},
+    {"MSG_DONTWAIT", MSG_DONTWAIT, "SEND_MORE(5,abc)", false},
+    {"MSG_MORE", MSG_MORE, "SEND_MORE(5,abc)", true},
+    {"MSG_OOB", MSG_OOB, "SEND(5,abc)", false},
+    {"MSG_EOR with another", MSG_EOR | MSG_NOSIGNAL, "SEND(5,abc)", false},
+};
+
+Test(shim_fast, flags_of_a_write) {
+    EACH_ROW(row, flags) {
+        whole_start_in(MODE_CORK);
+        c = whole_connected(5);
+        EXPECT_INT(row->name, whole_send(5, "abc", row->flags), 3);
+        EXPECT_TEXT(row->name, fake_log(), row->log);
+        EXPECT_INT(row->name, c->policy.app_more, row->app_more);
+        EXPECT_INT(row->name, c->counts.writes, 1);
+        hold_end_turn(PUSH_WAIT);
+        shim_closing(5);
+    }
+}
+
+/* A write of nothing, and one larger than a call can return, are the kernel's. */
+Test(shim_fast, sizes_of_a_write) {
+    static const enum mode modes[] = {MODE_NODELAY, MODE_CORK, MODE_COALESCE};
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        whole_start_in(modes[i]);
+        c = whole_warm(5);
+        struct conn_counts before = c->counts;
+        EXPECT_INT("nothing", whole_write(5, ""), 0);
+        EXPECT_TEXT("nothing", fake_log(), "WRITE(5,)");
+        EXPECT_INT("too large", shim_write_fast(5, "abc", (size_t)SSIZE_MAX + 1, 0, FORM_WRITE, 0), -1);
+        EXPECT_INT("refused", errno, EINVAL);
+        EXPECT_INT("not counted", c->counts.writes, before.writes);
+        EXPECT_INT("not counted", c->counts.bytes, before.bytes);
+        EXPECT_INT("depth", self.depth, 0);
+        shim_closing(5);
+    }
+}
+
+/* Each form goes on as it came: what is plain, and what is held. */
+Test(shim_fast, forms_of_a_write) {
+    static const struct {
+        const char *name;
+        enum out_form form;
+        const char *plain;
+    } rows[] = {{"write", FORM_WRITE, "WRITE(5,abc)"}, {"send", FORM_SEND, "SEND(5,abc)"},
+                {"sendto", FORM_SENDTO, "SENDTO(5,abc)"}};
+    EACH_ROW(row, rows)
+        for (int cork = 0; cork < 2; cork++) {
+            whole_start_in(cork ? MODE_CORK : MODE_NODELAY);
+            whole_connected(5);
+            EXPECT_INT(row->name, shim_write_fast(5, "abc", 3, 0, row->form, 0), 3);
+            EXPECT_TEXT(row->name, fake_log(), cork ? "SEND_MORE(5,abc)" : row->plain);
+            hold_end_turn(PUSH_WAIT);
+            shim_closing(5);
+        }
+}
+
+/* ---- the first buffered write of a turn ---------------------------------------------------- */
+
+static bool by_number_6, from_nowhere;
+
+static void has_no_cookie(void) {
+    c->cookie = 0;
+}
+static void by_another_number(void) {
+    shim_duplicated(5, 6);
+    by_number_6 = true;
+}
+static void its_room_is_unknown(void) {
+    c->policy.buffer_limit = 0;
+}
+static void it_may_have_no_room(void) {
+    c->policy.sndbuf_maybe_full = true;
+    fake.full = true;
+}
+static void its_room_is_asked(void) {
+    c->policy.sndbuf_maybe_full = true;
+}
+static void it_is_another_socket(void) {
+    fake.cookie = 99;
+    fake.protocol = 0; /* ... of which nothing is known */
+}
+static void bytes_from_nowhere(void) {
+    from_nowhere = true;
+}
+
+static const struct {
+    const char *name;
+    void (*before)(void);
+    bool buffered;
+    ssize_t result;
+    const char *log;
+} begins[] = {
+    {"steady", none, true, 3, "cookie(5)"},
+    {"no cookie", has_no_cookie, true, 3, "cookie(5)"},
+    {"by another number", by_another_number, true, 3, "cookie(6)"},
+    {"its room is unknown", its_room_is_unknown, true, 3, "room(5) cookie(5)"},
+    {"it may have no room", it_may_have_no_room, false, 3, "room(5) WRITE(5,abc)"},
+    {"it has room again", its_room_is_asked, true, 3, "room(5) cookie(5)"},
+    {"another socket", it_is_another_socket, false, 3, "cookie(5) cookie(5) protocol(5) WRITE(5,abc)"},
+    {"bytes from nowhere", bytes_from_nowhere, false, -1, "WRITE(5,bad)"},
+};
+
+Test(shim_fast, the_first_buffered_write) {
+    const char *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EACH_ROW(row, begins) {
+        whole_start_in(MODE_COALESCE);
+        c = whole_warm(5);
+        by_number_6 = from_nowhere = false;
+        row->before();
+        fake_log();
+        size_t bytes = from_nowhere ? 4096 : 3;
+        ssize_t result = from_nowhere ? 0 : shim_write_fast(by_number_6 ? 6 : 5, "abc", bytes, 0, FORM_WRITE, 0);
+        if (from_nowhere) {
+            real_write = NULL; /* libc's, which the kernel refuses */
+            result = shim_write_fast(5, nowhere, bytes, 0, FORM_WRITE, 0);
+            EXPECT_INT(row->name, buffer_length(c), 0);
+            EXPECT_INT(row->name, result, -1);
+        } else {
+            EXPECT_INT(row->name, result, row->result);
+            EXPECT_INT(row->name, buffer_length(c) == 3, row->buffered);
+            EXPECT_TEXT(row->name, fake_log(), row->log);
+            EXPECT(!row->buffered || c->fd == (by_number_6 ? 6 : 5));
+        }
+        EXPECT_INT(row->name, self.depth, 0);
+        hold_end_turn(PUSH_WAIT);
+        shim_closing(5);
+        shim_closing(6);
+    }
+}
+
+/* ---- the next ones ---------------------------------------------------------------------------- */
+
+static void another_thread_has_the_turn(void) {
+    static struct thread other;
+    c->turn_owner = &other;
+}
+static void the_turn_is_over(void) {
+    self.turn = NULL;
+}
+static void the_mode_is_cork(void) {
+    c->policy.mode = MODE_CORK;
+}
+static void no_more_is_held(void) {
+    hold_refused = true;
+}
+static void the_room_is_small(void) {
+    c->policy.buffer_limit = 5;
+}
+
+static const struct {
+    const char *name;
+    void (*before)(void);
+    bool joins;
+} nexts[] = {
+    {"steady", none, true},
+    {"another thread has the turn", another_thread_has_the_turn, true},
+    {"the turn is over", the_turn_is_over, true},
+    {"another mode", the_mode_is_cork, false},
+    {"the process ends", no_more_is_held, false},
+    {"more than the kernel will have room for", the_room_is_small, false},
+};
+
+Test(shim_fast, the_next_buffered_write) {
+    EACH_ROW(row, nexts) {
+        whole_start_in(MODE_COALESCE);
+        hold_refused = false;
+        c = whole_warm(5);
+        struct conn_counts before = c->counts;
+        EXPECT_INT("first", whole_write(5, "abc"), 3);
+        row->before();
+        fake_log();
+        EXPECT_INT(row->name, whole_write(5, "def"), 3);
+        EXPECT_INT(row->name, buffer_length(c), row->joins ? 6 : 0);
+        const char *log = fake_log();
+        cr_expect(!strstr(log, "abc") == row->joins, "%s: %s", row->name, log);
+        EXPECT_INT(row->name, c->counts.writes - before.writes, 2);
+        EXPECT_INT(row->name, c->counts.bytes - before.bytes, 6);
+        EXPECT_INT(row->name, c->counts.bursts - before.bursts, 1);
+        EXPECT_INT(row->name, c->counts.buffered_writes - before.buffered_writes, row->joins ? 2 : 1);
+        EXPECT_INT(row->name, self.depth, 0);
+        hold_refused = false;
+        self.turn = c;
+        c->turn_owner = &self;
+        hold_end_turn(PUSH_WAIT);
+        EXPECT_TEXT(row->name, fake.wire_buffer, "abcdef");
+        shim_closing(5);
+    }
+}
+
+/* ---- a quiet connection --------------------------------------------------------------------------- */
+
+static ssize_t reading, wanted_flags;
+
+static ssize_t reads_some(int fd, void *buffer, size_t bytes) {
+    (void)fd, (void)buffer, (void)bytes;
+    return reading;
+}
+static ssize_t receives_some(int fd, void *buffer, size_t bytes, int with) {
+    wanted_flags = with;
+    return reads_some(fd, buffer, bytes);
+}
+
+static void quiet_one(void) {
+    whole_start_in(MODE_AUTO);
+    c = whole_connected(5);
+    real_read = (void *)(uintptr_t)reads_some;
+    real_recv = (void *)(uintptr_t)receives_some;
+    reading = 3;
+    hold_watch_thread_end();
+    whole_write(5, "abc");
+    whole_read(5, 3);
+    ASSERT(c->quiet == QUIET);
+    fake_log();
+}
+
+static void a_new_configuration(void) {
+    config_switch(MODE_AUTO, false);
+}
+static void a_new_mode(void) {
+    config_switch(MODE_CORK, false);
+}
+static void an_end_that_is_not_watched(void) {
+    self.ends_watched = false;
+}
+static void a_lock_in_between(void) {
+    conn_lock(c);
+    conn_unlock(c);
+}
+static void a_vfork(void) {
+    self.vforked = true;
+}
+
+static const struct {
+    const char *name;
+    void (*before)(void);
+    bool quiet;
+} quiets[] = {
+    {"quiet", none, true},
+    {"another configuration", a_new_configuration, false},
+    {"another mode", a_new_mode, false},
+    {"a child may have changed it", a_child_may_have_changed_it, false},
+    {"the end of the thread is not watched", an_end_that_is_not_watched, false},
+    {"another took the lock", a_lock_in_between, false},
+    {"the child of a vfork", a_vfork, false},
+};
+
+Test(shim_fast, what_may_be_written_quietly) {
+    EACH_ROW(row, quiets)
+        for (int sends = 0; sends < 2; sends++) {
+            quiet_one();
+            EXPECT(shim_may_be_quiet(5));
+            row->before();
+            EXPECT_INT(row->name,
+                       sends ? shim_send_quiet(5, "abc", 3, MSG_NOSIGNAL, 0) : shim_write_quiet(5, "abc", 3, 0), 3);
+            EXPECT_INT(row->name, c->quiet == QUIET_WROTE, row->quiet);
+            EXPECT_INT(row->name, c->counts.writes, self.vforked ? 1 : 2);
+            const char *log = fake_log(), *call = sends ? "SEND(5,abc)" : "WRITE(5,abc)";
+            bool held = row->before == a_new_mode;
+            EXPECT_TEXT(row->name, log, held ? "SEND_MORE(5,abc)" : call);
+            EXPECT_INT(row->name, self.depth, 0);
+            self.vforked = false;
+            hold_end_turn(PUSH_WAIT);
+            shim_closing(5);
+        }
+}
+
+Test(shim_fast, flags_and_sizes_of_a_quiet_write) {
+    quiet_one();
+    EXPECT_INT("MSG_MORE", shim_send_quiet(5, "abc", 3, MSG_MORE, 0), 3);
+    EXPECT(c->policy.app_more && c->quiet != QUIET_WROTE);
+    shim_closing(5);
+    quiet_one();
+    EXPECT_INT("nothing", shim_write_quiet(5, "", 0, 0), 0);
+    EXPECT_INT("not counted", c->counts.writes, 1);
+    EXPECT_INT("too large", shim_write_quiet(5, "abc", (size_t)INT32_MAX + 1, 0), -1);
+    EXPECT_INT("not counted", c->counts.writes, 1);
+    EXPECT(!self.turn || self.turn == c);
+    shim_closing(5);
+    EXPECT(!shim_may_be_quiet(5));
+}
+
+/* The kernel takes a part of it, or none. */
+Test(shim_fast, a_quiet_write_that_falls_short) {
+    static const struct {
+        const char *name;
+        ssize_t answer, result;
+        unsigned writes, messages, bytes;
+    } rows[] = {{"a part", 2, 2, 1, 1, 2}, {"none", -EAGAIN, -1, 0, 0, 0}};
+    EACH_ROW(row, rows) {
+        quiet_one();
+        struct conn_counts before = c->counts;
+        fake_real.answers[fake_real.count] = row->answer;
+        EXPECT_INT(row->name, shim_write_quiet(5, "abc", 3, 0), row->result);
+        EXPECT_INT(row->name, c->counts.writes - before.writes, row->writes);
+        EXPECT_INT(row->name, c->counts.messages - before.messages, row->messages);
+        EXPECT_INT(row->name, c->counts.bytes - before.bytes, row->bytes);
+        EXPECT_INT(row->name, c->policy.small_writes, row->writes);
+        EXPECT_INT(row->name, c->policy.units, row->writes);
+        EXPECT(c->policy.sndbuf_maybe_full && c->quiet == QUIET_NOT);
+        EXPECT_INT(row->name, self.depth, 0);
+        shim_closing(5);
+    }
+}
+
+static void closed_and_open_again(void) {
+    fds_forget(5);
+    fds_set(5, FDS_OTHER);
+}
+static void the_turn_is_anothers(void) {
+    another_thread_has_the_turn();
+}
+static void a_lock_after_the_write(void) {
+    a_lock_in_between();
+}
+static void a_turn_that_must_be_seen(void) {
+    c->turn_end = TURN_ENDS;
+}
+static void more_than_is_asked(void) {
+    reading = 4096;
+}
+static void the_end_of_the_stream(void) {
+    reading = 0;
+}
+
+static const struct {
+    const char *name;
+    void (*before)(void);
+    unsigned quiet;
+    unsigned reads;
+    bool turn;
+} answers[] = {
+    {"an answer", none, QUIET, 1, false},
+    {"its number is another's", closed_and_open_again, QUIET_NOT, 0, false},
+    {"another took the lock", a_lock_after_the_write, QUIET, 1, false},
+    {"the turn ends with the lock", a_turn_that_must_be_seen, QUIET, 1, false},
+    {"a full read", more_than_is_asked, QUIET_NOT, 1, false},
+    {"the end", the_end_of_the_stream, QUIET_NOT, 0, false},
+};
+
+Test(shim_fast, answers_to_a_quiet_write) {
+    static char room[4096];
+    EACH_ROW(row, answers)
+        for (int receives = 0; receives < 2; receives++) {
+            quiet_one();
+            EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+            unsigned reads = c->counts.reads;
+            row->before();
+            ssize_t got = receives ? shim_recv_quiet(5, room, sizeof(room), MSG_WAITALL, c)
+                                   : shim_read_quiet(5, room, sizeof(room), c);
+            EXPECT_INT(row->name, got, reading);
+            EXPECT_INT(row->name, receives ? wanted_flags : MSG_WAITALL, MSG_WAITALL);
+            EXPECT_INT(row->name, c->counts.reads - (c->refs ? reads : 0), row->reads);
+            EXPECT_INT(row->name, c->quiet, row->quiet);
+            EXPECT_INT(row->name, self.turn != NULL, row->turn);
+            EXPECT(!c->turn_owner && c->turn_end == TURN_ENDS);
+            EXPECT_INT(row->name, c->policy.message_bytes, row->reads || !c->refs ? 0 : 3);
+            EXPECT_INT(row->name, c->policy.input_pending, row->before == more_than_is_asked);
+            EXPECT_INT(row->name, self.depth, 0);
+            self.turn = NULL;
+            fds_forget(5);
+            shim_closing(5);
+        }
+}
+
+/* Without waiting the turn goes on where nothing has come. */
+Test(shim_fast, a_quiet_receive_that_does_not_wait) {
+    quiet_one();
+    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
+    reading = -1;
+    errno = EAGAIN;
+    char room[16];
+    EXPECT_INT("nothing", shim_recv_quiet(5, room, sizeof(room), MSG_DONTWAIT, c), -1);
+    EXPECT_INT("its flag", wanted_flags, MSG_DONTWAIT);
+    EXPECT(self.turn == c && c->turn_owner == &self);
+    hold_end_turn(PUSH_WAIT);
+}
+
+/* What makes a connection quiet after an input, beside what policy says. */
+static void it_is_held(void) {
+    c->held = true;
+}
+static void its_filters_are_open(void) {
+    c->filters_applied = false;
+}
+static void it_was_waited_for(void) {
+    c->wait_began = 1;
+}
+static void it_is_bursty(void) {
+    c->policy.bursty = true;
+}
+
+Test(shim_fast, what_becomes_quiet) {
+    static const struct {
+        const char *name;
+        void (*before)(void);
+        bool quiet;
+    } rows[] = {
+        {"all is settled", none, true},          {"held bytes", it_is_held, false},
+        {"filters", its_filters_are_open, false}, {"an error", an_error_is_kept, false},
+        {"another's turn", the_turn_is_anothers, false}, {"a wait", it_was_waited_for, false},
+        {"bursts", it_is_bursty, false},
+    };
+    EACH_ROW(row, rows) {
+        quiet_one();
+        a_lock_in_between();
+        row->before();
+        shim_read_ends(shim_read_begins(5, true), 3, 100);
+        EXPECT_INT(row->name, c->quiet == QUIET, row->quiet);
+        c->held = false;
+        c->turn_owner = NULL;
+        shim_closing(5);
+    }
+}
