@@ -343,6 +343,20 @@ Test(programs, an_end_waits_a_second_at_most, .timeout = 20) {
     EXPECT_INT("still there", buffer_length(c), 3);
 }
 
+/* Not the last connection of the pool is the one with bytes. */
+Test(programs, an_end_waits_for_each_connection) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    whole_connected(6);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    fake.send_count = 0;
+    for (int i = 0; i < 30; i++)
+        fake.sends[i] = -EAGAIN;
+    process_ends();
+    EXPECT_INT("sent", buffer_length(c), 0);
+    EXPECT_INT("after so many tries", fake.send_count, 31);
+}
+
 /* ---- threads and vfork ---------------------------------------------------------- */
 
 Test(programs, a_thread_ends_by_a_system_call) {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "raw_thread.h"
 #include "real.h"
 #include "unit.h"
@@ -79,6 +80,22 @@ Test(raw_thread, it_runs_and_ends) {
     }
     for (int i = 35; i <= SIGRTMAX; i++) /* libcs keep 32 to 34 for themselves */
         cr_expect(sigismember(&blocked, i) == 1, "signal %d there", i);
+}
+
+/* It wakes who waits for it: the wait would look again after 50 ms only. */
+Test(raw_thread, its_end_wakes) {
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 10; i++) {
+        STORE(&may_end, 0u);
+        EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
+        until(&runs_now, 1);
+        uint64_t begun = clock_now();
+        STORE(&may_end, 1u);
+        raw_thread_join(&thread);
+        uint64_t took = clock_now() - begun;
+        least = took < least ? took : least;
+    }
+    cr_expect(least < 40000000, "the quickest of ten took %d us", (int)(least / 1000));
 }
 
 /* setuid(2) hangs where a thread blocks the signal by which libc tells all of them. */
