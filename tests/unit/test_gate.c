@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,9 +14,14 @@
 
 #include "clock.h"
 #include "config.h"
+#include "decide.h"
 #include "fds.h"
 #include "filter.h"
+#include "gate.h"
 #include "lock.h"
+#include "readable.h"
+#include "stats_rows.h"
+#include "ticker.h"
 #include "unit.h"
 
 #define WANT(what)           \
@@ -98,6 +104,99 @@ static int a_fork_where_nothing_may_be_asked(void) {
     return of_a_child(asks_nothing);
 }
 
+/* What the parent had begun is not the child's. */
+static struct conn *parents;
+
+static int starts_anew(void) {
+    WANT(ours());
+    WANT(self.turn == NULL && self.draining == NULL && !hold_refused);
+    WANT(ticker_state() == TICKER_NONE && ticker_parked == 0 && !ticker_incoming);
+    WANT(nodelay_epoch == 8 && *gate == GATE_OPEN);
+    WANT(stats_file_mapped == NULL && stats_state == LIFE_NONE);
+    conn_lock(parents);
+    WANT(!parents->held && parents->shared);
+    conn_unlock(parents);
+    return 0;
+}
+
+static int what_a_fork_ends(void) {
+    WANT(ours());
+    parents = fds_create(9, ORIGIN_SOCKET);
+    WANT(parents);
+    parents->held = true;
+    conn_unlock(parents);
+    self.turn = self.draining = parents;
+    hold_refused = true;
+    ticker_now = TICKER_RUNS;
+    ticker_parked = 1;
+    ticker_incoming = parents;
+    nodelay_epoch = 7;
+    stats_state = LIFE_THERE;
+    int line = of_a_child(starts_anew);
+    WANT(ours() && self.turn == parents && nodelay_epoch == 7 && hold_refused);
+    self.turn = self.draining = NULL;
+    return line;
+}
+
+/* Every call passes from then on, in children, too. */
+static int is_shut(void) {
+    WANT(!ours() && !ours());
+    return 0;
+}
+
+static int shut_for_good(void) {
+    WANT(ours());
+    gate_shuts_for_good();
+    WANT(!ours() && *gate != GATE_OPEN);
+    return of_a_child(is_shut);
+}
+
+static int shut_for_good_where_no_page_is_wiped(void) {
+    WANT(filter_fails(SYS_madvise, 2, 18, EINVAL));
+    WANT(ours());
+    gate_shuts_for_good();
+    WANT(!ours());
+    return of_a_child(is_shut);
+}
+
+/* Without memory for the page the library stays away for good. */
+static int no_memory_at_the_start(void) {
+    WANT(filter_fails(SYS_mmap, 3, MAP_PRIVATE | MAP_ANONYMOUS, ENOMEM));
+    errno = 4711;
+    WANT(!ours() && errno == 4711);
+    WANT(!ours() && !ours());
+    return of_a_child(is_shut);
+}
+
+/* Of what the first call prepares: memory that is told without a question, and a word to who wants one. */
+static int what_the_first_call_prepares(void) {
+    static char text[512], path[64];
+    char here;
+    snprintf(path, sizeof(path), "/tmp/unit-gate-%d", getpid());
+    setenv("UNSTALL_VERBOSE", "1", 1);
+    setenv("UNSTALL_LOG", path, 1);
+    WANT(ours());
+    WANT(readable_known.stack_end > (uintptr_t)&here && readable_known.program_end);
+    WANT(unit_read(path, text, sizeof(text)) && unlink(path) == 0);
+    WANT(strstr(text, "mode cork") && strstr(text, "test-gate"));
+    return 0;
+}
+
+/* Connections as all three of them, in the hands of a shell. */
+static int all_standard_streams(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        int made = socket(AF_INET, SOCK_STREAM, 0);
+        WANT(made >= 0 && dup2(made, fd) == fd);
+    }
+    WANT(ours());
+    for (int fd = 0; fd <= 2; fd++) {
+        const struct conn *c = fds_conn(fds_word(fd));
+        WANT(c && c->policy.untracked_io && c->origin == ORIGIN_FOREIGN);
+    }
+    WANT(fds_word(3) == FDS_UNKNOWN && self.depth == 0);
+    return 0;
+}
+
 /* ---- the list of libraries ------------------------------------------------- */
 
 static const struct {
@@ -111,6 +210,9 @@ static const struct {
     {"0", "one.so:libunstall.so:libunstall.so:two.so", "one.so:two.so"},
     {"0", "nstall.so:/libunstall.so.1:/libunstall.so/x", "nstall.so:/libunstall.so.1:/libunstall.so/x"},
     {"0", "", ""},
+    {"0", "libunstall.so.1", "libunstall.so.1"},
+    {"0", "/a/mylibunstall.so:mylibunstall.so", "/a/mylibunstall.so:mylibunstall.so"}, /* it was taken for us */
+    {"0", "ibunstall.so", "ibunstall.so"},
     {"1", "/a/libunstall.so:/b/libother.so", "/a/libunstall.so:/b/libother.so"},
 };
 
@@ -143,6 +245,12 @@ static const struct {
     {"a fork", a_fork},
     {"a fork where no page is wiped", a_fork_where_no_page_is_wiped},
     {"a fork where nothing may be asked", a_fork_where_nothing_may_be_asked},
+    {"what a fork ends", what_a_fork_ends},
+    {"shut for good", shut_for_good},
+    {"shut for good where no page is wiped", shut_for_good_where_no_page_is_wiped},
+    {"no memory at the start", no_memory_at_the_start},
+    {"what the first call prepares", what_the_first_call_prepares},
+    {"all standard streams", all_standard_streams},
     {"the list of libraries", the_list_of_libraries},
 };
 

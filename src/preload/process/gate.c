@@ -67,8 +67,9 @@ static void fork_happened(void) {
 /* True: this item of LD_PRELOAD is the library, in any directory. */
 static bool is_us(const char *item, size_t length) {
     static const char us[] = "libunstall.so";
-    return length >= sizeof(us) - 1 &&
-           memcmp(item + length - (sizeof(us) - 1), us, sizeof(us) - 1) == 0;
+    size_t before = length - (sizeof(us) - 1);
+    return length >= sizeof(us) - 1 && memcmp(item + before, us, sizeof(us) - 1) == 0 &&
+           (before == 0 || item[before - 1] == '/');
 }
 
 /* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter
