@@ -273,7 +273,8 @@ def try_all(options, jobs, paths, chosen, equivalents, judged):
         try:
             for _ in range(min(jobs, len(chosen))):
                 ours, theirs = make.Pipe(duplex=False)
-                workers[ours] = make.Process(target=work, args=(options, folder, paths, chosen, taken, theirs))
+                words = (options, folder, paths, chosen, taken, theirs)
+                workers[ours] = make.Process(target=work, args=words)
                 workers[ours].start()
                 theirs.close()
             for number, verdict in answers_of(workers):
@@ -351,8 +352,8 @@ def main():
             say(told(mutant))
         return 0
     judged = {}
-    options = Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words, wanted.limit,
-                      slow_lines(wanted.slow))
+    options = Options(wanted.tree, wanted.build, wanted.objects, wanted.tests, wanted.test_words,
+                      wanted.limit, slow_lines(wanted.slow))
     try:
         try_all(options, wanted.jobs, paths, chosen, equivalents, judged)
     except ChildProcessError:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each step of evidence.c by itself: which writes count as cured, when it looks, what settles a look, and what
- * a run of writes begins with.  The actions of policy and the numbers of TCP_INFO are the test's.
+ * Each step of evidence.c by itself: which writes count as cured, when it looks, what settles a look, and
+ * what a run of writes begins with.  The actions of policy and the numbers of TCP_INFO are the test's.
  */
 #include <errno.h>
 
@@ -45,7 +45,7 @@ static void wrote(struct policy_action action) {
     wrote_from(action, 0);
 }
 
-/* ---- which writes are cured --------------------------------------------------- */
+/* ---- which writes are cured --------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -87,7 +87,8 @@ static const struct {
      {.mode = MODE_NODELAY, .app_nodelay = true},
      .override = true,
      .cured = true},
-    {"its cork", {.burst = true, .late_push = true}, {.mode = MODE_NODELAY, .app_cork = true}, .cured = false},
+    {"its cork", {.burst = true, .late_push = true},
+    {.mode = MODE_NODELAY, .app_cork = true}, .cured = false},
     {"just before it was acknowledged",
      {.burst = true, .late_push = true},
      {.mode = MODE_NODELAY},
@@ -118,7 +119,7 @@ Test(evidence_steps, which_writes_are_cured) {
     }
 }
 
-/* ---- runs of writes -------------------------------------------------------------- */
+/* ---- runs of writes ----------------------------------------------------- */
 
 static const struct policy_action first = {.new_message = true}, suspected = {.suspected = true}, plain = {0};
 
@@ -165,7 +166,7 @@ Test(evidence_steps, what_a_run_begins_with) {
     EXPECT_INT("and then", e->look_next, 1);
 }
 
-/* ---- looks --------------------------------------------------------------------------- */
+/* ---- looks -------------------------------------------------------------- */
 
 static void kept_back(void) {
     fake.tcp_info = (struct kernel_tcp_info){.bytes_sent = 4, .bytes_queued = 4, .unacked = 1, .cwnd = 10,
@@ -231,7 +232,7 @@ Test(evidence_steps, no_look) {
     EXPECT(!e->looked);
 }
 
-/* ---- what settles it ------------------------------------------------------------------- */
+/* ---- what settles it ---------------------------------------------------- */
 
 static void looked_at(void) {
     kept_back();
@@ -350,7 +351,7 @@ Test(evidence_steps, mptcp_and_bytes_that_passed_by) {
     EXPECT_INT("more has left, unseen", found(COUNT_STALLS_BOUND), 1);
 }
 
-/* ---- call sites ----------------------------------------------------------------------------- */
+/* ---- call sites --------------------------------------------------------- */
 
 /* A message has one pair of call sites, that of its first suspected write. */
 Test(evidence_steps, one_pair_a_message) {
@@ -371,7 +372,7 @@ Test(evidence_steps, one_pair_a_message) {
     EXPECT_INT("no other", p[1].state, STATS_FREE);
 }
 
-/* ---- the peer -------------------------------------------------------------------------------- */
+/* ---- the peer ----------------------------------------------------------- */
 
 Test(evidence_steps, the_peer_is_not_watched_where_it_cannot_be) {
     start("observe", "UNSTALL_QUICKACK=always");
@@ -424,7 +425,7 @@ Test(evidence_steps, the_rest_of_an_input) {
     EXPECT_INT("a message is open", e->input_at, 5);
 }
 
-/* ---- who has evidence --------------------------------------------------------------------------- */
+/* ---- who has evidence --------------------------------------------------- */
 
 static const struct {
     const char *name, *mode, *more;
@@ -485,7 +486,7 @@ Test(evidence_steps, of_a_forked_child) {
     *e = before;
 }
 
-/* ---- what is counted before it is looked at -------------------------------------------------------- */
+/* ---- what is counted before it is looked at ----------------------------- */
 
 static ssize_t long_write(void) {
     return whole_write(5, "body");

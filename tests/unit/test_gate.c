@@ -211,7 +211,8 @@ static const struct {
     {"0", "nstall.so:/libunstall.so.1:/libunstall.so/x", "nstall.so:/libunstall.so.1:/libunstall.so/x"},
     {"0", "", ""},
     {"0", "libunstall.so.1", "libunstall.so.1"},
-    {"0", "/a/mylibunstall.so:mylibunstall.so", "/a/mylibunstall.so:mylibunstall.so"}, /* it was taken for us */
+    {"0", "/a/mylibunstall.so:mylibunstall.so", "/a/mylibunstall.so:mylibunstall.so"},
+     /* it was taken for us */
     {"0", "ibunstall.so", "ibunstall.so"},
     {"1", "/a/libunstall.so:/b/libother.so", "/a/libunstall.so:/b/libother.so"},
 };

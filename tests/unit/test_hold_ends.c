@@ -46,7 +46,7 @@ static void join(void) {
     conn_unlock(c);
 }
 
-/* ---- limits ------------------------------------------------------------------ */
+/* ---- limits ------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -102,7 +102,7 @@ Test(hold_ends, what_is_decided_first) {
             }
 }
 
-/* ---- age ------------------------------------------------------------------------ */
+/* ---- age ---------------------------------------------------------------- */
 
 enum { ENDPOINT = 9 };
 
@@ -194,7 +194,7 @@ Test(hold_ends, a_sibling_of_a_late_one) {
     conn_unlock(next);
 }
 
-/* ---- endpoints ----------------------------------------------------------------------- */
+/* ---- endpoints ---------------------------------------------------------- */
 
 Test(hold_ends, entries_of_many_endpoints) {
     static bool used[256];
@@ -258,7 +258,8 @@ static const struct {
     {"not due", {.bursty = true, .input_ever = true}, 3, false},
     {"not bursty", {.input_ever = true}, 4, false},
     {"not answered", {.bursty = true}, 4, false},
-    {"one that defies prediction unlearns", {.nodelay_only = true, .bursty = true, .input_ever = true}, 4, false},
+    {"one that defies prediction unlearns", {.nodelay_only = true, .bursty = true, .input_ever = true}, 4,
+     false},
 };
 
 Test(hold_ends, what_teaches_an_entry) {
@@ -314,7 +315,7 @@ Test(hold_ends, listeners_are_told_apart_by_place_and_number) {
     EXPECT(first != endpoint_of_listener(c));
 }
 
-/* ---- room ------------------------------------------------------------------------------ */
+/* ---- room --------------------------------------------------------------- */
 
 static unsigned waits;
 
@@ -375,7 +376,7 @@ Test(hold_ends, the_end_of_a_turn_waits_where_nobody_will_send) {
     }
 }
 
-/* ---- waits that may go on ------------------------------------------------------------------- */
+/* ---- waits that may go on ----------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -486,7 +487,7 @@ Test(hold_ends, the_position_stays_where_it_cannot_grow) {
     EXPECT_INT("position", c->policy.position, UINT16_MAX);
 }
 
-/* ---- the probe for writes that pass us by ------------------------------------------------------ */
+/* ---- the probe for writes that pass us by ------------------------------- */
 
 /* In auto a hold begins by a proved habit: its first push is not followed by a question. */
 Test(hold_ends, the_first_push_of_auto_asks_nothing) {
@@ -506,7 +507,7 @@ Test(hold_ends, the_first_push_of_auto_asks_nothing) {
     }
 }
 
-/* ---- options that are asked late ------------------------------------------------------------------ */
+/* ---- options that are asked late ---------------------------------------- */
 
 static const struct {
     const char *name;
@@ -564,7 +565,7 @@ Test(hold_ends, the_window_of_a_number_that_is_another) {
     EXPECT_TEXT("a datagram ends", fake_log(), "nodelay(5,1) send(5,)");
 }
 
-/* ---- what policy wants of the kernel ----------------------------------------------------------------- */
+/* ---- what policy wants of the kernel ------------------------------------ */
 
 static const struct {
     const char *name;
@@ -616,7 +617,7 @@ Test(hold_ends, a_restore_is_counted) {
     EXPECT(hold_acted);
 }
 
-/* ---- a close whose bytes have no room ------------------------------------------------------------------- */
+/* ---- a close whose bytes have no room ----------------------------------- */
 
 /* A number of ours above the lowest, so that the program's next descriptors have the numbers that they would
  * have; a low one where there is no other. */

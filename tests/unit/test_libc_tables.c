@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The search of a library's own tables, in tables that the test makes: which definitions count, which version,
- * and in which cases the answer is left to dlsym.
+ * The search of a library's own tables, in tables that the test makes: which definitions count, which
+ * version, and in which cases the answer is left to dlsym.
  */
 #include <stdlib.h>
 
@@ -78,7 +78,8 @@ static struct symbol_table made(struct library *l, const struct entry *entries, 
     }
     for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
         l->definitions[i].definition = (ElfW(Verdef)){
-            .vd_ndx = (ElfW(Half))(i + 1), .vd_aux = sizeof(ElfW(Verdef)), .vd_next = sizeof(l->definitions[0])};
+            .vd_ndx = (ElfW(Half))(i + 1), .vd_aux = sizeof(ElfW(Verdef)),
+                .vd_next = sizeof(l->definitions[0])};
         l->definitions[i].name.vda_name = string(l, names[i]);
     }
     return (struct symbol_table){.base = BASE,
@@ -110,7 +111,7 @@ static uintptr_t found(const struct libc_symbols *s, const char *name, const cha
 
 #define FUNCTION .type = STT_FUNC, .binding = STB_GLOBAL
 
-/* ---- definitions ------------------------------------------------------------------ */
+/* ---- definitions -------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -175,12 +176,15 @@ Test(libc_tables, what_is_left_to_dlsym) {
     EXPECT_INT("no tables", found(&s, "f", NULL), 0);
 }
 
-/* ---- the hash table ------------------------------------------------------------------ */
+/* ---- the hash table ----------------------------------------------------- */
 
 Test(libc_tables, many_names) {
-    static const struct entry entries[] = {{"a", 2, 1, FUNCTION}, {"b", 2, 2, FUNCTION}, {"c", 2, 3, FUNCTION},
-                                           {"d", 2, 4, FUNCTION}, {"e", 2, 5, FUNCTION}, {"f", 2, 6, FUNCTION},
-                                           {"g", 2, 7, FUNCTION}, {"h", 2, 8, FUNCTION}, {"i", 2, 9, FUNCTION},
+    static const struct entry entries[] = {{"a", 2, 1, FUNCTION}, {"b", 2, 2, FUNCTION},
+    {"c", 2, 3, FUNCTION},
+                                           {"d", 2, 4, FUNCTION}, {"e", 2, 5, FUNCTION},
+                                           {"f", 2, 6, FUNCTION},
+                                           {"g", 2, 7, FUNCTION}, {"h", 2, 8, FUNCTION},
+                                           {"i", 2, 9, FUNCTION},
                                            {"j", 2, 10, FUNCTION}};
     struct libc_symbols s = of_one(entries, ARRAY_SIZE(entries));
     EACH_ROW(row, entries)
@@ -220,7 +224,7 @@ Test(libc_tables, the_end_of_a_bucket) {
     EXPECT_INT("two", found(&s, "f", NULL), 0);
 }
 
-/* ---- libraries before libc -------------------------------------------------------------- */
+/* ---- libraries before libc ---------------------------------------------- */
 
 Test(libc_tables, a_library_before_it_has_the_name) {
     static const struct entry in_libc[] = {{"f", 2, 1, FUNCTION}, {"g", 2, 2, FUNCTION}};

@@ -140,7 +140,7 @@ Test(log, names_with_the_number_of_the_process) {
     }
 }
 
-/* ---- signals ----------------------------------------------------------------- */
+/* ---- signals ------------------------------------------------------------ */
 
 static sigset_t pending(void) {
     sigset_t set;

@@ -73,8 +73,10 @@ static const struct {
     bool good;
 } odd[] = {
     {"1000-1001 r-xp 0 0:0 0", true},     {"1000-1000 r-xp 0 0:0 0", false}, {"-1000 r-xp 0 0:0 0", false},
-    {"1000- r-xp 0 0:0 0", false},        {"1000-2000 r-xp  0:0 0", false},  {"1000 2000 r-xp 0 0:0 0", false},
-    {"1000-2000-r-xp 0 0:0 0", false},    {"1000-2000 r-xp 0-0:0 0", false}, {"100G-2000 r-xp 0 0:0 0", false},
+    {"1000- r-xp 0 0:0 0", false},        {"1000-2000 r-xp  0:0 0", false},  {"1000 2000 r-xp 0 0:0 0",
+     false},
+    {"1000-2000-r-xp 0 0:0 0", false},    {"1000-2000 r-xp 0-0:0 0", false},
+    {"100G-2000 r-xp 0 0:0 0", false},
     {"1000-200A r-xp 0 0:0 0", false},    {"9-a r-xp 0 0:0 0", true},        {"f-10 r-xp f 0:0 0", true},
 };
 
@@ -85,7 +87,7 @@ Test(modules, odd_lines) {
     }
 }
 
-/* ---- the table of a process ---------------------------------------------------------- */
+/* ---- the table of a process --------------------------------------------- */
 
 static struct stats_file *file;
 

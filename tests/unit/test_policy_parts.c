@@ -8,7 +8,7 @@
 #include "policy_inline.h"
 #include "unit.h"
 
-/* ---- writes that fail -------------------------------------------------------------- */
+/* ---- writes that fail --------------------------------------------------- */
 
 static const struct policy_action everything = {.ends_unit = true, .small_unit = true, .unanswered = true,
                                                 .small_write = true};
@@ -72,7 +72,7 @@ Test(policy_parts, bytes_of_a_write_that_failed) {
     }
 }
 
-/* ---- errors, states, windows ----------------------------------------------------------- */
+/* ---- errors, states, windows -------------------------------------------- */
 
 Test(policy_parts, errors_that_end_sending) {
     static const int ends[] = {EPIPE,       ECONNRESET,   ETIMEDOUT, ECONNABORTED, ECONNREFUSED,
@@ -108,8 +108,8 @@ Test(policy_parts, states_of_a_connection) {
     EXPECT_INT("units", p.units, UINT16_MAX);
 }
 
-/* A hold that the window ended costs four, the end of a turn gives one back; sixteen are too many, in auto, or
- * where the kernel ends them. */
+/* A hold that the window ended costs four, the end of a turn gives one back; sixteen are too many, in auto,
+ * or where the kernel ends them. */
 static const struct {
     const char *name;
     enum mode mode;
@@ -165,7 +165,8 @@ Test(policy_parts, a_window_that_joined_many_writes) {
         EXPECT_INT(row->name, p.window_ends, row->left);
         EXPECT(!p.window_joined);
     }
-    struct policy p = {.mode = MODE_CORK, .window_ends = 3, .window_joined = true, .position = 5, .window_at = 4};
+    struct policy p = {.mode = MODE_CORK, .window_ends = 3, .window_joined = true, .position = 5,
+        .window_at = 4};
     policy_window_turn_ends(&p);
     EXPECT_INT("never below nothing", p.window_ends, 0);
     p = (struct policy){.mode = MODE_CORK, .window_joined = true, .window_ends = 9, .position = 300,
@@ -178,7 +179,7 @@ Test(policy_parts, a_window_that_joined_many_writes) {
     EXPECT_INT("it counts", p.window_at, 254);
 }
 
-/* ---- waits that are asked first ----------------------------------------------------------- */
+/* ---- waits that are asked first ----------------------------------------- */
 
 Test(policy_parts, which_waits_are_asked_first) {
     struct policy p = {.goes_on = 1};
@@ -204,7 +205,7 @@ Test(policy_parts, which_waits_are_asked_first) {
     EXPECT(!p.kept_turn);
 }
 
-/* ---- habits ------------------------------------------------------------------------------------ */
+/* ---- habits ------------------------------------------------------------- */
 
 Test(policy_parts, quick_turns) {
     static const struct {
@@ -214,11 +215,13 @@ Test(policy_parts, quick_turns) {
         uint64_t gap;
         unsigned quick;
     } rows[] = {
-        {"quick", 2, false, 0, 6},   {"just quick", 1, false, HABIT_GAP_NS, 6}, {"late", 2, false, HABIT_GAP_NS + 1, 0},
+        {"quick", 2, false, 0, 6},   {"just quick", 1, false, HABIT_GAP_NS, 6},
+        {"late", 2, false, HABIT_GAP_NS + 1, 0},
         {"a late piece", 2, true, 0, 0}, {"no write", 0, false, 0, 0},
     };
     EACH_ROW(row, rows) {
-        struct policy p = {.position = (uint16_t)row->position, .hesitated = row->hesitated, .quick_turns = 5};
+        struct policy p = {.position = (uint16_t)row->position, .hesitated = row->hesitated,
+            .quick_turns = 5};
         policy_habit_turn(&p, row->gap);
         EXPECT_INT(row->name, p.quick_turns, row->quick);
     }
@@ -255,7 +258,7 @@ Test(policy_parts, who_learns_a_habit) {
             }
 }
 
-/* ---- what may be held ------------------------------------------------------------------------------ */
+/* ---- what may be held --------------------------------------------------- */
 
 Test(policy_parts, what_may_be_held) {
     const struct policy good = {.mode = MODE_CORK, .established = true};
@@ -313,7 +316,7 @@ Test(policy_parts, which_writes_may_be_held) {
         }
 }
 
-/* ---- input ------------------------------------------------------------------------------------------ */
+/* ---- input -------------------------------------------------------------- */
 
 Test(policy_parts, an_input_ends_the_message) {
     struct policy p = {.established = false, .one_way = true, .units = 3, .turns = 4, .small_writes = 5,
@@ -340,7 +343,8 @@ Test(policy_parts, an_input_after_one_turn) {
 static const struct {
     size_t bytes, asked;
     bool leaves;
-} inputs[] = {{4096, 4096, true}, {4095, 4095, false}, {4095, 4096, false}, {8192, 8192, true}, {1, 1, false}};
+} inputs[] = {{4096, 4096, true}, {4095, 4095, false}, {4095, 4096, false}, {8192, 8192, true},
+{1, 1, false}};
 
 Test(policy_parts, input_that_may_be_left) {
     EACH_ROW(row, inputs) {
@@ -358,7 +362,8 @@ Test(policy_parts, an_input_after_a_large_message) {
         bool large;
         uint32_t bytes;
         bool full;
-    } rows[] = {{"large", true, 65536, false}, {"huge", true, 65537, true}, {"no room by the kernel", false, 5, true}};
+    } rows[] = {{"large", true, 65536, false}, {"huge", true, 65537, true},
+    {"no room by the kernel", false, 5, true}};
     EACH_ROW(row, rows) {
         struct policy p = {.large = row->large, .sndbuf_maybe_full = true, .message_bytes = row->bytes};
         policy_input(&p, 1, 2);
@@ -367,7 +372,7 @@ Test(policy_parts, an_input_after_a_large_message) {
     }
 }
 
-/* ---- the end of a turn ------------------------------------------------------------------------------ */
+/* ---- the end of a turn -------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -407,7 +412,7 @@ Test(policy_parts, who_becomes_bursty_learns_anew) {
     EXPECT(p.quick_turns == 7 && p.model.ended[1] < 255 && p.model.ended[2] == 255);
 }
 
-/* ---- buffered bytes ------------------------------------------------------------------------------------ */
+/* ---- buffered bytes ----------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -418,10 +423,13 @@ static const struct {
     unsigned smalls;
 } buffers[] = {
     {"small", {.established = true, .message_bytes = 10, .buffer_limit = 100, .mss = 50}, 90, 49, true, 1},
-    {"not small", {.established = true, .message_bytes = 10, .buffer_limit = 100, .mss = 50}, 90, 50, true, 0},
-    {"as much as there is room", {.established = true, .message_bytes = 10, .buffer_limit = 100}, 40, 40, true, 1},
+    {"not small", {.established = true, .message_bytes = 10, .buffer_limit = 100, .mss = 50}, 90, 50, true,
+     0},
+    {"as much as there is room", {.established = true, .message_bytes = 10, .buffer_limit = 100}, 40, 40,
+     true, 1},
     {"more", {.established = true, .message_bytes = 10, .buffer_limit = 100}, 40, 41, false, 0},
-    {"as much as the kernel takes", {.established = true, .message_bytes = 10, .buffer_limit = 50}, 90, 40, true, 1},
+    {"as much as the kernel takes", {.established = true, .message_bytes = 10, .buffer_limit = 50}, 90, 40,
+     true, 1},
     {"more", {.established = true, .message_bytes = 10, .buffer_limit = 50}, 90, 41, false, 0},
     {"as large as may be", {.established = true, .message_bytes = 1, .buffer_limit = 200}, 200, 100, true, 1},
     {"larger", {.established = true, .message_bytes = 1, .buffer_limit = 200}, 200, 101, false, 0},
@@ -444,7 +452,7 @@ Test(policy_parts, what_joins_the_buffer) {
     }
 }
 
-/* ---- the growing MSS of loopback ------------------------------------------------------------------------ */
+/* ---- the growing MSS of loopback ---------------------------------------- */
 
 Test(policy_parts, when_the_mss_is_asked_again) {
     const struct policy large = {.mss = MSS_GROWS, .first_unit = MSS_GROWS};
@@ -464,12 +472,14 @@ Test(policy_parts, when_the_mss_is_asked_again) {
     } rows[] = {
         {"a large unit", {.mss = MSS_GROWS}, MSS_GROWS, true},
         {"a small one behind a large one", {.mss = MSS_GROWS, .first_unit = MSS_GROWS}, 1, true},
-        {"a small one behind a small one", {.mss = MSS_GROWS, .first_unit = MSS_GROWS - 1}, MSS_GROWS - 1, false},
+        {"a small one behind a small one", {.mss = MSS_GROWS, .first_unit = MSS_GROWS - 1}, MSS_GROWS - 1,
+         false},
         {"an MSS that does not grow", {.mss = MSS_GROWS - 1, .first_unit = 20000}, 20000, false},
         {"a surely large one", {.mss = MSS_GROWS, .first_unit = 20000}, SURELY_LARGE, false},
         {"nearly surely", {.mss = MSS_GROWS, .first_unit = 20000}, SURELY_LARGE - 1, true},
         {"Nagle is off", {.mss = MSS_GROWS, .first_unit = 20000, .nodelay = true}, 20000, false},
-        {"... or may be on", {.mss = MSS_GROWS, .first_unit = 20000, .nodelay = true, .nodelay_uncertain = true},
+        {"... or may be on", {.mss = MSS_GROWS, .first_unit = 20000, .nodelay = true,
+         .nodelay_uncertain = true},
          20000, true},
     };
     EACH_ROW(row, rows) {
@@ -480,7 +490,7 @@ Test(policy_parts, when_the_mss_is_asked_again) {
     }
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------ */
+/* ---- sums --------------------------------------------------------------- */
 
 Test(policy_parts, sums_that_end) {
     uint32_t sum = UINT32_MAX - 5;

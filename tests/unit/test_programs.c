@@ -21,7 +21,7 @@
 #include "statistics.h"
 #include "ticker_thread.h"
 
-/* A connection with three buffered bytes, in a thread that a handler has interrupted so many sections deep. */
+/* A connection with three buffered bytes, in a thread that a handler has interrupted so many locks deep. */
 static struct conn *buffered(uint16_t depth) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
@@ -37,7 +37,7 @@ static void is_done(void) {
     shim_closing(5);
 }
 
-/* ---- which calls will replace the image ---------------------------------- */
+/* ---- which calls will replace the image --------------------------------- */
 
 static char here[] = "/tmp/unit-XXXXXX";
 
@@ -164,7 +164,7 @@ Test(programs, of_whom_nothing_leaves) {
     is_done();
 }
 
-/* ---- what the next program finds ------------------------------------------ */
+/* ---- what the next program finds ---------------------------------------- */
 
 static const struct {
     const char *name;
@@ -223,7 +223,7 @@ Test(programs, the_applications_own_option_is_never_in_doubt) {
     EXPECT_TEXT("nothing to set", fake_log(), "");
 }
 
-/* ---- the report ------------------------------------------------------------- */
+/* ---- the report --------------------------------------------------------- */
 
 static char report[64];
 
@@ -293,7 +293,7 @@ Test(programs, statistics_of_a_process_that_is_replaced, .fini = statistics_end)
     EXPECT_INT("now it has ended", counted(1, COUNT_CONNECTIONS_ENDED), 1);
 }
 
-/* ---- the end ------------------------------------------------------------------ */
+/* ---- the end ------------------------------------------------------------ */
 
 static const struct {
     const char *name;
@@ -363,7 +363,7 @@ Test(programs, an_end_waits_for_each_connection) {
     EXPECT_INT("after so many tries", fake.send_count, 31);
 }
 
-/* ---- threads and vfork ---------------------------------------------------------- */
+/* ---- threads and vfork -------------------------------------------------- */
 
 Test(programs, a_thread_ends_by_a_system_call) {
     whole_start_in(MODE_CORK);
@@ -445,7 +445,7 @@ Test(programs, other_threads_holds_leave_before_a_filter) {
     }
 }
 
-/* ---- forks and clones --------------------------------------------------------- */
+/* ---- forks and clones --------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -542,7 +542,8 @@ Test(programs, a_strange_task_while_bytes_are_left, .timeout = 20) {
     EXPECT_INT("sent", buffer_length(c), 0);
 }
 
-/* A process of one task keeps its table; what only passes need not stay; of two tasks one has the old table. */
+/* A process of one task keeps its table; what only passes need not stay; of two tasks one has the old
+ * table. */
 static const struct {
     const char *name, *mode, *more;
     bool filter, stays;

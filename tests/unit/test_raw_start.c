@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that clone(2) makes: its signals, its stack and its thread-locals at each start, and what happens
- * where the kernel refuses it.  And the end of a thread of the program, which may have to let go.
+ * The thread that clone(2) makes: its signals, its stack and its thread-locals at each start, and what
+ * happens where the kernel refuses it.  And the end of a thread of the program, which may have to let go.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -135,7 +135,7 @@ Test(raw_start, of_a_child) {
     EXPECT(thread.memory == memory && runs == 2 && fresh == 2);
 }
 
-/* ---- the end of a thread of the program ----------------------------------------------- */
+/* ---- the end of a thread of the program --------------------------------- */
 
 static struct conn *c;
 

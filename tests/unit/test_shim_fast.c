@@ -20,7 +20,7 @@ static struct conn *c;
 
 static void none(void) {}
 
-/* ---- the steady state ----------------------------------------------------------- */
+/* ---- the steady state --------------------------------------------------- */
 
 static void a_filter_is_there(void) {
     config_switch(MODE_CORK, true);
@@ -86,7 +86,8 @@ Test(shim_fast, states_of_a_connection) {
         EXPECT_INT(row->name, errno, row->result < 0 ? ECONNRESET : 4711);
         EXPECT_TEXT(row->name, fake_log(), row->log);
         EXPECT_INT(row->name, self.depth, 0);
-        EXPECT_INT(row->name, ticker_state(), row->before == the_thread_is_undecided ? TICKER_NEVER : TICKER_RUNS);
+        EXPECT_INT(row->name, ticker_state(),
+            row->before == the_thread_is_undecided ? TICKER_NEVER : TICKER_RUNS);
         EXPECT_INT(row->name, c->policy.nodelay_uncertain, row->before == a_child_may_have_changed_it);
         EXPECT_INT(row->name, c->nodelay_checked == nodelay_epoch, true);
         ticker_now = TICKER_RUNS;
@@ -96,7 +97,7 @@ Test(shim_fast, states_of_a_connection) {
     }
 }
 
-/* ---- flags and sizes ---------------------------------------------------------------- */
+/* ---- flags and sizes ---------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -162,7 +163,7 @@ Test(shim_fast, forms_of_a_write) {
         }
 }
 
-/* ---- the first buffered write of a turn ---------------------------------------------------- */
+/* ---- the first buffered write of a turn --------------------------------- */
 
 static bool by_number_6, from_nowhere;
 
@@ -217,7 +218,8 @@ Test(shim_fast, the_first_buffered_write) {
         row->before();
         fake_log();
         size_t bytes = from_nowhere ? 4096 : 3;
-        ssize_t result = from_nowhere ? 0 : shim_write_fast(by_number_6 ? 6 : 5, "abc", bytes, 0, FORM_WRITE, 0);
+        ssize_t result = from_nowhere ? 0 : shim_write_fast(by_number_6 ? 6 : 5, "abc", bytes, 0, FORM_WRITE,
+            0);
         if (from_nowhere) {
             real_write = NULL; /* libc's, which the kernel refuses */
             result = shim_write_fast(5, nowhere, bytes, 0, FORM_WRITE, 0);
@@ -236,7 +238,7 @@ Test(shim_fast, the_first_buffered_write) {
     }
 }
 
-/* ---- the next ones ---------------------------------------------------------------------------- */
+/* ---- the next ones ------------------------------------------------------ */
 
 static void another_thread_has_the_turn(void) {
     static struct thread other;
@@ -295,7 +297,7 @@ Test(shim_fast, the_next_buffered_write) {
     }
 }
 
-/* ---- a quiet connection --------------------------------------------------------------------------- */
+/* ---- a quiet connection ------------------------------------------------- */
 
 static ssize_t reading, wanted_flags;
 
@@ -359,7 +361,8 @@ Test(shim_fast, what_may_be_written_quietly) {
             EXPECT(shim_may_be_quiet(5));
             row->before();
             EXPECT_INT(row->name,
-                       sends ? shim_send_quiet(5, "abc", 3, MSG_NOSIGNAL, 0) : shim_write_quiet(5, "abc", 3, 0), 3);
+                       sends ? shim_send_quiet(5, "abc", 3, MSG_NOSIGNAL, 0) : shim_write_quiet(5, "abc", 3,
+                           0), 3);
             EXPECT_INT(row->name, c->quiet == QUIET_WROTE, row->quiet);
             EXPECT_INT(row->name, c->counts.writes, self.vforked ? 1 : 2);
             const char *log = fake_log(), *call = sends ? "SEND(5,abc)" : "WRITE(5,abc)";

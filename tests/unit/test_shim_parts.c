@@ -25,7 +25,7 @@ static void *pages(int protection) {
     return at;
 }
 
-/* ---- memory that is surely there ------------------------------------------- */
+/* ---- memory that is surely there ---------------------------------------- */
 
 enum place { OURS, MAPPED, UNREADABLE };
 
@@ -142,7 +142,7 @@ Test(shim_parts, what_must_not_be_delayed) {
         EXPECT_INT(row->name, shim_special(&row->o), row->special);
 }
 
-/* ---- a connection that goes during the call --------------------------------- */
+/* ---- a connection that goes during the call ----------------------------- */
 
 static bool by_another;
 
@@ -203,7 +203,7 @@ Test(shim_parts, a_connection_that_is_closed_during_a_write) {
         }
 }
 
-/* ---- a handler's several messages --------------------------------------------- */
+/* ---- a handler's several messages --------------------------------------- */
 
 static struct conn *with_a_lock(void) {
     whole_start_in(MODE_COALESCE);
@@ -272,7 +272,7 @@ Test(shim_parts, what_stands_before_a_handlers_call) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- descriptors in messages of which the memory is not there -------------------- */
+/* ---- descriptors in messages of which the memory is not there ----------- */
 
 Test(shim_parts, a_control_message_that_is_not_there) {
     whole_start_in(MODE_CORK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors' lives and reads, one fact at a time: what an accepted connection takes over, which close gives an
- * option back, which read or write elsewhere ends a turn, and how a connection is met.
+ * Descriptors' lives and reads, one fact at a time: what an accepted connection takes over, which close gives
+ * an option back, which read or write elsewhere ends a turn, and how a connection is met.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@ static struct conn *known(int fd) {
     return fds_conn(fds_word(fd));
 }
 
-/* ---- what an accepted connection takes over ------------------------------------------- */
+/* ---- what an accepted connection takes over ----------------------------- */
 
 static struct conn *listener(void) {
     shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
@@ -94,7 +94,7 @@ Test(shim_steps, a_listener_has_no_option_of_ours) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- who gives its option back at its close ------------------------------------------------ */
+/* ---- who gives its option back at its close ----------------------------- */
 
 static const struct {
     const char *name;
@@ -133,7 +133,7 @@ Test(shim_steps, which_close_gives_an_option_back) {
     }
 }
 
-/* ---- what ends a turn ------------------------------------------------------------------------ */
+/* ---- what ends a turn --------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -226,7 +226,7 @@ Test(shim_steps, a_turn_that_holds_nothing) {
     EXPECT_INT("still not asked", fds_word(9), FDS_NO_SOCKET);
 }
 
-/* ---- dup2 ---------------------------------------------------------------------------------------- */
+/* ---- dup2 --------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -273,7 +273,7 @@ Test(shim_steps, dup2_at_the_limit_of_numbers) {
     }
 }
 
-/* ---- reads ------------------------------------------------------------------------------------------ */
+/* ---- reads -------------------------------------------------------------- */
 
 Test(shim_steps, a_read_tells_what_it_is_of) {
     whole_start_in(MODE_NODELAY);
@@ -332,7 +332,7 @@ Test(shim_steps, the_first_input_teaches) {
     EXPECT(next->policy.bursty && next->policy.from_cache && next->policy.model.ended[0] == 200);
 }
 
-/* ---- meetings --------------------------------------------------------------------------------------------- */
+/* ---- meetings ----------------------------------------------------------- */
 
 /* A number of stdio on a known connection: its writes pass by from then on. */
 Test(shim_steps, a_copy_on_a_number_of_stdio) {
@@ -382,7 +382,8 @@ Test(shim_steps, how_a_connection_is_met) {
         EXPECT_INT(row->name, self.depth, row->ours);
         if (!c)
             continue;
-        EXPECT(c->policy.unsure == !row->untracked && c->origin == ORIGIN_FOREIGN && c->cookie == row->cookie);
+        EXPECT(c->policy.unsure == !row->untracked && c->origin == ORIGIN_FOREIGN &&
+            c->cookie == row->cookie);
         EXPECT_INT(row->name, c->policy.untracked_io, row->untracked);
         EXPECT_INT(row->name, c->mptcp, row->mptcp);
         EXPECT_INT(row->name, c->policy.no_more, row->mptcp);
@@ -392,7 +393,7 @@ Test(shim_steps, how_a_connection_is_met) {
     }
 }
 
-/* ---- cured when they are made ---------------------------------------------------------------------------------- */
+/* ---- cured when they are made ------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -404,7 +405,8 @@ static const struct {
     {"a ring", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=late", true, false, false, false, false, true},
     {"stdio", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=late", false, true, false, false, false, true},
     {"it is set", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=always", false, false, true, false, false, false},
-    {"the application's cork", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=always", false, false, false, true, false, false},
+    {"the application's cork", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=always", false, false, false, true,
+     false, false},
     {"a filter", "UNSTALL_MODE=auto", "UNSTALL_NODELAY=always", false, false, false, false, true, false},
     {"observe", "UNSTALL_MODE=observe", "UNSTALL_NODELAY=always", false, false, false, false, false, false},
 };
@@ -429,7 +431,7 @@ Test(shim_steps, what_is_cured_when_it_is_made) {
     }
 }
 
-/* ---- moved bodies ---------------------------------------------------------------------------------------------------- */
+/* ---- moved bodies ------------------------------------------------------- */
 
 /* What it is asked for: the turn of another connection ends, its own goes on. */
 Test(shim_steps, a_moved_body_and_turns) {

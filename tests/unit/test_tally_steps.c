@@ -38,7 +38,7 @@ static struct stats_connection *record(void) {
     return &stats_file_mapped->connection[e->record];
 }
 
-/* ---- the ends of a connection ------------------------------------------------------- */
+/* ---- the ends of a connection ------------------------------------------- */
 
 Test(tally_steps, ends_that_are_not_known_yet) {
     start("off");
@@ -122,7 +122,7 @@ Test(tally_steps, first_sight) {
     }
 }
 
-/* ---- when counts move ------------------------------------------------------------------- */
+/* ---- when counts move --------------------------------------------------- */
 
 Test(tally_steps, after_64_calls) {
     start("off");
@@ -198,7 +198,7 @@ Test(tally_steps, without_a_row_or_a_record) {
     EXPECT_INT("ended", counted(1, COUNT_CONNECTIONS_ENDED), 1);
 }
 
-/* ---- times ---------------------------------------------------------------------------------- */
+/* ---- times -------------------------------------------------------------- */
 
 Test(tally_steps, a_first_write_after_more_than_an_hour) {
     static const uint64_t after_us[] = {0, 5, UINT32_MAX - 2, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 40};
@@ -243,7 +243,7 @@ Test(tally_steps, exchanges_in_a_record) {
     EXPECT_INT("number", record()->exchanges, 5);
 }
 
-/* ---- a message that never left ----------------------------------------------------------------- */
+/* ---- a message that never left ------------------------------------------ */
 
 Test(tally_steps, a_first_write_that_failed) {
     start("off");
@@ -282,7 +282,7 @@ Test(tally_steps, a_message_begins_once) {
     EXPECT(e->message_began == began && began);
 }
 
-/* ---- bytes that passed by ------------------------------------------------------------------------- */
+/* ---- bytes that passed by ----------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -298,7 +298,8 @@ static const struct {
     {"over several paths", .mptcp = true, .sent = 10},
     {"a parent may have written", .shared = true, .sent = 10},
     {"a child may have written", .fork_since = true, .sent = 10},
-    {"a child, but we know that some pass by", .fork_since = true, .untracked = true, .sent = 10, .unseen = 6},
+    {"a child, but we know that some pass by", .fork_since = true, .untracked = true, .sent = 10,
+     .unseen = 6},
 };
 
 Test(tally_steps, which_bytes_are_unseen) {
@@ -341,7 +342,7 @@ Test(tally_steps, an_end_without_calls) {
     EXPECT(other->evidence->ended);
 }
 
-/* ---- without a file --------------------------------------------------------------------------------- */
+/* ---- without a file ----------------------------------------------------- */
 
 Test(tally_steps, no_file_no_trouble) {
     whole_start_in(MODE_OBSERVE); /* evidence, but no statistics */
@@ -363,7 +364,7 @@ Test(tally_steps, no_file_no_trouble) {
     strcpy(statistics_folder, "/dev/shm/none");
 }
 
-/* ---- the report's questions ---------------------------------------------------------------------------- */
+/* ---- the report's questions --------------------------------------------- */
 
 static const struct {
     const char *name, *report;

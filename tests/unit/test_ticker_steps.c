@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The steps of the window's thread, without the thread: how long a tick is, which hold is too old, what a look
- * at a connection does, who stays on the list, and whether the thread leaves.  test_ticker.c has the thread
- * itself, whose times no test can measure exactly on a busy machine; so this file takes its source in.
+ * The steps of the window's thread, without the thread: how long a tick is, which hold is too old, what a
+ * look at a connection does, who stays on the list, and whether the thread leaves.  test_ticker.c has the
+ * thread itself.  No test can measure its times exactly on a busy machine, so this file takes its source in.
  */
 #include "../../src/preload/hold/ticker_thread.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -34,7 +34,7 @@ static void window_of(uint32_t us) {
     ASSERT(config_publish(config(), &next));
 }
 
-/* ---- the length of a tick -------------------------------------------------------- */
+/* ---- the length of a tick ----------------------------------------------- */
 
 static const struct {
     uint32_t window, tick;
@@ -103,7 +103,7 @@ Test(ticker_steps, what_a_tick_teaches) {
     }
 }
 
-/* ---- the age of a hold ---------------------------------------------------------------- */
+/* ---- the age of a hold -------------------------------------------------- */
 
 static void ticks_every(uint64_t ns) {
     for (uint64_t i = 0; i < TICKS_KEPT; i++)
@@ -129,7 +129,8 @@ Test(ticker_steps, a_long_window_is_over_by_the_clock) {
     ticks_every(4 * MS);
     uint64_t since = TICKS_KEPT + 3, next = (since + 1) * 4 * MS;
     for (uint64_t age = 0; age < 9; age++) {
-        struct tick soon = tick_at(since + age, next + 19500000 - 1), late = tick_at(since + age, next + 19500000);
+        struct tick soon = tick_at(since + age, next + 19500000 - 1), late = tick_at(since + age,
+            next + 19500000);
         EXPECT(!window_is_over(since, &soon));
         EXPECT_INT("over", window_is_over(since, &late), age > 0);
     }
@@ -139,7 +140,7 @@ Test(ticker_steps, a_long_window_is_over_by_the_clock) {
     cr_expect(!window_is_over(since, &long_ago), "one whose tick is the oldest that is known");
 }
 
-/* ---- a look without the lock ------------------------------------------------------------- */
+/* ---- a look without the lock -------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -178,7 +179,7 @@ Test(ticker_steps, what_needs_nothing) {
     }
 }
 
-/* ---- a look with it ------------------------------------------------------------------------ */
+/* ---- a look with it ----------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -250,7 +251,7 @@ Test(ticker_steps, a_look_at_a_place_that_is_free) {
     EXPECT_TEXT("nothing", fake_log(), "");
 }
 
-/* ---- the list ----------------------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------- */
 
 enum { MANY = 5 };
 
@@ -313,7 +314,7 @@ Test(ticker_steps, at_the_end_all_leaves) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- the park, and the end ------------------------------------------------------------------------- */
+/* ---- the park, and the end ---------------------------------------------- */
 
 static long parked_ms(bool *again) {
     uint64_t begun = clock_now();
@@ -365,7 +366,7 @@ Test(ticker_steps, whether_it_leaves) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- sleeps ------------------------------------------------------------------------------------------- */
+/* ---- sleeps ------------------------------------------------------------- */
 
 /* From the last tick on, so that delays do not add up, unless it is more than a tick ago. */
 static const struct {
@@ -395,7 +396,7 @@ Test(ticker_steps, until_when_it_sleeps) {
     cr_expect(clock_now() - begun < 400 * MS, "it is told to end");
 }
 
-/* ---- who gets a thread ------------------------------------------------------------------------------------ */
+/* ---- who gets a thread -------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -438,7 +439,7 @@ Test(ticker_steps, where_it_is_decided) {
                 }
 }
 
-/* ---- bytes that are left when it was stopped ------------------------------------------------------------------ */
+/* ---- bytes that are left when it was stopped ---------------------------- */
 
 Test(ticker_steps, what_has_left) {
     EXPECT(!ticker_has_left());
@@ -456,7 +457,8 @@ Test(ticker_steps, what_has_left) {
 
 /* Where no thread can be had they are sent at once, and waited for. */
 Test(ticker_steps, without_a_thread_they_are_sent) {
-    config_load((char *[]){(char[]){"UNSTALL_THREAD=never"}, (char[]){"UNSTALL_MODE=coalesce"}, NULL}, "prog");
+    config_load((char *[]){(char[]){"UNSTALL_THREAD=never"}, (char[]){"UNSTALL_MODE=coalesce"}, NULL},
+        "prog");
     ticker_now = TICKER_NONE;
     struct conn *other = fds_create(6, ORIGIN_SOCKET);
     conn_unlock(other);
