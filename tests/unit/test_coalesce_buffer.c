@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fake_kernel.h"
 #include "coalesce_buffer.h"
@@ -326,4 +327,66 @@ Test(buffer, a_send_after_a_blocking_one_is_not_exact) {
     EXPECT_INT("no room", send_with("def"), -EAGAIN);
     c.buffer->exact = true;
     EXPECT(!buffer_flush(&c, 0));
+}
+
+/* ---- where a send stands --------------------------------------------------- */
+
+static uint64_t before_seen;
+static bool in_flight_seen, exact_seen;
+
+static ssize_t looks_at_the_buffer(int fd, const struct msghdr *message, int flags) {
+    (void)fd, (void)flags;
+    before_seen = c.buffer->before;
+    in_flight_seen = c.buffer->in_flight;
+    exact_seen = c.buffer->exact;
+    ssize_t all = 0;
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        all += (ssize_t)message->msg_iov[i].iov_len;
+    return all;
+}
+
+static void with_looks(void) {
+    static struct kernel_ops own;
+    own = *kernel;
+    own.send = looks_at_the_buffer;
+    kernel = &own;
+}
+
+/* A handler that jumps out of the send asks how much was taken: from the bytes before it on. */
+Test(buffer, the_bytes_before_a_send) {
+    struct iovec more[] = {{(char[]){"12345"}, 5}, {(char[]){"678"}, 3}};
+    with_looks();
+    ASSERT(add("abc"));
+    c.counts.bytes = 103; /* with those that wait */
+    c.buffer->exact = true;
+    EXPECT(buffer_flush(&c, 0));
+    EXPECT(in_flight_seen && !exact_seen);
+    EXPECT_INT("alone", before_seen, 100);
+    ASSERT(add("abc"));
+    c.counts.bytes = 111; /* with those behind them, too */
+    c.buffer->exact = true;
+    EXPECT_INT("sent", buffer_send(&c, 5, more, 2, 0), 8);
+    EXPECT(in_flight_seen && !exact_seen);
+    EXPECT_INT("with more behind", before_seen, 100);
+}
+
+/* Bytes that move to a wider buffer are as old as they were: the number is checked before they leave. */
+Test(buffer, a_wider_one_is_as_old) {
+    struct iovec one = {(char[]){"xyz"}, 3};
+    c.cookie = 77;
+    clock_stopped = 1000;
+    EXPECT(buffer_add_all(&c, &one, 1, 3));
+    EXPECT(buffer_flush(&c, 0));
+    EXPECT_TEXT("at once", fake_log(), "send(5,xyz)");
+    static char full[4097];
+    memset(full, 'f', 4096);
+    ASSERT(add(full));
+    clock_stopped = 2000;
+    EXPECT(buffer_add_all(&c, &one, 1, 3));
+    EXPECT_INT("all", buffer_length(&c), 4099);
+    EXPECT_INT("since then", c.buffer->began, 1000);
+    fake.cookie = 78;
+    EXPECT(buffer_flush(&c, 0));
+    EXPECT_TEXT("another socket", fake_log(), "cookie(5)");
+    EXPECT_INT("dropped", buffer_length(&c), 0);
 }

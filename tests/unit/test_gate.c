@@ -20,6 +20,7 @@
 #include "gate.h"
 #include "lock.h"
 #include "readable.h"
+#include "real.h"
 #include "stats_rows.h"
 #include "ticker.h"
 #include "unit.h"
@@ -182,6 +183,31 @@ static int what_the_first_call_prepares(void) {
     return 0;
 }
 
+/* The next definitions: those that calls of other names stand in for are there from the start. */
+static int the_next_definitions(void) {
+    WANT(ours() && real_syscall && real_write && real_send && real_read && real_recv && real_sendto &&
+         real_sendmsg);
+    return 0;
+}
+
+static void *next_of(const char *name, const char *version) {
+    void *found = version ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
+    return found; /* not a tail call: dlsym looks who calls it */
+}
+
+/* An auditing library may answer dlsym otherwise, so all names are asked at once. */
+static int all_next_definitions(void) {
+    setenv("LD_AUDIT", "/none.so", 1);
+    WANT(ours());
+#define ROW(name, need, family, role) WANT(real_##name && (!need || real_##name == next_of(#name, NULL)));
+#define VERSION(older, name, version, newest) WANT(real_##older == next_of(#name, version));
+    enum { optional, required };
+#include "surface.def"
+#undef ROW
+#undef VERSION
+    return 0;
+}
+
 /* Connections as all three of them, in the hands of a shell. */
 static int all_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
@@ -251,6 +277,8 @@ static const struct {
     {"shut for good where no page is wiped", shut_for_good_where_no_page_is_wiped},
     {"no memory at the start", no_memory_at_the_start},
     {"what the first call prepares", what_the_first_call_prepares},
+    {"the next definitions", the_next_definitions},
+    {"all next definitions", all_next_definitions},
     {"all standard streams", all_standard_streams},
     {"the list of libraries", the_list_of_libraries},
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The search of a library's own tables, in tables that the test makes: which definitions count, which
- * version, and in which cases the answer is left to dlsym.
+ * version, and in which cases the answer is left to dlsym.  The walk over the libraries is static, so this file
+ * takes the source in.
  */
-#include <stdlib.h>
+#include "../../src/preload/sys/libc_symbols.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include "libc_symbols.h"
 #include "unit.h"
 
-enum { BASE = 0x10000, SYMBOLS = 12, FIRST = 2, BUCKETS = 3, HIDDEN = 0x8000 };
+enum { BASE = 0x10000, SYMBOLS = 12, FIRST = 2, BUCKETS = 3, IS_HIDDEN = 0x8000 };
 
 /* A library: its symbols from FIRST on, in the order of their buckets. */
 struct library {
@@ -31,13 +31,6 @@ struct entry {
     unsigned char type, binding, other;
     bool undefined;
 };
-
-static uint32_t hash_of(const char *name) {
-    uint32_t hash = 5381;
-    for (; *name; name++)
-        hash = hash * 33 + (unsigned char)*name;
-    return hash;
-}
 
 static uint32_t string(struct library *l, const char *text) {
     size_t at = l->strings_used;
@@ -129,7 +122,7 @@ static const struct {
     {"without an address", {"f", 2, 0, FUNCTION}, false},
     {"without a version", {"f", 1, 0x10, FUNCTION}, false},
     {"local by its version", {"f", 0, 0x10, FUNCTION}, false},
-    {"hidden: dlsym does not take it", {"f", 2 | HIDDEN, 0x10, FUNCTION}, false},
+    {"hidden: dlsym does not take it", {"f", 2 | IS_HIDDEN, 0x10, FUNCTION}, false},
 };
 
 Test(libc_tables, definitions_that_count) {
@@ -142,7 +135,7 @@ Test(libc_tables, definitions_that_count) {
 
 Test(libc_tables, versions_of_one_name) {
     static const struct entry entries[] = {
-        {"f", 2 | HIDDEN, 0x10, FUNCTION}, {"f", 3, 0x20, FUNCTION}, {"other", 2, 0x30, FUNCTION}};
+        {"f", 2 | IS_HIDDEN, 0x10, FUNCTION}, {"f", 3, 0x20, FUNCTION}, {"other", 2, 0x30, FUNCTION}};
     struct libc_symbols s = of_one(entries, ARRAY_SIZE(entries));
     EXPECT_INT("the default", found(&s, "f", NULL), BASE + 0x20);
     EXPECT_INT("the older", found(&s, "f", "V_1"), BASE + 0x10);
@@ -239,4 +232,129 @@ Test(libc_tables, a_library_before_it_has_the_name) {
     s.libraries[0] = s.libraries[1];
     EXPECT(!libc_symbols_elsewhere(&s, "f"));
     EXPECT_INT("libc's", found(&s, "f", NULL), BASE + 1);
+}
+
+/* ---- the walk over the libraries ------------------------------------------- */
+
+/* The dynamic section of a library, as glibc (addresses) or musl (offsets) leaves it. */
+static uint32_t hash_table[16];
+
+static void make_hash_table(void) {
+    hash_table[0] = BUCKETS;
+    hash_table[1] = FIRST;
+    hash_table[2] = 2; /* words of the filter */
+    hash_table[3] = 5;
+}
+
+static const int tags[] = {DT_SYMTAB, DT_STRTAB, DT_GNU_HASH, DT_VERSYM, DT_VERDEF, DT_VERDEFNUM};
+
+static size_t make_dynamic(ElfW(Dyn) *to, int without, uintptr_t base) {
+    const void *const tables[] = {library.symbols, library.strings, hash_table, library.versions,
+                                  library.definitions};
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(tags); i++)
+        if (tags[i] != without)
+            to[count++] = (ElfW(Dyn)){.d_tag = tags[i],
+                                      .d_un.d_ptr = i == 5 ? 3 : (uintptr_t)tables[i] - base};
+    to[count++] = (ElfW(Dyn)){.d_tag = DT_NEEDED, .d_un.d_val = 1};
+    to[count] = (ElfW(Dyn)){.d_tag = DT_NULL};
+    to[count + 1] = (ElfW(Dyn)){.d_tag = DT_SYMTAB, .d_un.d_ptr = 1}; /* behind the end */
+    return count;
+}
+
+Test(libc_tables, tables_that_are_missing) {
+    static const bool needed[] = {true, true, true, false, false, false};
+    make_hash_table();
+    for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
+        ElfW(Dyn) dynamic[12];
+        struct symbol_table t;
+        make_dynamic(dynamic, tags[i], 0);
+        EXPECT_INT("enough", read_tables(&t, 0x1000, dynamic), !needed[i]);
+        EXPECT_INT("base", t.base, 0x1000);
+    }
+    ElfW(Dyn) dynamic[12];
+    struct symbol_table t;
+    make_dynamic(dynamic, 0, 0);
+    hash_table[2] = 0;
+    EXPECT(!read_tables(&t, 0, dynamic)); /* without a filter */
+    hash_table[2] = 2;
+    hash_table[0] = 0;
+    EXPECT(!read_tables(&t, 0, dynamic)); /* without a bucket */
+    hash_table[0] = BUCKETS;
+}
+
+Test(libc_tables, addresses_and_offsets) {
+    make_hash_table();
+    uintptr_t base = (uintptr_t)&library < (uintptr_t)hash_table ? (uintptr_t)&library : (uintptr_t)hash_table;
+    base -= 64;
+    for (int offsets = 0; offsets < 2; offsets++) {
+        ElfW(Dyn) dynamic[12];
+        struct symbol_table t;
+        make_dynamic(dynamic, 0, offsets ? base : 0);
+        ASSERT(read_tables(&t, base, dynamic));
+        EXPECT(t.symbols == library.symbols && t.strings == library.strings && t.versions == library.versions);
+        EXPECT(t.version_names == (const char *)library.definitions && t.version_count == 3);
+        EXPECT(t.bucket_count == BUCKETS && t.first_symbol == FIRST && t.bloom_words == 2 && t.bloom_shift == 5);
+        EXPECT((const uint32_t *)t.bloom == hash_table + 4);
+        EXPECT(t.buckets == (const uint32_t *)(t.bloom + 2) && t.chains == t.buckets + BUCKETS);
+    }
+}
+
+/* A library that has `inside` among its segments. */
+struct loaded {
+    ElfW(Phdr) headers[3];
+    ElfW(Dyn) dynamic[12];
+    struct dl_phdr_info info;
+};
+
+static struct dl_phdr_info *loaded(struct loaded *l, const void *inside, int without) {
+    make_dynamic(l->dynamic, without, 0);
+    l->headers[0] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = (uintptr_t)inside, .p_memsz = 1};
+    l->headers[1] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = (uintptr_t)inside, .p_memsz = inside ? 1 : 0};
+    l->headers[2] = (ElfW(Phdr)){.p_type = without == PT_DYNAMIC ? PT_NOTE : PT_DYNAMIC,
+                                 .p_vaddr = (uintptr_t)l->dynamic};
+    l->info = (struct dl_phdr_info){.dlpi_phdr = l->headers, .dlpi_phnum = 3};
+    return &l->info;
+}
+
+Test(libc_tables, what_a_library_contains) {
+    struct loaded l;
+    char here[4] = "";
+    struct dl_phdr_info *info = loaded(&l, here + 1, 0);
+    l.headers[1].p_memsz = 2;
+    EXPECT(!contains(info, (uintptr_t)here) && contains(info, (uintptr_t)here + 1) &&
+           contains(info, (uintptr_t)here + 2) && !contains(info, (uintptr_t)here + 3));
+    l.headers[1].p_type = PT_DYNAMIC;
+    EXPECT(!contains(info, (uintptr_t)here + 1));
+    info->dlpi_addr = 16;
+    EXPECT(dynamic_section(info) == (const ElfW(Dyn) *)(16 + (uintptr_t)(here + 1)));
+    info->dlpi_phnum = 1;
+    EXPECT(!dynamic_section(info));
+}
+
+/* From behind us as far as libc; anything odd on the way ends the walk without an answer. */
+Test(libc_tables, the_walk) {
+    static struct symbol_table room[2];
+    struct loaded us, other, libc_itself;
+    make_hash_table();
+    const void *our_code = (const void *)(uintptr_t)next_library;
+    const void *libcs_code = (const void *)(uintptr_t)dl_iterate_phdr;
+    struct walk walk = {room, room + 2, BEFORE_US};
+    EXPECT_INT("goes on", next_library(loaded(&other, &walk, 0), 0, &walk), 0);
+    EXPECT(walk.state == BEFORE_US && walk.next == room);
+    EXPECT_INT("goes on", next_library(loaded(&us, our_code, 0), 0, &walk), 0);
+    EXPECT(walk.state == BEHIND_US && walk.next == room);
+    EXPECT_INT("goes on", next_library(loaded(&other, &walk, 0), 0, &walk), 0);
+    EXPECT(walk.state == BEHIND_US && walk.next == room + 1);
+    EXPECT_INT("ends", next_library(loaded(&libc_itself, libcs_code, 0), 0, &walk), 1);
+    EXPECT(walk.state == COMPLETE && walk.next == room + 2);
+    walk = (struct walk){room + 2, room + 2, BEHIND_US};
+    EXPECT_INT("too many", next_library(loaded(&libc_itself, libcs_code, 0), 0, &walk), 1);
+    EXPECT(walk.state == UNKNOWN);
+    walk = (struct walk){room, room + 2, BEHIND_US};
+    EXPECT_INT("no dynamic section", next_library(loaded(&other, &walk, PT_DYNAMIC), 0, &walk), 1);
+    EXPECT(walk.state == UNKNOWN);
+    walk = (struct walk){room, room + 2, BEHIND_US};
+    EXPECT_INT("no hash table", next_library(loaded(&other, &walk, DT_GNU_HASH), 0, &walk), 1);
+    EXPECT(walk.state == UNKNOWN);
 }

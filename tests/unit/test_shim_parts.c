@@ -4,6 +4,7 @@
  * another thread closes the connection.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -140,6 +141,40 @@ Test(shim_parts, what_must_not_be_delayed) {
     };
     EACH_ROW(row, rows)
         EXPECT_INT(row->name, shim_special(&row->o), row->special);
+}
+
+/* ---- who must not wait ----------------------------------------------------- */
+
+static int answer_of_flags;
+
+static int status_flags(int fd) {
+    EXPECT_INT("fd", fd, 5);
+    return answer_of_flags;
+}
+
+Test(shim_parts, who_must_not_wait) {
+    static struct kernel_ops own;
+    static const struct {
+        const char *name;
+        int flags, answer;
+        bool non_blocking;
+    } rows[] = {
+        {"it may wait", 0, O_RDWR, false},
+        {"the descriptor must not", 0, O_RDWR | O_NONBLOCK, true},
+        {"this call must not", MSG_DONTWAIT, O_RDWR, true},
+        {"this call must not, with other flags", MSG_DONTWAIT | MSG_NOSIGNAL, O_RDWR, true},
+        {"other flags say nothing", MSG_NOSIGNAL | MSG_MORE, O_RDWR, false},
+        {"no answer", 0, -EBADF, false},
+    };
+    whole_start_in(MODE_COALESCE);
+    own = *kernel;
+    own.status_flags = status_flags;
+    kernel = &own;
+    EACH_ROW(row, rows) {
+        answer_of_flags = row->answer;
+        EXPECT_INT(row->name, shim_non_blocking(&(struct write_request){.fd = 5, .flags = row->flags}),
+                   row->non_blocking);
+    }
 }
 
 /* ---- a connection that goes during the call ----------------------------- */
