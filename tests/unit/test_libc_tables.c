@@ -285,16 +285,19 @@ Test(libc_tables, tables_that_are_missing) {
 
 Test(libc_tables, addresses_and_offsets) {
     make_hash_table();
-    uintptr_t base = (uintptr_t)&library < (uintptr_t)hash_table ? (uintptr_t)&library : (uintptr_t)hash_table;
+    uintptr_t base = (uintptr_t)&library < (uintptr_t)hash_table
+        ? (uintptr_t)&library : (uintptr_t)hash_table;
     base -= 64;
     for (int offsets = 0; offsets < 2; offsets++) {
         ElfW(Dyn) dynamic[12];
         struct symbol_table t;
         make_dynamic(dynamic, 0, offsets ? base : 0);
         ASSERT(read_tables(&t, base, dynamic));
-        EXPECT(t.symbols == library.symbols && t.strings == library.strings && t.versions == library.versions);
+        EXPECT(t.symbols == library.symbols && t.strings == library.strings &&
+            t.versions == library.versions);
         EXPECT(t.version_names == (const char *)library.definitions && t.version_count == 3);
-        EXPECT(t.bucket_count == BUCKETS && t.first_symbol == FIRST && t.bloom_words == 2 && t.bloom_shift == 5);
+        EXPECT(t.bucket_count == BUCKETS && t.first_symbol == FIRST && t.bloom_words == 2 &&
+            t.bloom_shift == 5);
         EXPECT((const uint32_t *)t.bloom == hash_table + 4);
         EXPECT(t.buckets == (const uint32_t *)(t.bloom + 2) && t.chains == t.buckets + BUCKETS);
     }

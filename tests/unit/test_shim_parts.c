@@ -177,6 +177,41 @@ Test(shim_parts, who_must_not_wait) {
     }
 }
 
+/* ---- cancellation ------------------------------------------------------------ */
+
+static bool has_returned;
+
+static void *writes_while_cancelled(void *raw) {
+    struct write_request o = {.fd = 5, .form = FORM_WRITE, .buffer = "abc", .bytes = 3, .raw = raw != NULL};
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    if (raw)
+        shim_write(&o);
+    else
+        shim_write_fast(5, "abc", 3, 0, FORM_WRITE, 0);
+    has_returned = true;
+    return NULL;
+}
+
+/* A write that may be buffered is a cancellation point as the kernel's would be; a call by syscall(2) is none.
+ * In other modes libc's own write is the point, which is a fake here. */
+Test(shim_parts, which_writes_are_cancellation_points) {
+    for (int coalesce = 0; coalesce < 2; coalesce++)
+        for (int raw = 0; raw < 2; raw++) {
+            pthread_t of;
+            whole_start_in(coalesce ? MODE_COALESCE : MODE_CORK);
+            whole_connected(5);
+            has_returned = false;
+            ASSERT(pthread_create(&of, NULL, writes_while_cancelled, raw ? &of : NULL) == 0);
+            pthread_join(of, NULL);
+            EXPECT_INT("returned", has_returned, !coalesce || raw);
+            EXPECT(conn_trylock(fds_conn(fds_word(5))));
+            conn_unlock(fds_conn(fds_word(5)));
+            shim_closing(5);
+        }
+}
+
 /* ---- a connection that goes during the call ----------------------------- */
 
 static bool by_another;

@@ -336,6 +336,10 @@ Test(tally_steps, an_end_without_calls) {
     tally_ends(c, &some);
     EXPECT(e->ended && e->row == 1);
     EXPECT_INT("unseen", counted(1, COUNT_UNSEEN_BYTES), 9);
+    struct conn *writes = whole_connected(7);
+    writes->counts.writes = 9; /* as many calls as bytes that passed by */
+    tally_ends(writes, &some);
+    EXPECT(writes->evidence->ended);
     struct conn *other = whole_connected(6);
     other->counts.reads = 1;
     tally_ends(other, &none);
@@ -362,6 +366,21 @@ Test(tally_steps, no_file_no_trouble) {
     tally_ends(c, NULL);
     EXPECT(!e->ended && e->row == EVIDENCE_NONE && e->record == EVIDENCE_NONE);
     strcpy(statistics_folder, "/dev/shm/none");
+}
+
+/* Another thread makes the file: it is waited for a tenth of a second, and not longer. */
+Test(tally_steps, a_file_that_another_makes) {
+    start("off");
+    struct timespec begun, ended;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    stats_state = LIFE_MAKING;
+    stats_file_make();
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    long ms = (ended.tv_sec - begun.tv_sec) * 1000 + (ended.tv_nsec - begun.tv_nsec) / 1000000;
+    cr_expect(ms >= 99, "after %ld ms", ms);
+    stats_state = LIFE_THERE;
+    stats_file_make();
+    EXPECT_INT("there", stats_state, LIFE_THERE);
 }
 
 /* ---- the report's questions --------------------------------------------- */
