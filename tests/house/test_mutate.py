@@ -60,10 +60,10 @@ def tree(tmp_path):
     return tmp_path / "tree"
 
 
-def mutate(tree, *more):
+def mutate(tree, *more, build=BUILD):
     return subprocess.run(
         [sys.executable, "-B", SOURCE_ROOT / "scripts/lib/mutate.py", "--tree", tree, "--source", "src/*.c",
-         "--build", BUILD, "--objects", "build/*.o", "--tests", "build/test-*", "--limit", "2",
+         "--build", build, "--objects", "build/*.o", "--tests", "build/test-*", "--limit", "2",
          "--equivalent", tree.parent / "equivalent", *more],
         env={"PATH": "/usr/bin:/bin", "TMPDIR": str(tree.parent / "temporary")},
         check=False, capture_output=True, text=True, timeout=50)
@@ -83,11 +83,33 @@ def test_what_is_tested_is_found_and_what_is_not_survives(tree):
     became = what_became(done.stdout)
     assert "if (n == 3)" not in became
     assert became["if (n == 4)"] == ["survived"] * 2  # ==, true; false is accepted
-    row = re.search(r"^\| planted.c \| (.*) \|$", done.stdout, re.MULTILINE)[1].split(" | ")
+    row = row_of(done.stdout).split(" | ")
     made, found, hung, survived, unreached, accepted, same = map(int, row[:-1])
     assert made == found + hung + survived + unreached + accepted + same
     assert found >= 4 and hung == 0 and accepted == 1 and same >= 1 and unreached == 0
     assert row[-1] == f"{100 * found / (found + survived):.0f} %"
+
+
+def row_of(text):
+    """The counts of the planted source, as the table has them."""
+    return re.search(r"^\| planted.c \| (.*) \|$", text, re.MULTILINE)[1]
+
+
+def test_several_at_a_time_find_the_same(tree):
+    alone, together = (mutate(tree, "--jobs", jobs) for jobs in ("1", "3"))
+    assert (together.returncode, together.stderr) == (0, "")
+    assert row_of(alone.stdout) == row_of(together.stdout)
+    assert {line: sorted(found) for line, found in what_became(alone.stdout).items()} == {
+        line: sorted(found) for line, found in what_became(together.stdout).items()}
+
+
+def test_the_last_of_many_programs_finds(tree):
+    """The first three are built one by one, the others at once."""
+    (tree / "last.c").write_text(TEST.replace("tested", "untested").replace("(3)", "(4)"))
+    build = f"{BUILD} && cp build/test-it build/test-a && cp build/test-it build/test-b && " \
+            "cp build/test-it build/test-c && gcc -o build/test-z last.c build/planted.o"
+    done = mutate(tree, build=build)
+    assert done.returncode == 0 and "if (n == 4)" not in what_became(done.stdout)
 
 
 def test_what_does_not_end_is_ended(tree):
