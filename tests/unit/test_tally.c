@@ -393,6 +393,7 @@ Test(tally, its_header) {
     EXPECT_INT("stacks", s->header.stacks_off, 1);
     EXPECT_INT("started", s->header.started_monotonic_ns, time_ns);
     EXPECT_INT("runs", s->header.ended_monotonic_ns, 0);
+    EXPECT(s->header.loaded_monotonic_ns); /* by the library's constructor */
     EXPECT_TEXT("library", s->header.library, UNSTALL_VERSION);
     EXPECT(strstr(s->header.program, "test-tally"));
     EXPECT_INT("control", s->control.version, CONTROL_VERSION);
