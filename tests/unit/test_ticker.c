@@ -220,6 +220,21 @@ Test(ticker, the_end_pushes_and_another_can_start) {
     }
 }
 
+static bool taken_by_the_thread(void) {
+    return !LOAD(&ticker_incoming);
+}
+
+/* What is on its own list it pushes itself. */
+Test(ticker, the_end_pushes_what_it_has_taken) {
+    config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
+    ASSERT(starts());
+    hold_now();
+    ASSERT(within_ms(2000, taken_by_the_thread));
+    ticker_stop();
+    EXPECT(!c->held && !c->ticking);
+    EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
+}
+
 static void use(const char *thread) {
     char setting[64] = "UNSTALL_THREAD=";
     config_load((char *[]){strcat(setting, thread), NULL}, "prog");
