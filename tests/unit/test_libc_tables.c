@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The search of a library's own tables, in tables that the test makes: which definitions count, which
- * version, and in which cases the answer is left to dlsym.  The walk over the libraries is static, so this file
- * takes the source in.
+ * version, and in which cases the answer is left to dlsym.  The walk over the libraries is static, so this
+ * file takes the source in.
  */
 #include "../../src/preload/sys/libc_symbols.c" /* NOLINT(bugprone-suspicious-include) */
 

@@ -194,8 +194,8 @@ static void *writes_while_cancelled(void *raw) {
     return NULL;
 }
 
-/* A write that may be buffered is a cancellation point as the kernel's would be; a call by syscall(2) is none.
- * In other modes libc's own write is the point, which is a fake here. */
+/* A write that may be buffered is a cancellation point as the kernel's would be; a call by syscall(2) is
+ * none.  In other modes libc's own write is the point, which is a fake here. */
 Test(shim_parts, which_writes_are_cancellation_points) {
     for (int coalesce = 0; coalesce < 2; coalesce++)
         for (int raw = 0; raw < 2; raw++) {
