@@ -30,9 +30,6 @@ enum {
     CALLBACK_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
-    LATE_US = 20000,  /* no round trip: an acknowledgement that was delayed */
-    KNOWN = 64,       /* sends after which mode late knows a connection */
-    STREAM = 8, /* so many small segments without any input are a stream, as in the library */
     PAGE = 4096,
     CGROUP_LEVELS = 64,
 };
@@ -88,24 +85,14 @@ static __always_inline void cure_at_once(void *to, struct attach_socket *s,
 #include "experiment.bpf.h"
 #include "delay.bpf.h"
 #include "queue.bpf.h"
+#include "callbacks.bpf.h"
+#include "proof.bpf.h"
+#include "late.bpf.h"
 
 /* ---- new connections ------------------------------------------------------------ */
 
 static __always_inline int has_port(const struct attach_config *c, __u32 local, __u32 remote) {
     return c->port == 0 || c->port == local || c->port == remote;
-}
-
-/* The callback for a new connection: each send in mode late, each round trip in mode proof. */
-static __always_inline __u8 first_callback(const struct attach_config *c) {
-    return c->mode == ATTACH_LATE ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
-}
-
-/* Asks for this callback and for no other of ours; 0: for none. */
-static __always_inline void arm(struct bpf_sock_ops *ops, struct attach_socket *s, __u8 wanted) {
-    __u32 others = ops->bpf_sock_ops_cb_flags & ~(__u32)s->armed;
-    wanted &= ~others; /* another program has asked for these, and ends them itself */
-    if (bpf_sock_ops_cb_flags_set(ops, others | wanted) == 0)
-        s->armed = wanted;
 }
 
 static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
@@ -125,92 +112,6 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
     } else {
         arm(ops, s, first_callback(c));
     }
-    return 1;
-}
-
-/* True if Nagle's algorithm holds back less than a segment, and the acknowledgement that ends the hold took
- * 20 ms longer than a round trip. */
-static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
-    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-    if (!tp)
-        return 0;
-    __u32 unsent = tp->write_seq - tp->snd_nxt;
-    return unsent > 0 && unsent < tp->mss_cache && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
-           BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) <= CA_DISORDER;
-}
-
-/* True if it has sent STREAM segments or more since input was last seen. */
-static __always_inline int is_one_way(struct bpf_sock_ops *ops, struct attach_socket *s) {
-    __u32 received = ops->bytes_received;
-    if (received != s->received || !s->segments) {
-        s->received = received;
-        s->segments = ops->data_segs_out;
-        s->acked = ops->bytes_acked;
-    }
-    return ops->data_segs_out - s->segments >= STREAM;
-}
-
-/* A one-way stream gets Nagle's algorithm back, which joins its small writes; but only once, because a
- * connection that stalls again has long messages. */
-static __always_inline void on_cured(struct bpf_sock_ops *ops, struct attach_socket *s,
-                                     struct bpf_sock *sk) {
-    int zero = 0;
-    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-    if (s->own || !tp || !is_one_way(ops, s))
-        return;
-    __u32 acked = (__u32)ops->bytes_acked - s->acked, sent = ops->data_segs_out - s->segments;
-    if (acked / sent >= tp->mss_cache / 2)
-        return;
-    if (bpf_setsockopt(ops, TCP, NODELAY, &zero, sizeof(zero)) == 0) {
-        s->cured = 0;
-        s->returned = 1;
-    }
-}
-
-static __always_inline int on_round_trip(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
-    int late = ops->args[0] >= LATE_US + ops->rtt_min;
-    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
-    struct attach_config *c = configuration();
-    if (!s || !c || (!late && !s->cured))
-        return 1;
-    if (s->cured) {
-        on_cured(ops, s, sk);
-    } else if (!is_one_way(ops, s) && is_stall(ops, sk)) {
-        __sync_fetch_and_add(&c->stalls, 1);
-        cure(ops, s, c);
-        if (s->cured && s->returned)
-            arm(ops, s, 0);
-    }
-    return 1;
-}
-
-/* Before the bytes of a sendmsg are queued.  True if nothing is unsent and a small segment is in flight:
- * Nagle's algorithm would hold a second one. */
-static __always_inline int would_wait(const struct tcp_sock *tp) {
-    return tp->write_seq == tp->snd_nxt && tp->packets_out > 0 &&
-           (__s32)(tp->snd_sml - tp->snd_una) > 0 && (__s32)(tp->snd_sml - tp->snd_nxt) <= 0 &&
-           BPF_CORE_READ_BITFIELD(tp, nonagle) == 0;
-}
-
-/* Mode late.  A timer that sends again makes this callback too.  The first send that would wait is cured.
- * After it, or after KNOWN sends without one, the connection is treated as in mode proof. */
-static __always_inline int on_send(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
-    if (ops->args[0] != BPF_WRITE_HDR_TCP_CURRENT_MSS)
-        return 1;
-    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
-    struct attach_config *c = configuration();
-    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-    if (!s || !c || !tp || !(s->armed & BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG) ||
-        !((struct sock *)tp)->sk_lock.owned)
-        return 1;
-    if (would_wait(tp)) {
-        cure(ops, s, c);
-        if (!s->cured)
-            __sync_fetch_and_add(&c->refused, 1);
-    } else if (++s->sends < KNOWN) {
-        return 1;
-    }
-    arm(ops, s, BPF_SOCK_OPS_RTT_CB_FLAG);
     return 1;
 }
 
