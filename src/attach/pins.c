@@ -98,8 +98,9 @@ static void take_away_experiment(const char *name) {
     take_away(name, PIN_ARMS, false);
 }
 
-/* First nothing new is cured, then the sockets get their values back, and the answers for their
- * values goes last.  Each step may be repeated: the end after a SIGKILL in the middle goes on. */
+/* The sockets get their values back, and again after nothing new is cured: while the program of events is there,
+ * it puts back those that are disconnected, which no walk finds.  What answers for their values goes last.
+ * Each step may be repeated: the end after a SIGKILL in the middle goes on. */
 int attach_end(const char *name, char error[ATTACH_ERROR]) {
     char path[PIN_PATH];
     struct attach_state s;
@@ -108,8 +109,9 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     attach_look(name, &s);
     const struct attach_scope scope = {s.config.pid, s.config.path};
     take_away(name, PIN_CREATE, true);
-    take_away(name, PIN_EVENTS, true);
     take_away_experiment(name);
+    attach_walk(open_restore, name, &scope);
+    take_away(name, PIN_EVENTS, true);
     int missed = attach_walk(open_restore, name, &scope);
     if (missed < 0 && missed != -ENOENT) { /* -ENOENT: it came to its end before anything was set */
         snprintf(error, ATTACH_ERROR,

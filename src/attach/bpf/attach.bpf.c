@@ -27,7 +27,6 @@
 
 enum {
     NODELAY = 1,
-    CALLBACK_FLAGS = 1008, /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
     PAGE = 4096,
@@ -81,6 +80,13 @@ static __always_inline void cure_at_once(void *to, struct attach_socket *s,
     }
 }
 
+static __always_inline void give_back(void *to, struct attach_socket *s) {
+    int zero = 0;
+    if (s->cured && !s->own)
+        bpf_setsockopt(to, TCP, NODELAY, &zero, sizeof(zero));
+    s->cured = 0;
+}
+
 #include "quickack.bpf.h"
 #include "experiment.bpf.h"
 #include "delay.bpf.h"
@@ -109,9 +115,8 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
               ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB ? ROLE_LISTENER : ROLE_DESTINATION);
     } else if (c->mode == ATTACH_ALWAYS) {
         cure_at_once(ops, s, c);
-    } else {
-        arm(ops, s, first_callback(c));
     }
+    arm(ops, s, c->mode == ATTACH_ALWAYS ? 0 : first_callback(c));
     return 1;
 }
 
@@ -125,6 +130,7 @@ int on_event(struct bpf_sock_ops *ops) {
     case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: return on_established(ops, sk);
     case BPF_SOCK_OPS_RTT_CB: return on_round_trip(ops, sk);
     case BPF_SOCK_OPS_HDR_OPT_LEN_CB: return on_send(ops, sk);
+    case BPF_SOCK_OPS_STATE_CB: return on_state(ops, sk);
     default: return 1;
     }
 }
@@ -238,22 +244,14 @@ static __always_inline struct tcp_sock *connection_of(struct sock_common *skc) {
 
 static __always_inline void take_in(struct tcp_sock *tp, struct attach_socket *s,
                                     struct attach_config *c) {
-    int flags = 0, wanted;
-    if (c->experiment.arms) {
+    if (c->experiment.arms)
         enrol(tp, tp, s, c, ROLE_UNKNOWN);
-        return;
-    }
-    if (c->mode != ATTACH_ALWAYS && !s->cured &&
-        bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
-        wanted = flags | first_callback(c);
-        if (wanted == flags)
-            return;
-        s->armed = first_callback(c);
-        if (bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &wanted, sizeof(wanted)) == 0)
-            return;
-        s->armed = 0;
-    }
-    cure_at_once(tp, s, c); /* before Linux 6.12 there is no callback for them */
+    if (s->armed)
+        return; /* it has just been made, and is known */
+    int always = c->mode == ATTACH_ALWAYS || s->cured;
+    int asked = arm_existing(tp, s, always ? 0 : first_callback(c)) == 0;
+    if (!c->experiment.arms && (always || !asked))
+        cure_at_once(tp, s, c);
 }
 
 SEC("iter/tcp")
@@ -280,15 +278,13 @@ SEC("iter/tcp")
 int restore(struct bpf_iter__tcp *ctx) {
     struct sock_common *skc = ctx->sk_common;
     struct tcp_sock *tp = skc ? bpf_skc_to_tcp_sock(skc) : 0;
-    int zero = 0, flags = 0;
+    int flags = 0;
     if (!tp)
         return 0;
     struct attach_socket *s = bpf_sk_storage_get(&sockets, tp, 0, 0);
     if (!s)
         return 0;
-    if (s->cured && !s->own)
-        bpf_setsockopt(tp, TCP, NODELAY, &zero, sizeof(zero));
-    s->cured = 0;
+    give_back(tp, s);
     slow_down(tp, s);
     if (s->armed && bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
         flags &= ~(int)s->armed;

@@ -59,14 +59,6 @@ static __always_inline void describe(struct attach_connection *r, const struct t
     r->peer.port = bpf_ntohs(BPF_CORE_READ(c, skc_dport));
 }
 
-/* The socket was connected before, in another arm. */
-static __always_inline void give_back(void *to, struct attach_socket *s) {
-    int zero = 0;
-    if (s->cured && !s->own)
-        bpf_setsockopt(to, TCP, NODELAY, &zero, sizeof(zero));
-    s->cured = 0;
-}
-
 /* Takes a connection into the experiment, once.  `to` is what bpf_setsockopt() takes in this program. */
 static __always_inline void enrol(void *to, const struct tcp_sock *tp, struct attach_socket *s,
                                   struct attach_config *c, __u8 role) {
@@ -89,7 +81,7 @@ static __always_inline void enrol(void *to, const struct tcp_sock *tp, struct at
     if (e->nodelay >> (r->arm & 7) & 1)
         cure_at_once(to, s, c);
     else
-        give_back(to, s);
+        give_back(to, s); /* where no callback told the end of an earlier connection, in another arm */
     r->opened_ns = r->changed_ns = bpf_ktime_get_ns();
     s->number = number;
     struct attach_arm *sums = sums_of(r);

@@ -7,7 +7,7 @@
 
 enum {
     DELACK_MAX = 1003, /* TCP_BPF_DELACK_MAX */
-    DELAY_US = 40000,  /* the longest delay of acknowledgements, unless it was set (6.15) */
+    DELAY_US = 200000, /* TCP_DELACK_MAX of the kernel: the longest delay, unless it was set (6.15) */
 };
 
 static __always_inline int quicken_to(void *to, struct attach_socket *s, struct attach_config *c,
