@@ -114,6 +114,7 @@ static int load(struct attach_bpf **opened, const struct attach_config *c) {
     if (!c->experiment.arms) {
         bpf_program__set_autoload(b->progs.after_send, false);
         bpf_program__set_autoload(b->progs.before_receive, false);
+        bpf_program__set_autoload(b->progs.after_data, false);
         bpf_program__set_autoload(b->progs.after_state, false);
         bpf_map__set_max_entries(b->maps.connections, 1);
     }
@@ -148,6 +149,8 @@ static int pin_experiment(struct attach_bpf *b, const char *name) {
         failed = pin_link(bpf_program__attach(b->progs.after_send), name, PIN_SENT);
     if (!failed)
         failed = pin_link(bpf_program__attach(b->progs.before_receive), name, PIN_RECEIVED);
+    if (!failed)
+        failed = pin_link(bpf_program__attach(b->progs.after_data), name, PIN_DATA);
     if (!failed)
         failed = pin_link(bpf_program__attach(b->progs.after_state), name, PIN_STATE);
     return failed;

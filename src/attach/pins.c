@@ -93,6 +93,7 @@ static int open_restore(const void *name) {
 static void take_away_experiment(const char *name) {
     take_away(name, PIN_SENT, true);
     take_away(name, PIN_RECEIVED, true);
+    take_away(name, PIN_DATA, true);
     take_away(name, PIN_STATE, true);
     take_away(name, PIN_CONNECTIONS, false);
     take_away(name, PIN_ARMS, false);

@@ -14,6 +14,7 @@
 #define PIN_ARMS        "arms"        /* likewise */
 #define PIN_SENT        "sent"        /* its tracepoints */
 #define PIN_RECEIVED    "received"
+#define PIN_DATA        "data"
 #define PIN_STATE       "state"
 #define PIN_EVENTS      "events"
 #define PIN_CREATE      "create"

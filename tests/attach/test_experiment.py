@@ -208,6 +208,36 @@ def program(text):
         child.communicate()
 
 
+HALF_CLOSED = """
+import socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+for _ in sys.stdin:
+    with socket.create_connection(listener.getsockname()) as near, listener.accept()[0] as far:
+        near.send(b"q" * 100)
+        near.shutdown(socket.SHUT_WR)
+        while far.recv(100):
+            pass
+        far.send(b"r" * 200)
+        far.send(b"r" * 200)
+        print(len(near.recv(400, socket.MSG_WAITALL)), flush=True)
+"""
+
+
+def test_an_exchange_is_measured_after_the_sending_side_was_shut_down():
+    """Its answer misses the tracepoint of all other segments: the exchange was not measured."""
+    with program(HALF_CLOSED) as child, carrying(child.pid) as carrier:
+        carrier.stdout.readline()
+        for _ in range(5):
+            child.stdin.write("again\n")
+            child.stdin.flush()
+            assert child.stdout.readline() == "400\n"
+        carrier.send_signal(signal.SIGINT)
+        rows = json.loads(carrier.communicate(timeout=60)[0].splitlines()[-1])["rows"]
+    assert sum(row["connections"] for row in rows) == 10  # both ends are the process's
+    assert sum(row["messages"] for row in rows) == 10  # the two answers of the far end are one
+    assert sum(row["exchanges"] for row in rows) == 5
+
+
 def test_a_connection_that_waits_for_accept_takes_part():
     """It has no descriptor, and was made before its listener was marked: it never took part."""
     with program(LATE) as child, \

@@ -9,7 +9,7 @@
 #ifndef UNSTALL_DELAY_BPF_H
 #define UNSTALL_DELAY_BPF_H
 
-enum { CLOSED = 7, US = 1000 };
+enum { CLOSED = 7, FIN_WAIT1 = 4, FIN_WAIT2 = 5, US = 1000 };
 
 static __always_inline struct attach_socket *socket_of(const struct sock *sk) {
     return sk->sk_bpf_storage ? bpf_sk_storage_get(&sockets, (void *)sk, 0, 0) : 0;
@@ -120,6 +120,19 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     }
     if (got.bytes && is_after(got.sequence + got.bytes, tp->rcv_nxt))
         on_input(r, tp, now);
+    return 0;
+}
+
+/* After shutdown(SHUT_WR) tcp_probe does not tell what arrives.  This tracepoint does, once the data has been
+ * queued.  The message is known by then, because its sends have returned; the FIN is no message. */
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(after_data, const struct sock *sk) {
+    __u8 state = sk->__sk_common.skc_state;
+    if ((state != FIN_WAIT1 && state != FIN_WAIT2) || !is_tcp(sk))
+        return 0;
+    struct attach_connection *r = record_of(sk);
+    if (r && r->began_ns)
+        end_exchange(r, bpf_ktime_get_ns());
     return 0;
 }
 
