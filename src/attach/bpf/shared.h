@@ -57,7 +57,7 @@ struct attach_socket {
     __u8 cured;     /* TCP_NODELAY is 1 by us */
     __u8 own;       /* the program's value, which it reads back while `cured` */
     __u8 armed;     /* the callbacks that we have asked for */
-    __u8 sends;     /* seen by mode late */
+    __u8 sends;     /* looks of mode late at them */
     __u8 returned;  /* Nagle's algorithm was given back to a stream */
     __u32 quick_us; /* the delay of acknowledgements by us; 0: it is the program's own */
     __u32 delay_us; /* that own delay */
