@@ -68,23 +68,31 @@ def scanning():
         scan.wait(10)
 
 
-def measure():
-    """({client: numbers}, None), or (None, the reason why not)."""
+def row_of(scan, port, client):
+    """The numbers of one run of a client."""
+    shape, way, warm_up, chunks, per_chunk = client
+    before = counters(scan.pid)
+    told = run_json([program("client"), HOST, port, shape, way, str(warm_up), str(chunks), str(per_chunk)])
+    after = counters(scan.pid)
+    exchanges = warm_up + chunks * per_chunk
+    runs = {one: after[one][0] - before[one][0] for one in PROGRAMS}
+    spent = {one: after[one][1] - before[one][1] for one in PROGRAMS}
+    added = sum(spent.values()) / exchanges
+    return {"exchange ns": told["ns"], "added ns": added, "ratio": 1 + added / told["ns"],
+            "ns a run": {one: spent[one] / max(runs[one], 1) for one in PROGRAMS},
+            "runs an exchange": {one: runs[one] / exchanges for one in PROGRAMS}}
+
+
+def measure(rounds=5):
+    """({client: numbers}, None), or (None, the reason why not).  Of the rounds the one that added least, with
+    the fastest exchange: other traffic counts, and other work lengthens the exchange."""
     if os.geteuid() != 0 or found("bpftool"):
         return None, "it needs root and bpftool"
     rows = {}
-    with statistics_on(), scanning() as scan, running([program("peer")]) as peer:
-        for name, (shape, way, warm_up, chunks, per_chunk) in CLIENTS.items():
-            with pinned():
-                before = counters(scan.pid)
-                told = run_json([program("client"), HOST, peer.said, shape, way, str(warm_up), str(chunks),
-                                 str(per_chunk)])
-                after = counters(scan.pid)
-            exchanges = warm_up + chunks * per_chunk
-            runs = {one: after[one][0] - before[one][0] for one in PROGRAMS}
-            spent = {one: after[one][1] - before[one][1] for one in PROGRAMS}
-            added = sum(spent.values()) / exchanges
-            rows[name] = {"exchange ns": told["ns"], "added ns": added, "ratio": 1 + added / told["ns"],
-                          "ns a run": {one: spent[one] / max(runs[one], 1) for one in PROGRAMS},
-                          "runs an exchange": {one: runs[one] / exchanges for one in PROGRAMS}}
+    with statistics_on(), scanning() as scan, running([program("peer")]) as peer, pinned():
+        for name, client in CLIENTS.items():
+            told = [row_of(scan, peer.said, client) for _ in range(rounds)]
+            rows[name] = min(told, key=lambda row: row["added ns"])
+            rows[name]["exchange ns"] = min(row["exchange ns"] for row in told)
+            rows[name]["ratio"] = 1 + rows[name]["added ns"] / rows[name]["exchange ns"]
     return rows, None

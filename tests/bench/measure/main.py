@@ -9,13 +9,13 @@ import subprocess
 import sys
 import time
 
-from . import (bill, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
+from . import (attached, bill, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
                report_fleet, scale, statistics_cost, tails)
 from .machine import BUILD, CORE, ROOT, found, program, run, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
-    "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "scale", "path",
-    "real", "instructions", "prediction"]
+    "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "attach", "scale",
+    "path", "real", "instructions", "prediction"]
 FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by --only
 
 
@@ -121,6 +121,10 @@ def measure_section(name, o, results):
         results["scan"], reason = host_scan.measure()
         say(report.scan_text(results["scan"], reason))
         results["skipped"].update({"a scan of the host": reason} if reason else {})
+    elif name == "attach":
+        results["attach"], reason = attached.measure(o.rounds or (3 if o.quick else 9))
+        say(report.attach_text(results["attach"], reason))
+        results["skipped"].update({"attach": reason} if reason else {})
     elif name == "scale":
         points = [("epoll", n) for n in (1, 10, 100, 1000, 10000)] + [("threads", n) for n in (1, 8, 64)]
         results["scale"] = {f"{kind} {n}": scale.measure(kind, n, 3 if o.quick else 7, 20000)
