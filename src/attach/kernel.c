@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "attach.h"
+#include "overlap.h"
 #include "pins.h"
 #include "walk.h"
 
@@ -279,6 +280,10 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     }
     struct attach_bpf *b = NULL;
     char ignored[ATTACH_ERROR];
+    int busy = attach_refuse_overlap(t->name, &c, error);
+    if (busy)
+        return busy;
+    error[0] = '\0';
     int failed = load(&b, &c);
     if (!failed && (failed = make_folder(t->name)) == -EEXIST) {
         snprintf(error, ATTACH_ERROR, "%s: attached already; `unstall attach --list` shows it",

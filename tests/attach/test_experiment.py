@@ -282,6 +282,25 @@ def test_two_experiments_at_once():
         assert is_cured(one) and stalls(other)
 
 
+def test_an_experiment_shares_no_connection():
+    """A second one over it gave the same connections arms of its own, and a cure acted in every arm."""
+    with cgroup(f"unstall-{os.getpid()}") as (folder, enter), talking(before=enter) as talker, \
+            talking() as other:
+        with experiment(talker.pid):
+            words = ["--cgroup", folder]
+            for done in (ab("--live", *words, "--time", 1), unstall("attach", *words), unstall("attach", "--all")):
+                assert done.returncode == 125 and done.stderr.count("\n") == 1
+                assert (f"shares connections with process {talker.pid} (an experiment), and an experiment shares "
+                        f"none; `unstall detach pid-{talker.pid}` ends that\n") in done.stderr
+            assert unstall("attach", "--detach", other.pid).returncode == 0
+            assert unstall("attach", "--detach", "--port", 1, *words).returncode == 125
+        assert unstall("attach", "--detach", *words).returncode == 0
+        done = ab("--live", talker.pid, "--time", 1)
+        assert done.returncode == 125 and done.stderr.count("\n") == 1 and "(attached)" in done.stderr
+        for target in ([other.pid], words):
+            assert unstall("detach", *target).returncode == 0
+
+
 def test_list_names_it():
     with talking() as talker, experiment(talker.pid):
         assert re.match(rf"pid-{talker.pid}\s.*mode of an experiment", unstall("attach", "--list").stdout)
