@@ -27,6 +27,7 @@
 
 enum {
     NODELAY = 1,
+    MPTCP = 262,
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
     PAGE = 4096,
@@ -109,14 +110,15 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
         bpf_sk_storage_get(&sockets, sk, 0, c->by_process ? 0 : BPF_SK_STORAGE_GET_F_CREATE);
     if (!s || (c->by_process && !s->member))
         return 1;
+    struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
     quicken(ops, s, c);
     if (c->experiment.arms) {
-        enrol(ops, bpf_skc_to_tcp_sock(sk), s, c,
+        enrol(ops, tp, s, c,
               ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB ? ROLE_LISTENER : ROLE_DESTINATION);
     } else if (c->mode == ATTACH_ALWAYS) {
         cure_at_once(ops, s, c);
     }
-    arm(ops, s, c->mode == ATTACH_ALWAYS ? 0 : first_callback(c));
+    arm(ops, s, first_callback(c, tp));
     return 1;
 }
 
@@ -207,6 +209,8 @@ int mark(struct bpf_iter__task_file *ctx) {
         return 0;
     struct socket *socket = bpf_sock_from_file(file);
     struct sock *sk = socket ? socket->sk : 0;
+    if (sk && sk->sk_protocol == MPTCP)
+        c->mptcp = 1;
     if (!sk || sk->sk_protocol != TCP)
         return 0;
     struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -249,7 +253,7 @@ static __always_inline void take_in(struct tcp_sock *tp, struct attach_socket *s
     if (s->armed)
         return; /* it has just been made, and is known */
     int always = c->mode == ATTACH_ALWAYS || s->cured;
-    int asked = arm_existing(tp, s, always ? 0 : first_callback(c)) == 0;
+    int asked = arm_existing(tp, s, always ? 0 : first_callback(c, tp)) == 0;
     if (!c->experiment.arms && (always || !asked))
         cure_at_once(tp, s, c);
 }

@@ -11,8 +11,13 @@
 
 enum { CALLBACK_FLAGS = 1008 }; /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
 
-/* The callback for a new connection: each send in mode late, each round trip in mode proof. */
-static __always_inline __u8 first_callback(const struct attach_config *c) {
+/* The callback for a new connection: each send in mode late, each round trip in mode proof.  The options of
+ * MPTCP fill the header, and the kernel then does not ask for more: there is no callback at a send. */
+static __always_inline __u8 first_callback(const struct attach_config *c, const struct tcp_sock *tp) {
+    if (c->mode == ATTACH_ALWAYS)
+        return 0;
+    if (tp && bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp)
+        return BPF_SOCK_OPS_RTT_CB_FLAG;
     return c->mode == ATTACH_LATE ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
 }
 

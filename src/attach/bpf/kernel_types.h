@@ -78,6 +78,7 @@ struct tcp_sock {
     __u32 mss_cache, packets_out, data_segs_out;
     __u64 tcp_mstamp;
     __u8 nonagle : 4;
+    _Bool is_mptcp;
     struct minmax rtt_min;
 };
 

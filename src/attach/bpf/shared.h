@@ -12,7 +12,7 @@
 
 #include "stats_format.h"
 
-enum { ATTACH_VERSION = 6, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
+enum { ATTACH_VERSION = 7, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF, ATTACH_LATE };
 
 /* What `unstall ab --live` asks for, and how many connections have got an arm. */
@@ -43,6 +43,7 @@ struct attach_config {
     __u64 loader_start;
     __u64 own_cgroup; /* it was made for `unstall run`, and is removed at the end */
     __u64 quickack;   /* also on the receiving side */
+    __u64 mptcp;      /* the process has sockets of MPTCP, which are not reached by it */
     __u64 quick;      /* sockets whose acknowledgements we have hastened */
     __u64 refused; /* sockets on which the kernel refused mode late, which are cured as by proof */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */

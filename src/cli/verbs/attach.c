@@ -166,6 +166,14 @@ static void remark_on(const struct attach_target *t, const struct attach_wish *w
         remark("%s: this is the root cgroup, so the whole host, as by --all", t->text);
 }
 
+/* The kernel makes the TCP connections below a socket of MPTCP without a process. */
+static void remark_on_mptcp(const struct attach_target *t) {
+    struct attach_state s;
+    if (attach_look(t->name, &s) == 0 && s.known && s.config.mptcp)
+        remark("%s: it has sockets of MPTCP, which are not reached by a process; --cgroup or --all reach them",
+               t->text);
+}
+
 /* Its own cure acts in every arm. */
 static void remark_on_library(const struct attach_target *t) {
     static struct cgroup_pids pids;
@@ -198,6 +206,7 @@ static int attach(const struct request *r) {
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
+    remark_on_mptcp(&target);
     attach_look(target.name, &s);
     remark("%s: TCP_NODELAY %s%s; %s", target.text,
            when[s.config.mode],
@@ -224,6 +233,7 @@ static int carry(struct request *r) {
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
+    remark_on_mptcp(&target);
     int failed = experiment_open(&e, target.name);
     if (failed)
         complain("%s: what was measured cannot be read (%s)", target.text, strerror(-failed));
