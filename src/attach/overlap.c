@@ -40,8 +40,8 @@ int attach_refuse_overlap(const char *name, const struct attach_config *c, char 
     for (size_t i = 0; i < count && !failed; i++)
         if (disturbs(name, c, &list[i])) {
             snprintf(error, ATTACH_ERROR,
-                     "%s: shares connections with %s (%s), and an experiment shares none; `unstall detach %s` "
-                     "ends that",
+                     "%s: shares connections with %s (%s), and an experiment shares none; "
+                     "`unstall detach %s` ends that",
                      c->target, list[i].config.target,
                      list[i].config.experiment.arms ? "an experiment" : "attached", list[i].name);
             failed = -EBUSY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Attachments that share connections.  Two that cure may: a connection is cured while either of them is there.
- * An experiment may not, because another attachment would act in every arm.
+ * Attachments that share connections.  Two that cure may: a connection is cured while either of them is
+ * there.  An experiment may not, because another attachment would act in every arm.
  */
 #ifndef UNSTALL_ATTACH_OVERLAP_H
 #define UNSTALL_ATTACH_OVERLAP_H

@@ -13,8 +13,8 @@ from talkers import alone, answer, nothing_pinned
 from harness import STALL_MS, Peer, unstall
 
 # A client with one socket.  It obeys lines: a number connects to this port, "talk" makes twenty exchanges,
-# "off" disconnects, "0" and "1" after "set" set TCP_NODELAY.  After each line it tells TCP_NODELAY, the longest
-# delay of its acknowledgements in µs, and the median of the exchanges in ms.
+# "off" disconnects, "0" and "1" after "set" set TCP_NODELAY.  After each line it tells TCP_NODELAY, the
+# longest delay of its acknowledgements in µs, and the median of the exchanges in ms.
 CLIENT = """
 import ctypes, socket, statistics, sys, time
 NODELAY, DELACK_MAX_US = (socket.IPPROTO_TCP, socket.TCP_NODELAY), (socket.IPPROTO_TCP, 46)

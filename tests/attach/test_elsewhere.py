@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall attach and ab --live where the other end is elsewhere: in a network namespace behind a veth pair."""
+"""unstall attach and ab --live where the other end is in a network namespace behind a veth pair."""
 
 import contextlib
 import statistics

@@ -288,10 +288,11 @@ def test_an_experiment_shares_no_connection():
             talking() as other:
         with experiment(talker.pid):
             words = ["--cgroup", folder]
-            for done in (ab("--live", *words, "--time", 1), unstall("attach", *words), unstall("attach", "--all")):
+            for done in (ab("--live", *words, "--time", 1), unstall("attach", *words),
+                         unstall("attach", "--all")):
                 assert done.returncode == 125 and done.stderr.count("\n") == 1
-                assert (f"shares connections with process {talker.pid} (an experiment), and an experiment shares "
-                        f"none; `unstall detach pid-{talker.pid}` ends that\n") in done.stderr
+                assert (f"shares connections with process {talker.pid} (an experiment), and an experiment "
+                        f"shares none; `unstall detach pid-{talker.pid}` ends that\n") in done.stderr
             assert unstall("attach", "--detach", other.pid).returncode == 0
             assert unstall("attach", "--detach", "--port", 1, *words).returncode == 125
         assert unstall("attach", "--detach", *words).returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall attach and MPTCP: its cgroup is cured; by its process it is not reached, which one sentence says."""
+"""unstall attach and MPTCP: it is cured by its cgroup, and not by its process, which one sentence says."""
 
 import contextlib
 import os

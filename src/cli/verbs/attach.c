@@ -170,7 +170,8 @@ static void remark_on(const struct attach_target *t, const struct attach_wish *w
 static void remark_on_mptcp(const struct attach_target *t) {
     struct attach_state s;
     if (attach_look(t->name, &s) == 0 && s.known && s.config.mptcp)
-        remark("%s: it has sockets of MPTCP, which are not reached by a process; --cgroup or --all reach them",
+        remark("%s: it has sockets of MPTCP, which are not reached by a process; --cgroup or --all reach "
+               "them",
                t->text);
 }
 

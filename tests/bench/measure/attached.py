@@ -143,9 +143,10 @@ def row_of(name, folder, rounds):
 
 
 def measure(rounds=5):
-    """({row: numbers}, None), or (None, the reason why not).  The medians of the rounds.  Of an experiment the
-    least: its tracepoints count other traffic too.  Of the exchange the fastest of all rounds and rows, which
-    other work has lengthened least."""
+    """({row: numbers}, None), or (None, the reason why not).
+
+    The medians of the rounds.  Of an experiment the least: its tracepoints count other traffic too.  Of the
+    exchange the fastest of all rounds and rows, which other work has lengthened least."""
     if os.geteuid() != 0 or found("bpftool"):
         return None, "it needs root and bpftool"
     asked = subprocess.run([UNSTALL, "attach", "2147483647"], capture_output=True, text=True, check=False)

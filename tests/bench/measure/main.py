@@ -14,8 +14,8 @@ from . import (attached, bill, exchanges, host_scan, instructions, overhead, pat
 from .machine import BUILD, CORE, ROOT, found, program, run, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
-    "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "attach", "scale",
-    "path", "real", "instructions", "prediction"]
+    "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "attach",
+    "scale", "path", "real", "instructions", "prediction"]
 FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by --only
 
 

@@ -98,8 +98,8 @@ def attach_table(rows):
             return ""
         return f"≤ {s['target']:.2f}" + ("" if round(s["ratio"], 4) <= s["target"] else ": missed")
     return table(["attached", "µs an exchange", "runs", "added ns", "ratio", "target"], [
-        [name, f"{s['exchange ns'] / 1000:.1f}", f"{s['runs']:.2f}", f"{s['added ns']:.0f}", f"{s['ratio']:.4f}",
-         target(s)] for name, s in rows.items()])
+        [name, f"{s['exchange ns'] / 1000:.1f}", f"{s['runs']:.2f}", f"{s['added ns']:.0f}",
+         f"{s['ratio']:.4f}", target(s)] for name, s in rows.items()])
 
 
 def attach_text(rows, reason):
@@ -175,16 +175,16 @@ def sections(results):
         yield "scan", "A scan of the host, source exact", (
             paragraph("What the two BPF programs of `unstall scan` and `unstall metrics --host` add to an "
                       "exchange of any program, both ends on this host, by the kernel's run-time statistics, "
-                      "whose own cost is in it. The least of five rounds, because other traffic of the machine "
-                      "counts too.")
+                      "whose own cost is in it. The least of five rounds, because other traffic of the "
+                      "machine counts too.")
             + "\n\n" + scan_table(results["scan"]))
     if results.get("attach"):
         yield "attach", "unstall attach, a program that does not stall", (
-            paragraph("What the BPF programs of `unstall attach` and of `unstall ab --live` add to an exchange "
-                      "of a program in the cgroup, whose peer is outside (\"the peer too\": inside), by the kernel's "
-                      "run-time statistics, whose own cost is in it. The exchange is the fastest of all "
-                      "rounds, the other numbers are medians; those of an experiment are the least, because "
-                      "its tracepoints count other traffic of the machine too.")
+            paragraph("What the BPF programs of `unstall attach` and of `unstall ab --live` add to an "
+                      "exchange of a program in the cgroup, whose peer is outside (\"the peer too\": inside), by the "
+                      "kernel's run-time statistics, whose own cost is in it. The exchange is the fastest of "
+                      "all rounds, the other numbers are medians; those of an experiment are the least, "
+                      "because its tracepoints count other traffic of the machine too.")
             + "\n\n" + attach_table(results["attach"]))
     if "instructions" in results:
         yield "instructions", "Instructions added to a call", (
