@@ -148,8 +148,10 @@ def test_a_process_is_cured_by_its_id_in_a_container():
 
 
 def test_detached_it_stays_and_is_listed_until_detach():
+    """Only root gets at what is pinned."""
     with talking() as talker:
         done = unstall("attach", "--detach", talker.pid)
+        assert (PINS.stat().st_mode & 0o777, PINS.stat().st_uid) == (0o700, 0)
         assert done.returncode == 0 and "`unstall detach` puts all back" in done.stderr
         assert is_cured(talker)
         told = unstall("attach", "--list").stdout
