@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "format.h"
-#include "prose.h"
 #include "scan_report.h"
 #include "sites.h"
 #include "stats_names.h"
@@ -21,8 +20,7 @@ enum {
 };
 
 /* "nginx (812)", or the user where the process is not to be known. */
-static const char *process_text(const struct scan_process *p, uint32_t uid, char *text,
-                                size_t size) {
+const char *scan_process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size) {
     char name[SCAN_PROGRAM];
     if (p->pid)
         snprintf(text, size, "%.48s (%d)", safe_text(p->program, name, sizeof(name)), (int)p->pid);
@@ -31,8 +29,8 @@ static const char *process_text(const struct scan_process *p, uint32_t uid, char
     return text;
 }
 
-static const char *stalls_text(const struct scan_estimate *e, enum scan_kind kind, bool ascii,
-                               char text[NAME_ROOM]) {
+const char *scan_stalls_text(const struct scan_estimate *e, enum scan_kind kind, bool ascii,
+                             char text[NAME_ROOM]) {
     if (kind == SCAN_EXACT)
         snprintf(text, NAME_ROOM, "%.0f", e->count);
     else
@@ -41,29 +39,39 @@ static const char *stalls_text(const struct scan_estimate *e, enum scan_kind kin
     return text;
 }
 
-static void head(FILE *out, const struct scan_report *report, bool ascii) {
+const char *scan_receiver_text(const struct scan_row *r, char *text, size_t size) {
+    if (r->peer.pid)
+        return scan_process_text(&r->peer, 0, text, size);
+    return r->peer_local ? "several, or not to be known" : "elsewhere";
+}
+
+void scan_report_head(struct prose *p, const struct scan_report *report, bool ascii) {
     const struct scan_result *r = report->result;
-    struct prose p = {.used = 0};
     char text[NAME_ROOM];
-    prose_add(&p, "Scanned %s for %s, source %s: ", report->scope,
+    prose_add(p, "Scanned %s for %s, source %s: ", report->scope,
               time_text(r->ended_ns - r->began_ns, ascii, text), scan_kind_name(r->kind));
     if (r->kind == SCAN_EXACT)
-        prose_add(&p, r->lost ? "not every stall was seen;" : "every stall was seen;");
+        prose_add(p, r->lost ? "not every stall was seen;" : "every stall was seen;");
     else
-        prose_add(&p, "numbers are estimates, intervals in parentheses;");
+        prose_add(p, "numbers are estimates, intervals in parentheses;");
     if (r->sockets)
-        prose_add(&p, " %s sockets;", count_text(r->sockets, text));
-    prose_add(&p, " the scan used %.1f %% of a core.", 100 * r->share);
+        prose_add(p, " %s sockets;", count_text(r->sockets, text));
+    prose_add(p, " the scan used %.1f %% of a core.", 100 * r->share);
     if (r->kind == SCAN_SAMPLED && r->dumps)
-        prose_add(&p,
+        prose_add(p,
                   " All sockets were looked at every %s: a connection that stalls for a small part "
                   "of its time only may be missing.",
                   time_text(r->dump_every_ns, ascii, text));
     if (report->not_exact)
-        prose_add(&p, " Not exact: %s.", report->not_exact);
+        prose_add(p, " Not exact: %s.", report->not_exact);
     if (r->lost)
-        prose_add(&p, " %" PRIu64 " events found no room: there were more stalls than these.",
+        prose_add(p, " %" PRIu64 " events found no room: there were more stalls than these.",
                   r->lost);
+}
+
+static void head(FILE *out, const struct scan_report *report, bool ascii) {
+    struct prose p = {.used = 0};
+    scan_report_head(&p, report, ascii);
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     fputc('\n', out);
 }
@@ -84,21 +92,16 @@ static void row(FILE *out, const struct scan_row *r, const struct scan_result *r
     char text[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
     double seconds = (double)(result->ended_ns - result->began_ns) / 1e9;
     const struct scan_estimate *e = &r->stalls;
-    print_left(out, process_text(&r->process, r->uid, text, sizeof(text)), PROCESS_COLUMNS);
+    print_left(out, scan_process_text(&r->process, r->uid, text, sizeof(text)), PROCESS_COLUMNS);
     snprintf(text, sizeof(text), " %s %s", r->listens ? "at" : "to",
              address_text(&r->endpoint, address));
     print_left(out, text, ENDPOINT_COLUMNS);
-    print_right(out, stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
+    print_right(out, scan_stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
     snprintf(text, sizeof(text), "%.1f", e->count / seconds);
     print_right(out, text, NUMBER_COLUMNS);
     print_right(out, time_text((uint64_t)e->lost_ns, ascii, text), NUMBER_COLUMNS);
     print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
-    const char *receiver = "elsewhere";
-    if (r->peer.pid)
-        receiver = process_text(&r->peer, 0, text, sizeof(text));
-    else if (r->peer_local)
-        receiver = "several, or not to be known";
-    fprintf(out, "  %s", receiver);
+    fprintf(out, "  %s", scan_receiver_text(r, text, sizeof(text)));
     if (r->process.container[0])
         fprintf(out, "  [container %s]", r->process.container);
     else if (r->process.unit[0])

@@ -61,12 +61,21 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
     return 0;
 }
 
+static struct scan_report told_of(struct survey *s) {
+    return (struct scan_report){.result = &s->result,
+                                .table = &s->table,
+                                .places = s->places,
+                                .not_exact = s->not_exact[0] ? s->not_exact : NULL,
+                                .scope = s->scope};
+}
+
+void survey_page(FILE *out, struct survey *s) {
+    struct scan_report told = told_of(s);
+    scan_report_html(out, &told);
+}
+
 void survey_report(FILE *out, struct survey *s, bool json) {
-    struct scan_report told = {.result = &s->result,
-                               .table = &s->table,
-                               .places = s->places,
-                               .not_exact = s->not_exact[0] ? s->not_exact : NULL,
-                               .scope = s->scope};
+    struct scan_report told = told_of(s);
     if (json)
         scan_report_json(out, &told);
     else

@@ -421,6 +421,16 @@ def test_the_id_of_a_thread_is_refused():
                            "the process\n")
 
 
+def test_the_report_can_be_a_page(tmp_path):
+    actor, path = Actor("stall", 3), tmp_path / "page.html"
+    done = unstall("scan", "--time", "2", "--port", str(actor.port), "--html", path)
+    actor.exchanges()
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    page = path.read_text("utf-8")
+    assert page.startswith("<!DOCTYPE html>") and f"({actor.pid})" in page
+    assert f"unstall doctor {actor.pid}" in page and "times a second" in page
+
+
 def test_the_table_can_be_watched():
     actor = Actor("stall", 3)
     done = unstall("scan", "--watch", "--time", "2.3", "--port", str(actor.port))
@@ -472,6 +482,8 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
     (["--container", "no-such-container"],
      "no-such-container: no such container runs; give its name or the beginning of its id"),
     (["--json", "--watch"], "--json and --watch: choose one of them"),
+    (["--html", "x", "--json"], "--html and --json: choose one of them"),
+    (["--html", "/no/such/page.html"], "--html /no/such/page.html: No such file or directory"),
     (["here"], "here: scan takes options only; try --help"),
 ])
 def test_what_makes_no_sense_is_refused(words, message):

@@ -11,6 +11,7 @@ from browser import Page
 from checks import faults
 from explain_pages import long_stalls, no_stall, stalls
 from report_pages import processes
+from scan_pages import scanned
 
 pytestmark = pytest.mark.no_library
 
@@ -25,6 +26,8 @@ PAGES = {
     "explain, 200 ms": long_stalls,
     "explain, no stall": no_stall,
     "unstall report --html": processes,
+    "unstall scan --html": scanned("stall"),
+    "scan, no stall": scanned("single"),
 }
 
 

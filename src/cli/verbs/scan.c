@@ -10,6 +10,7 @@
 
 #include "args.h"
 #include "errors.h"
+#include "page_file.h"
 #include "survey.h"
 #include "terminal.h"
 #include "verbs.h"
@@ -20,6 +21,7 @@ struct scan {
     struct survey survey;
     double seconds; /* 0: until a signal */
     bool json, watch, timed;
+    const char *page; /* the file of --html */
     struct scan_process container;
 };
 
@@ -32,14 +34,24 @@ static int show(struct survey *s) {
     return finish_output() ? -EPIPE : 0;
 }
 
+/* The file of the page is opened before the scan, so that a path that cannot be written is said at once. */
 static int report(struct scan *s) {
     struct survey *v = &s->survey;
+    struct page_file file;
+    if (s->page && page_file_open(&file, s->page) != 0)
+        return EXIT_OWN;
     int failed = survey_look(v, s->timed || !s->watch ? s->seconds : 0, s->watch ? show : NULL);
     if (failed)
-        return complain("the scan has failed: %s", strerror(-failed));
-    survey_report(stdout, v, s->json);
-    failed = finish_output();
-    return failed ? failed : v->table.count > v->table.one_way ? EXIT_STALLS : 0;
+        complain("the scan has failed: %s", strerror(-failed));
+    else if (s->page)
+        survey_page(file.out, v);
+    else
+        survey_report(stdout, v, s->json);
+    if (s->page && page_file_close(&file, !failed) != 0)
+        return EXIT_OWN;
+    if (failed || finish_output() != 0)
+        return EXIT_OWN;
+    return v->table.count > v->table.one_way ? EXIT_STALLS : 0;
 }
 
 static int take_process(struct scan *s, pid_t pid) {
@@ -75,6 +87,8 @@ static int take_option(struct scan *s, struct args *a) {
     } else if (args_value(a, "--time", &value)) {
         s->timed = true;
         return seconds_of("--time", value, 86400, &s->seconds) ? 0 : EXIT_OWN;
+    } else if (args_value(a, "--html", &s->page)) {
+        return 0;
     } else if (args_flag(a, "--watch")) {
         s->watch = true;
     } else if (args_value(a, "--pid", &value)) {
@@ -119,6 +133,8 @@ static int run(int argc, char **argv) {
     }
     if (s.json && s.watch)
         return complain("--json and --watch: choose one of them");
+    if (s.page && (s.json || s.watch))
+        return complain("--html and %s: choose one of them", s.json ? "--json" : "--watch");
     if (!survey_begin(&s.survey, error))
         return complain("%s", error);
     survey_catch_signals();
@@ -139,6 +155,7 @@ const struct verb verb_scan = {
             "  --port PORT       connections that have this port on one of their sides\n"
             "  --source SOURCE   exact or sampled; without it: exact where it may be used\n"
             "  --json            for programs\n"
+            "  --html FILE       the report as a page (\"-\": standard output)\n"
             "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF program\n"
             "\n"
             "Exit codes: 0 no stall was seen, 1 something stalls, 125 the command failed.\n",
