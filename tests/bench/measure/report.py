@@ -181,10 +181,10 @@ def sections(results):
     if results.get("attach"):
         yield "attach", "unstall attach, a program that does not stall", (
             paragraph("What the BPF programs of `unstall attach` and of `unstall ab --live` add to an "
-                      "exchange of a program in the cgroup, whose peer is outside (`the peer too`: inside), by "
-                      "the kernel's run-time statistics, whose own cost is in it. The exchange is the fastest "
-                      "of all rounds, the other numbers are medians; those of an experiment are the least, "
-                      "because its tracepoints count other traffic of the machine too.")
+                      "exchange of a program in the cgroup, whose peer is outside (`the peer too`: inside), "
+                      "by the kernel's run-time statistics, whose own cost is in it. The exchange is the "
+                      "fastest of all rounds, the other numbers are medians; those of an experiment are the "
+                      "least, because its tracepoints count other traffic of the machine too.")
             + "\n\n" + attach_table(results["attach"]))
     if "instructions" in results:
         yield "instructions", "Instructions added to a call", (
