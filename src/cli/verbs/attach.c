@@ -131,9 +131,11 @@ static int keep(const struct attach_target *t, struct experiment *e) {
     struct attach_state s = {.known = false};
     char error[ATTACH_ERROR] = "", cured[NAME_ROOM];
     int pidfd = t->pid ? (int)syscall(SYS_pidfd_open, t->pid, 0) : -1;
-    bool ended = t->pid && pidfd < 0;
-    while (tell(e) && !stop && !ended && is_ours(t->name))
+    bool ended = t->pid && pidfd < 0, told;
+    while ((told = tell(e)) && !stop && !ended && is_ours(t->name))
         ended = has_ended(t, pidfd);
+    if (told && stop) /* the signal may have come after the last line was made */
+        tell(e);
     if (pidfd >= 0)
         close(pidfd);
     attach_look(t->name, &s);
