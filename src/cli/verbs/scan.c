@@ -37,7 +37,7 @@ static int show(struct survey *s) {
 /* The file of the page is opened before the scan, so that a path that cannot be written is said at once. */
 static int report(struct scan *s) {
     struct survey *v = &s->survey;
-    struct page_file file;
+    struct page_file file = {.out = NULL};
     if (s->page && page_file_open(&file, s->page) != 0)
         return EXIT_OWN;
     int failed = survey_look(v, s->timed || !s->watch ? s->seconds : 0, s->watch ? show : NULL);
