@@ -39,7 +39,7 @@ static void table(FILE *out, const struct scan_report *report, bool one_way) {
                                         "lost",   "each",     "receiver", "unit or container", NULL};
     const struct scan_table *t = report->table;
     size_t shown = 0;
-    page_table_begin(out, heads);
+    page_table_begin(out, one_way ? "Streams" : "Who stalls", heads);
     for (size_t i = 0; i < t->count; i++)
         if (t->rows[i].one_way == one_way && shown++ < ROWS_SHOWN)
             row(out, &t->rows[i], report);
