@@ -14,13 +14,23 @@ static void make_next(void)
     if (++times % TIMES == 0) next_name++;
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__i386__)
+
+#ifdef __x86_64__
+#define PROGRAM_COUNTER REG_RIP
+#define SAVE_FLAGS      "subq $128, %%rsp; pushfq; " /* behind the red zone */
+#define CHANGE_FLAGS(how) how "q %0, (%%rsp); popfq; addq $128, %%rsp"
+#else
+#define PROGRAM_COUNTER REG_EIP
+#define SAVE_FLAGS      "pushfl; "
+#define CHANGE_FLAGS(how) how "l %0, (%%esp); popfl"
+#endif
 
 /* First two exchanges are made step by step, to learn at which instructions of the library they pass; then a
  * breakpoint is put at one of them for each name, the next for the next. */
 enum { TRAP_FLAG = 0x100, BREAKPOINT = 0xcc, PLACES = 8192 };
 
-static uintptr_t text_begin, text_end, places[PLACES];
+static unsigned long text_begin, text_end, places[PLACES];
 static int place_count;
 static unsigned char *broken, whole;
 
@@ -35,7 +45,7 @@ static void find_text(void)
     fclose(maps);
 }
 
-static void learn(uintptr_t place)
+static void learn(unsigned long place)
 {
     if (place < text_begin || place >= text_end || place_count == PLACES) return;
     for (int i = 0; i < place_count; i++)
@@ -46,14 +56,14 @@ static void learn(uintptr_t place)
 static void on_trap(int number, siginfo_t *about, void *context)
 {
     (void)number, (void)about;
-    greg_t *at = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    greg_t *at = &((ucontext_t *)context)->uc_mcontext.gregs[PROGRAM_COUNTER];
     int saved = errno;
     if (broken && *at == (greg_t)(uintptr_t)broken + 1) {
         *at = (greg_t)(uintptr_t)broken;
         *broken = whole;
         broken = NULL;
     } else if (text_begin) {
-        learn((uintptr_t)*at);
+        learn((unsigned long)*at);
         return;
     }
     make_next();
@@ -63,15 +73,12 @@ static void on_trap(int number, siginfo_t *about, void *context)
 static void step(bool on)
 {
     if (on)
-        __asm__ volatile("subq $128, %%rsp; pushfq; orq %0, (%%rsp); popfq; addq $128, %%rsp" ::"i"(TRAP_FLAG)
-                         : "memory", "cc");
+        __asm__ volatile(SAVE_FLAGS CHANGE_FLAGS("or")::"i"(TRAP_FLAG) : "memory", "cc");
     else
-        __asm__ volatile(
-            "subq $128, %%rsp; pushfq; andq %0, (%%rsp); popfq; addq $128, %%rsp" ::"i"(~TRAP_FLAG)
-            : "memory", "cc");
+        __asm__ volatile(SAVE_FLAGS CHANGE_FLAGS("and")::"i"(~TRAP_FLAG) : "memory", "cc");
 }
 
-static void set_breakpoint(uintptr_t place)
+static void set_breakpoint(unsigned long place)
 {
     broken = (unsigned char *)place;
     whole = *broken;
@@ -111,6 +118,7 @@ static void within(void)
 
 static void within(void)
 {
+    sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
     while (next_name < CALLS) make_next();
 }
 

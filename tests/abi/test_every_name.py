@@ -83,14 +83,15 @@ def test_gives_what_it_gives_bare(situation, state, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_after_our_last_destructor(mode):
     library = binary("-DAS_LIBRARY", "-shared", "-fPIC")
-    bare = run(["/bin/true"], bare_env(LD_PRELOAD=library)).stdout
+    does_nothing = [compile_c(Path(__file__).with_name("nothing.c"))]
+    bare = run(does_nothing, bare_env(LD_PRELOAD=library)).stdout
     env = preload_env(mode, LD_DEBUG="files")
     env["LD_PRELOAD"] += f":{library}"
-    done = run(["/bin/true"], env)
+    done = run(does_nothing, env)
     assert by_name(done.stdout) == by_name(bare)
     assert len(by_name(bare)) > 100
-    ended = re.findall(r"calling fini: (\S+)", done.stderr)
-    assert ended.index(str(LIB)) < ended.index(str(library))
+    ended = [Path(path).name for path in re.findall(r"calling fini: (\S+)", done.stderr)]
+    assert ended.index(LIB.name) < ended.index(library.name)
 
 
 def test_a_difference_is_found():

@@ -10,7 +10,7 @@ from platform import machine
 
 import pytest
 
-from harness import (BUILD_ROOT, LIB, MODES, ROW, SOURCE_ROOT, bare_env, compile_c, mode_env, preload_env,
+from harness import (BUILD_ROOT, IS_32, LIB, MODES, ROW, SOURCE_ROOT, bare_env, compile_c, mode_env, preload_env,
                      run, skip)
 
 
@@ -19,6 +19,9 @@ FOLDER = Path(__file__).parent
 # These go on to another name, which does the same with arguments that we have collected or checked.
 GOES_ON_TO = {"execl": "execv", "execlp": "execvp", "execle": "execve", "dprintf": "vdprintf",
               "__dprintf_chk": "__vdprintf_chk", "__poll_chk": "poll", "__ppoll_chk": "ppoll"}
+
+# Other names of the same definition in libc, whose callers reach the first name's definition.
+SAME_AS = {"_IO_fclose": "fclose", "_IO_fdopen": "fdopen", "_IO_popen": "popen"}
 
 
 def surface():
@@ -129,7 +132,8 @@ def test_a_definition_without_versions_takes_the_callers_of_every_version(caller
     several = [asked for asked in bare if asked.partition("@")[0] in SEVERAL]
     assert len(several) >= 2 * len(SEVERAL)
     found = through_us(caller, "off", plain)
-    assert {asked: found[asked][1] for asked in several} == {asked: bare[asked][1] for asked in several}
+    expected = {asked: SAME_AS.get(bare[asked][1], bare[asked][1]) for asked in several}
+    assert {asked: found[asked][1] for asked in several} == expected
 
 
 OLD_BEHAVIOUR = {
@@ -144,7 +148,7 @@ OLD_BEHAVIOUR = {
 @pytest.mark.parametrize("mode", ("bare", *MODES))
 def test_a_program_that_was_linked_long_ago_finds_what_it_was_linked_with(mode, tmp_path):
     if machine() != "x86_64":
-        skip("libc has these older definitions on x86-64 only")
+        skip("libc has these older definitions on x86 only")
     script = tmp_path / "script"
     script.write_text("exit 7\n", encoding="utf-8")  # without "#!"
     script.chmod(0o755)
@@ -155,8 +159,8 @@ def test_a_program_that_was_linked_long_ago_finds_what_it_was_linked_with(mode, 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_program_without_versions_is_led_to_us(mode):
     """musl knows no versions and takes what is not hidden."""
-    if shutil.which("musl-gcc") is None:
-        skip("musl-gcc is not installed")
+    if IS_32 or shutil.which("musl-gcc") is None:
+        skip("musl-gcc is not installed for this word size")
     names = written(".h", "#define NAMES " + " ".join(f"N({name})" for name in sorted(SEVERAL)) + "\n")
     program = compile_c(FOLDER / "versions_led.c", "-fno-builtin", "-include", names, cc="musl-gcc")
     led = dict(line.split() for line in run([program], preload_env(mode)).stdout.splitlines())

@@ -18,13 +18,20 @@
     extern __typeof__(name) older_##name; \
     __asm__(".symver older_" #name ", " #name "@" version);
 
-OLDER(posix_spawn, "GLIBC_2.2.5")
-OLDER(posix_spawnp, "GLIBC_2.2.5")
+#ifdef __i386__ /* the first version of the libc, and of posix_spawn */
+#define FIRST  "GLIBC_2.0"
+#define SPAWNS "GLIBC_2.2"
+#else
+#define FIRST  "GLIBC_2.2.5"
+#define SPAWNS "GLIBC_2.2.5"
+#endif
+OLDER(posix_spawn, SPAWNS)
+OLDER(posix_spawnp, SPAWNS)
 OLDER(quick_exit, "GLIBC_2.10")
-OLDER(pthread_kill, "GLIBC_2.2.5")
-OLDER(pthread_cond_wait, "GLIBC_2.2.5")
-OLDER(pthread_cond_timedwait, "GLIBC_2.2.5")
-OLDER(pthread_cond_signal, "GLIBC_2.2.5")
+OLDER(pthread_kill, FIRST)
+OLDER(pthread_cond_wait, FIRST)
+OLDER(pthread_cond_timedwait, FIRST)
+OLDER(pthread_cond_signal, FIRST)
 
 extern char **environ;
 extern int __cxa_thread_atexit_impl(void (*destructor)(void *), void *object, void *library);

@@ -27,6 +27,10 @@ WIDE = {"UNSTALL_WINDOW_US": "100000", "UNSTALL_THREAD": "always"}
 _BEFORE = os.environ.get("UNSTALL_TESTS_PRELOAD_BEFORE", "")
 _BEHIND = os.environ.get("UNSTALL_TESTS_PRELOAD_BEHIND", "")
 
+# A folder with the libraries of both word sizes, each where $LIB leads to: the system's own programs are
+# 64-bit ones (scripts/arch i386 --suites).
+_BOTH = os.environ.get("UNSTALL_TESTS_BOTH_SIZES", "")
+
 # What tells the tests about the build is no business of the programs under test.
 _OWN = {"LD_PRELOAD"}
 
@@ -39,13 +43,17 @@ def bare_env(**variables):
     return env
 
 
+def _entry(library):
+    return f"{_BOTH}/$LIB/{library.name}" if _BOTH and library in (LIB, HOOK_LIB) else library
+
+
 def preload_env(mode=None, library=None, **variables):
     """An environment with the library loaded.
 
     `mode` is UNSTALL_MODE (None: unset, the default mode).  Other keywords are environment
     variables by their full names, UNSTALL_ ones or any others.
     """
-    env = bare_env(LD_PRELOAD=f"{_BEFORE}{library or LIB}{_BEHIND}")
+    env = bare_env(LD_PRELOAD=f"{_BEFORE}{_entry(library or LIB)}{_BEHIND}")
     if mode is not None:
         env["UNSTALL_MODE"] = mode
     env.update({name: str(value) for name, value in variables.items()})  # may name LD_PRELOAD too

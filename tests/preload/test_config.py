@@ -174,7 +174,8 @@ def test_children(mode, value, loaded):
 
 def test_bare_children_keep_the_users_other_preloads():
     """UNSTALL_CHILDREN=0 takes out our own entry of LD_PRELOAD, and no other one."""
-    for value in (f"{LIB}:libm.so.6", f"libm.so.6 {LIB}", f"libm.so.6:{LIB}:libdl.so.2"):
+    own = preload_env()["LD_PRELOAD"]
+    for value in (f"{own}:libm.so.6", f"libm.so.6 {own}", f"libm.so.6:{own}:libdl.so.2"):
         env = preload_env(UNSTALL_CHILDREN="0")
         env["LD_PRELOAD"] = value
         done = run(["/bin/sh", "-c", "/usr/bin/env; exit 0"], env)

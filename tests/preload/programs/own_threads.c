@@ -3,6 +3,9 @@
  * How many tasks this process has after exchanges of the plain pattern.  With argv[5] == "thread" it
  * has started a thread of its own before, with "task" one that libc does not know.
  */
+#ifdef __i386__
+#include <asm/ldt.h>
+#endif
 #include <sched.h>
 #include <sys/stat.h>
 
@@ -45,6 +48,14 @@ static void start_task(void)
     memset(storage, 0, sizeof storage);
     void *pointer = storage + sizeof storage / 2;
     *(void **)pointer = pointer;
+#ifdef __i386__ /* the thread pointer is the base of a segment */
+    unsigned short selector;
+    __asm__("movw %%gs, %0" : "=r"(selector));
+    static struct user_desc segment = {.limit = 0xfffff, .seg_32bit = 1, .limit_in_pages = 1, .useable = 1};
+    segment.entry_number = selector >> 3;
+    segment.base_addr = (unsigned)(uintptr_t)pointer;
+    pointer = &segment;
+#endif
     CHECK(clone(sleeps, stack + sizeof stack, flags, NULL, NULL, pointer, NULL) > 0);
 }
 

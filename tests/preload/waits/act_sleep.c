@@ -101,13 +101,19 @@ ACT(cnd_wait, waking_thread, 0, C11_LOCKED(cnd_wait(&c11_condition, &c11_mutex))
 ACT(cnd_timedwait, waking_thread, 0,
     C11_LOCKED(cnd_timedwait(&c11_condition, &c11_mutex, DEADLINE(CLOCK_REALTIME))))
 
-#if defined(__x86_64__) && defined(__GLIBC__)
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__i386__))
+#ifdef __x86_64__
+#define OLDEST "GLIBC_2.2.5"
+#else
+#define OLDEST "GLIBC_2.0"
+#endif
+
 /* The definition of glibc before 2.3.2: zero initializes it. */
 extern __typeof__(pthread_cond_timedwait) older_timedwait;
-__asm__(".symver older_timedwait, pthread_cond_timedwait@GLIBC_2.2.5");
+__asm__(".symver older_timedwait, pthread_cond_timedwait@" OLDEST);
 static pthread_cond_t older_condition;
 
-ACT_AS(older_timedwait, "pthread_cond_timedwait@GLIBC_2.2.5", NULL, 0,
+ACT_AS(older_timedwait, "older pthread_cond_timedwait", NULL, 0,
        LOCKED(older_timedwait(&older_condition, &mutex, DEADLINE(CLOCK_REALTIME))))
 #endif
 

@@ -153,8 +153,9 @@ static void bad_vectors(void) {
          raw(SYS_sendmsg, bare.ours, (long)&message, 0, 0, 0, 0));
     many[0].iov_len = SSIZE_MAX;
     many[1].iov_len = SSIZE_MAX;
-    same("writev beyond SSIZE_MAX", writev(ours.ours, many, 2),
-         raw(SYS_writev, bare.ours, (long)many, 2, 0, 0, 0));
+    if (sizeof(long) == 8) /* a 64-bit kernel takes of a 32-bit program's as much as there is memory */
+        same("writev beyond SSIZE_MAX", writev(ours.ours, many, 2),
+             raw(SYS_writev, bare.ours, (long)many, 2, 0, 0, 0));
     many[0].iov_len = (size_t)-1;
     same("writev of a negative part", writev(ours.ours, many, 1),
          raw(SYS_writev, bare.ours, (long)many, 1, 0, 0, 0));
