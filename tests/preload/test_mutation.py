@@ -4,6 +4,7 @@
 Each name in turn is taken out of a copy of the library; the check of its row must then fail.
 """
 
+import os
 import pytest
 
 from harness import LIB, preload_env, skip
@@ -36,7 +37,7 @@ def test_the_copy_has_lost_that_name_alone(name, without):
     lacking = without(name)
     assert elf.exported(LIB) - elf.exported(lacking) == {name}
     before, after = (answers([name], preload_env(library=each))[name] for each in (LIB, lacking))
-    assert before == str(LIB)
+    assert os.path.samefile(before, LIB)
     assert after not in (str(lacking), "nowhere")
 
 
