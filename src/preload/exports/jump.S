@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two calls that no C function can wrap.
+ * The two calls that no C function can wrap.  (jump_more.S has them for three more processors.)
  *
  * vfork: the child runs on the parent's stack and returns through the caller's
  * frame, so a C wrapper's frame would be overwritten before the parent returns.
