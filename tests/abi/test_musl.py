@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from harness import (CURING_MODES, IS_32, MODES, AnsweringPeer, pattern, program, run, run_client, preload_env,
-                     skip)
+from harness import (CURING_MODES, IS_32, MODES, AnsweringPeer, pattern, preload_env, program, run,
+                     run_client, skip)
 
 EXCHANGES = 12
 

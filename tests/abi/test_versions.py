@@ -10,8 +10,8 @@ from platform import machine
 
 import pytest
 
-from harness import (BUILD_ROOT, IS_32, LIB, MODES, ROW, SOURCE_ROOT, bare_env, compile_c, mode_env, preload_env,
-                     run, skip)
+from harness import (BUILD_ROOT, IS_32, LIB, MODES, ROW, SOURCE_ROOT, bare_env, compile_c, mode_env,
+                     preload_env, run, skip)
 
 
 FOLDER = Path(__file__).parent

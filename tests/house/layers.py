@@ -38,7 +38,7 @@ class Tree:
 
 PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'",
                {"stats-control": "src/stats_file"}, "conn/upcalls.h",
-               frozenset({"exports/hook", "conn/conn_check"}))
+               frozenset({"exports/hook", "exports/jump_more", "conn/conn_check"}))
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
            {"stats_file": "src/stats_file", "scan": "src/scan", "supervise": "src/supervise",
             "attach": "src/attach"}, "",
