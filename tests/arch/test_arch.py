@@ -56,7 +56,8 @@ def test_the_suites_pass_with_32_bit_programs():
     assert passed["torture"] > 100 and passed["preload"] > 100 and passed["abi"] > 20
 
 
-@pytest.mark.parametrize("option, architecture", [("--suites", "arm64"), ("--unit", "i386"), ("--quick", "s390x")])
+@pytest.mark.parametrize("option, architecture",
+                         [("--suites", "arm64"), ("--unit", "i386"), ("--quick", "s390x")])
 def test_an_option_of_another_architecture(option, architecture):
     done = subprocess.run([SCRIPT, option, architecture], env=bare_env(), check=False, text=True,
                           capture_output=True)
