@@ -296,7 +296,7 @@ static int story;
 static int in_a_new_image(void) {
     setenv("UNIT_GATE", stories[story].name, 1);
     setenv("UNSTALL_MODE", "cork", 1);
-    execl("/proc/self/exe", "test-gate", (char *)NULL);
+    execve("/proc/self/exe", (char *[]){(char[]){"test-gate"}, NULL}, environ);
     return 1;
 }
 
