@@ -123,3 +123,16 @@ Test(quickack, a_stream_stays_one) {
     EXPECT(!quickack_input(&q, QUICKACK_AUTO, 40 * MS).look);
     EXPECT_INT("gaps", q.gaps, UINT8_MAX);
 }
+
+/* An input that took as long as a stall saved nothing, so it does not prove that TCP_QUICKACK is of use. */
+Test(quickack, a_wait_as_long_as_a_stall_saves_nothing) {
+    struct quickack q = {.usual = 40 * MS, .repeats = PEER_STALL_REPEATS, .reads = 2, .before = 1,
+                         .set = true, .useless = 1};
+    struct quickack shorter = q;
+    q.longest = 40 * MS;
+    quickack_write(&q);
+    EXPECT_INT("as long", q.useless, 1);
+    shorter.longest = 40 * MS - 1;
+    EXPECT(quickack_write(&shorter).saved_ns == 1);
+    EXPECT_INT("shorter", shorter.useless, 0);
+}

@@ -106,4 +106,9 @@ Test(turn, what_was_learned_comes_back_whole) {
         turn_learn(&model, 2);
     EXPECT_INT("the second write", model.ended[1], before.ended[1]);
     EXPECT_INT("the first", model.ended[0], before.ended[0]);
+    turn_learn(&model, 1);
+    EXPECT(model.ended[0] > before.ended[0]);
+    for (int i = 0; i < 200; i++)
+        turn_learn(&model, 2);
+    EXPECT_INT("the first, which ended a turn", model.ended[0], before.ended[0]);
 }
