@@ -13,7 +13,7 @@ import urllib.request
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, preload_env, unstall
+from harness import COMMAND, AnsweringPeer, bare_env, free_port, preload_env, unstall
 from stats_files import STALLING, make_stats_file, stats_folder
 
 LABELS = 'pid="4711",program="python3",endpoint="127.0.0.1:8080",role="destination",arm="",mode="observe"'
@@ -155,8 +155,7 @@ def test_promtool_finds_nothing_to_say(tmp_path):
 @contextlib.contextmanager
 def prometheus(tmp_path, url):
     """A real one that scrapes `url` each second; gives its own address."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     target = urllib.parse.urlsplit(url).netloc
     (tmp_path / "prometheus.yml").write_text(
         "global: {scrape_interval: 1s}\n"

@@ -3,23 +3,16 @@
 
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 
 import pytest
 
-from harness import COMMAND, SOURCE_ROOT, bare_env, patiently
+from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, patiently
 
 PAGE = SOURCE_ROOT / "docs" / "tutorial.md"
 SECONDS = 600  # for what hangs
 WARM = 3  # the first exchanges of a connection do not stall
-
-
-def free_port():
-    """A port of 127.0.0.1 that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def blocks(port):

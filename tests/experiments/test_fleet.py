@@ -15,9 +15,9 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from trial import client, free_port, server_command, wait_until_it_listens
+from trial import client, server_command, wait_until_it_listens
 
-from harness import COMMAND, LIB, SOURCE_ROOT, bare_env, skip
+from harness import COMMAND, LIB, SOURCE_ROOT, bare_env, free_port, skip
 
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
 HOSTS = ("web1", "web2")

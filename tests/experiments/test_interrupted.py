@@ -8,9 +8,9 @@ import subprocess
 import time
 
 import pytest
-from trial import ab, alive, answering, client, free_port, measured, server_command
+from trial import ab, alive, answering, client, measured, server_command
 
-from harness import COMMAND, bare_env
+from harness import COMMAND, bare_env, free_port
 
 
 def rounds_in(path):

@@ -7,9 +7,9 @@ import subprocess
 import time
 
 import pytest
-from trial import PROGRAMS, PYTHON, ab, alive, answering, client, free_port, measured, server_command
+from trial import PROGRAMS, PYTHON, ab, alive, answering, client, measured, server_command
 
-from harness import COMMAND, bare_env, compile_c
+from harness import COMMAND, bare_env, compile_c, free_port
 
 
 @pytest.fixture(name="port", scope="module")

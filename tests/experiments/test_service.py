@@ -11,10 +11,9 @@ import threading
 import time
 
 import pytest
-from trial import (PROGRAMS, Histogram, ab, alive, client, free_port, measured, server_command,
-                   wait_until_it_listens)
+from trial import PROGRAMS, Histogram, ab, alive, client, measured, server_command, wait_until_it_listens
 
-from harness import COMMAND, LIB, bare_env, compile_c, run, unstall
+from harness import COMMAND, LIB, bare_env, compile_c, free_port, run, unstall
 
 EXCHANGES = 10
 

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from harness import COMMAND, SOURCE_ROOT, bare_env, run
+from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -57,13 +57,6 @@ def made_up(rounds, effect=1.0, noise=0.08, seed=1, arms=("off", "auto"), heavy=
 
 
 FACTS = {"host": "here", "kernel": "6.1", "processor": "P", "processors": 2, "libc": "glibc", "load": 0.1}
-
-
-def free_port():
-    """A port that was free a moment ago."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ CONNECTIONS: that many, four at a time, each with so many exchanges.  Prints "to
 
 import socket
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 PORT, EXCHANGES = int(sys.argv[1]), int(sys.argv[2])
 HABIT = (sys.argv[3:] or ["two"])[0]
@@ -37,9 +37,7 @@ def some(count):
 
 
 began = time.monotonic()
-threads = [threading.Thread(target=some, args=((CONNECTIONS + lane) // 4,)) for lane in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
+with ThreadPoolExecutor(4) as lanes:
+    for lane in [lanes.submit(some, (CONNECTIONS + lane) // 4) for lane in range(4)]:
+        lane.result()  # what one raised ends the program with status 1
 print(f"took {(time.monotonic() - began) / EXCHANGES * 1e6:.1f} us")
