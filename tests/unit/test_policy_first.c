@@ -168,6 +168,87 @@ Test(policy_first, what_is_quiet) {
     }
 }
 
+static struct policy steady_policy(void) {
+    return (struct policy){.mode = MODE_AUTO, .bursty = true, .established = true, .input_ever = true};
+}
+
+/* A steady connection has each of these facts too. */
+Test(policy_first, what_is_steady) {
+    struct policy p;
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        p = steady_policy();
+        p.mode = (uint8_t)mode;
+        EXPECT_INT(mode_names[mode], policy_is_steady(&p), mode == MODE_AUTO);
+    }
+#define NOT_IF(field, value)                                 \
+    do {                                                     \
+        p = steady_policy();                                 \
+        p.field = (value);                                   \
+        cr_expect(!policy_is_steady(&p), "not if " #field);  \
+    } while (0)
+#define ALSO_IF(field)                                       \
+    do {                                                     \
+        p = steady_policy();                                 \
+        p.field = true;                                      \
+        cr_expect(policy_is_steady(&p), "also if " #field);  \
+    } while (0)
+    NOT_IF(app_nodelay, true);
+    NOT_IF(app_cork, true);
+    NOT_IF(app_more, true);
+    NOT_IF(unsure, true);
+    NOT_IF(bursty, false);
+    NOT_IF(nodelay_only, true);
+    NOT_IF(never_hold, true);
+    NOT_IF(untracked_io, true);
+    NOT_IF(no_more, true);
+    NOT_IF(one_way, true);
+    NOT_IF(established, false);
+    NOT_IF(refuses, true);
+    NOT_IF(input_ever, false);
+    NOT_IF(input_pending, true);
+    NOT_IF(large, true);
+    NOT_IF(nodelay_uncertain, true);
+    NOT_IF(buffer_limit, 1);
+    NOT_IF(window_ends, 1);
+    NOT_IF(goes_on, 1);
+    NOT_IF(kept_turn, true);
+    ALSO_IF(nodelay);
+    ALSO_IF(from_cache);
+    ALSO_IF(sndbuf_maybe_full);
+    ALSO_IF(had_option);
+    ALSO_IF(hesitated);
+    ALSO_IF(window_joined);
+#undef NOT_IF
+#undef ALSO_IF
+}
+
+/* Only a position that has not ended a turn for long, or has ended each one, is sure. */
+Test(policy_first, what_a_steady_turn_expects) {
+    static const struct {
+        const char *name;
+        unsigned share, position;
+        size_t bytes;
+        enum turn_guess guess;
+    } rows[] = {
+        {"never", TURN_NEVER, 0, 4096, TURN_MORE},
+        {"never, too large", TURN_NEVER, 0, 4097, TURN_UNKNOWN},
+        {"always", TURN_ALWAYS, 0, 4096, TURN_LAST},
+        {"always, large", TURN_ALWAYS, 0, INT32_MAX, TURN_LAST},
+        {"not seen", 0, 0, 1, TURN_UNKNOWN},
+        {"nearly never", TURN_NEVER + 1, 0, 1, TURN_UNKNOWN},
+        {"nearly always", TURN_ALWAYS - 1, 0, 1, TURN_UNKNOWN},
+        {"the last position", TURN_ALWAYS, TURN_POSITIONS - 1, 1, TURN_LAST},
+        {"beyond it", TURN_ALWAYS, TURN_POSITIONS, 1, TURN_UNKNOWN},
+    };
+    EACH_ROW(row, rows) {
+        struct policy p = steady_policy();
+        p.position = (uint16_t)row->position;
+        for (unsigned i = 0; i < TURN_POSITIONS; i++)
+            p.model.ended[i] = (uint8_t)row->share;
+        EXPECT_INT(row->name, policy_steady_guess(&p, 4096, row->bytes), row->guess);
+    }
+}
+
 /* The first write of a message passes in the modes that act at the second one. */
 Test(policy_first, what_waits_for_the_second) {
     static const bool waits[MODE_COUNT] = {[MODE_NODELAY] = true, [MODE_AUTO] = true};

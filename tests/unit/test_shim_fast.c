@@ -358,7 +358,7 @@ Test(shim_fast, what_may_be_written_quietly) {
     EACH_ROW(row, quiets)
         for (int sends = 0; sends < 2; sends++) {
             quiet_one();
-            EXPECT(shim_may_be_quiet(5));
+            EXPECT(shim_quiet(5) == QUIET);
             row->before();
             EXPECT_INT(row->name,
                        sends ? shim_send_quiet(5, "abc", 3, MSG_NOSIGNAL, 0) : shim_write_quiet(5, "abc", 3,
@@ -387,7 +387,7 @@ Test(shim_fast, flags_and_sizes_of_a_quiet_write) {
     EXPECT_INT("not counted", c->counts.writes, 1);
     EXPECT(!self.turn || self.turn == c);
     shim_closing(5);
-    EXPECT(!shim_may_be_quiet(5));
+    EXPECT(shim_quiet(5) != QUIET);
 }
 
 /* The kernel takes a part of it, or none. */
@@ -517,6 +517,32 @@ Test(shim_fast, what_becomes_quiet) {
         row->before();
         shim_read_ends(shim_read_begins(5, true), 3, 100);
         EXPECT_INT(row->name, c->quiet == QUIET, row->quiet);
+        bool steady = row->before == it_is_bursty;
+        EXPECT_INT(row->name, c->quiet == STEADY, steady);
+        c->held = false;
+        c->turn_owner = NULL;
+        shim_closing(5);
+    }
+}
+
+/* A steady connection, beside what policy says.  Its first turn after a wait is as each one. */
+Test(shim_fast, what_becomes_steady) {
+    static const struct {
+        const char *name;
+        void (*before)(void);
+        bool steady;
+    } rows[] = {
+        {"all is settled", none, true},          {"held bytes", it_is_held, false},
+        {"filters", its_filters_are_open, false}, {"an error", an_error_is_kept, false},
+        {"another's turn", the_turn_is_anothers, false}, {"a wait", it_was_waited_for, true},
+    };
+    EACH_ROW(row, rows) {
+        quiet_one();
+        a_lock_in_between();
+        it_is_bursty();
+        row->before();
+        shim_read_ends(shim_read_begins(5, true), 3, 100);
+        EXPECT_INT(row->name, c->quiet, row->steady ? STEADY : QUIET_NOT);
         c->held = false;
         c->turn_owner = NULL;
         shim_closing(5);

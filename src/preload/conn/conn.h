@@ -55,9 +55,24 @@ struct conn_counts {
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
 
 /* On a quiet connection each exchange is one write and its answer, and the library only counts the write
- * (policy_is_quiet).  A read makes a connection quiet.  conn_lock() makes it QUIET_NOT, because its caller
- * may change the facts on which this depends; conn_lock_quiet() does not. */
-enum quiet { QUIET_NOT, QUIET, QUIET_WROTE /* quiet, and the write of this exchange was made */ };
+ * (policy_is_quiet).  On a steady one each exchange has the same number of writes, and the library holds all
+ * but the last one (policy_is_steady).  A read makes a connection quiet or steady.  conn_lock() makes it
+ * QUIET_NOT, because its caller may change the facts on which this depends; conn_lock_quiet() does not. */
+enum quiet {
+    QUIET_NOT = 0,
+    TAKES_WRITE = 1,  /* the next write is counted, or held, without a decision */
+    WANTS_ANSWER = 2, /* the last write of the exchange was made; the next read returns the answer */
+    QUIET = TAKES_WRITE,
+    QUIET_WROTE = WANTS_ANSWER,
+    STEADY = 4 | TAKES_WRITE,
+    STEADY_HOLDS = 8 | TAKES_WRITE, /* writes of this exchange are held */
+    STEADY_WROTE = 4 | WANTS_ANSWER,
+};
+
+/* The state after the answer: QUIET or STEADY. */
+static inline uint8_t quiet_answered(uint8_t wrote) {
+    return wrote ^ (TAKES_WRITE | WANTS_ANSWER);
+}
 
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 

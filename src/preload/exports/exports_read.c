@@ -40,7 +40,7 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
 #define READ_BY_SHIM(name, parameters, arguments)                                                \
     EXPORT ssize_t name parameters {                                                             \
         struct conn *turn = self.turn;                                                           \
-        if (turn && LOAD(&turn->quiet) == QUIET_WROTE)                                           \
+        if (turn && (LOAD(&turn->quiet) & WANTS_ANSWER))                                         \
             return shim_##name##_quiet(ALL arguments, turn);                                     \
         if (!turn && fds_is_low(fd) && !fds_conn(fds_word(fd)) && REAL_FOUND(name) != NULL)      \
             return REAL_FOUND(name) arguments;                                                   \

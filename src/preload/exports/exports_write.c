@@ -19,8 +19,11 @@
 NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
     if (shim_passes(fd))
         return REAL(write)(fd, buffer, bytes);
-    if (shim_may_be_quiet(fd))
+    enum quiet quiet = shim_quiet(fd);
+    if (quiet == QUIET)
         return shim_write_quiet(fd, buffer, bytes, caller);
+    if (quiet & TAKES_WRITE)
+        return shim_write_steady(fd, buffer, bytes, caller);
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, caller);
 }
 
@@ -29,8 +32,11 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
         return high_write(fd, buffer, bytes, CALLER);
     if (shim_passes(fd) && LIKELY(REAL_FOUND(write) != NULL))
         return REAL_FOUND(write)(fd, buffer, bytes);
-    if (shim_may_be_quiet(fd))
+    enum quiet quiet = shim_quiet(fd);
+    if (quiet == QUIET)
         return shim_write_quiet(fd, buffer, bytes, CALLER);
+    if (quiet & TAKES_WRITE)
+        return shim_write_steady(fd, buffer, bytes, CALLER);
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
 ALSO(__write, write)
@@ -51,8 +57,11 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
 NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
     if (shim_passes(fd))
         return REAL(send)(fd, buffer, bytes, flags);
-    if (shim_may_be_quiet(fd))
+    enum quiet quiet = shim_quiet(fd);
+    if (quiet == QUIET)
         return shim_send_quiet(fd, buffer, bytes, flags, caller);
+    if (quiet & TAKES_WRITE)
+        return shim_send_steady(fd, buffer, bytes, flags, caller);
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, caller);
 }
 
@@ -61,8 +70,11 @@ EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
         return high_send(fd, buffer, bytes, flags, CALLER);
     if (shim_passes(fd) && LIKELY(REAL_FOUND(send) != NULL))
         return REAL_FOUND(send)(fd, buffer, bytes, flags);
-    if (shim_may_be_quiet(fd))
+    enum quiet quiet = shim_quiet(fd);
+    if (quiet == QUIET)
         return shim_send_quiet(fd, buffer, bytes, flags, CALLER);
+    if (quiet & TAKES_WRITE)
+        return shim_send_steady(fd, buffer, bytes, flags, CALLER);
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
 ALSO(__send, send)

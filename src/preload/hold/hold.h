@@ -85,12 +85,17 @@ static inline void hold_finish_turn(struct conn *c) {
         endpoint_update(c);
 }
 
-/* This thread opens a turn on c.  Lock held. */
-static inline void hold_open_turn(struct conn *c) {
+/* This thread opens a turn on c, whose endpoint's holds the kernel has not ended.  Lock held. */
+static inline void hold_open_steady_turn(struct conn *c) {
     STORE(&c->turn_owner, &self);
     self.turn = c;
     c->counts.turns++;
     STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
+}
+
+/* This thread opens a turn on c.  Lock held. */
+static inline void hold_open_turn(struct conn *c) {
+    hold_open_steady_turn(c);
     if (UNLIKELY(LOAD(&endpoint_nodelay_only[c->endpoint])))
         c->policy.nodelay_only = true;
 }

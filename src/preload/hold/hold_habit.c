@@ -20,7 +20,9 @@ void hold_learn_piece(struct conn *c) {
 
 void hold_check_age_slow(struct conn *c) {
     uint64_t now = clock_coarse(), age = now - c->held_since;
-    if (c->policy.mode == MODE_AUTO && age > clock_coarse_surely(LATE_NS)) {
+    if (LIKELY(c->policy.mode == MODE_AUTO)) {
+        if (LIKELY(age <= LATE_NS) || age <= clock_coarse_surely(LATE_NS))
+            return;
         c->policy.nodelay_only = true;
         endpoint_set_nodelay_only(c->endpoint);
     } else if (c->policy.mode == MODE_CORK) {

@@ -231,10 +231,58 @@ static inline bool policy_quiet_write(struct policy *p, uint32_t small, size_t b
     return counts;
 }
 
-/* The answer to that write, which leaves no input: as policy_turn_ends() and policy_input(). */
+/* The answer to that write, or to a steady turn (below), which leaves no input: as policy_turn_ends() and
+ * policy_input().  A steady turn teaches the model nothing. */
 static inline void policy_quiet_answer(struct policy *p) {
     p->position = p->units = p->turns = p->small_writes = 0;
     p->message_bytes = 0;
+}
+
+/* ---- steady turns ------------------------------------------------------- */
+
+/* Called after policy_input(), in mode auto.  True: each turn has had as many writes as the one before, for
+ * so long that the model changes no more.  The functions below rely on each of these facts. */
+static inline bool policy_is_steady(const struct policy *p) {
+    const uint32_t asked =
+        POLICY_FACTS(.mode = 0xff, .app_nodelay = true, .app_cork = true, .app_more = true, .unsure = true,
+                     .bursty = true, .nodelay_only = true, .never_hold = true, .untracked_io = true,
+                     .no_more = true, .established = true, .refuses = true, .input_ever = true,
+                     .input_pending = true, .large = true, .one_way = true);
+    const uint32_t settled =
+        POLICY_FACTS(.mode = MODE_AUTO, .bursty = true, .established = true, .input_ever = true);
+    return (p->facts & asked) == settled && !p->buffer_limit && !p->nodelay_uncertain && !p->window_ends &&
+           !p->goes_on && !p->kept_turn;
+}
+
+/* Predicts the next write of a steady turn, whose writes so far were as predicted.  TURN_MORE: it is to be
+ * held, if holds are allowed.  TURN_UNKNOWN: it may differ from what the model has learned, or is too large
+ * for a hold; policy_decide() must decide. */
+static inline enum turn_guess policy_steady_guess(const struct policy *p, uint32_t small, size_t bytes) {
+    if (UNLIKELY(p->position >= TURN_POSITIONS))
+        return TURN_UNKNOWN;
+    uint8_t share = p->model.ended[p->position];
+    if (share == TURN_NEVER)
+        return bytes <= small ? TURN_MORE : TURN_UNKNOWN;
+    return share == TURN_ALWAYS ? TURN_LAST : TURN_UNKNOWN;
+}
+
+/* As policy_turn_begins() for the first write, and policy_decide() for a held one.  True: it is small. */
+static inline bool policy_steady_write(struct policy *p, uint32_t small, size_t bytes) {
+    const struct policy_limits limits = {.small = small};
+    bool counts = is_small_write(p, &limits, bytes);
+    p->position++;
+    p->turns = 1;
+    p->small_writes = (uint16_t)(p->small_writes + counts);
+    p->message_bytes += (uint32_t)bytes;
+    p->pending += (uint32_t)bytes;
+    return counts;
+}
+
+/* That write was the last one: it leaves with the held bytes as one unit. */
+static inline void policy_steady_unit(struct policy *p) {
+    p->first_unit = p->pending;
+    p->units = 1;
+    p->pending = 0;
 }
 
 /* ---- the end of a turn -------------------------------------------------- */

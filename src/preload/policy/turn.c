@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "turn.h"
 
-enum {
-    NEVER = 1,
-    ALWAYS = 255,
-    WEIGHT = 8, /* a new turn counts one eighth */
-};
+enum { WEIGHT = 8 /* a new turn counts one eighth */ };
 
 static unsigned slot(unsigned position) {
     return (position < TURN_POSITIONS ? position : TURN_POSITIONS) - 1;
@@ -27,7 +23,7 @@ static void lean(uint8_t *share, int towards) {
 void turn_learn(struct turn_model *model, unsigned writes) {
     unsigned last = slot(writes);
     for (unsigned i = 0; i < last; i++)
-        lean(&model->ended[i], NEVER);
+        lean(&model->ended[i], TURN_NEVER);
     /* the last slot stands for all later positions too: a longer turn did not end there */
-    lean(&model->ended[last], writes > TURN_POSITIONS ? NEVER : ALWAYS);
+    lean(&model->ended[last], writes > TURN_POSITIONS ? TURN_NEVER : TURN_ALWAYS);
 }

@@ -16,6 +16,8 @@
 
 enum {
     TURN_POSITIONS = 16,
+    TURN_NEVER = 1, /* the share of a position at which no turn has ended for long, or each one has */
+    TURN_ALWAYS = 255,
     TURN_LAST_BAR = 217, /* 85 %: see the costs above */
 };
 

@@ -43,15 +43,18 @@ ssize_t shim_write(const struct write_request *out);
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
-/* The same in fewer instructions, for a quiet connection (conn.h), on which there is nothing to decide.
- * Every unusual case goes to shim_write_fast().  The caller has checked shim_may_be_quiet(). */
+/* The same in fewer instructions, for a quiet connection (conn.h), on which there is nothing to decide, and
+ * for a steady one.  Every unusual case goes to shim_write_fast(). */
 ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller);
 ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller);
+ssize_t shim_write_steady(int fd, const void *buffer, size_t bytes, uintptr_t caller);
+ssize_t shim_send_steady(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller);
 
-/* True: no turn is open, and the descriptor's connection was quiet just now. */
-static inline bool shim_may_be_quiet(int fd) {
+/* The state of the descriptor's connection just now.  QUIET_NOT also where another connection's turn is
+ * open. */
+static inline enum quiet shim_quiet(int fd) {
     const struct conn *c = fds_conn(fds_word(fd));
-    return !self.turn && c && LOAD(&c->quiet) == QUIET;
+    return c && (!self.turn || self.turn == c) ? (enum quiet)LOAD(&c->quiet) : QUIET_NOT;
 }
 
 /* True: the descriptor is known to be no TCP stream, and no turn is open.  The
@@ -118,8 +121,8 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 /* read(2) and recv(2) as a whole. */
 ssize_t shim_read(int fd, void *buffer, size_t bytes);
 ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags);
-/* The same in fewer instructions, for the answer to the only write of a quiet connection.  `turn` is the
- * connection of the open turn, which the caller has seen as QUIET_WROTE; fd may lead to another one. */
+/* The same in fewer instructions, for the answer on a quiet or steady connection.  `turn` is the connection
+ * of the open turn, which the caller has seen to want an answer; fd may lead to another one. */
 ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn);
 ssize_t shim_recv_quiet(int fd, void *buffer, size_t bytes, int flags, struct conn *turn);
 

@@ -4,7 +4,6 @@
  * (in_steady_state).  It gives the same result as shim_write.c in a third of the
  * instructions.  All other writes take the slow path in shim_write.c.
  */
-#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -16,52 +15,19 @@
 #include "hold.h"
 #include "policy_inline.h"
 #include "readable.h"
-#include "real.h"
-#include "shim_parts.h"
+#include "shim_plain.h"
 #include "tally.h"
 #include "ticker.h"
 #include "verbose.h"
 
-/* The arguments of the call, kept in registers. */
-struct plain {
-    int fd, flags;
-    const void *buffer;
-    size_t bytes;
-    enum out_form form;
-    uintptr_t caller;
-};
-
-#define INLINE static inline __attribute__((always_inline))
-#define COLD   static __attribute__((noinline, cold))
-
-INLINE struct write_request request_of(const struct plain *w) {
-    return (struct write_request){.fd = w->fd,
-                        .form = w->form,
-                        .flags = w->flags,
-                        .caller = w->caller,
-                        .buffer = w->buffer,
-                        .bytes = w->bytes};
-}
-
 COLD ssize_t slow_path(struct plain w) {
-    const struct write_request o = request_of(&w);
+    const struct write_request o = shim_plain_request(&w);
     return shim_write(&o);
 }
 
 COLD ssize_t slow_path_found(struct conn *c, struct plain w, bool joined) {
-    const struct write_request o = request_of(&w);
+    const struct write_request o = shim_plain_request(&w);
     return shim_write_found(c, &o, joined);
-}
-
-/* The kernel took only a part of the write, or none. */
-COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action, ssize_t sent,
-                        bool was_held) {
-    if (sent < 0 && errno == ENOTSOCK) {
-        const struct write_request o = request_of(&w);
-        return shim_plain_after_all(&o);
-    }
-    shim_write_rollback(c, w.fd, action, w.bytes, sent, was_held);
-    return sent;
 }
 
 /* The check of data and heap comes first: most written bytes lie there. */
@@ -95,41 +61,13 @@ INLINE bool may_begin(const struct conn *c, const struct plain *w,
             (buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd)));
 }
 
-/* Lock held; released. */
-INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
-    bool was_held = c->held;
-    if (UNLIKELY(was_held))
-        STORE(&c->held, false);
-    conn_unlock(c);
-    if (UNLIKELY(was_held))
-        self.releasing = c; /* in case this thread is cancelled in the call */
-    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
-                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
-                                        : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
-    if (UNLIKELY(was_held))
-        self.releasing = NULL;
-    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
-}
-
 /* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
 COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
     decide_apply(c, action, w.fd);
     bool first = c->counts.late_pushes == 1;
-    ssize_t sent = send_plain(c, w, action);
+    ssize_t sent = shim_send_plain(c, w, action);
     if (action->late_push)
         verbose_late_push(w.fd, w.bytes, first);
-    return sent;
-}
-
-/* Lock held; released. */
-INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
-    bool was_held = shim_hold(c);
-    conn_unlock(c);
-    ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
-    if (UNLIKELY(sent != (ssize_t)w.bytes))
-        sent = fell_short(c, w, action, sent, was_held);
-    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        shim_rehold_after_push(c, w.fd);
     return sent;
 }
 
@@ -198,59 +136,12 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     if (UNLIKELY(c->evidence != NULL))
         tally_accounts(c, w, &action);
     if (action.how == WRITE_MORE)
-        return send_held(c, w, &action);
+        return shim_send_held(c, w, &action);
     if (action.how == WRITE_COALESCE) {
         shim_buffer(c, &(struct iovec){(void *)(uintptr_t)buffer, bytes}, 1);
         conn_unlock(c);
         return (ssize_t)bytes;
     }
     return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
-                                                             : send_plain(c, w, &action);
-}
-
-/* ---- a quiet connection ------------------------------------------------- */
-
-/* The kernel took only a part of the write, or none. */
-COLD ssize_t quiet_fell_short(struct conn *c, struct plain w, ssize_t sent) {
-    const struct policy_limits limits = decide_limits();
-    const struct policy_action action = {.how = WRITE_PLAIN,
-                                         .ends_unit = true,
-                                         .small_write = is_small_write(&c->policy, &limits, w.bytes),
-                                         .new_message = true};
-    return fell_short(c, w, &action, sent, false);
-}
-
-/* True: no fact on which the write depends has changed since a read made the connection quiet.  Lock held. */
-INLINE bool is_still_quiet(const struct conn *c, int fd, const struct config *now) {
-    return c->quiet == QUIET && fds_word(fd) == (uintptr_t)c && c->epoch == now->epoch &&
-           c->nodelay_checked == LOAD(&nodelay_epoch);
-}
-
-INLINE ssize_t write_quiet(const struct plain w) {
-    struct conn *c = fds_conn(fds_word(w.fd));
-    if (UNLIKELY(!c || !self.ends_watched || (w.flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) ||
-                 w.bytes - 1 >= INT32_MAX || !surely_ours()))
-        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
-    const struct config *now = config();
-    conn_lock_quiet(c);
-    if (UNLIKELY(!is_still_quiet(c, w.fd, now))) {
-        conn_unlock(c);
-        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
-    }
-    STORE(&c->quiet, QUIET_WROTE);
-    hold_open_turn(c);
-    policy_quiet_write(&c->policy, now->small, w.bytes);
-    shim_count(c, &(struct policy_action){.new_message = true}, w.bytes);
-    conn_unlock(c);
-    ssize_t sent = w.form == FORM_WRITE ? REAL_FOUND(write)(w.fd, w.buffer, w.bytes)
-                                        : REAL_FOUND(send)(w.fd, w.buffer, w.bytes, w.flags);
-    return LIKELY(sent == (ssize_t)w.bytes) ? sent : quiet_fell_short(c, w, sent);
-}
-
-ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
-    return write_quiet((struct plain){fd, 0, buffer, bytes, FORM_WRITE, caller});
-}
-
-ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
-    return write_quiet((struct plain){fd, flags, buffer, bytes, FORM_SEND, caller});
+                                                             : shim_send_plain(c, w, &action);
 }

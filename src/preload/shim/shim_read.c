@@ -121,10 +121,14 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     return got;
 }
 
-/* After input: the next write of this connection passes through.  Lock held. */
-static inline bool is_quiet(const struct conn *c) {
-    return policy_is_quiet(&c->policy) && c->filters_applied && !c->held && !c->buffer && !c->pending_error &&
-           !c->turn_owner && !c->wait_began;
+/* After input: whether the next write of this connection needs no decision.  Lock held. */
+static inline enum quiet quiet_now(const struct conn *c) {
+    bool steady = policy_is_steady(&c->policy);
+    if (!steady && !policy_is_quiet(&c->policy))
+        return QUIET_NOT;
+    if (!c->filters_applied || c->held || c->buffer || c->pending_error || c->turn_owner)
+        return QUIET_NOT;
+    return steady ? STEADY : c->wait_began ? QUIET_NOT : QUIET;
 }
 
 /* Lock held; released. */
@@ -135,8 +139,9 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     if (UNLIKELY(c->evidence != NULL))
         return read_is_told(call, got, asked);
     input_came(call, got, asked);
-    if (is_quiet(c))
-        STORE(&c->quiet, QUIET);
+    enum quiet quiet = quiet_now(c);
+    if (quiet != QUIET_NOT)
+        STORE(&c->quiet, quiet);
     conn_unlock(c);
     return got;
 }
@@ -158,7 +163,7 @@ void shim_other_write(int fd) {
         hold_end_turn(PUSH_WRITE);
 }
 
-/* ---- a quiet connection -------------------------------------------------- */
+/* ---- a quiet or steady connection ---------------------------------------- */
 
 #define INLINE static inline __attribute__((always_inline))
 #define COLD   static __attribute__((noinline, cold))
@@ -181,12 +186,12 @@ COLD ssize_t is_not_quiet(struct call call, ssize_t got, size_t asked) {
     return input_ends(call, got, asked);
 }
 
-/* As hold_leaves_turn().  While a connection is QUIET_WROTE it holds nothing, and no push is under way. */
+/* As hold_leaves_turn().  While a connection wants an answer it holds nothing, and no push is under way. */
 INLINE bool leaves_quiet_turn(struct conn *c) {
     self.depth++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool leaves = LOAD(&c->turn_owner) == &self && LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
-                  LOAD(&c->quiet) == QUIET_WROTE;
+                  (LOAD(&c->quiet) & WANTS_ANSWER);
     if (LIKELY(leaves)) {
         STORE(&c->turn_end, TURN_LEFT);
         self.turn = NULL;
@@ -196,25 +201,25 @@ INLINE bool leaves_quiet_turn(struct conn *c) {
     return leaves;
 }
 
-/* True: this thread's turn had one write on this connection, and has ended without the lock; the read may
- * return the answer. */
+/* True: this thread's quiet or steady turn has ended without the lock; the read may return the answer. */
 INLINE bool begins_quiet(struct conn *c, int fd) {
     return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && leaves_quiet_turn(c);
 }
 
-/* If the connection is still QUIET_WROTE, no other code has had its lock since this thread's write. */
+/* If the connection still wants an answer, no other code has had its lock since this thread's write. */
 INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (UNLIKELY(got <= 0))
         return shim_read_ends(call, got, asked);
     conn_lock_quiet(c);
-    if (UNLIKELY(c->quiet != QUIET_WROTE || c->turn_owner != &self ||
+    uint8_t wrote = c->quiet;
+    if (UNLIKELY(!(wrote & WANTS_ANSWER) || c->turn_owner != &self ||
                  policy_leaves_input((size_t)got, asked)))
         return is_not_quiet(call, got, asked);
     STORE(&c->turn_owner, NULL);
     STORE(&c->turn_end, TURN_ENDS);
     policy_quiet_answer(&c->policy);
-    STORE(&c->quiet, QUIET);
+    STORE(&c->quiet, quiet_answered(wrote));
     c->counts.reads++;
     conn_unlock(c);
     return got;

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The quiet and the steady path do what the long path does: the same exchanges are played twice, once by the
+ * long path alone, once as the exports choose the path.  After each step both have made the same calls and
+ * left the same connection.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "clock.h"
+#include "config.h"
+#include "cookies.h"
+#include "decide.h"
+#include "hold.h"
+#include "real.h"
+#include "whole.h"
+
+enum { PLAYS = 1000, STEPS = 300, EXCHANGE = 48 /* steps, at the most */, LOG = 96, FD = 5, OTHER_FD = 6 };
+
+struct step {
+    char what[24], log[LOG];
+    ssize_t result;
+    struct policy policy;
+    struct conn_counts counts;
+    uint64_t wait_began, held_since;
+    bool held, turn, owned, steady;
+    uint8_t turn_end;
+};
+
+static bool by_exports;
+static struct step *next_step;
+static struct conn *c;
+static ssize_t reading;
+
+/* ---- chance and time ----------------------------------------------------- */
+
+static uint64_t state, now_ns;
+static uint32_t calm; /* the more, the less often a play leaves its habit */
+
+/* xorshift64 (Marsaglia, 2003). */
+static uint32_t draw(uint32_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)((state >> 32) % below);
+}
+
+static bool one_in(uint32_t n) {
+    return draw(n) == 0;
+}
+
+static int played_clock(clockid_t clock, struct timespec *now) {
+    (void)clock;
+    *now = (struct timespec){.tv_sec = (time_t)(now_ns / 1000000000), .tv_nsec = (long)(now_ns % 1000000000)};
+    return 0;
+}
+
+static ssize_t reads_some(int fd, void *buffer, size_t bytes) {
+    (void)fd, (void)buffer, (void)bytes;
+    now_ns += 20000;
+    errno = EAGAIN;
+    return reading;
+}
+
+/* ---- steps --------------------------------------------------------------- */
+
+static void note(const char *what, ssize_t result) {
+    struct step *s = next_step++;
+    snprintf(s->what, sizeof(s->what), "%s", what);
+    snprintf(s->log, sizeof(s->log), "%s", fake_log());
+    s->result = result;
+    memcpy(&s->policy, &c->policy, sizeof(s->policy));
+    s->counts = c->counts;
+    s->wait_began = c->wait_began;
+    s->held_since = c->held ? c->held_since : 0;
+    s->held = c->held;
+    s->turn = self.turn == c;
+    s->owned = c->turn_owner == &self;
+    s->turn_end = c->turn_end;
+    s->steady = c->quiet == STEADY_HOLDS || c->quiet == STEADY_WROTE;
+    cr_assert(self.depth == 0, "%s: depth", what);
+}
+
+static void writes(size_t bytes) {
+    static char all[8192];
+    fake_real.count = 0;
+    fake_real.answers[0] = one_in(10 * calm) ? -EAGAIN : one_in(10 * calm) ? 1 : 0;
+    int flags = one_in(20 * calm) ? MSG_MORE : MSG_NOSIGNAL;
+    bool sends = draw(2);
+    ssize_t result;
+    enum quiet quiet = by_exports ? shim_quiet(FD) : QUIET_NOT;
+    if (!sends)
+        result = quiet == QUIET           ? shim_write_quiet(FD, all, bytes, 0)
+                 : quiet & TAKES_WRITE    ? shim_write_steady(FD, all, bytes, 0)
+                                          : shim_write_fast(FD, all, bytes, 0, FORM_WRITE, 0);
+    else
+        result = quiet == QUIET           ? shim_send_quiet(FD, all, bytes, flags, 0)
+                 : quiet & TAKES_WRITE    ? shim_send_steady(FD, all, bytes, flags, 0)
+                                          : shim_write_fast(FD, all, bytes, flags, FORM_SEND, 0);
+    note(sends ? "send" : "write", result);
+    now_ns += 10000;
+}
+
+static void reads(void) {
+    static char room[4096];
+    reading = one_in(20 * calm) ? 4096 : one_in(20 * calm) ? -1 : 100;
+    struct conn *turn = self.turn;
+    bool quiet = by_exports && turn && (turn->quiet & WANTS_ANSWER);
+    note("read", quiet ? shim_read_quiet(FD, room, sizeof(room), turn) : shim_read(FD, room, sizeof(room)));
+}
+
+/* What may come between two calls. */
+static void an_event(void) {
+    static struct thread other;
+    switch (draw(12)) {
+    case 0: now_ns += 12000000; return note("12 ms", 0);
+    case 1: nodelay_epoch++; return note("a child", 0);
+    case 2: config_switch(one_in(4) ? MODE_CORK : MODE_AUTO, false); return note("a setting", 0);
+    case 3: hold_refused = !hold_refused; return note("the process ends", 0);
+    case 4: ticker_now = ticker_now == TICKER_RUNS ? TICKER_WITHOUT : TICKER_RUNS; return note("thread", 0);
+    case 5: ticker_now = ticker_now == TICKER_STOPS ? TICKER_RUNS : TICKER_STOPS; return note("stops", 0);
+    case 6: whole_write(OTHER_FD, "x"); return note("another turn", 0);
+    case 7: endpoint_set_nodelay_only(one_in(4) ? c->endpoint : 0); return note("endpoint", 0);
+    case 8: self.ends_watched = !self.ends_watched; return note("watched", 0);
+    default: break;
+    }
+    conn_lock(c);
+    switch (draw(3)) {
+    case 0: hold_window_ends(c); break;
+    case 1: c->turn_owner = c->turn_owner ? &other : NULL; break;
+    default: c->policy.never_hold = one_in(4); break;
+    }
+    conn_unlock(c);
+    note("the lock", 0);
+}
+
+static void exchange(unsigned pieces) {
+    if (one_in(2 * calm))
+        pieces = 1 + draw(5);
+    for (unsigned i = 0; i < pieces; i++) {
+        if (one_in(10 * calm))
+            an_event();
+        writes(one_in(10 * calm) ? 1 + draw(8000) : one_in(20 * calm) ? 0 : 1 + draw(500));
+    }
+    if (one_in(10 * calm))
+        an_event();
+    if (one_in(4)) {
+        hold_end_turn(PUSH_WAIT);
+        note("poll", 0);
+        now_ns += draw(2) * 1000000;
+    }
+    reads();
+}
+
+static void play(unsigned number) {
+    state = 88172645463325252u + number * UINT64_C(0x9e3779b97f4a7c15);
+    for (int i = 0; i < 8; i++)
+        draw(2);
+    whole_start_in(MODE_AUTO);
+    clock_get = played_clock;
+    real_read = (void *)(uintptr_t)reads_some;
+    hold_refused = false;
+    ticker_now = draw(2) ? TICKER_RUNS : TICKER_WITHOUT;
+    fake.mss = draw(2) ? 1460 : 400;
+    hold_watch_thread_end();
+    self.turn = NULL;
+    memset(endpoint_nodelay_only, 0, sizeof(endpoint_nodelay_only));
+    whole_connected(OTHER_FD);
+    c = whole_connected(FD);
+    struct step *end = next_step + STEPS;
+    calm = 1u << (2 * draw(5));
+    unsigned pieces = draw(8) ? 1 + draw(4) : 15 + draw(4);
+    while (next_step + EXCHANGE < end)
+        exchange(pieces);
+    next_step = end;
+    hold_end_turn(PUSH_WAIT);
+    shim_closing(FD);
+    shim_closing(OTHER_FD);
+}
+
+/* ---- both ways ----------------------------------------------------------- */
+
+/* All plays, in a process of their own: the endpoint cache begins empty. */
+static struct step *all_plays(bool exports) {
+    size_t size = sizeof(struct step) * PLAYS * STEPS;
+    struct step *steps = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT(steps != MAP_FAILED);
+    pid_t child = fork();
+    if (child == 0) {
+        by_exports = exports;
+        next_step = steps;
+        for (unsigned i = 0; i < PLAYS; i++)
+            play(i);
+        _exit(0);
+    }
+    int status = -1;
+    ASSERT(waitpid(child, &status, 0) == child);
+    EXPECT_INT("the plays", status, 0);
+    return steps;
+}
+
+static bool same(const struct step *a, const struct step *b) {
+    struct step x, y;
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    x.steady = y.steady = false;
+    return memcmp(&x, &y, sizeof(x)) == 0;
+}
+
+Test(shim_steady, it_does_what_the_long_path_does) {
+    const struct step *slow = all_plays(false), *fast = all_plays(true);
+    int held = 0, last = 0;
+    for (int i = 0; i < PLAYS * STEPS; i++) {
+        cr_assert(same(&slow[i], &fast[i]), "play %d, step %d, %s: %zd %s, not %zd %s", i / STEPS, i % STEPS,
+                  fast[i].what, fast[i].result, unit_plain(fast[i].log), slow[i].result,
+                  unit_plain(slow[i].log));
+        held += fast[i].steady && fast[i].held;
+        last += fast[i].steady && !fast[i].held;
+    }
+    EXPECT(held > 10 * PLAYS && last > 10 * PLAYS);
+}
