@@ -90,7 +90,8 @@ def _cell(measurement):
     if measurement.segments is not None:
         text += f" · {measurement.segments:.1f}"
     if measurement.rates:
-        text += f", {measurement.rates['treated']:.0f}/s"
+        rate = measurement.rates["treated"]
+        text += f", {rate / 1000:.0f}k/s" if rate >= 10000 else f", {rate:.0f}/s"
     return text
 
 
