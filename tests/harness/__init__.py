@@ -21,14 +21,14 @@ from .shape import added, is_promised, program_calls, program_shapes, shape, sta
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 
 __all__ = [
-    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun",
-    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
+    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun", "Connection",
+    "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST", "ROW",
-    "SOURCE_ROOT", "STALL_MS", "StatsFile", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM", "WIDE",
-    "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "free_port",
-    "is_loaded", "is_promised", "least", "mode_env", "patiently", "pattern", "podman_env", "preload_env", "program",
-    "program_calls", "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all",
-    "run", "run_client", "run_directed", "run_strace", "second_thread", "shape", "skip", "start_shapes",
-    "started_server", "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "unstall",
-    "wait_for_stats_file",
+    "SOURCE_ROOT", "STALL_MS", "StatsFile", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM",
+    "WIDE", "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual",
+    "free_port", "is_loaded", "is_promised", "least", "mode_env", "patiently", "pattern", "podman_env",
+    "preload_env", "program", "program_calls", "program_shapes", "read_reports", "remove_cgroups",
+    "report_pattern", "request_all", "run", "run_client", "run_directed", "run_strace", "second_thread",
+    "shape", "skip", "start_shapes", "started_server", "stats_directory", "stats_files_in", "stats_flag",
+    "stats_in", "total", "unstall", "wait_for_stats_file",
 ]
