@@ -8,6 +8,7 @@ from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, WARM, WIDE,
                      run_client, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
+HABIT = 16  # turns of one write, as in policy.h
 
 # Programs whose exchange is two small writes and a read -> the system call that each write is.
 TWO_WRITES = {
@@ -37,13 +38,13 @@ WITHOUT_PATTERN = ("plain_udp", "plain_unix", "plain_pipe", "plain_file", "plain
 WRITES = {"write", "writev", "sendto", "sendmsg", "sendmmsg", "pwritev2", "sendfile", "splice"}
 
 
-def traced(name, mode, **variables):
-    """The trace of EXCHANGES exchanges; the peer has checked every byte."""
+def traced(name, mode, exchanges=EXCHANGES, **variables):
+    """The trace of so many exchanges; the peer has checked every byte."""
     with AnsweringPeer() as peer:
-        arguments = [] if name.startswith("plain_") else [*peer.target, EXCHANGES]
+        arguments = [] if name.startswith("plain_") else [*peer.target, exchanges]
         trace = run_strace([program(name), *arguments], mode_env(mode, **variables))
         if arguments:
-            check_bytes(peer, EXCHANGES)
+            check_bytes(peer, exchanges)
     assert trace.loaded is (mode != "bare")
     return trace
 
@@ -181,10 +182,26 @@ def test_one_write_a_turn_has_the_bare_trace(mode):
     ("coalesce", ["getsockopt", "write 300", "read"]),
 ])
 def test_one_write_a_turn_is_held_where_every_write_is(mode, expected):
-    """cork and coalesce ask no question: they hold any small write until the turn ends."""
+    """cork and coalesce ask no question: they hold any small write, coalesce until it knows a habit."""
     trace = traced("one_write", mode, **WIDE)
     for index in range(WARM, EXCHANGES):
         assert steps(trace.after(index)) == expected
+
+
+def test_coalesce_lets_a_single_write_go_by_habit_and_buffers_again_when_the_habit_ends():
+    """In coalesce a program of one write a turn made a call more in each exchange (SO_COOKIE): 1.05."""
+    trace = traced("single_then_two", "coalesce", 2 * (HABIT + WARM), **WIDE)
+    first_pair = HABIT + WARM
+    for index in range(HABIT, first_pair):
+        assert steps(trace.after(index)) == ["write 300", "read"]
+    assert steps(trace.after(first_pair)) == ["write 200", "getsockopt", "push", "write 100", "read"]
+    for index in range(first_pair + 1, 2 * first_pair):
+        assert steps(trace.after(index)) == ["getsockopt", "write 300", "read"]
+
+
+def test_what_coalesce_does_not_buffer_is_not_asked_about():
+    """SO_COOKIE was asked before each write, also where the program's own TCP_NODELAY wins."""
+    assert additions(traced("app_nodelay", "bare"), traced("app_nodelay", "coalesce")) == []
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -56,6 +56,7 @@ static struct policy some_policy(void) {
         .window_ends = (uint8_t)(draw(2) ? draw(20) : 0),
         .quick_turns = (uint8_t)(draw(2) ? HABIT : draw(HABIT)),
         .hesitated = seldom(),
+        .single_turns = (uint8_t)(draw(2) ? HABIT : draw(HABIT)),
         .goes_on = (uint8_t)draw(4),
         .kept_turn = draw(2),
         .position = (uint16_t)(seldom() ? draw(40) : 1 + draw(3)),
@@ -112,18 +113,22 @@ Test(policy_first, what_was_buffered_leaves) {
 
 /* ---- exchanges of one write --------------------------------------------- */
 
-static const struct policy_limits quiet_limits = {.small = 4096, .may_hold = true};
+static const struct policy_limits quiet_limits = {.small = 4096, .may_hold = true, .room = BUFFER_MOST};
 
 /* Of a quiet connection each of these facts is known; each other one makes it another connection. */
 static struct policy quiet_policy(enum mode mode) {
-    return (struct policy){.mode = (uint8_t)mode, .established = true, .input_ever = true};
+    return (struct policy){
+        .mode = (uint8_t)mode, .established = true, .input_ever = true, .single_turns = HABIT};
 }
 
 Test(policy_first, what_is_quiet) {
-    static const bool quiet[MODE_COUNT] = {[MODE_NODELAY] = true, [MODE_AUTO] = true};
+    static const bool quiet[MODE_COUNT] = {
+        [MODE_NODELAY] = true, [MODE_AUTO] = true, [MODE_COALESCE] = true};
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         struct policy p = quiet_policy((enum mode)mode);
         EXPECT_INT(mode_names[mode], policy_is_quiet(&p), quiet[mode]);
+        p.single_turns = HABIT - 1;
+        EXPECT_INT("no habit of single writes", policy_is_quiet(&p), quiet[mode] && mode != MODE_COALESCE);
         if (!quiet[mode])
             continue;
 #define NOT_IF(field, value)                                                     \
@@ -148,10 +153,10 @@ Test(policy_first, what_is_quiet) {
         NOT_IF(input_ever, false);
         NOT_IF(input_pending, true);
         NOT_IF(large, true);
-        NOT_IF(buffer_limit, 1);
         NOT_IF(window_ends, 1);
         NOT_IF(goes_on, 1);
         NOT_IF(kept_turn, true);
+        ALSO_IF(buffer_limit);
         ALSO_IF(app_nodelay);
         ALSO_IF(nodelay);
         ALSO_IF(nodelay_only);
@@ -280,9 +285,9 @@ static bool some_quiet(struct policy *p) {
     const struct policy drawn = some_policy();
     copy(p, &drawn);
     if (!seldom()) {
-        p->mode = draw(2) ? MODE_AUTO : MODE_NODELAY;
+        static const enum mode modes[] = {MODE_AUTO, MODE_NODELAY, MODE_COALESCE};
+        p->mode = modes[draw(ARRAY_SIZE(modes))];
         p->bursty = seldom();
-        p->buffer_limit = (uint16_t)(seldom() * 2000);
         p->window_ends = (uint8_t)(seldom() * 3);
         p->goes_on = (uint8_t)(seldom() * 2);
     }
@@ -305,7 +310,7 @@ Test(policy_first, an_exchange_of_one_write) {
     for (int i = 0; i < STATES * 4; i++) {
         struct policy slow, fast;
         size_t bytes = 1 + some_bytes() % INT32_MAX, got = 1 + draw(9000), asked = draw(9000);
-        if (!some_quiet(&fast))
+        if (!some_quiet(&fast) || !policy_quiet_takes(&fast, bytes))
             continue;
         copy(&slow, &fast);
         struct policy_action action = joins_and_writes(&slow, bytes);

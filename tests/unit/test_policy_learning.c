@@ -252,6 +252,40 @@ Test(policy_learning, input) {
     }
 }
 
+/* coalesce: a write that is the whole turn by habit gains nothing by the buffer.  Where a second one comes,
+ * it is buffered, and must not wait for Nagle. */
+Test(policy_learning, a_single_write_is_let_go_by_habit) {
+    struct player player;
+    player_start(&player, MODE_COALESCE);
+    EXPECT_TEXT("no habit yet", play_again(&player, HABIT, "200 r"), "buffer send.");
+    EXPECT_TEXT("a habit", play(&player, "200 r"), "plain .");
+    EXPECT_TEXT("a wait inside the message", play(&player, "200 w 100 r"), "plain | push+plain .");
+    EXPECT_TEXT("of any size", play(&player, "5000 r"), "plain .");
+}
+
+static const struct {
+    const char *name, *breaks, *answer;
+    bool for_good;
+} breaks[] = {
+    {"a second small write", "200 100 r", "plain buffer push+send.", true},
+    {"fifteen writes", "2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 r",
+     "plain buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer "
+     "push+send.", true},
+    {"a large one", "200 5000 r", "plain mss+plain .", false},
+    {"input within the turn", "200 i 200 r", "plain , buffer push+send.", true},
+};
+
+Test(policy_learning, a_longer_turn_ends_the_habit_of_one_write) {
+    EACH_ROW(row, breaks) {
+        struct player player;
+        player_start(&player, MODE_COALESCE);
+        play_again(&player, HABIT, "200 r");
+        EXPECT_TEXT(row->name, play(&player, row->breaks), row->answer);
+        EXPECT_TEXT(row->name, play_again(&player, HABIT, "200 r"), "buffer send.");
+        EXPECT_TEXT(row->name, play(&player, "200 r"), row->for_good ? "buffer send." : "plain .");
+    }
+}
+
 /* Turns of one piece are no habit of turns of two. */
 Test(policy_learning, a_habit_begins_anew_where_it_becomes_bursty) {
     struct player player;

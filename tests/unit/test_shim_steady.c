@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "clock.h"
+#include "coalesce_buffer.h"
 #include "config.h"
 #include "cookies.h"
 #include "decide.h"
@@ -24,8 +25,10 @@ struct step {
     struct policy policy;
     struct conn_counts counts;
     uint64_t wait_began, held_since;
-    bool held, turn, owned, steady;
+    size_t buffered;
+    bool held, turn, owned, steady, quiet;
     uint8_t turn_end;
+    uint16_t depth;
 };
 
 static bool by_exports;
@@ -36,7 +39,8 @@ static ssize_t reading;
 /* ---- chance and time ----------------------------------------------------- */
 
 static uint64_t state, now_ns;
-static uint32_t calm; /* the more, the less often a play leaves its habit */
+static uint32_t calm;   /* the more, the less often a play leaves its habit */
+static bool windowless; /* without coalesce, which would start a thread */
 
 /* xorshift64 (Marsaglia, 2003). */
 static uint32_t draw(uint32_t below) {
@@ -75,17 +79,20 @@ static void note(const char *what, ssize_t result) {
     s->wait_began = c->wait_began;
     s->held_since = c->held ? c->held_since : 0;
     s->held = c->held;
+    s->buffered = buffer_length(c);
     s->turn = self.turn == c;
     s->owned = c->turn_owner == &self;
     s->turn_end = c->turn_end;
     s->steady = c->quiet == STEADY_HOLDS || c->quiet == STEADY_WROTE;
-    cr_assert(self.depth == 0, "%s: depth", what);
+    s->quiet = c->quiet == QUIET_WROTE && c->policy.mode == MODE_COALESCE;
+    s->depth = self.depth;
 }
 
 static void writes(size_t bytes) {
     static char all[8192];
     fake_real.count = 0;
-    fake_real.answers[0] = one_in(10 * calm) ? -EAGAIN : one_in(10 * calm) ? 1 : 0;
+    ssize_t answer = one_in(10 * calm) ? -EAGAIN : one_in(10 * calm) ? 1 : 0;
+    fake_real.answers[0] = c->policy.mode == MODE_COALESCE ? 0 : answer;
     int flags = one_in(20 * calm) ? MSG_MORE : MSG_NOSIGNAL;
     bool sends = draw(2);
     ssize_t result;
@@ -116,9 +123,9 @@ static void an_event(void) {
     switch (draw(12)) {
     case 0: now_ns += 12000000; return note("12 ms", 0);
     case 1: nodelay_epoch++; return note("a child", 0);
-    case 2: config_switch(one_in(4) ? MODE_CORK : MODE_AUTO, false); return note("a setting", 0);
+    case 2: config_switch(one_in(4) ? MODE_CORK : windowless || one_in(2) ? MODE_AUTO : MODE_COALESCE, false); return note("a setting", 0);
     case 3: hold_refused = !hold_refused; return note("the process ends", 0);
-    case 4: ticker_now = ticker_now == TICKER_RUNS ? TICKER_WITHOUT : TICKER_RUNS; return note("thread", 0);
+    case 4: ticker_now = windowless ? TICKER_WITHOUT : TICKER_RUNS; return note("thread", 0);
     case 5: ticker_now = ticker_now == TICKER_STOPS ? TICKER_RUNS : TICKER_STOPS; return note("stops", 0);
     case 6: whole_write(OTHER_FD, "x"); return note("another turn", 0);
     case 7: endpoint_set_nodelay_only(one_in(4) ? c->endpoint : 0); return note("endpoint", 0);
@@ -157,11 +164,12 @@ static void play(unsigned number) {
     state = 88172645463325252u + number * UINT64_C(0x9e3779b97f4a7c15);
     for (int i = 0; i < 8; i++)
         draw(2);
-    whole_start_in(MODE_AUTO);
+    windowless = draw(2);
+    whole_start_in(windowless || draw(2) ? MODE_AUTO : MODE_COALESCE);
     clock_get = played_clock;
     real_read = (void *)(uintptr_t)reads_some;
     hold_refused = false;
-    ticker_now = draw(2) ? TICKER_RUNS : TICKER_WITHOUT;
+    ticker_now = windowless ? TICKER_WITHOUT : TICKER_RUNS;
     fake.mss = draw(2) ? 1460 : 400;
     hold_watch_thread_end();
     self.turn = NULL;
@@ -170,7 +178,7 @@ static void play(unsigned number) {
     c = whole_connected(FD);
     struct step *end = next_step + STEPS;
     calm = 1u << (2 * draw(5));
-    unsigned pieces = draw(8) ? 1 + draw(4) : 15 + draw(4);
+    unsigned pieces = one_in(3) ? 1 : one_in(8) ? 15 + draw(4) : 2 + draw(3);
     while (next_step + EXCHANGE < end)
         exchange(pieces);
     next_step = end;
@@ -204,19 +212,23 @@ static bool same(const struct step *a, const struct step *b) {
     struct step x, y;
     memcpy(&x, a, sizeof(x));
     memcpy(&y, b, sizeof(y));
-    x.steady = y.steady = false;
+    x.steady = y.steady = x.quiet = y.quiet = false;
     return memcmp(&x, &y, sizeof(x)) == 0;
 }
 
 Test(shim_steady, it_does_what_the_long_path_does) {
     const struct step *slow = all_plays(false), *fast = all_plays(true);
-    int held = 0, last = 0;
+    int held = 0, last = 0, quiet = 0;
     for (int i = 0; i < PLAYS * STEPS; i++) {
         cr_assert(same(&slow[i], &fast[i]), "play %d, step %d, %s: %zd %s, not %zd %s", i / STEPS, i % STEPS,
                   fast[i].what, fast[i].result, unit_plain(fast[i].log), slow[i].result,
                   unit_plain(slow[i].log));
+        cr_assert(fast[i].depth == 0, "play %d, step %d, %s: depth", i / STEPS, i % STEPS, fast[i].what);
         held += fast[i].steady && fast[i].held;
         last += fast[i].steady && !fast[i].held;
+        quiet += fast[i].quiet;
     }
-    EXPECT(held > 10 * PLAYS && last > 10 * PLAYS);
+    EXPECT_INT("held", held > 4 * PLAYS, true);
+    EXPECT_INT("last", last > 2 * PLAYS, true);
+    EXPECT_INT("quiet in coalesce", quiet > PLAYS / 5, true);
 }

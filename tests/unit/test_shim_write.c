@@ -802,6 +802,64 @@ Test(shim_write, a_quiet_connection) {
     shim_closing(5);
 }
 
+/* coalesce: so it is by habit, and the buffer's bytes keep their place behind the first write of the turn that
+ * ends the habit. */
+Test(shim_write, a_quiet_connection_in_coalesce) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_connected(5);
+    real_read = (void *)(uintptr_t)three_bytes;
+    hold_watch_thread_end();
+    for (int i = 0; i < HABIT; i++) {
+        EXPECT_INT("not yet", c->quiet, QUIET_NOT);
+        whole_write(5, "abc");
+        whole_read(5, 3);
+    }
+    ASSERT(c->quiet == QUIET);
+    fake_log();
+    fake.wire.used = 0;
+    exchanges_one(c);
+    EXPECT_TEXT("plain", fake_log(), "WRITE(5,abc)");
+    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
+    EXPECT_INT("second", whole_write(5, "def"), 3);
+    EXPECT_INT("waits", buffer_length(c), 3);
+    whole_read(5, 3);
+    EXPECT_TEXT("in order", fake_log(), "WRITE(5,abc) cookie(5) nodelay(5,1) send(5,def)");
+    EXPECT(c->quiet == QUIET_NOT && c->policy.bursty);
+    shim_closing(5);
+}
+
+/* ... and a message larger than is buffered is judged: it may fill the send buffer. */
+Test(shim_write, a_long_message_on_a_quiet_connection_in_coalesce) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_connected(5);
+    static char all[8192];
+    for (int i = 0; i < HABIT; i++) {
+        whole_write(5, "abc");
+        whole_read(5, 3);
+    }
+    ASSERT(c->quiet == QUIET);
+    c->policy.buffer_limit = sizeof(all) - 1;
+    EXPECT_INT("written", shim_write_quiet(5, all, sizeof(all), 0), sizeof(all));
+    EXPECT(c->policy.sndbuf_maybe_full && c->policy.large);
+    shim_closing(5);
+}
+
+/* Two threads that write a message's pieces have no habit of one write: their pieces are joined. */
+Test(shim_write, a_turn_that_another_thread_takes_over_is_no_single_one) {
+    static struct thread other;
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_connected(5);
+    for (int i = 0; i < 2 * HABIT; i++) {
+        EXPECT_INT("first", whole_write(5, "abc"), 3);
+        STORE(&c->turn_owner, &other);
+        self.turn = NULL;
+        EXPECT_INT("second", whole_write(5, "def"), 3);
+        EXPECT_INT("joined", buffer_length(c), 6);
+        whole_read(5, 3);
+    }
+    shim_closing(5);
+}
+
 /* Whatever else takes the lock may change it: the next write is judged. */
 Test(shim_write, another_taker_of_the_lock_ends_the_quiet) {
     struct conn *c = quiet_one();

@@ -194,7 +194,7 @@ void hold_window_ends(struct conn *c) {
 /* A new turn continues the message: the turn before was left by TURN_LEFT, or belongs
  * to another thread. */
 void hold_turn_taken_over(struct conn *c) {
-    c->policy.quick_turns = 0;
+    c->policy.quick_turns = c->policy.single_turns = 0;
     if (LOAD(&c->turn_end) == TURN_LEFT)
         hold_finish_turn(c);
 }

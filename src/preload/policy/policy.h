@@ -78,6 +78,7 @@ struct policy {
     uint16_t small_writes;      /* small writes in this message, held ones included */
     uint16_t unanswered;        /* small writes before the first input of the connection */
     uint8_t large_units;        /* those counted by mss_is_old() */
+    uint8_t single_turns;       /* coalesce: turns of one write in a row, up to HABIT */
     uint32_t mss;               /* 0: not asked yet */
     uint32_t first_unit;        /* bytes of the first unit of this message */
     uint32_t smalls;            /* units of this message that leave a small segment */
@@ -121,6 +122,12 @@ enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {
     return p->bursty && p->quick_turns < HABIT && p->mode == MODE_AUTO;
+}
+
+/* coalesce: the first write of a turn, where HABIT turns in a row had one write.  A copy of it would join
+ * nothing.  A message of two small units ends that for good. */
+static inline bool policy_expects_no_more(const struct policy *p) {
+    return p->single_turns >= HABIT && p->mode == MODE_COALESCE && p->position <= 1 && !p->bursty;
 }
 
 /* A write of a turn comes `gap` ns after the write before it; 0 for the first one. */

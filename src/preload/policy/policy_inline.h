@@ -61,7 +61,7 @@ static inline bool is_small_write(const struct policy *p, const struct policy_li
 DECISION bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
                                     const struct policy_write *w) {
     return policy_might_hold(p) && !w->special && !w->more && has_size_to_hold(limits, w->bytes) &&
-           policy_may_hold(p, limits);
+           !policy_expects_no_more(p) && policy_may_hold(p, limits);
 }
 
 /* True if this write should be held or buffered.  Changes nothing. */
@@ -196,10 +196,10 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
             p->sndbuf_maybe_full = false;
         p->large = false;
     }
-    p->units = 0;
+    if (LIKELY(p->position == 0 || p->mode != MODE_COALESCE)) /* input of an open turn may be older than what */
+        p->units = 0, p->smalls = 0;                          /* the turn has sent, and acknowledge nothing */
     p->turns = 0;
     p->small_writes = 0;
-    p->smalls = 0;
     p->message_bytes = 0;
     p->pending = 0;
 }
@@ -216,8 +216,14 @@ static inline bool policy_is_quiet(const struct policy *p) {
     const uint32_t settled = POLICY_FACTS(.established = true, .input_ever = true);
     uint32_t facts = p->facts & asked;
     return (facts == (settled | POLICY_FACTS(.mode = MODE_AUTO)) ||
-            facts == (settled | POLICY_FACTS(.mode = MODE_NODELAY))) &&
-           !p->buffer_limit && !p->window_ends && !p->goes_on && !p->kept_turn;
+            facts == (settled | POLICY_FACTS(.mode = MODE_NODELAY)) ||
+            (facts == (settled | POLICY_FACTS(.mode = MODE_COALESCE)) && p->single_turns >= HABIT)) &&
+           !p->window_ends && !p->goes_on && !p->kept_turn;
+}
+
+/* A longer message of a quiet connection may fill the send buffer. */
+static inline bool policy_quiet_takes(const struct policy *p, size_t bytes) {
+    return !p->buffer_limit || bytes <= p->buffer_limit;
 }
 
 /* The first write of a message of a quiet connection: as policy_turn_begins() and policy_decide().  It is
@@ -297,6 +303,8 @@ static inline void policy_turn_ends(struct policy *p) {
         turn_learn(&p->model, p->position);
     if (UNLIKELY(p->window_ends))
         policy_window_turn_ends(p);
+    if (p->mode == MODE_COALESCE)
+        p->single_turns = (uint8_t)(p->position > 1 ? 0 : p->single_turns + (p->single_turns < HABIT));
     p->position = 0;
 }
 

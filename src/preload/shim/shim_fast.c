@@ -52,13 +52,14 @@ INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limi
     return true;
 }
 
-/* True: the fast path may decide about a first write.  The room in the kernel is known.  A small write,
- * which may be buffered, is readable memory, and its descriptor still belongs to this connection. */
-INLINE bool may_begin(const struct conn *c, const struct plain *w,
-                      const struct policy_limits *limits) {
+/* True: the fast path may decide about a first write.  For one that may be buffered the room in the kernel is
+ * known, it is readable memory, and its descriptor still belongs to this connection. */
+INLINE bool may_begin(const struct conn *c, const struct plain *w, struct policy_limits *limits) {
+    if (!policy_may_hold_write(&c->policy, limits, &(struct policy_write){.bytes = w->bytes}))
+        return true;
+    decide_add_room(limits, c);
     return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
-           (w->bytes > limits->small ||
-            (buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd)));
+           buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd);
 }
 
 /* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
@@ -123,11 +124,8 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return (ssize_t)bytes;
     }
     hold_join_turn(c);
-    if (c->policy.mode == MODE_COALESCE) {
-        if (UNLIKELY(!may_begin(c, &w, &limits)))
-            return slow_path_found(c, w, true);
-        decide_add_room(&limits, c);
-    }
+    if (c->policy.mode == MODE_COALESCE && UNLIKELY(!may_begin(c, &w, &limits)))
+        return slow_path_found(c, w, true);
     struct policy_action action = {.how = WRITE_PLAIN};
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
     if (UNLIKELY(action.need_facts))

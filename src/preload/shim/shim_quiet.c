@@ -41,7 +41,7 @@ INLINE ssize_t write_quiet(const struct plain w) {
     struct conn *c = lock_quiet(&w, now);
     if (UNLIKELY(!c))
         return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
-    if (UNLIKELY(c->quiet != QUIET)) {
+    if (UNLIKELY(c->quiet != QUIET || !policy_quiet_takes(&c->policy, w.bytes))) {
         conn_unlock(c);
         return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
     }
