@@ -64,7 +64,8 @@ class Talker:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         bufsize=1, env=env or bare_env(), preexec_fn=before, user=user)
         self.pid = self.process.pid
-        self.port = None
+        self.port = None       # that it listens on
+        self.peer_port = None  # that it is connected to
         self.told = []  # (ms, what it reads back), a line each
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -132,6 +133,7 @@ def talking(kind="plain", **how):
     with Peer(answer) as peer:
         words = [] if kind == "Go" else ["connect"]
         talker = Talker(kind, *words, peer.port, **how)
+        talker.peer_port = peer.port
         try:
             yield talker
         finally:

@@ -112,16 +112,10 @@ def test_a_cgroup_is_cured_by_path_unit_or_container(how):
 
 def test_a_port_is_cured():
     with talking() as one, talking() as other:
-        port = socket_port(one.pid)
-        with attached("--port", port, "--mode", "always"):
+        with attached("--port", one.peer_port, "--mode", "always"):
             assert is_cured(one)
             assert stalls(other)
         assert stalls(one)
-
-
-def socket_port(pid):
-    """The port that the peer of the process listens on."""
-    return int((Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")[2])
 
 
 def test_a_connection_in_another_network_namespace_is_cured():
