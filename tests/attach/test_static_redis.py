@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A statically linked redis, as target of unstall attach and of unstall run.
 
-redis sets TCP_NODELAY on its connections and does not stall.  With `repl-disable-tcp-nodelay yes` it clears the
-option on the connections to its replicas; redis.conf warns of delays of up to 40 ms.  Then WAIT stalls, by which
-a client waits until its last write has reached a replica: the master sends the write, and behind it asks for
-an acknowledgement.  That second small piece waits for the delayed acknowledgement of the first one.
+redis sets TCP_NODELAY on its connections and does not stall.  With `repl-disable-tcp-nodelay yes` it clears
+the option on the connections to its replicas; redis.conf warns of delays of up to 40 ms.  Then WAIT stalls,
+by which a client waits until its last write has reached a replica: the master sends the write, and behind it
+asks for an acknowledgement.  That second small piece waits for the delayed acknowledgement of the first one.
 """
 
 import contextlib
