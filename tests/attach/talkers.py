@@ -19,6 +19,7 @@ PINS = Path("/sys/fs/bpf/unstall")
 ENOUGH = 9  # exchanges that make a median
 CURED_MS = 5
 TRIES = 5
+NOBODY = 65534
 
 
 def wait_until(state, seconds=30):
