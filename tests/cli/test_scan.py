@@ -361,8 +361,8 @@ def far_apart():
 
 def scan_beside(process, *words):
     """A scan in the network namespace of this process."""
-    return subprocess.run(within(process, COMMAND, "scan", "--time", "2", *words), capture_output=True, text=True,
-                          check=False, env=bare_env())
+    return subprocess.run(within(process, COMMAND, "scan", "--time", "2", *words), check=False,
+                          capture_output=True, text=True, env=bare_env())
 
 
 def test_a_receiver_in_another_network_namespace_is_elsewhere_and_there_exact_names_both():

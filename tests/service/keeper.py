@@ -19,8 +19,8 @@ from pathlib import Path
 
 BOOT_S = 60
 
-# Its systemd keeps units in cgroups of version 2, as on a host of today.  Without this systemd-nspawn looks for
-# the version of systemd in the root, where /usr is still empty, and takes version 1.
+# Its systemd keeps units in cgroups of version 2, as on a host of today.  Without this systemd-nspawn looks
+# for the version of systemd in the root, where /usr is still empty, and takes version 1.
 CGROUP_V2 = {**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
 
 

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "attach"))
 from attachments import attached  # noqa: E402
 from talkers import CURED_MS, TRIES, alone, nothing_pinned  # noqa: E402
 
+WEB = "[Service]\nExecStart=/usr/bin/python3 -S /opt/programs/web.py {port}\n"
 STALLS_MS = 20
 OURS, OTHER = 8201, 8202
 OUR_UNIT = f"ours-{os.getpid()}"  # the only one of this name on the host
@@ -30,7 +31,7 @@ def a_container():
         skip("systemd-nspawn needs root")
     with Container() as c:
         for name, port in ((OUR_UNIT, OURS), ("other", OTHER)):
-            c.unit(f"{name}.service", f"[Service]\nExecStart=/usr/bin/python3 -S /opt/programs/web.py {port}\n")
+            c.unit(f"{name}.service", WEB.format(port=port))
             c.systemctl("start", name)
         # systemd mounts this at the boot of a machine, but not in a container
         c.run("sh", "-c", "mount -o remount,rw /sys && mkdir /sys/fs/bpf && mount -t bpf bpf /sys/fs/bpf")
@@ -82,7 +83,8 @@ def test_a_unit_that_was_started_again_has_another_cgroup_and_both_are_told_apar
     command("attach", "--detach", "--unit", OUR_UNIT)
     assert is_cured(c, OURS)
     c.systemctl("restart", OUR_UNIT)
-    (name,) = re.findall(r"^(cgroup-\d+) .*; the cgroup was removed$", command("attach", "--list").stdout, re.M)
+    told = command("attach", "--list").stdout
+    (name,) = re.findall(r"^(cgroup-\d+) .*; the cgroup was removed$", told, re.M)
     assert stalls(c, OURS)
     command("attach", "--detach", "--unit", OUR_UNIT)
     assert is_cured(c, OURS)
