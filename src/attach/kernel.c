@@ -21,6 +21,7 @@
 #include "attach.h"
 #include "overlap.h"
 #include "pins.h"
+#include "pins_lock.h"
 #include "walk.h"
 
 /* bpftool generates this header; it does not pass our warnings. */
@@ -160,9 +161,7 @@ static int pin_experiment(struct attach_bpf *b, const char *name) {
 /* What puts back is there before anything is set. */
 static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup,
                    bool experiment) {
-    int failed = pin_map(b->maps.config, t->name, PIN_CONFIG);
-    if (!failed)
-        failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
+    int failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
     if (!failed)
         failed = pin_link(bpf_program__attach_iter(b->progs.restore, NULL), t->name, PIN_RESTORE);
     if (!failed)
@@ -221,18 +220,28 @@ static int take_sockets(struct attach_bpf *b, const struct attach_target *t) {
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static int make_folder(const char *name) {
+/* Makes its folder, and the pin by which others see what it takes, while no other attachment begins.
+ * *made: the folder is ours.  An error may have a sentence. */
+static int reserve(const struct attach_bpf *b, const struct attach_target *t,
+                   const struct attach_config *c, bool *made, char error[ATTACH_ERROR]) {
     char path[PIN_PATH];
-    attach_pin_path(name, "", path);
-    for (int tries = 0; tries < 3; tries++) { /* an attach_end() may remove the empty parent meanwhile */
-        if (mkdir(ATTACH_FOLDER, 0700) != 0 && errno != EEXIST)
-            return -errno;
-        if (mkdir(path, 0700) == 0)
-            return 0;
-        if (errno != ENOENT)
-            return -errno;
+    attach_pin_path(t->name, "", path);
+    int lock = pins_lock();
+    if (lock < 0) {
+        snprintf(error, ATTACH_ERROR, "%s: %s", ATTACH_FOLDER, strerror(-lock));
+        return lock;
     }
-    return -ENOENT;
+    int failed = attach_refuse_overlap(t->name, c, error);
+    if (!failed)
+        failed = mkdir(path, 0700) == 0 ? 0 : -errno;
+    if (failed == -EEXIST)
+        snprintf(error, ATTACH_ERROR, "%s: attached already; `unstall attach --list` shows it",
+                 t->text);
+    *made = !failed;
+    if (*made)
+        failed = pin_map(b->maps.config, t->name, PIN_CONFIG);
+    pins_unlock(lock);
+    return failed;
 }
 
 static int begin_in(struct attach_bpf *b, const struct attach_target *t, bool experiment) {
@@ -280,25 +289,18 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     }
     struct attach_bpf *b = NULL;
     char ignored[ATTACH_ERROR];
-    int busy = attach_refuse_overlap(t->name, &c, error);
-    if (busy)
-        return busy;
+    bool made = false; /* else a folder of this name is another command's */
     error[0] = '\0';
     int failed = load(&b, &c);
-    if (!failed && (failed = make_folder(t->name)) == -EEXIST) {
-        snprintf(error, ATTACH_ERROR, "%s: attached already; `unstall attach --list` shows it",
-                 t->text);
-        attach_bpf__destroy(b);
-        return failed;
-    }
-    const bool made = !failed; /* else a folder of this name is another command's */
-    if (made)
+    if (!failed)
+        failed = reserve(b, t, &c, &made, error);
+    if (!failed)
         failed = begin_in(b, t, c.experiment.arms != 0);
     attach_bpf__destroy(b);
     if (failed < 0 && made)
         attach_end(t->name, ignored);
     if (failed < 0)
-        return explain(failed, t, error);
+        return error[0] ? failed : explain(failed, t, error);
     if (failed > 0)
         snprintf(error, ATTACH_ERROR,
                  "%d network namespaces of the target could not be entered (CAP_SYS_ADMIN); "

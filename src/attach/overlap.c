@@ -32,11 +32,9 @@ static bool disturbs(const char *name, const struct attach_config *c, const stru
 int attach_refuse_overlap(const char *name, const struct attach_config *c, char error[ATTACH_ERROR]) {
     struct attach_state *list = NULL;
     size_t count = 0;
-    int failed = 0;
     if (c->own_cgroup) /* unstall run: the program runs in any case */
         return 0;
-    if (attach_list(&list, &count, error) != 0)
-        return 0; /* the folder cannot be made either, which has its own sentence */
+    int failed = attach_list(&list, &count, error);
     for (size_t i = 0; i < count && !failed; i++)
         if (disturbs(name, c, &list[i])) {
             snprintf(error, ATTACH_ERROR,

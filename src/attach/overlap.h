@@ -11,8 +11,8 @@
 /* True if both may have the same connection. */
 bool attach_overlap(const struct attach_config *a, const struct attach_config *b);
 
-/* -EBUSY with a sentence if this one, which is about to begin, and one that exists share connections, and one
- * of them is an experiment. */
+/* Called under the lock of the pins.  -EBUSY with a sentence if this one, which is about to begin, and one
+ * that exists share connections, and one of them is an experiment. */
 int attach_refuse_overlap(const char *name, const struct attach_config *c, char error[ATTACH_ERROR]);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "attach.h"
 #include "own_folder.h"
+#include "pins_lock.h"
 #include "walk.h"
 
 void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]) {
@@ -135,7 +136,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     take_away(name, PIN_CONFIG, false);
     attach_pin_path(name, "", path);
     int failed = rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
-    rmdir(ATTACH_FOLDER); /* if it was the last one */
+    pins_unlock(pins_lock()); /* removes the folder above if it was the last one */
     if (failed)
         snprintf(error, ATTACH_ERROR, "%s: %s", path, strerror(-failed));
     else if (missed > 0)

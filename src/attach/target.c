@@ -72,6 +72,11 @@ static bool cgroup_of(pid_t pid, char path[ATTACH_CGROUP]) {
     return found;
 }
 
+bool attach_has_cgroup(const char *folder, uint64_t cgroup) {
+    struct stat st;
+    return stat(folder, &st) == 0 && st.st_ino == cgroup;
+}
+
 bool attach_is_below(pid_t pid, const char *folder) {
     char mount[ATTACH_CGROUP], path[ATTACH_CGROUP];
     if (!find_mount(mount) || strncmp(folder, mount, strlen(mount)) != 0 || !cgroup_of(pid, path))

@@ -42,6 +42,10 @@ int attach_find_new(pid_t pid, uint16_t port, struct attach_target *t, char erro
  * container, whose name depends on a look at the cgroup. */
 bool attach_name(const struct attach_wish *w, struct attach_target *t);
 
+/* True if this cgroup still is at this folder.  A unit of systemd that was started again has another cgroup
+ * at the same folder. */
+bool attach_has_cgroup(const char *folder, uint64_t cgroup);
+
 /* True if the process is in the cgroup of this folder, or below it. */
 bool attach_is_below(pid_t pid, const char *folder);
 

@@ -14,9 +14,9 @@ ACTOR = Path(__file__).parents[1] / "cli/programs/actor.py"
 class Attached:
     """An attach in the foreground."""
 
-    def __init__(self, *words, command=(COMMAND,), **how):
+    def __init__(self, *words, command=(COMMAND,), env=None, **how):
         self.process = subprocess.Popen([*map(str, command), "attach", *map(str, words)], text=True,
-                                        env=bare_env(), stderr=subprocess.PIPE, **how)
+                                        env=env or bare_env(), stderr=subprocess.PIPE, **how)
         self.said = ""
         for line in self.process.stderr:
             self.said += line

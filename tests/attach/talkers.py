@@ -19,6 +19,7 @@ PINS = Path("/sys/fs/bpf/unstall")
 ENOUGH = 9  # exchanges that make a median
 CURED_MS = 5
 TRIES = 5
+NOBODY = 65534
 
 
 def wait_until(state, seconds=30):
@@ -64,7 +65,8 @@ class Talker:
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         bufsize=1, env=env or bare_env(), preexec_fn=before, user=user)
         self.pid = self.process.pid
-        self.port = None
+        self.port = None       # that it listens on
+        self.peer_port = None  # that it is connected to
         self.told = []  # (ms, what it reads back), a line each
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -132,6 +134,7 @@ def talking(kind="plain", **how):
     with Peer(answer) as peer:
         words = [] if kind == "Go" else ["connect"]
         talker = Talker(kind, *words, peer.port, **how)
+        talker.peer_port = peer.port
         try:
             yield talker
         finally:

@@ -3,7 +3,6 @@
 
 import contextlib
 import statistics
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from attachments import attached
 from talkers import CURED_MS, ENOUGH, TRIES, alone, nothing_pinned, wait_until
 
-from harness import COMMAND, STALL_MS
+from harness import COMMAND, STALL_MS, started, two_namespaces, within
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -50,37 +49,19 @@ def nothing_stays():
         yield from nothing_pinned()
 
 
-def beside(process, *words):
-    """A command in the network namespace of this process."""
-    return ["nsenter", "-n", "-t", str(process.pid), *map(str, words)]
-
-
 class Two:
     """A sender and its receiver."""
 
     def __init__(self, stack, exchanges):
-        self.stack, self.told = stack, []
-        near, far = (self.start("unshare", "-n", "sh", "-c", "echo up && exec sleep 600") for _ in range(2))
-        assert all(one.stdout.readline() == "up\n" for one in (near, far))
-        pair = f"add uns2 type veth peer name uns3 netns {far.pid}".split()
-        subprocess.run(beside(near, "ip", "link", *pair), check=True)
-        for one, address, name in ((near, "10.78.0.1/24", "uns2"), (far, "10.78.0.2/24", "uns3")):
-            subprocess.run(beside(one, "ip", "addr", "add", address, "dev", name), check=True)
-            subprocess.run(beside(one, "ip", "link", "set", name, "up"), check=True)
-        self.receiver = self.start(*beside(far, *PYTHON, RECEIVER))
+        self.told = []
+        near, far = two_namespaces(stack, "10.78.0")
+        self.receiver = started(stack, *within(far, *PYTHON, RECEIVER))
         assert self.receiver.stdout.readline() == "listens\n"
-        self.sender = self.start(*beside(near, *PYTHON, SENDER, exchanges))
+        self.sender = started(stack, *within(near, *PYTHON, SENDER, exchanges))
         reader = threading.Thread(target=self._read, daemon=True)
         reader.start()
         stack.callback(reader.join, 10)
         stack.callback(self.sender.kill)
-
-    def start(self, *words):
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        self.stack.callback(process.stdout.close)
-        self.stack.callback(process.wait)
-        self.stack.callback(process.kill)
-        return process
 
     def _read(self):
         for line in self.sender.stdout:
@@ -107,7 +88,7 @@ def test_a_sender_is_cured_and_put_back(mode, where):
     """From the host, and from within the namespace of the sender."""
     with apart() as two:
         assert two.takes(lambda ms: ms > STALL_MS)
-        command = beside(two.sender, COMMAND) if where == "beside" else [COMMAND]
+        command = within(two.sender, COMMAND) if where == "beside" else [COMMAND]
         with attached(two.sender.pid, "--mode", mode, command=command) as a:
             assert two.takes(lambda ms: ms < CURED_MS)
             assert a.end() == 0
@@ -118,7 +99,7 @@ def test_a_sender_is_cured_and_put_back(mode, where):
 @pytest.mark.parametrize("where", ["here", "beside"])
 def test_a_receiver_shortens_the_stalls_of_a_sender_elsewhere(where):
     with apart() as two:
-        command = beside(two.receiver, COMMAND) if where == "beside" else [COMMAND]
+        command = within(two.receiver, COMMAND) if where == "beside" else [COMMAND]
         with attached(two.receiver.pid, "--quickack", command=command) as a:
             assert two.takes(lambda ms: CURED_MS < ms < STALL_MS)
             assert a.end() == 0

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from harness import COMMAND, bare_env, run, unstall
-from talkers import (KINDS, PINS, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, stalls, talking,
-                     wait_until)
+from talkers import (KINDS, NOBODY, PINS, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, stalls,
+                     talking, wait_until)
 
 UNDER = [COMMAND, "run", "--how", "bpf"]
 PYTHON = ["/usr/bin/python3", "-S", "-c"]
-NOBODY = 65534
 
 
 def folders():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import (COMMAND, AnsweringPeer, bare_env, patiently, podman_env, remove_cgroups,
-                     second_thread, skip, unstall)
+                     second_thread, skip, started, two_namespaces, unstall, within)
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -350,44 +350,25 @@ while True:
 
 
 @contextlib.contextmanager
-def two_namespaces():
+def far_apart():
     """A sender that stalls and its receiver, in network namespaces of their own: their processes."""
-    started = []
-
-    def start(*words):
-        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
-        return started[-1]
-
-    def within(one, *words):
-        return ["nsenter", "-n", "-t", str(one.pid), *words]
-
-    try:
-        near, far = (start("unshare", "-n", "sh", "-c", "echo up && exec sleep 600") for _ in range(2))
-        assert all(one.stdout.readline() == "up\n" for one in (near, far))
-        link = f"add uns0 type veth peer name uns1 netns {far.pid}".split()
-        subprocess.run(within(near, "ip", "link", *link), check=True)
-        for one, address, name in ((near, "10.77.0.1/24", "uns0"), (far, "10.77.0.2/24", "uns1")):
-            subprocess.run(within(one, "ip", "addr", "add", address, "dev", name), check=True)
-            subprocess.run(within(one, "ip", "link", "set", name, "up"), check=True)
-        receiver = start(*within(far, "/usr/bin/python3", "-S", "-c", RECEIVER))
+    with contextlib.ExitStack() as stack:
+        near, far = two_namespaces(stack, "10.77.0")
+        receiver = started(stack, *within(far, "/usr/bin/python3", "-S", "-c", RECEIVER))
         assert receiver.stdout.readline() == "listens\n"
-        yield start(*within(near, "/usr/bin/python3", "-S", "-c", SENDER)), receiver
-    finally:
-        for one in started:
-            one.kill()
-            one.communicate()
+        yield started(stack, *within(near, "/usr/bin/python3", "-S", "-c", SENDER)), receiver
 
 
 def scan_beside(process, *words):
     """A scan in the network namespace of this process."""
-    return subprocess.run(["nsenter", "-n", "-t", str(process.pid), COMMAND, "scan", "--time", "2", *words],
-                          capture_output=True, text=True, check=False, env=bare_env())
+    return subprocess.run(within(process, COMMAND, "scan", "--time", "2", *words), check=False,
+                          capture_output=True, text=True, env=bare_env())
 
 
 def test_a_receiver_in_another_network_namespace_is_elsewhere_and_there_exact_names_both():
     """A stall is seen at its sender.  The source sampled sees one network namespace, exact sees all."""
     need("exact")
-    with two_namespaces() as (sender, receiver):
+    with far_apart() as (sender, receiver):
         both = json.loads(scan_beside(receiver, "--source", "exact", "--json").stdout)
         nothing = scan_beside(receiver, "--source", "sampled")
         at_sender = [json.loads(scan_beside(sender, "--source", source, "--json").stdout)

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from made import FOLDER, portable
 
-from harness import COMMAND, LIB, SOURCE_ROOT, STALL_MS, compile_c, podman_env, remove_cgroups, skip
+from harness import (COMMAND, LIB, SOURCE_ROOT, STALL_MS, add_files, compile_c, needed_by, podman_env,
+                     remove_cgroups, skip)
 
 PAGE = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("\n## podman and docker\n")[1].split("\n## ")[0]
@@ -33,19 +34,6 @@ WRAPPER = """podman() {{
     fi
 }}
 """
-
-
-def needed_by(program):
-    """The libraries that it is linked with, and its linker."""
-    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
-    return re.findall(r"(/\S+) \(0x", said)
-
-
-def add(root, *files):
-    for file in files:
-        place = root / str(file).lstrip("/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, place)
 
 
 class Podman:
@@ -80,7 +68,7 @@ class Podman:
 def write_images(place):
     """The files of the page, and an image of a program that stalls."""
     program = compile_c(SOURCE_ROOT / "tests/arch/exchange.c")
-    add(place / "root", *needed_by(program), *needed_by(portable()))
+    add_files(place / "root", *needed_by(program), *needed_by(portable()))
     shutil.copy(program, place / "root/app")
     (place / "Containerfile.app").write_text('FROM scratch\nCOPY root /\nCMD ["/app"]\n', encoding="ascii")
     (name,) = re.findall(r"with `(Containerfile\.\w+)`:", SECTION)
@@ -124,7 +112,7 @@ def test_the_blocks_of_the_page(podman):
 
 def test_an_image_whose_entrypoint_is_run(podman):
     place = podman.place
-    add(place / "command", *needed_by(COMMAND))
+    add_files(place / "command", *needed_by(COMMAND))
     (place / "command/usr/bin").mkdir(parents=True, exist_ok=True)
     shutil.copy(COMMAND, place / "command/usr/bin/unstall")
     shutil.copy(LIB, place / "command/usr/bin/libunstall.so")

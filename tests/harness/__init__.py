@@ -8,6 +8,7 @@ from .directed import directed_cases, run_directed
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES, ROW,
                       SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
+from .namespaces import started, two_namespaces, within
 from .patience import least, patiently
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
 from .podman import podman_env, remove_cgroups
@@ -24,11 +25,12 @@ __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun", "Connection",
     "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
     "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST", "ROW",
-    "SOURCE_ROOT", "STALL_MS", "StatsFile", "ServerRun", "SilentPeer", "ToldPeer", "Trace", "WARM",
+    "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile", "ToldPeer", "Trace", "WARM",
     "WIDE", "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual",
     "free_port", "is_loaded", "is_promised", "least", "mode_env", "patiently", "pattern", "podman_env",
     "preload_env", "program", "program_calls", "program_shapes", "read_reports", "remove_cgroups",
     "report_pattern", "request_all", "run", "run_client", "run_directed", "run_strace", "second_thread",
-    "shape", "skip", "start_shapes", "started_server", "stats_directory", "stats_files_in", "stats_flag",
-    "stats_in", "total", "unstall", "wait_for_stats_file",
+    "shape", "skip", "start_shapes", "started", "started_server", "stats_directory", "stats_files_in",
+    "stats_flag", "stats_in", "total", "two_namespaces", "unstall", "wait_for_stats_file", "within",
+    "write_control",
 ]

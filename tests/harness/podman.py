@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""podman with a store of its own."""
+"""podman with a store of its own, and images of the machine's own files."""
 
 import contextlib
+import re
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -26,6 +29,20 @@ def podman_env(place):
         (place / name).write_text(text.format(place), encoding="ascii")
     return bare_env(CONTAINERS_CONF=place / "containers.conf", XDG_RUNTIME_DIR=place, HOME=place,
                     CONTAINERS_STORAGE_CONF=place / "storage.conf")
+
+
+def needed_by(program):
+    """The libraries that it is linked with, and its linker."""
+    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"(/\S+) \(0x", said)
+
+
+def add_files(root, *files):
+    """Each at its own place below the root of an image."""
+    for file in files:
+        place = root / str(file).lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
 
 
 def remove_cgroups(name):

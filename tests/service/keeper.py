@@ -19,6 +19,10 @@ from pathlib import Path
 
 BOOT_S = 60
 
+# Its systemd keeps units in cgroups of version 2, as on a host of today.  Without this systemd-nspawn looks
+# for the version of systemd in the root, where /usr is still empty, and takes version 1.
+CGROUP_V2 = {**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
+
 
 def own_groups():
     """The folders of cgroups that systemd-nspawn divides: those of this process, in systemd's hierarchies."""
@@ -99,7 +103,7 @@ def main(root, words):
         nspawn = subprocess.Popen(
             ["systemd-nspawn", "--quiet", "--keep-unit", "--register=no", "--private-network",
              "--bind-ro=/usr", "--console=pipe", "--boot", "--directory", root, "systemd.unit=small.target"],
-            preexec_fn=enter, stdin=subprocess.DEVNULL, stdout=words, stderr=words)
+            preexec_fn=enter, env=CGROUP_V2, stdin=subprocess.DEVNULL, stdout=words, stderr=words)
         try:
             print(wait_until_up(nspawn), flush=True)
         except SystemExit:

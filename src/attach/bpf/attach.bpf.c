@@ -89,6 +89,17 @@ static __always_inline void give_back(void *to, struct attach_socket *s) {
 }
 
 #include "quickack.bpf.h"
+
+/* Gives the socket all its own values back.  Its record, or 0: it has none. */
+static __always_inline struct attach_socket *give_all_back(void *to, void *sk) {
+    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
+    if (s) {
+        give_back(to, s);
+        slow_down(to, s);
+    }
+    return s;
+}
+
 #include "experiment.bpf.h"
 #include "delay.bpf.h"
 #include "queue.bpf.h"
@@ -285,11 +296,9 @@ int restore(struct bpf_iter__tcp *ctx) {
     int flags = 0;
     if (!tp)
         return 0;
-    struct attach_socket *s = bpf_sk_storage_get(&sockets, tp, 0, 0);
+    struct attach_socket *s = give_all_back(tp, tp);
     if (!s)
         return 0;
-    give_back(tp, s);
-    slow_down(tp, s);
     if (s->armed && bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) == 0) {
         flags &= ~(int)s->armed;
         bpf_setsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags));

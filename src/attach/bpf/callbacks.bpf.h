@@ -52,11 +52,9 @@ static __always_inline int arm_existing(struct tcp_sock *tp, struct attach_socke
 static __always_inline int on_state(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
     if (ops->args[1] != BPF_TCP_CLOSE)
         return 1;
-    struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, 0);
+    struct attach_socket *s = give_all_back(ops, sk);
     if (!s)
         return 1;
-    give_back(ops, s);
-    slow_down(ops, s);
     s->returned = 0;
     s->sends = 0;
     s->segments = 0;

@@ -69,7 +69,7 @@ static const char *mode_name(const struct attach_config *c) {
 static const char *target_state(const struct attach_config *c) {
     if (c->pid && attach_start_of(c->pid) != c->pid_start)
         return "; the process has ended";
-    if (access(c->path, F_OK) != 0)
+    if (!attach_has_cgroup(c->path, c->cgroup))
         return "; the cgroup was removed";
     return "";
 }
@@ -107,7 +107,7 @@ static bool has_ended(const struct attach_target *t, int pidfd) {
     int n = poll(&wait, pidfd >= 0, LOOK_MS); /* a signal ends it */
     if (n > 0)
         remark("%s has ended", t->text);
-    else if (!t->pid && access(t->path, F_OK) != 0)
+    else if (!t->pid && !attach_has_cgroup(t->path, t->cgroup))
         remark("%s: the cgroup was removed", t->text);
     else
         return false;

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Two network namespaces behind a veth pair, and processes that end with a test."""
+
+import subprocess
+
+
+def started(stack, *words):
+    """A process whose output is read, until the stack of contexts ends."""
+    process = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, text=True)
+    stack.callback(process.stdout.close)
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    return process
+
+
+def within(process, *words):
+    """A command in the network namespace of this process."""
+    return ["nsenter", "-n", "-t", str(process.pid), *map(str, words)]
+
+
+def two_namespaces(stack, network):
+    """A process in each; their addresses are NETWORK.1 and NETWORK.2."""
+    near, far = (started(stack, "unshare", "-n", "sh", "-c", "echo up && exec sleep 600") for _ in range(2))
+    assert all(one.stdout.readline() == "up\n" for one in (near, far))
+    pair = f"add uns0 type veth peer name uns1 netns {far.pid}".split()
+    subprocess.run(within(near, "ip", "link", *pair), check=True)
+    for one, address, name in ((near, f"{network}.1/24", "uns0"), (far, f"{network}.2/24", "uns1")):
+        subprocess.run(within(one, "ip", "addr", "add", address, "dev", name), check=True)
+        subprocess.run(within(one, "ip", "link", "set", name, "up"), check=True)
+    return near, far
