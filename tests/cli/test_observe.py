@@ -13,14 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, second_thread, unstall
+from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, second_thread, unstall,
+                     wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
-
-
-def left_behind():
-    return sorted(FOLDER.glob("observe-*")) if FOLDER.exists() else []
 
 
 @pytest.fixture(name="authors")
@@ -136,12 +133,12 @@ except OSError:
 
 def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, AnsweringPeer() as peer:
-        before = left_behind()
-        done = unstall("observe", authors, *peer.target, "5", env=bare_env(XDG_RUNTIME_DIR=folder),
-                       check=True)
+        done = unstall("observe", "sh", "-c", 'echo "$UNSTALL_STATS"; exec "$0" "$@"', authors, *peer.target,
+                       "5", env=bare_env(XDG_RUNTIME_DIR=folder), check=True)
         assert "loses" in done.stderr
         assert os.listdir(folder) == []
-        assert left_behind() == before
+    used = Path(done.stdout.splitlines()[0])
+    assert used.match(f"{FOLDER}/observe-*") and not used.exists()
 
 
 TALKER = r"""
@@ -328,7 +325,7 @@ def test_a_running_process_as_a_page(runtime, authors, tmp_path):
         process = subprocess.Popen([authors, *peer.target, "100"], stdout=subprocess.DEVNULL,
                                    env=preload_env("observe", UNSTALL_STATS=runtime))
         try:
-            time.sleep(0.3)
+            wait_for_stats_file(runtime)
             done = unstall("observe", "--html", tmp_path / "page.html", "--time", "1", str(process.pid))
         finally:
             process.kill()
