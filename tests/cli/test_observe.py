@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, second_thread, unstall,
-                     wait_for_stats_file)
+from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, run, second_thread,
+                     unstall, wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -139,6 +139,14 @@ def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
         assert os.listdir(folder) == []
     used = Path(done.stdout.splitlines()[0])
     assert used.match(f"{FOLDER}/observe-*") and not used.exists()
+
+
+def test_the_shared_folder_may_go_while_another_observe_ends(authors):
+    """The last one that ends removes it, also between our making it and our use of it."""
+    with AnsweringPeer() as peer:
+        done = run(["strace", "-o", "/dev/null", "-e", "inject=mkdir,mkdirat:error=ENOENT:when=2",
+                    COMMAND, "observe", "--", authors, *peer.target, "5"], bare_env())
+    assert "loses" in done.stderr
 
 
 TALKER = r"""
