@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -115,6 +116,8 @@ import os, socket, sys, time
 if os.fork():
     time.sleep(1)
     os._exit(4)
+for pipe in 1, 2:  # who reads what observe says waits for their ends
+    os.dup2(os.open("/dev/null", os.O_RDWR), pipe)
 s = socket.create_connection(("{peer.address}", {peer.port}))
 s.send(b"a" * 300)
 s.recv(200)
@@ -125,6 +128,7 @@ except OSError:
     pass
 """
         done = unstall("observe", "/usr/bin/python3", "-c", script, env=bare_env(XDG_RUNTIME_DIR=runtime))
+        peer.connections[0].socket.shutdown(socket.SHUT_RDWR)
     assert done.returncode == 4
     assert ("1 of its processes still runs and is no longer observed; "
             "start a daemon in the foreground") in done.stderr
