@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import patiently, skip
+from harness import free_port, patiently, skip
 from measure import bill, instructions, page, real, report
 from measure import configurations as conf
 from measure.exchanges import HOST, ROWS, client_argv, client_calls
@@ -75,7 +75,7 @@ def test_answers_to_requests_of_one_read_are_few_segments(mode, most):
 
 
 def test_load_learns_the_length_of_an_answer_of_http():
-    port = real.free_port()
+    port = free_port()
     with real.serving(real.python(None)(port), port, conf.OTHER_PRELOADS[0].env()):
         told = run_json([program("load"), HOST, str(port), "2", "4", "1", "6", "3", "http"])
     assert told["all exchanges"] == 10 and told["packets"] > told["segments"] > 0

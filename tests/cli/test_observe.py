@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -13,14 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, second_thread, unstall
+from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, run, second_thread,
+                     unstall, wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
-
-
-def left_behind():
-    return sorted(FOLDER.glob("observe-*")) if FOLDER.exists() else []
 
 
 @pytest.fixture(name="authors")
@@ -118,6 +116,8 @@ import os, socket, sys, time
 if os.fork():
     time.sleep(1)
     os._exit(4)
+for pipe in 1, 2:  # who reads what observe says waits for their ends
+    os.dup2(os.open("/dev/null", os.O_RDWR), pipe)
 s = socket.create_connection(("{peer.address}", {peer.port}))
 s.send(b"a" * 300)
 s.recv(200)
@@ -128,6 +128,7 @@ except OSError:
     pass
 """
         done = unstall("observe", "/usr/bin/python3", "-c", script, env=bare_env(XDG_RUNTIME_DIR=runtime))
+        peer.connections[0].socket.shutdown(socket.SHUT_RDWR)
     assert done.returncode == 4
     assert ("1 of its processes still runs and is no longer observed; "
             "start a daemon in the foreground") in done.stderr
@@ -136,12 +137,20 @@ except OSError:
 
 def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, AnsweringPeer() as peer:
-        before = left_behind()
-        done = unstall("observe", authors, *peer.target, "5", env=bare_env(XDG_RUNTIME_DIR=folder),
-                       check=True)
+        done = unstall("observe", "sh", "-c", 'echo "$UNSTALL_STATS"; exec "$0" "$@"', authors, *peer.target,
+                       "5", env=bare_env(XDG_RUNTIME_DIR=folder), check=True)
         assert "loses" in done.stderr
         assert os.listdir(folder) == []
-        assert left_behind() == before
+    used = Path(done.stdout.splitlines()[0])
+    assert used.match(f"{FOLDER}/observe-*") and not used.exists()
+
+
+def test_the_shared_folder_may_go_while_another_observe_ends(authors):
+    """The last one that ends removes it, also between our making it and our use of it."""
+    with AnsweringPeer() as peer:
+        done = run(["strace", "-o", "/dev/null", "-e", "inject=mkdir,mkdirat:error=ENOENT:when=2",
+                    COMMAND, "observe", "--", authors, *peer.target, "5"], bare_env())
+    assert "loses" in done.stderr
 
 
 TALKER = r"""
@@ -328,7 +337,7 @@ def test_a_running_process_as_a_page(runtime, authors, tmp_path):
         process = subprocess.Popen([authors, *peer.target, "100"], stdout=subprocess.DEVNULL,
                                    env=preload_env("observe", UNSTALL_STATS=runtime))
         try:
-            time.sleep(0.3)
+            wait_for_stats_file(runtime)
             done = unstall("observe", "--html", tmp_path / "page.html", "--time", "1", str(process.pid))
         finally:
             process.kill()

@@ -3,8 +3,8 @@
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, WARM, WIDE, AnsweringPeer, added,
-                     is_promised, mode_env, pattern, program, program_calls, program_shapes,
+from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, STALL_MS, WARM, WIDE, AnsweringPeer,
+                     added, is_promised, least, mode_env, pattern, program, program_calls, program_shapes,
                      run_client, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
@@ -79,6 +79,20 @@ def written(call):
     return sum(int(part.split("}")[0].split(",")[0]) for part in call.args.split("msg_len=")[1:])
 
 
+def makes_one_send_a_turn(trace, exchanges=range(WARM, EXCHANGES)):
+    """Asserts that coalesce asks whose the number is before bytes are promised to it, and then sends once.
+
+    It asks again before the send if the coarse clock has ticked in between (1 to 10 ms).  Chance makes it
+    tick in a turn, but not in every one.
+    """
+    one_send = ["getsockopt", "write 300", "read"]
+    turns = [on_socket(trace.after(index)) for index in exchanges]
+    for calls in turns:
+        assert steps(calls) in (one_send, ["getsockopt", *one_send])
+        assert all(call.has("SO_COOKIE") for call in calls[:-2]) and calls[-2].name in ("sendmsg", "sendto")
+    assert one_send in map(steps, turns)
+
+
 def additions(bare, other):
     """The calls that `other` makes beside those of `bare` and the promised ones; all threads together."""
     assert len(other.pids) == len(bare.pids), "a thread or process more than bare"
@@ -119,12 +133,7 @@ def test_cork_holds_every_small_write_and_pushes_once_a_turn(name):
 
 @pytest.mark.parametrize("name", TWO_WRITES)
 def test_coalesce_makes_one_send_a_turn(name):
-    trace = traced(name, "coalesce", **WIDE)
-    for index in range(WARM, EXCHANGES):
-        calls = on_socket(trace.after(index))
-        # whose the number is, is asked before bytes are promised to it
-        assert steps(calls) == ["getsockopt", "write 300", "read"]
-        assert calls[0].has("SO_COOKIE") and calls[1].name in ("sendmsg", "sendto")
+    makes_one_send_a_turn(traced(name, "coalesce", **WIDE))
 
 
 @pytest.mark.parametrize("name", TWO_WRITES)
@@ -177,15 +186,12 @@ def test_one_write_a_turn_has_the_bare_trace(mode):
     assert additions(traced("one_write", "bare"), traced("one_write", mode)) == []
 
 
-@pytest.mark.parametrize("mode, expected", [
-    ("cork", ["hold 300", "push", "read"]),
-    ("coalesce", ["getsockopt", "write 300", "read"]),
-])
-def test_one_write_a_turn_is_held_where_every_write_is(mode, expected):
+def test_one_write_a_turn_is_held_where_every_write_is():
     """cork and coalesce ask no question: they hold any small write, coalesce until it knows a habit."""
-    trace = traced("one_write", mode, **WIDE)
+    trace = traced("one_write", "cork", **WIDE)
     for index in range(WARM, EXCHANGES):
-        assert steps(trace.after(index)) == expected
+        assert steps(trace.after(index)) == ["hold 300", "push", "read"]
+    makes_one_send_a_turn(traced("one_write", "coalesce", **WIDE))
 
 
 def test_coalesce_lets_a_single_write_go_by_habit_and_buffers_again_when_the_habit_ends():
@@ -194,9 +200,9 @@ def test_coalesce_lets_a_single_write_go_by_habit_and_buffers_again_when_the_hab
     first_pair = HABIT + WARM
     for index in range(HABIT, first_pair):
         assert steps(trace.after(index)) == ["write 300", "read"]
-    assert steps(trace.after(first_pair)) == ["write 200", "getsockopt", "push", "write 100", "read"]
-    for index in range(first_pair + 1, 2 * first_pair):
-        assert steps(trace.after(index)) == ["getsockopt", "write 300", "read"]
+    pair = [step for step in steps(trace.after(first_pair)) if step != "getsockopt"]
+    assert pair == ["write 200", "push", "write 100", "read"]
+    makes_one_send_a_turn(trace, range(first_pair + 1, 2 * first_pair))
 
 
 def test_what_coalesce_does_not_buffer_is_not_asked_about():
@@ -269,6 +275,9 @@ def test_the_stall_is_gone(name, mode):
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])
 def test_not_even_the_first_stall_happens(mode):
     """The late push comes at the second small write, so no exchange after the first waits 40 ms."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("put_write"), mode, *peer.target)
-    assert sorted(done.facts["us"])[-2] < 30000
+    def second_longest_ms():
+        with AnsweringPeer() as peer:
+            done = run_client(program("put_write"), mode, *peer.target)
+        return sorted(done.facts["us"])[-2] / 1000
+
+    assert least(second_longest_ms, STALL_MS) < STALL_MS

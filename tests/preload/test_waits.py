@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import bare_env, patiently, run, skip
+from harness import bare_env, least, patiently, run, skip
 from waits import elf, rows
 from waits.client import HELD, WINDOW_US, absent, perform, program
 from waits.judge import BURSTS, MORE, PROMPT_MS, TRIES, judge_again, judge_order
@@ -77,8 +77,9 @@ def test_bare_the_call_behaves_as_the_table_says(bare, name):
     took = int(stdout.split()[-1])
     if row.behaviour == rows.WAITS:
         assert took >= LONG_MS
-    else:
-        assert took < LONG_MS
+    elif took >= LONG_MS:  # by the call, or by a busy machine
+        act = row.checks[0].act
+        assert least(lambda: int(perform(act, to_the_end=True).stdout.split()[-1]), LONG_MS) < LONG_MS
 
 
 @pytest.mark.parametrize("name,check,mode", CHECKS, ids=_ids(CHECKS))

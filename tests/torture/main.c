@@ -25,7 +25,7 @@ bool alarms;
 bool had_children;
 unsigned without;
 int streams_file;
-enum fault fault;
+_Atomic(enum fault) fault;
 int fast_port, slow_port;
 
 static struct slot {

@@ -11,6 +11,7 @@ import re
 import pytest
 
 import program
+from harness import patiently
 from program import ALL_MODES, run_program
 
 PROGRAMS = 4       # a mode
@@ -41,8 +42,11 @@ def test_random_program(mode, number):
 ])
 def test_a_fault_is_found(fault, says):
     """The program itself commits one fault: the judges must see it."""
-    outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": fault}, judge_lateness=True)
-    assert any(says in failure for failure in outcome.failures), str(outcome)
+    def attempt():
+        outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": fault}, judge_lateness=True)
+        assert any(says in failure for failure in outcome.failures), str(outcome)
+
+    patiently(attempt)  # 0.6 s is not late where the machine itself kept the peer for 0.23 s
 
 
 def test_a_program_that_hangs_is_ended_and_told(monkeypatch):
@@ -55,8 +59,11 @@ def test_a_program_that_hangs_is_ended_and_told(monkeypatch):
 
 @pytest.mark.unstarved
 def test_a_late_byte_is_told_with_what_both_ends_said():
-    outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": "late"}, judge_lateness=True)
-    late = [failure for failure in outcome.failures if "after its write returned" in failure]
-    assert late and all(end in late[0]
-                        for end in ("reader: state", "writer: state", "timeouts")), str(outcome)
-    assert outcome.notes_of_failure(), "the operations before it are not told"
+    def attempt():
+        outcome = run_program("off", 1, 200, environment={"TORTURE_FAULT": "late"}, judge_lateness=True)
+        late = [failure for failure in outcome.failures if "after its write returned" in failure]
+        assert late and all(end in late[0]
+                            for end in ("reader: state", "writer: state", "timeouts")), str(outcome)
+        assert outcome.notes_of_failure(), "the operations before it are not told"
+
+    patiently(attempt)  # 0.6 s is not late where the machine itself kept the peer for 0.23 s

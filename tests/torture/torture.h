@@ -46,7 +46,7 @@ extern unsigned without;
 
 /* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
 enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN, HANG };
-extern enum fault fault;
+extern _Atomic(enum fault) fault; /* one thread does it and clears it, the others look */
 
 static inline uint32_t below(struct actor *a, uint32_t limit) {
     return random_below(&a->random, limit);

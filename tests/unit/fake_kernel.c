@@ -6,6 +6,8 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#include "config.h"
+#include "fds.h"
 #include "spin.h"
 
 struct fake_kernel fake;
@@ -166,6 +168,16 @@ void fake_kernel_install(void) {
     fake.mss = 1460;
     fake.cookie = 77;
     kernel = &ops;
+}
+
+struct conn *fake_kernel_connected(enum mode mode) {
+    fake_kernel_install();
+    config_load(NULL, "prog");
+    struct conn *c = fds_create(5, ORIGIN_SOCKET);
+    c->policy.mode = (uint8_t)mode;
+    c->policy.established = c->policy.untracked_io = true;
+    conn_unlock(c);
+    return c;
 }
 
 const char *fake_log(void) {

@@ -6,6 +6,7 @@
 #ifndef UNSTALL_FAKE_KERNEL_H
 #define UNSTALL_FAKE_KERNEL_H
 
+#include "conn.h"
 #include "kernel.h"
 #include "text.h"
 
@@ -38,6 +39,9 @@ extern struct fake_kernel fake;
 
 /* Put it in the place of the real one, with nothing written down. */
 void fake_kernel_install(void);
+/* ... and load the configuration of an empty environment, and make connection 5: connected, in this mode, and
+ * with untracked I/O, so that nothing is probed. */
+struct conn *fake_kernel_connected(enum mode mode);
 
 /* A line of its own in the log: "what(fd,with)". */
 void fake_note(const char *what, int fd, const char *with, size_t n);

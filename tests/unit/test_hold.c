@@ -19,11 +19,8 @@
 static struct conn *c;
 
 static void set_up(void) {
-    fake_kernel_install();
-    config_load(NULL, "prog");
-    c = fds_create(5, ORIGIN_SOCKET);
-    c->policy.established = true;
-    conn_unlock(c);
+    c = fake_kernel_connected(MODE_AUTO);
+    c->policy.untracked_io = false;
 }
 
 TestSuite(hold, .init = set_up);

@@ -24,12 +24,7 @@ static struct kernel_ops own; /* the fake kernel, but for what a test replaces *
 static struct conn *c;
 
 static void set_up(void) {
-    fake_kernel_install();
-    config_load(NULL, "prog");
-    c = fds_create(5, ORIGIN_SOCKET);
-    c->policy.established = true;
-    c->policy.untracked_io = true; /* no probes */
-    conn_unlock(c);
+    c = fake_kernel_connected(MODE_AUTO);
     clock_stopped = 100000 * MS;
 }
 

@@ -124,20 +124,19 @@ Test(log, where_descriptor_2_is_another_file) {
 
 /* %p is the number of the process. */
 Test(log, names_with_the_number_of_the_process) {
-    char number[16], once[64], twice[64], behind[64];
+    char folder[] = "/tmp/unit-log-XXXXXX", number[16], twice[40], behind[20], name[64], wanted[64];
+    ASSERT(mkdtemp(folder));
     snprintf(number, sizeof(number), "%d", getpid());
-    snprintf(once, sizeof(once), "/tmp/unit-log-%s", number);
-    snprintf(twice, sizeof(twice), "/tmp/unit-%s-%s", number, number);
-    snprintf(behind, sizeof(behind), "/tmp/unit-%%%s", number);
-    const char *const names[][2] = {{"/tmp/unit-log-%p", once},
-                                    {"/tmp/unit-%p-%p", twice},
-                                    {"/tmp/unit-%d%", "/tmp/unit-%d%"},
-                                    {"/tmp/unit-%%p", behind}};
+    snprintf(twice, sizeof(twice), "%s-%s", number, number);
+    snprintf(behind, sizeof(behind), "%%%s", number);
+    const char *const names[][2] = {{"%p", number}, {"%p-%p", twice}, {"%d%", "%d%"}, {"%%p", behind}};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        EXPECT_INT(names[i][0], to(names[i][0], "x"), 0);
-        cr_expect(access(names[i][1], F_OK) == 0, "no %s", names[i][1]);
-        unlink(names[i][1]);
+        snprintf(name, sizeof(name), "%s/%s", folder, names[i][0]);
+        snprintf(wanted, sizeof(wanted), "%s/%s", folder, names[i][1]);
+        EXPECT_INT(names[i][0], to(name, "x"), 0);
+        cr_expect(unlink(wanted) == 0, "no %s", wanted);
     }
+    EXPECT_INT("and no other file", rmdir(folder), 0);
 }
 
 /* ---- signals ------------------------------------------------------------ */

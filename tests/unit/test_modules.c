@@ -110,9 +110,10 @@ static const struct stats_module *module_at(const void *address) {
     return NULL;
 }
 
-/* A file of so many bytes, mapped with its second page executable. */
-static char *mapped(const char *path, size_t bytes) {
-    int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+/* A new file of so many bytes, mapped with its second page executable.  Its name takes the place of the
+ * XXXXXX at the end of `path`. */
+static char *mapped(char *path, size_t bytes) {
+    int fd = mkostemp(path, O_CLOEXEC);
     cr_assert(fd >= 0 && ftruncate(fd, (off_t)bytes) == 0 && pwrite(fd, "beginning", 9, 0) == 9);
     char *at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
@@ -122,7 +123,7 @@ static char *mapped(const char *path, size_t bytes) {
 
 Test(modules, code_with_a_file, .init = set_up) {
     static uint8_t head[STATS_HEAD];
-    char path[] = "/tmp/unit-modules-file";
+    char path[] = "/tmp/unit-modules-XXXXXX";
     char *at = mapped(path, 8192);
     unlink(path);
     int before = open("/", O_RDONLY);
@@ -136,7 +137,9 @@ Test(modules, code_with_a_file, .init = set_up) {
     EXPECT_INT("start", m->start, (uintptr_t)at + 4096);
     EXPECT_INT("end", m->end, (uintptr_t)at + 8192);
     EXPECT_INT("offset", m->offset, 4096);
-    EXPECT_TEXT("path", m->path, "/tmp/unit-modules-file (deleted)");
+    char deleted[sizeof(path) + 16];
+    snprintf(deleted, sizeof(deleted), "%s (deleted)", path);
+    EXPECT_TEXT("path", m->path, deleted);
     memcpy(head, at, sizeof(head));
     EXPECT_INT("its beginning", m->head, stats_hash(0, head, sizeof(head)));
     EXPECT(!module_at(at)); /* no code */
@@ -152,7 +155,7 @@ Test(modules, noted_twice, .init = set_up) {
     EXPECT(first > 2);
     modules_note(file);
     EXPECT_INT("the same", noted(), first);
-    char path[] = "/tmp/unit-modules-more";
+    char path[] = "/tmp/unit-modules-XXXXXX";
     const char *at = mapped(path, 8192);
     unlink(path);
     modules_note(file);
@@ -176,14 +179,14 @@ Test(modules, code_without_a_file, .init = set_up) {
 
 /* A long path keeps its end. */
 Test(modules, a_long_path, .init = set_up) {
-    char folder[400] = "/tmp/unit-", path[420];
+    char folder[400] = "/tmp/unit-", path[420] = "";
     size_t room = sizeof(file->module[0].path);
     memset(folder + 10, 'd', 200);
-    strcat(folder, "/");
-    folder[210] = '\0';
-    mkdir(folder, 0700);
+    strcat(folder, "XXXXXX");
+    ASSERT(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/", folder);
-    memset(path + strlen(path), 'f', 200);
+    memset(path + strlen(path), 'f', 190);
+    strcat(path, "XXXXXX");
     char *at = mapped(path, 8192);
     modules_note(file);
     unlink(path);

@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "coalesce_buffer.h"
-#include "config.h"
 #include "fake_kernel.h"
-#include "fds.h"
 #include "filter.h"
 #include "hold.h"
 #include "raw.h"
@@ -140,12 +138,7 @@ Test(raw_start, of_a_child) {
 static struct conn *c;
 
 static void set_up(void) {
-    fake_kernel_install();
-    config_load(NULL, "prog");
-    c = fds_create(5, ORIGIN_SOCKET);
-    c->policy.established = c->policy.untracked_io = true;
-    c->policy.mode = MODE_CORK;
-    conn_unlock(c);
+    c = fake_kernel_connected(MODE_CORK);
     ticker_now = TICKER_RUNS;
 }
 

@@ -25,13 +25,7 @@
 static struct conn *c;
 
 static void set_up(void) {
-    fake_kernel_install();
-    config_load(NULL, "prog");
-    c = fds_create(5, ORIGIN_SOCKET);
-    c->policy.established = true;
-    c->policy.mode = MODE_CORK;
-    c->policy.untracked_io = true; /* no probes */
-    conn_unlock(c);
+    c = fake_kernel_connected(MODE_CORK);
 }
 
 TestSuite(ticker, .init = set_up, .timeout = 20);

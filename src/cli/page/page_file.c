@@ -33,14 +33,20 @@ static int draft_begin(struct page_file *p) {
     return p->out ? 0 : refuse(p, errno);
 }
 
-int page_file_open(struct page_file *p, const char *path) {
+/* S_IFREG, S_IFDIR …  What is not there yet will be a regular file. */
+static mode_t kind_of(const char *path) {
     struct stat is;
+    return stat(path, &is) == 0 ? is.st_mode & S_IFMT : S_IFREG;
+}
+
+int page_file_open(struct page_file *p, const char *path) {
     *p = (struct page_file){.out = stdout, .path = path};
     if (strcmp(path, "-") == 0)
         return 0;
-    if (stat(path, &is) == 0 && S_ISDIR(is.st_mode))
+    mode_t kind = kind_of(path);
+    if (kind == S_IFDIR)
         return refuse(p, EISDIR);
-    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode)) {
+    if (kind != S_IFREG) {
         p->out = fopen(path, "we"); /* /dev/stdout, a pipe: a new file must not take its place */
         return p->out ? 0 : refuse(p, errno);
     }
@@ -53,10 +59,9 @@ int page_file_open(struct page_file *p, const char *path) {
 }
 
 int page_file_try(const char *path) {
-    struct stat is;
     struct page_file p;
-    if (strcmp(path, "-") == 0 ||
-        (stat(path, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)))
+    mode_t kind = kind_of(path);
+    if (strcmp(path, "-") == 0 || (kind != S_IFREG && kind != S_IFDIR))
         return 0; /* a pipe may have no reader yet */
     int failed = page_file_open(&p, path);
     return failed ? failed : page_file_close(&p, false);
