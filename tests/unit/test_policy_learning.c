@@ -269,8 +269,8 @@ static const struct {
 } breaks[] = {
     {"a second small write", "200 100 r", "plain buffer push+send.", true},
     {"fifteen writes", "2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 r",
-     "plain buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer "
-     "push+send.", true},
+     "plain buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer buffer "
+     "buffer push+send.", true},
     {"a large one", "200 5000 r", "plain mss+plain .", false},
     {"input within the turn", "200 i 200 r", "plain , buffer push+send.", true},
 };

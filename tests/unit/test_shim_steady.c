@@ -117,13 +117,17 @@ static void reads(void) {
     note("read", quiet ? shim_read_quiet(FD, room, sizeof(room), turn) : shim_read(FD, room, sizeof(room)));
 }
 
+static void sets_the_mode(void) {
+    config_switch(one_in(4) ? MODE_CORK : windowless || one_in(2) ? MODE_AUTO : MODE_COALESCE, false);
+}
+
 /* What may come between two calls. */
 static void an_event(void) {
     static struct thread other;
     switch (draw(12)) {
     case 0: now_ns += 12000000; return note("12 ms", 0);
     case 1: nodelay_epoch++; return note("a child", 0);
-    case 2: config_switch(one_in(4) ? MODE_CORK : windowless || one_in(2) ? MODE_AUTO : MODE_COALESCE, false); return note("a setting", 0);
+    case 2: sets_the_mode(); return note("a setting", 0);
     case 3: hold_refused = !hold_refused; return note("the process ends", 0);
     case 4: ticker_now = windowless ? TICKER_WITHOUT : TICKER_RUNS; return note("thread", 0);
     case 5: ticker_now = ticker_now == TICKER_STOPS ? TICKER_RUNS : TICKER_STOPS; return note("stops", 0);

@@ -802,8 +802,8 @@ Test(shim_write, a_quiet_connection) {
     shim_closing(5);
 }
 
-/* coalesce: so it is by habit, and the buffer's bytes keep their place behind the first write of the turn that
- * ends the habit. */
+/* coalesce: so it is by habit, and the buffer's bytes keep their place behind the first write of the turn
+ * that ends the habit. */
 Test(shim_write, a_quiet_connection_in_coalesce) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_connected(5);

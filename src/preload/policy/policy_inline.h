@@ -196,8 +196,9 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
             p->sndbuf_maybe_full = false;
         p->large = false;
     }
-    if (LIKELY(p->position == 0 || p->mode != MODE_COALESCE)) /* input of an open turn may be older than what */
-        p->units = 0, p->smalls = 0;                          /* the turn has sent, and acknowledge nothing */
+    /* input that comes within a turn may be older than what the turn has sent, and acknowledge none of it */
+    if (LIKELY(p->position == 0 || p->mode != MODE_COALESCE))
+        p->units = 0, p->smalls = 0;
     p->turns = 0;
     p->small_writes = 0;
     p->message_bytes = 0;
