@@ -60,7 +60,8 @@ int hold_set_nodelay(struct conn *c, int fd) {
     struct policy *p = &c->policy;
     if (UNLIKELY(p->unsure))
         ask_options(c);
-    STORE(&hold_acted, true);
+    if (UNLIKELY(!LOAD(&hold_acted))) /* each push comes here: it must not take the line from other processors */
+        STORE(&hold_acted, true);
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (is_not_tcp(error)) {
         p->never_hold = p->untracked_io = true;

@@ -40,6 +40,8 @@ ROWS = [
 
 # Exchanges that are not counted: some 50 ms, in which the library learns and its thread calms down.
 WARM_UP = 4000
+# On each connection of the server, whose single thread holds only after 16 turns of a habit (policy.h).
+HABIT_LEARNED = 20
 STALLED = ["2", "2", "4"]  # warm-up, chunks, exchanges in each: some 44 ms an exchange
 
 
@@ -50,7 +52,7 @@ def client_argv(row, configuration, port, chunks, per_chunk=None):
 
 def load_argv(row, configuration, port, chunks):
     connections = row.connections
-    warm_up = str(6 * connections)
+    warm_up = str(HABIT_LEARNED * connections)
     many = ([warm_up, "2", str(connections)] if configuration.stalls
             else [warm_up, str(chunks), str(row.per_chunk)])
     return [program("load"), HOST, port, str(connections), *many]
