@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The path of an exchange stores nothing where two threads look: no cache line is passed between processors."""
+"""An exchange stores nothing where two threads look, so that they pass no cache line between processors."""
 
 import re
 

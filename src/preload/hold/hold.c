@@ -60,7 +60,7 @@ int hold_set_nodelay(struct conn *c, int fd) {
     struct policy *p = &c->policy;
     if (UNLIKELY(p->unsure))
         ask_options(c);
-    if (UNLIKELY(!LOAD(&hold_acted))) /* each push comes here: it must not take the line from other processors */
+    if (UNLIKELY(!LOAD(&hold_acted))) /* each push comes here; a store takes the line from other processors */
         STORE(&hold_acted, true);
     int error = kernel->set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (is_not_tcp(error)) {
