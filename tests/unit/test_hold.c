@@ -218,22 +218,13 @@ Test(hold, the_window_lets_go) {
     EXPECT(c->policy.window_ends > 0);
 }
 
-static time_t seconds_now;
-
-static int set_clock(clockid_t clock, struct timespec *now) {
-    (void)clock;
-    *now = (struct timespec){.tv_sec = seconds_now};
-    return 0;
-}
-
 /* The coarse clock goes on by so many seconds between the write and the end of the window. */
 static const char *late_send(time_t seconds) {
-    clock_get = set_clock;
     in_mode(MODE_COALESCE);
     c->cookie = 77;
-    seconds_now = 100;
+    fake_clock_stands();
     buffered("abc");
-    seconds_now += seconds;
+    fake_clock.tv_sec += seconds;
     window();
     return fake_log();
 }
