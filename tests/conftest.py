@@ -11,9 +11,9 @@ from _pytest.runner import runtestprotocol
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from harness import HOOK_LIB, LIB  # noqa: E402
+from harness import HOOK_LIB, LIB, PROCESSOR  # noqa: E402
 from harness.host import MUCH, HostWatch  # noqa: E402
-from harness.selection import in_one_mode, part_of  # noqa: E402
+from harness.selection import for_processor, in_one_mode, part_of  # noqa: E402
 
 TRIES = 30
 LONGEST_S = 180  # no case is begun again after that
@@ -24,7 +24,8 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    kept = in_one_mode(items) if os.environ.get("UNSTALL_TESTS_QUICK") == "1" else items
+    kept = for_processor(items, PROCESSOR)
+    kept = in_one_mode(kept) if os.environ.get("UNSTALL_TESTS_QUICK") == "1" else kept
     kept = part_of(kept, config.getoption("--part"))
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
@@ -36,6 +37,7 @@ def pytest_configure(config):
     if "libunstall" in os.environ.get("LD_PRELOAD", ""):
         raise pytest.UsageError("run the tests without LD_PRELOAD: the runner is never preloaded")
     config.addinivalue_line("markers", "no_library: this test does without the built library")
+    config.addinivalue_line("markers", "processors(name, ...): this test is for a library of these only")
     config.addinivalue_line("markers", "unstarved: left out where the host takes the processors")
 
 

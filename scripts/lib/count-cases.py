@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Counts the cases of the last run of scripts/test in a build folder: of all logs of Meson there.
+"""Counts the cases of the last run of scripts/test or scripts/arch: of all logs of Meson in build folders.
 
-    count-cases.py [--outcome failed] [--case NAME:passed] [--skipped-is-failed] BUILD
+    count-cases.py [--outcome failed] [--case NAME:passed] [--skipped-is-failed] BUILD...
 
 Meson knows programs, we count the cases inside: each test that writes JUnit XML (pytest's
 --junitxml=FILE, Criterion's --xml=FILE) names the file in its command line.  A program that failed
@@ -102,11 +102,14 @@ def main():
     parser.add_argument("--outcome", choices=("passed", "failed"), default="passed")
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--skipped-is-failed", action="store_true")
-    parser.add_argument("build", type=Path)
+    parser.add_argument("build", type=Path, nargs="*")
     wanted = parser.parse_args()
     cases = [(*case.rsplit(":", 1), []) for case in wanted.case]
-    for name, result, command in programs_of_logs(wanted.build / "meson-logs"):
-        cases += cases_of_program(name, result, command)
+    for build in wanted.build:
+        where = "" if len(wanted.build) == 1 else f"{build.name}: "
+        for name, result, command in programs_of_logs(build / "meson-logs"):
+            cases += [(where + case, outcome, why)
+                      for case, outcome, why in cases_of_program(name, result, command)]
     if wanted.skipped_is_failed:
         cases = [(name, "failed", ["skipped"]) if outcome == "skipped" else (name, outcome, why)
                  for name, outcome, why in cases]

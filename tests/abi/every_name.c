@@ -323,7 +323,7 @@ static void with_bad_pointer(int at, int which, long nowhere_)
     if (call == NULL) return;
     memcpy(b, a, sizeof b);
     b[which] = nowhere_;
-    pid_t child = (pid_t)raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    pid_t child = (pid_t)raw_fork();
     if (child == 0) {
         errno = 0;
         long result = call(b[0], b[1], b[2], b[3], b[4], b[5]);

@@ -65,10 +65,10 @@ static void hold_a_piece(void)
 static void show_piece(const char *name)
 {
     if (!holding) return;
-    struct timespec moment = {0, 1};
+    struct timespec moment = {0, 1}, longest = {2, 0};
     nanosleep(&moment, NULL);
     struct pollfd input = {.fd = far_end, .events = POLLIN};
-    if (raw_call(SYS_poll, (long)&input, 1, 2000, 0, 0) != 1) {
+    if (raw_call(SYS_ppoll, (long)&input, 1, (long)&longest, 0, 0) != 1) {
         char line[128];
         int n = snprintf(line, sizeof line, "%s: its piece has not come\n", name);
         raw_call(SYS_write, 1, (long)line, n, 0, 0);

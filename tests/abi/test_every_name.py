@@ -7,12 +7,11 @@ One row a name in every_name.h; every situation goes through all rows.  test_ver
 import functools
 import re
 from pathlib import Path
-from platform import machine
 
 import pytest
 
-from harness import (CURING_MODES, LIB, MODES, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, pattern,
-                     preload_env, program, run, run_client)
+from harness import (CURING_MODES, LIB, MODES, PROCESSOR, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c,
+                     pattern, preload_env, program, run, run_client)
 
 SITUATIONS = [(name, state)
               for name in ("main", "errno", "signal", "inside", "forked", "vforked", "thread", "cloned")
@@ -22,6 +21,9 @@ SITUATIONS += [("early", "cold"), ("within", "warm"), ("pointers", "cold"), ("po
 
 # Bare, too, a thread cannot be unwound before the loader has run the constructors.
 NOT_EARLY = ("pthread_exit", "thrd_exit")
+
+# On arm a 64-bit argument begins at an even register, so that the last argument is none that the table gives.
+INCOMPLETE = ("preadv64v2", "pwritev64v2") if PROCESSOR == "arm" else ()
 
 # So long that what is held stays held in between.
 WINDOW_US = 100000
@@ -42,9 +44,10 @@ def by_name(lines):
 
 @functools.cache
 def bare_results(situation, state):
+    without = INCOMPLETE + (NOT_EARLY if situation == "early" else ())
     found = by_name(run([binary(), situation, state], bare_env(), timeout=30).stdout)
     return {name: lines for name, lines in found.items()
-            if not lines[0].startswith("absent") and (situation != "early" or name not in NOT_EARLY)}
+            if not lines[0].startswith("absent") and name not in without}
 
 
 def differences(situation, state, env):
@@ -76,7 +79,7 @@ def test_a_situation_goes_through_the_table(situation, state):
 def test_gives_what_it_gives_bare(situation, state, mode):
     found, said = differences(situation, state, preload_env(mode, UNSTALL_WINDOW_US=WINDOW_US))
     assert found == {}
-    if situation == "within" and machine() == "x86_64":
+    if situation == "within" and PROCESSOR in ("x86", "x86_64"):
         assert "places" in said  # it was interrupted
 
 
@@ -88,8 +91,9 @@ def test_after_our_last_destructor(mode):
     env = preload_env(mode, LD_DEBUG="files")
     env["LD_PRELOAD"] += f":{library}"
     done = run(does_nothing, env)
-    assert by_name(done.stdout) == by_name(bare)
-    assert len(by_name(bare)) > 100
+    expected = {name: lines for name, lines in by_name(bare).items() if not lines[0].startswith("absent")}
+    assert {name: lines for name, lines in by_name(done.stdout).items() if name in expected} == expected
+    assert len(expected) > 100
     ended = [Path(path).name for path in re.findall(r"calling fini: (\S+)", done.stderr)]
     assert ended.index(LIB.name) < ended.index(library.name)
 

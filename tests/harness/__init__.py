@@ -3,9 +3,9 @@
 
 from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
 from .command import COMMAND, unstall
-from .compile import compile_c
+from .compile import CC, compile_c
 from .directed import directed_cases, run_directed
-from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES, ROW,
+from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES, PROCESSOR, ROW,
                       SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
@@ -22,15 +22,14 @@ from .shape import added, is_promised, program_calls, program_shapes, shape, sta
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 
 __all__ = [
-    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "COMMAND", "CURING_MODES", "Call", "ClientRun", "Connection",
-    "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
-    "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROGRAMS", "Peer", "REQUEST", "ROW",
-    "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile", "ToldPeer", "Trace", "WARM",
-    "WIDE", "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual",
-    "free_port", "is_loaded", "is_promised", "least", "mode_env", "patiently", "pattern", "podman_env",
-    "preload_env", "program", "program_calls", "program_shapes", "read_reports", "remove_cgroups",
-    "report_pattern", "request_all", "run", "run_client", "run_directed", "run_strace", "second_thread",
-    "shape", "skip", "start_shapes", "started", "started_server", "stats_directory", "stats_files_in",
-    "stats_flag", "stats_in", "total", "two_namespaces", "unstall", "wait_for_stats_file", "within",
-    "write_control",
+    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
+    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
+    "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS", "Peer", "REQUEST", "ROW",
+    "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile", "ToldPeer", "Trace", "WARM", "WIDE",
+    "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "free_port",
+    "is_loaded", "is_promised", "least", "mode_env", "patiently", "pattern", "podman_env", "preload_env",
+    "program", "program_calls", "program_shapes", "read_reports", "remove_cgroups", "report_pattern",
+    "request_all", "run", "run_client", "run_directed", "run_strace", "second_thread", "shape", "skip",
+    "start_shapes", "started", "started_server", "stats_directory", "stats_files_in", "stats_flag",
+    "stats_in", "total", "two_namespaces", "unstall", "wait_for_stats_file", "within", "write_control",
 ]

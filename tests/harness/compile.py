@@ -9,11 +9,14 @@ from pathlib import Path
 
 from .library import BUILD_ROOT
 
-_COMMON = ("-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread",
-           *os.environ.get("UNSTALL_TESTS_CFLAGS", "").split())  # a sanitizer's (scripts/sanitize)
+# The compiler, with what it needs for the library's architecture (scripts/arch) or sanitizer
+# (scripts/sanitize).
+CC = [os.environ.get("UNSTALL_TESTS_CC", "gcc"), *os.environ.get("UNSTALL_TESTS_CFLAGS", "").split()]
+
+_COMMON = ("-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", *CC[1:])
 
 
-def compile_c(source, *flags, cc="gcc", libraries=()):
+def compile_c(source, *flags, cc=CC[0], libraries=()):
     """The path of the binary made from `source`; compiled only if it, its headers or flags changed.
 
     Programs are built without _FORTIFY_SOURCE unless `flags` ask for it, so that the call written

@@ -11,8 +11,11 @@ BUILD_ROOT = Path(os.environ.get("UNSTALL_BUILD_ROOT", SOURCE_ROOT / "build"))
 LIB = Path(os.environ.get("UNSTALL_LIB", BUILD_ROOT / "src/preload/libunstall.so"))
 HOOK_LIB = Path(os.environ.get("UNSTALL_HOOK_LIB", BUILD_ROOT / "src/preload/libunstall-hook.so"))
 
-# The class of the library (elf(5)): a 32-bit one has the rows ROW32 of surface.def, too.
-IS_32 = LIB.exists() and LIB.read_bytes()[4] == 1
+# The class and the processor of the library (elf(5)).  A 32-bit one has the rows ROW32 of surface.def, too.
+_HEAD = LIB.read_bytes()[:20] if LIB.exists() else bytes(20)
+IS_32 = _HEAD[4] == 1
+_MACHINES = {3: "x86", 21: "ppc64le", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+PROCESSOR = _MACHINES.get(int.from_bytes(_HEAD[18:20], "big" if _HEAD[5] == 2 else "little"))
 ROW = "ROW(?:32)?" if IS_32 else "ROW"
 
 PASSING_MODES = ("off", "observe")
@@ -28,7 +31,7 @@ _BEFORE = os.environ.get("UNSTALL_TESTS_PRELOAD_BEFORE", "")
 _BEHIND = os.environ.get("UNSTALL_TESTS_PRELOAD_BEHIND", "")
 
 # A folder with the libraries of both word sizes, each where $LIB leads to: the system's own programs are
-# 64-bit ones (scripts/arch i386 --suites).
+# 64-bit ones (scripts/arch --suites i386).
 _BOTH = os.environ.get("UNSTALL_TESTS_BOTH_SIZES", "")
 
 # What tells the tests about the build is no business of the programs under test.

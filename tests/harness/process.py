@@ -8,6 +8,19 @@ import threading
 from dataclasses import dataclass
 
 
+# How a program of another processor runs here (scripts/arch): "qemu-arm -L FOLDER".
+_QEMU = os.environ.get("UNSTALL_TESTS_QEMU", "").split()
+
+
+def _by_qemu(argv, env):
+    """The command and the environment; what ld.so(8) reads is for the program, not for qemu."""
+    if not _QEMU:
+        return argv, env
+    for_linker = [f"{name}={value}" for name, value in env.items() if name.startswith("LD_")]
+    kept = {name: value for name, value in env.items() if not name.startswith("LD_")}
+    return [*_QEMU, *(word for setting in for_linker for word in ("-E", setting)), *argv], kept
+
+
 @dataclass
 class Finished:
     """How a child ended and what it said."""
@@ -19,6 +32,7 @@ class Finished:
 def run(argv, env, *, timeout=60, check=True, **popen):
     """Run a child to its end.  With `check`, an exit code other than 0 fails the test."""
     popen.setdefault("stdin", subprocess.DEVNULL)
+    argv, env = _by_qemu(argv, env)
     done = subprocess.run([str(word) for word in argv], env=env, timeout=timeout, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
     if check and done.returncode != 0:

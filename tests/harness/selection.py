@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Which of the collected cases run: one part of them (--part), each in one mode (UNSTALL_TESTS_QUICK=1)."""
+"""Which of the collected cases run: those for the library's processor, one part of them (--part), each in one
+mode (UNSTALL_TESTS_QUICK=1)."""
 
 from .library import MODES
+
+
+def for_processor(items, processor):
+    """Without the cases that are for a library of another processor; None: there is no library."""
+    def is_for(item):
+        marker = item.get_closest_marker("processors")
+        return marker is None or processor is None or processor in marker.args
+    return [item for item in items if is_for(item)]
 
 
 def part_of(items, part):

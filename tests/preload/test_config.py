@@ -335,7 +335,7 @@ def test_a_stderr_that_nobody_reads_does_not_block(variables):
                 os.write(writer, piece)
     os.set_blocking(writer, True)
     try:
-        done = subprocess.run(["true"], env=bare_env(LD_PRELOAD=LIB, **variables), stderr=writer, check=False,
+        done = subprocess.run(["true"], env=preload_env(**variables), stderr=writer, check=False,
                               timeout=20)
     finally:
         os.close(reader)

@@ -81,7 +81,7 @@ def test_the_stalls_are_counted_with_the_places_that_made_them():
     assert pattern["stall_ns"] >= 30e6 * pattern["stalls"]
 
 
-@pytest.mark.skipif(IS_32, reason="the library takes no registers on i386 (docs/architectures.md)")
+@pytest.mark.processors("x86_64", "aarch64")
 def test_the_registers_are_those_of_a_function_of_the_library():
     _, found = two_places("observe")
     for occurrence in found["patterns"][0]["occurrences"]:

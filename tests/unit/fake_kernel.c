@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#include "clock.h"
 #include "config.h"
 #include "fds.h"
 #include "spin.h"
@@ -26,6 +27,23 @@ void fake_note(const char *what, int fd, const char *with, size_t n) {
     }
     text_add(&fake.log, ")");
     spin_unlock(&log_lock);
+}
+
+struct timespec fake_clock;
+static int (*fine_clock)(clockid_t clock, struct timespec *now);
+
+static int standing_clock(clockid_t clock, struct timespec *now) {
+    if (clock != CLOCK_MONOTONIC_COARSE)
+        return fine_clock(clock, now);
+    *now = fake_clock;
+    return 0;
+}
+
+void fake_clock_stands(void) {
+    if (clock_get != standing_clock)
+        fine_clock = clock_get;
+    clock_get = standing_clock;
+    fine_clock(CLOCK_MONOTONIC_COARSE, &fake_clock);
 }
 
 static int set_option(int fd, int level, int name, int value) {

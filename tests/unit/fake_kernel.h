@@ -49,4 +49,9 @@ void fake_note(const char *what, int fd, const char *with, size_t n);
 /* What was asked since the last call of this. */
 const char *fake_log(void);
 
+/* From now on the coarse clock stands at fake_clock.  The kernel's goes on by a tick, 4 ms, while a slow
+ * machine is in a test. */
+extern struct timespec fake_clock;
+void fake_clock_stands(void);
+
 #endif

@@ -64,6 +64,11 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, int got);
 void exports_closes(FILE *stream);
 #endif
 
+#ifdef __s390x__
+/* Before dprintf(3), of an older version. */
+void exports_prints(int fd);
+#endif
+
 /* Before lio_listio(3), in all its versions. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count);
 

@@ -98,6 +98,23 @@ CREATES(later_pthread_create)
 
 #endif
 
+#ifdef __s390x__
+
+/* Until 2.4 a long double had 64 bits. */
+FORWARD(exports_prints(fd), int, older_vdprintf, (int fd, const char *format, va_list arguments),
+        (fd, format, arguments))
+
+int older_dprintf(int fd, const char *format, ...) {
+    va_list arguments;
+    exports_prints(fd);
+    va_start(arguments, format);
+    int n = REAL(older_vdprintf)(fd, format, arguments);
+    va_end(arguments);
+    return n;
+}
+
+#endif
+
 #ifndef __riscv
 
 /* Before 2.24 it ran the destructors of thread-locals. */
