@@ -11,7 +11,7 @@ from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
 from .patience import least, patiently
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
-from .podman import podman_env, remove_cgroups
+from .podman import add_files, needed_by, podman_env, remove_cgroups
 from .ports import free_port
 from .process import Finished, descriptors_of, is_loaded, run, second_thread
 from .reports import read_reports, report_pattern, total
@@ -23,13 +23,14 @@ from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 
 __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
-    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER", "MODES",
-    "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS", "Peer", "REQUEST", "ROW",
-    "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile", "ToldPeer", "Trace", "WARM", "WIDE",
-    "added", "bare_env", "compile_c", "descriptors_of", "directed_cases", "filled_manual", "free_port",
-    "is_loaded", "is_promised", "least", "mode_env", "patiently", "pattern", "podman_env", "preload_env",
-    "program", "program_calls", "program_shapes", "read_reports", "remove_cgroups", "report_pattern",
-    "request_all", "run", "run_client", "run_directed", "run_strace", "second_thread", "shape", "skip",
-    "start_shapes", "started", "started_server", "stats_directory", "stats_files_in", "stats_flag",
-    "stats_in", "total", "two_namespaces", "unstall", "wait_for_stats_file", "within", "write_control",
+    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER",
+    "MODES", "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS", "Peer",
+    "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile", "ToldPeer",
+    "Trace", "WARM", "WIDE", "add_files", "added", "bare_env", "compile_c", "descriptors_of",
+    "directed_cases", "filled_manual", "free_port", "is_loaded", "is_promised", "least", "mode_env",
+    "needed_by", "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls",
+    "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all", "run",
+    "run_client", "run_directed", "run_strace", "second_thread", "shape", "skip", "start_shapes",
+    "started", "started_server", "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total",
+    "two_namespaces", "unstall", "wait_for_stats_file", "within", "write_control",
 ]
