@@ -512,3 +512,54 @@ Test(policy_parts, sums_that_end) {
     EXPECT(leaves_tail(1, 10) && leaves_tail(11, 10) && leaves_tail(19, 10));
     EXPECT(!leaves_tail(0, 10) && !leaves_tail(10, 10) && !leaves_tail(20, 10));
 }
+
+/* ---- large messages, and an MSS that is not known ------------------------ */
+
+/* coalesce: a message larger than the kernel surely has room for. */
+Test(policy_parts, a_message_beyond_the_known_room) {
+    static const struct {
+        const char *name;
+        uint32_t before, limit;
+        size_t bytes;
+        bool full;
+    } rows[] = {{"less", 0, 1000, 999, false},
+                {"all of it", 0, 1000, 1000, false},
+                {"more", 0, 1000, 1001, true},
+                {"more by the second write", 600, 1000, 401, true},
+                {"not known", 0, 0, 60000, false}};
+    EACH_ROW(row, rows) {
+        struct policy p = {.mode = MODE_COALESCE,
+                           .established = true,
+                           .input_ever = true,
+                           .nodelay_only = true,
+                           .message_bytes = row->before,
+                           .buffer_limit = (uint16_t)row->limit};
+        policy_write(&p, &(struct policy_limits){.small = 4096},
+                     &(struct policy_write){.bytes = row->bytes});
+        EXPECT_INT(row->name, p.sndbuf_maybe_full, row->full);
+        EXPECT_INT(row->name, p.large, row->full);
+    }
+}
+
+/* Where both units are smaller than any MSS, it need not be asked. */
+Test(policy_parts, units_that_are_surely_small) {
+    static const struct {
+        const char *name;
+        uint32_t first;
+        size_t bytes;
+        bool asks;
+    } rows[] = {{"both", 535, 535, false},
+                {"the first is not", 536, 535, true},
+                {"the second is not", 535, 536, true}};
+    EACH_ROW(row, rows) {
+        struct policy p = {.mode = MODE_AUTO,
+                           .established = true,
+                           .input_ever = true,
+                           .units = 1,
+                           .position = 2,
+                           .first_unit = row->first};
+        struct policy_action action = policy_write(&p, &(struct policy_limits){.small = 4096},
+                                                   &(struct policy_write){.bytes = row->bytes});
+        EXPECT_INT(row->name, action.need_facts, row->asks);
+    }
+}

@@ -321,6 +321,31 @@ Test(shim_steps, a_turn_that_was_left) {
     }
 }
 
+/* A failed read may end sending, and errno stays.  At the end of the stream errno is an older call's. */
+Test(shim_steps, what_a_read_without_bytes_says) {
+    static const struct {
+        const char *name;
+        ssize_t got;
+        int error;
+        bool established;
+    } rows[] = {{"the end", 0, ECONNRESET, true},
+                {"a reset", -1, ECONNRESET, false},
+                {"nothing yet", -1, EAGAIN, true},
+                {"a signal", -1, EINTR, true}};
+    EACH_ROW(row, rows) {
+        whole_start_in(MODE_AUTO);
+        c = whole_connected(5);
+        whole_write(5, "abc");
+        whole_read(5, 10);
+        struct call call = shim_read_begins(5, false);
+        errno = row->error;
+        EXPECT_INT(row->name, shim_read_ends(call, row->got, 10), row->got);
+        EXPECT_INT(row->name, errno, row->error);
+        EXPECT_INT(row->name, c->policy.established, row->established);
+        shim_closing(5);
+    }
+}
+
 /* The first input teaches the endpoint, so that the next connection knows. */
 Test(shim_steps, the_first_input_teaches) {
     whole_start_in(MODE_AUTO);
