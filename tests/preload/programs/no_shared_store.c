@@ -9,11 +9,11 @@
  * outside: there a connection shares with its endpoint what it has learned.
  */
 #include <arpa/inet.h>
-#include <inttypes.h>
+#include <link.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,27 +42,28 @@ static void stored(int number, siginfo_t *info, void *context) {
     _exit(1);
 }
 
-/* The writable maps of the library, and the anonymous one that follows: its bss.  relro is read-only. */
-static void find_places(void) {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[512];
-    uintptr_t library_end = 0;
-    while (maps && fgets(line, sizeof(line), maps)) {
-        uintptr_t begin, end;
-        char rights[5];
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, rights) != 3)
+/* The writable segments of the library, its bss included; what the linker has made read-only is left out. */
+static int find_places(struct dl_phdr_info *info, size_t size, void *unused) {
+    (void)size, (void)unused;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t sealed_end = 0;
+    if (!strstr(info->dlpi_name, "/libunstall.so"))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+            sealed_end = (info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz) & ~(page - 1);
+    for (int i = 0; i < info->dlpi_phnum && place_count < PLACES; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_W))
             continue;
-        bool named = strstr(line, "/libunstall.so") != NULL;
-        bool bss = begin == library_end && !strchr(line, '/');
-        if (named)
-            library_end = end;
-        if ((named || bss) && rights[1] == 'w' && place_count < PLACES) {
-            places[place_count].begin = (char *)begin;
-            places[place_count++].bytes = end - begin;
-        }
+        uintptr_t begin = segment->p_vaddr & ~(page - 1);
+        uintptr_t end = (segment->p_vaddr + segment->p_memsz + page - 1) & ~(page - 1);
+        if (begin < sealed_end)
+            begin = sealed_end;
+        places[place_count].begin = (char *)(info->dlpi_addr + begin);
+        places[place_count++].bytes = end - begin;
     }
-    if (maps)
-        fclose(maps);
+    return 1;
 }
 
 static void exchange(int fd) {
@@ -105,7 +106,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, talk, NULL);
     pthread_barrier_wait(&warm);
-    find_places();
+    dl_iterate_phdr(find_places, NULL);
     size_t bytes = 0;
     for (size_t i = 0; i < place_count; i++)
         bytes += places[i].bytes;
