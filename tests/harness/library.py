@@ -40,8 +40,9 @@ _OWN = {"LD_PRELOAD"}
 
 def bare_env(**variables):
     """This process's environment without the library and without any UNSTALL_ variable."""
-    env = {name: value for name, value in os.environ.items()
-           if name not in _OWN and not name.startswith("UNSTALL_")}
+    env = {name: value for name in list(os.environ)  # pytest deletes one meanwhile, in another thread
+           if (value := os.environ.get(name)) is not None and
+           name not in _OWN and not name.startswith("UNSTALL_")}
     env.update({name: str(value) for name, value in variables.items()})
     return env
 
