@@ -15,12 +15,17 @@
  * of another thread's write are lost. */
 extern INTERNAL bool hold_refused;
 
+/* True: neither the configuration nor the end of the process forbids holds. */
+static inline bool decide_allows_holds(const struct config *now) {
+    return !now->no_syscalls && !LOAD(&hold_refused);
+}
+
 /* The only function that makes the limits.  The fast path already has `now` and `ticker`. */
 static inline struct policy_limits decide_limits_now(const struct config *now, enum ticker_state ticker) {
     return (struct policy_limits){
         .small = now->small,
         .override = now->override,
-        .may_hold = ticker_may_hold(ticker) && !now->no_syscalls && !LOAD(&hold_refused),
+        .may_hold = ticker_may_hold(ticker) && decide_allows_holds(now),
         .windowless = ticker_windowless(ticker),
     };
 }
@@ -28,7 +33,7 @@ static inline struct policy_limits decide_limits_now(const struct config *now, e
 static inline bool decide_steady_may_hold(const struct config *now, const struct policy *p) {
     enum ticker_state ticker = ticker_state();
     return (ticker == TICKER_RUNS || (ticker_windowless(ticker) && p->quick_turns >= HABIT)) &&
-           !now->no_syscalls && !LOAD(&hold_refused);
+           decide_allows_holds(now);
 }
 static inline struct policy_limits decide_limits(void) {
     return decide_limits_now(config(), ticker_state());

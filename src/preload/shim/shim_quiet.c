@@ -22,6 +22,11 @@ COLD ssize_t quiet_fell_short(struct conn *c, struct plain w, ssize_t sent) {
     return shim_plain_fell_short(c, w, &action, sent, false);
 }
 
+/* The write goes by the path that decides. */
+INLINE ssize_t decided(const struct plain w) {
+    return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+}
+
 /* The connection of a write, locked, if no fact has changed since a read made it quiet or steady, or NULL. */
 INLINE struct conn *lock_quiet(const struct plain *w, const struct config *now) {
     struct conn *c = fds_conn(fds_word(w->fd));
@@ -40,10 +45,10 @@ INLINE ssize_t write_quiet(const struct plain w) {
     const struct config *now = config();
     struct conn *c = lock_quiet(&w, now);
     if (UNLIKELY(!c))
-        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+        return decided(w);
     if (UNLIKELY(c->quiet != QUIET || !policy_quiet_takes(&c->policy, w.bytes))) {
         conn_unlock(c);
-        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+        return decided(w);
     }
     STORE(&c->quiet, QUIET_WROTE);
     hold_open_turn(c);
@@ -76,7 +81,7 @@ INLINE ssize_t write_steady(const struct plain w) {
     const struct config *now = config();
     struct conn *c = lock_quiet(&w, now);
     if (UNLIKELY(!c))
-        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+        return decided(w);
     struct policy *p = &c->policy;
     bool first = c->quiet == STEADY;
     enum turn_guess guess = policy_steady_guess(p, now->small, w.bytes);
@@ -84,7 +89,7 @@ INLINE ssize_t write_steady(const struct plain w) {
                  guess == TURN_UNKNOWN ||
                  ((first || guess == TURN_MORE) && !decide_steady_may_hold(now, p)))) {
         conn_unlock(c);
-        return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+        return decided(w);
     }
     if (first) {
         c->wait_began = 0; /* as hold_wait_was_quick() */
