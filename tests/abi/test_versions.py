@@ -10,8 +10,8 @@ from platform import machine
 
 import pytest
 
-from harness import (BUILD_ROOT, CC, LIB, MODES, PROCESSOR, ROW, SOURCE_ROOT, bare_env, compile_c, mode_env,
-                     preload_env, run, skip)
+from harness import (BUILD_ROOT, CC, LIB, MODES, NOT_EXPORTED, ROW, SOURCE_ROOT, bare_env, compile_c,
+                     mode_env, preload_env, run, skip)
 
 
 FOLDER = Path(__file__).parent
@@ -26,8 +26,7 @@ SAME_AS = {"_IO_fclose": "fclose", "_IO_fdopen": "fdopen", "_IO_popen": "popen"}
 
 def surface():
     text = (SOURCE_ROOT / "src/preload/sys/surface.def").read_text(encoding="utf-8")
-    absent = {"vfork", "__vfork", "syscall"} if PROCESSOR == "ppc64le" else set()  # jump.S
-    return set(re.findall(rf"^{ROW}\((\w+),", text, re.M)) - absent
+    return set(re.findall(rf"^{ROW}\((\w+),", text, re.M)) - NOT_EXPORTED
 
 
 def libc_path():

@@ -5,8 +5,8 @@ from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
 from .command import COMMAND, unstall
 from .compile import CC, compile_c
 from .directed import directed_cases, run_directed
-from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES, PROCESSOR, ROW,
-                      SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
+from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, NOT_EXPORTED, PASSING_MODES,
+                      PROCESSOR, ROW, SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
 from .patience import least, patiently
@@ -24,9 +24,9 @@ from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
     "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER",
-    "MODES", "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS", "Peer",
-    "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile", "ToldPeer",
-    "Trace", "WARM", "WIDE", "add_files", "added", "bare_env", "compile_c", "descriptors_of",
+    "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS",
+    "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile",
+    "ToldPeer", "Trace", "WARM", "WIDE", "add_files", "added", "bare_env", "compile_c", "descriptors_of",
     "directed_cases", "filled_manual", "free_port", "is_loaded", "is_promised", "least", "mode_env",
     "needed_by", "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls",
     "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all", "run",

@@ -11,20 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "stats_rows.h"
+#include "stopped_clock.h"
 #include "whole.h"
 
-#define MS UINT64_C(1000000)
-
-static uint64_t time_ns = 1000000 * MS;
 static char statistics_folder[64];
-
-static int stopped_clock(clockid_t clock, struct timespec *now) {
-    (void)clock;
-    *now = (struct timespec){(time_t)(time_ns / 1000000000), (long)(time_ns % 1000000000)};
-    return 0;
-}
 
 static inline void statistics_end(void) {
     char file[128];

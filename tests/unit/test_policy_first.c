@@ -3,20 +3,11 @@
  * policy_release_first() does what policy_release() does: both are played from the same
  * states, which are drawn at random around those that connections are in.
  */
+#include "chance.h"
 #include "policy_inline.h"
 #include "unit.h"
 
 enum { STATES = 200000, LARGEST = 1 << 30 };
-
-static uint64_t state = 88172645463325252u;
-
-/* xorshift64 (Marsaglia, 2003). */
-static uint32_t draw(uint32_t below) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)((state >> 32) % below);
-}
 
 static bool seldom(void) {
     return draw(12) == 0;
@@ -121,28 +112,26 @@ static struct policy quiet_policy(enum mode mode) {
         .mode = (uint8_t)mode, .established = true, .input_ever = true, .single_turns = HABIT};
 }
 
+/* One fact of `usual` is another one: then `is` is false, or true all the same. */
+#define WITH(field, value, wanted)                                                        \
+    do {                                                                                  \
+        struct policy with_ = usual;                                                      \
+        with_.field = (value);                                                            \
+        cr_expect(is(&with_) == (wanted), "%s: " #field, mode_names[with_.mode]);         \
+    } while (0)
+#define NOT_IF(field, value) WITH(field, value, false)
+#define ALSO_IF(field)       WITH(field, true, true)
+
 Test(policy_first, what_is_quiet) {
     static const bool quiet[MODE_COUNT] = {
         [MODE_NODELAY] = true, [MODE_AUTO] = true, [MODE_COALESCE] = true};
+    bool (*const is)(const struct policy *) = policy_is_quiet;
     for (int mode = 0; mode < MODE_COUNT; mode++) {
-        struct policy p = quiet_policy((enum mode)mode);
-        EXPECT_INT(mode_names[mode], policy_is_quiet(&p), quiet[mode]);
-        p.single_turns = HABIT - 1;
-        EXPECT_INT("no habit of single writes", policy_is_quiet(&p), quiet[mode] && mode != MODE_COALESCE);
+        const struct policy usual = quiet_policy((enum mode)mode);
+        EXPECT_INT(mode_names[mode], is(&usual), quiet[mode]);
+        WITH(single_turns, HABIT - 1, quiet[mode] && mode != MODE_COALESCE);
         if (!quiet[mode])
             continue;
-#define NOT_IF(field, value)                                                     \
-    do {                                                                         \
-        p = quiet_policy((enum mode)mode);                                       \
-        p.field = (value);                                                       \
-        cr_expect(!policy_is_quiet(&p), "%s: %s", mode_names[mode], #field);     \
-    } while (0)
-#define ALSO_IF(field)                                                           \
-    do {                                                                         \
-        p = quiet_policy((enum mode)mode);                                       \
-        p.field = true;                                                          \
-        cr_expect(policy_is_quiet(&p), "%s: %s", mode_names[mode], #field);      \
-    } while (0)
         NOT_IF(app_cork, true);
         NOT_IF(app_more, true);
         NOT_IF(unsure, true);
@@ -168,8 +157,6 @@ Test(policy_first, what_is_quiet) {
         ALSO_IF(had_option);
         ALSO_IF(hesitated);
         ALSO_IF(window_joined);
-#undef NOT_IF
-#undef ALSO_IF
     }
 }
 
@@ -179,24 +166,10 @@ static struct policy steady_policy(void) {
 
 /* A steady connection has each of these facts too. */
 Test(policy_first, what_is_steady) {
-    struct policy p;
-    for (int mode = 0; mode < MODE_COUNT; mode++) {
-        p = steady_policy();
-        p.mode = (uint8_t)mode;
-        EXPECT_INT(mode_names[mode], policy_is_steady(&p), mode == MODE_AUTO);
-    }
-#define NOT_IF(field, value)                                 \
-    do {                                                     \
-        p = steady_policy();                                 \
-        p.field = (value);                                   \
-        cr_expect(!policy_is_steady(&p), "not if " #field);  \
-    } while (0)
-#define ALSO_IF(field)                                       \
-    do {                                                     \
-        p = steady_policy();                                 \
-        p.field = true;                                      \
-        cr_expect(policy_is_steady(&p), "also if " #field);  \
-    } while (0)
+    bool (*const is)(const struct policy *) = policy_is_steady;
+    const struct policy usual = steady_policy();
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        WITH(mode, (uint8_t)mode, mode == MODE_AUTO);
     NOT_IF(app_nodelay, true);
     NOT_IF(app_cork, true);
     NOT_IF(app_more, true);
@@ -223,8 +196,6 @@ Test(policy_first, what_is_steady) {
     ALSO_IF(had_option);
     ALSO_IF(hesitated);
     ALSO_IF(window_joined);
-#undef NOT_IF
-#undef ALSO_IF
 }
 
 /* Only a position that has not ended a turn for long, or has ended each one, is sure. */

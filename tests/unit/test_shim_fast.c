@@ -496,55 +496,31 @@ static void its_filters_are_open(void) {
 static void it_was_waited_for(void) {
     c->wait_began = 1;
 }
-static void it_is_bursty(void) {
-    c->policy.bursty = true;
-}
 
-Test(shim_fast, what_becomes_quiet) {
+/* A bursty connection becomes steady, for which a wait in between is as none. */
+Test(shim_fast, what_becomes_quiet_or_steady) {
     static const struct {
         const char *name;
         void (*before)(void);
-        bool quiet;
+        enum quiet single, bursty;
     } rows[] = {
-        {"all is settled", none, true},          {"held bytes", it_is_held, false},
-        {"filters", its_filters_are_open, false}, {"an error", an_error_is_kept, false},
-        {"another's turn", the_turn_is_anothers, false}, {"a wait", it_was_waited_for, false},
-        {"bursts", it_is_bursty, false},
+        {"all is settled", none, QUIET, STEADY},
+        {"held bytes", it_is_held, QUIET_NOT, QUIET_NOT},
+        {"filters", its_filters_are_open, QUIET_NOT, QUIET_NOT},
+        {"an error", an_error_is_kept, QUIET_NOT, QUIET_NOT},
+        {"another's turn", the_turn_is_anothers, QUIET_NOT, QUIET_NOT},
+        {"a wait", it_was_waited_for, QUIET_NOT, STEADY},
     };
-    EACH_ROW(row, rows) {
-        quiet_one();
-        a_lock_in_between();
-        row->before();
-        shim_read_ends(shim_read_begins(5, true), 3, 100);
-        EXPECT_INT(row->name, c->quiet == QUIET, row->quiet);
-        bool steady = row->before == it_is_bursty;
-        EXPECT_INT(row->name, c->quiet == STEADY, steady);
-        c->held = false;
-        c->turn_owner = NULL;
-        shim_closing(5);
-    }
-}
-
-/* A steady connection, beside what policy says.  Its first turn after a wait is as each one. */
-Test(shim_fast, what_becomes_steady) {
-    static const struct {
-        const char *name;
-        void (*before)(void);
-        bool steady;
-    } rows[] = {
-        {"all is settled", none, true},          {"held bytes", it_is_held, false},
-        {"filters", its_filters_are_open, false}, {"an error", an_error_is_kept, false},
-        {"another's turn", the_turn_is_anothers, false}, {"a wait", it_was_waited_for, true},
-    };
-    EACH_ROW(row, rows) {
-        quiet_one();
-        a_lock_in_between();
-        it_is_bursty();
-        row->before();
-        shim_read_ends(shim_read_begins(5, true), 3, 100);
-        EXPECT_INT(row->name, c->quiet, row->steady ? STEADY : QUIET_NOT);
-        c->held = false;
-        c->turn_owner = NULL;
-        shim_closing(5);
-    }
+    EACH_ROW(row, rows)
+        for (int bursty = 0; bursty < 2; bursty++) {
+            quiet_one();
+            a_lock_in_between();
+            c->policy.bursty = bursty;
+            row->before();
+            shim_read_ends(shim_read_begins(5, true), 3, 100);
+            EXPECT_INT(row->name, c->quiet, bursty ? row->bursty : row->single);
+            c->held = false;
+            c->turn_owner = NULL;
+            shim_closing(5);
+        }
 }

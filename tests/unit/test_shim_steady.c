@@ -8,13 +8,14 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "clock.h"
+#include "chance.h"
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "cookies.h"
 #include "decide.h"
 #include "hold.h"
 #include "real.h"
+#include "stopped_clock.h"
 #include "whole.h"
 
 enum { PLAYS = 1000, STEPS = 300, EXCHANGE = 48 /* steps, at the most */, LOG = 96, FD = 5, OTHER_FD = 6 };
@@ -38,31 +39,16 @@ static ssize_t reading;
 
 /* ---- chance and time ----------------------------------------------------- */
 
-static uint64_t state, now_ns;
 static uint32_t calm;   /* the more, the less often a play leaves its habit */
 static bool windowless; /* without coalesce, which would start a thread */
-
-/* xorshift64 (Marsaglia, 2003). */
-static uint32_t draw(uint32_t below) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)((state >> 32) % below);
-}
 
 static bool one_in(uint32_t n) {
     return draw(n) == 0;
 }
 
-static int played_clock(clockid_t clock, struct timespec *now) {
-    (void)clock;
-    *now = (struct timespec){.tv_sec = (time_t)(now_ns / 1000000000), .tv_nsec = (long)(now_ns % 1000000000)};
-    return 0;
-}
-
 static ssize_t reads_some(int fd, void *buffer, size_t bytes) {
     (void)fd, (void)buffer, (void)bytes;
-    now_ns += 20000;
+    time_ns += 20000;
     errno = EAGAIN;
     return reading;
 }
@@ -106,7 +92,7 @@ static void writes(size_t bytes) {
                  : quiet & TAKES_WRITE    ? shim_send_steady(FD, all, bytes, flags, 0)
                                           : shim_write_fast(FD, all, bytes, flags, FORM_SEND, 0);
     note(sends ? "send" : "write", result);
-    now_ns += 10000;
+    time_ns += 10000;
 }
 
 static void reads(void) {
@@ -125,7 +111,7 @@ static void sets_the_mode(void) {
 static void an_event(void) {
     static struct thread other;
     switch (draw(12)) {
-    case 0: now_ns += 12000000; return note("12 ms", 0);
+    case 0: time_ns += 12 * MS; return note("12 ms", 0);
     case 1: nodelay_epoch++; return note("a child", 0);
     case 2: sets_the_mode(); return note("a setting", 0);
     case 3: hold_refused = !hold_refused; return note("the process ends", 0);
@@ -159,18 +145,18 @@ static void exchange(unsigned pieces) {
     if (one_in(4)) {
         hold_end_turn(PUSH_WAIT);
         note("poll", 0);
-        now_ns += draw(2) * 1000000;
+        time_ns += draw(2) * MS;
     }
     reads();
 }
 
 static void play(unsigned number) {
-    state = 88172645463325252u + number * UINT64_C(0x9e3779b97f4a7c15);
+    chance = UINT64_C(88172645463325252) + number * UINT64_C(0x9e3779b97f4a7c15);
     for (int i = 0; i < 8; i++)
         draw(2);
     windowless = draw(2);
     whole_start_in(windowless || draw(2) ? MODE_AUTO : MODE_COALESCE);
-    clock_get = played_clock;
+    clock_get = stopped_clock;
     real_read = (void *)(uintptr_t)reads_some;
     hold_refused = false;
     ticker_now = windowless ? TICKER_WITHOUT : TICKER_RUNS;
