@@ -9,13 +9,13 @@ import time
 
 import pytest
 
-from harness import AnsweringPeer, LIB, skip
+from harness import AnsweringPeer, LIB, skip, strace
 from runner import (BARE, CountingRelay, Daemon, Driver, Measurement, Observed, TREATMENTS, Treatment, UNSEEN,
                     Victim,
                     compared, complaints, daemon, document, in_turns, load, load_well, made, may_be_noise,
                     measured, victims, wells, wrong_of_well)
 from runner.load import warm_up
-from runner.wells import compare
+from runner.wells import by_birth, compare
 
 pytestmark = pytest.mark.no_library
 
@@ -323,6 +323,13 @@ BARE_TRACE = ["socket(AF_INET) = 3", "write(3<TCP>, 9) = 9", "read(3<TCP>, 9) = 
 ])
 def test_a_changed_trace_is_seen(treated, verdict):
     assert compare([BARE_TRACE], treated).startswith(verdict)
+
+
+def test_processes_are_compared_in_the_order_of_their_birth():
+    """The second child ran first."""
+    calls, pids = strace.parse("1 clone(flags) = 3\n1 fork( <unfinished ...>\n2 getpid() = 2\n"
+                               "1 <... fork resumed>) = 2\n3 getpid() = 3\n")
+    assert pids == [1, 2, 3] and by_birth(calls, pids) == [1, 3, 2]
 
 
 @pytest.mark.parametrize("name", wells(heavy=True))

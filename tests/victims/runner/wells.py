@@ -3,7 +3,7 @@
 
 A folder beside this one with a `well.py` that defines WELL. Its drive(command prefix, env, scratch) runs the
 program, started as `prefix + its own command`, through the same exchanges each time. The trace of each
-process, in the order in which processes appear, is made comparable: addresses, times, numbers of processes
+process, in the order in which they are made, is made comparable: addresses, times, numbers of processes
 and what the loader does are left out, as is what depends on the scheduler.
 """
 
@@ -33,6 +33,7 @@ _JUDGED = {"socket", "connect", "bind", "listen", "accept", "accept4", "setsocko
            "recvmsg",
            "write", "writev", "read", "readv", "sendfile", "splice", "clone", "clone3", "fork", "vfork",
            "ioctl", "socketpair"}
+_MAKING = {"clone", "clone3", "fork", "vfork"}
 _ON_DESCRIPTOR = {"read", "readv", "write", "writev", "ioctl", "setsockopt", "getsockopt", "sendfile", "send",
                   "sendto", "sendmsg", "recv", "recvfrom", "recvmsg", "shutdown"}
 
@@ -64,7 +65,7 @@ class Well:
         return missing((*self.needs, "strace"), self.packages)
 
     def trace(self, treatment):
-        """process -> its comparable calls, in order of appearance."""
+        """process -> its comparable calls, in the order in which they are made."""
         with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as folder:
             log = Path(folder) / "trace"
             settings = _settings(treatment, Path(folder))
@@ -74,7 +75,7 @@ class Well:
         opened = [call for call in calls if call.name == "openat" and call.has("libunstall")]
         assert bool(opened) == bool(treatment.preload) and all(call.ret >= 0 for call in opened), "not loaded"
         return self.judged([[shape(call, pids) for call in calls if call.pid == pid and is_judged(call)]
-                            for pid in pids])
+                            for pid in by_birth(calls, pids)])
 
     def verdict(self, mode, bare=None):
         """`same`, perhaps with the number of promised calls, or what differs."""
@@ -110,6 +111,12 @@ def _settings(treatment, folder):
     library = shutil.copy(treatment.preload, folder)
     variables = {**treatment.variables, "LD_PRELOAD": library}
     return [word for name, value in variables.items() for word in ("-E", f"{name}={value}")]
+
+
+def by_birth(calls, pids):
+    """`pids` by the call of the parent that made each; whose first call comes first, the scheduler decides."""
+    born = {call.ret: at for at, call in enumerate(calls) if call.name in _MAKING}
+    return sorted(pids, key=lambda pid: born.get(pid, -1))
 
 
 def is_judged(call):
