@@ -156,7 +156,8 @@ def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
             done = unstall("observe", "--time", "2", str(pid), timeout=60)
             return " ".join((done.stdout + done.stderr).split())
 
-        assert "is written by sendHeader (two_authors_server.js:" in told_by_observe()
+        # On a busy machine two seconds may pass without a stall.
+        assert any("is written by sendHeader (two_authors_server.js:" in told_by_observe() for _ in range(3))
         code_map.rename(folder / "moved")  # node goes on writing there
         code_map.write_bytes((folder / "moved").read_bytes())
         an_hour_ago = code_map.stat().st_mtime - 3600
