@@ -113,8 +113,8 @@ def measure_section(name, o, results):
                              "connection": {m: overhead.connection_memory(m) for m in ("auto", "coalesce")}}
         say(report.memory_text(results["memory"]))
     elif name == "thread":
-        idle = 3 if o.quick else 10
-        results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, idle, idle)
+        seconds = 3 if o.quick else 10
+        results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, seconds, 1)
                              for mode in ("auto", "coalesce", "cork") for n in (10, 1000)}
         say(report.thread_text(results["thread"]))
     elif name == "scan":

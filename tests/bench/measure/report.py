@@ -67,13 +67,9 @@ def memory_text(memory):
 
 
 def thread_table(threads):
-    lines = []
-    for name, t in threads.items():
-        if t["thread"]:
-            lines.append([name, f"{100 * t['share']:.2f} %", f"{t['wake-ups']} in {t['idle seconds']} s"])
-        else:
-            lines.append([name, "no thread", ""])
-    return table(["server at full speed", "of a core (target 0.5)", "runs when idle"], lines)
+    return table(["server at full speed", "of a core (target 0.3)", "ended when idle"], [
+        [name, f"{100 * t['share']:.2f} %", "yes" if t["ended when idle"] else "no"]
+        for name, t in threads.items()])
 
 
 def thread_text(threads):
