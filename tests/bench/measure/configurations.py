@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The configurations that are compared: who sends in which way, with what preloaded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .machine import LIB, PROGRAMS, environment
 
@@ -24,10 +24,11 @@ ONE = Configuration("one send", "one")
 AGAIN = Configuration("one send, again", "one")  # what the same thing measured twice differs by
 BARE = Configuration("bare", "pieces", stalls=True)
 
+MORE = Configuration("MSG_MORE by hand", "more")  # the least that leaves the first piece in the kernel
 BY_HAND = [
     Configuration("TCP_NODELAY", "nodelay"),
     Configuration("corked by hand", "cork"),
-    Configuration("MSG_MORE by hand", "more"),
+    MORE,
 ]
 
 OTHER_PRELOADS = [
@@ -41,7 +42,16 @@ UNSTALL = [Configuration(f"unstall {mode}", "pieces", LIB, mode) for mode in MOD
 UNSTALL_OFF = Configuration("unstall off", "pieces", LIB, "off", stalls=True)
 
 # A program that writes its messages whole.
-WELL_BEHAVED = [Configuration(f"unstall {mode}", "one", LIB, mode) for mode in [*MODES, "off"]]
+WELL_BEHAVED = [Configuration(f"unstall {mode}", "one", LIB, mode) for mode in [*MODES, "observe", "off"]]
 
 ILL = [ONE, AGAIN, BARE, *BY_HAND, *OTHER_PRELOADS, *UNSTALL, UNSTALL_OFF]
 WELL = [ONE, AGAIN, *WELL_BEHAVED]
+
+
+def with_idle_thread(configuration):
+    """The same in a program that has a second thread."""
+    preloads = [PROGRAMS / "bench-idle_thread.so", configuration.preload]
+    return replace(configuration, preload=":".join(str(path) for path in preloads if path))
+
+
+THREADED = [with_idle_thread(c) for c in (ONE, AGAIN, MORE, *UNSTALL[:3])]

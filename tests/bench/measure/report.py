@@ -2,7 +2,9 @@
 """Results as text for the terminal and as docs/benchmarks.md; the picture is picture.py's."""
 
 from . import page, report_fleet
+from .configurations import ONE
 from .exchanges import ROWS
+from .instructions import TARGETS
 from .machine import ROOT
 from .tables import digits, paragraph, ratio, table
 
@@ -18,7 +20,9 @@ def verdict(row, name, statistics):
     target = row.targets.get(name)
     if target is None:
         return ""
-    return f"≤ {target:.2f}: " + ("reached" if statistics["ratio"]["median"] <= target else "missed")
+    got = statistics[f"ratio to {target.of}"]["median"]
+    of = "" if target.of == ONE.name else f" of {target.of} ({got:.3f})"
+    return f"≤ {target.most:.3f}{of}: " + ("reached" if round(got, 3) <= target.most else "missed")
 
 
 def row_table(row, results):
@@ -144,8 +148,9 @@ def real_text(results, skipped):
 
 def instructions_table(added):
     modes = list(added)
-    return table(["path", *modes], [[path.replace("_", " "), *[digits(added[m][path]) for m in modes]]
-                                    for path in added[modes[0]]])
+    return table(["path", *modes, "target"], [
+        [path.replace("_", " "), *[digits(added[m][path]) for m in modes], TARGETS.get(path, "")]
+        for path in added[modes[0]]])
 
 
 def instructions_text(added):

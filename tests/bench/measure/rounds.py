@@ -16,14 +16,16 @@ def spread(values):
     return {"median": middle, "low": low, "high": high, "count": len(values)}
 
 
-def paired(configurations, measure, rounds, say=None, seed=1, also=()):
+def paired(configurations, measure, rounds, say=None, seed=1, also=(), others=()):
     """measure(configuration) -> {"ns": ..., other numbers}.  A row of statistics for each
     configuration; the first one is what the others are divided by.  `also`: numbers whose ratio is
-    taken in the same way, as "<number> ratio"."""
+    taken in the same way, as "<number> ratio".  `others`: configurations by which the time is divided too, as
+    "ratio to <configuration>"."""
     dice = random.Random(seed)
     taken = {c.name: [] for c in configurations}
     ratios = {c.name: [] for c in configurations}
     reference = configurations[0].name
+    beside = {(c.name, other): [] for c in configurations for other in others}
     for number in range(rounds):
         order = [c for c in configurations if not (c.stalls and number >= STALL_ROUNDS)]
         dice.shuffle(order)
@@ -31,6 +33,8 @@ def paired(configurations, measure, rounds, say=None, seed=1, also=()):
         for name, result in this_round.items():
             taken[name].append(result)
             ratios[name].append(result["ns"] / this_round[reference]["ns"])
+            for other in others:
+                beside[name, other].append(result["ns"] / this_round[other]["ns"])
         if say:
             say(number + 1, rounds)
     rows = {}
@@ -38,6 +42,8 @@ def paired(configurations, measure, rounds, say=None, seed=1, also=()):
         rows[c.name] = {"ratio": spread(ratios[c.name])}
         for key in taken[c.name][0]:
             rows[c.name][key] = spread([result[key] for result in taken[c.name]])
+        for other in others:
+            rows[c.name][f"ratio to {other}"] = spread(beside[c.name, other])
         for key in also:
             rows[c.name][f"{key} ratio"] = spread([mine[key] / its[key] for mine, its in
                                                    zip(taken[c.name], taken[reference])])
