@@ -15,7 +15,9 @@
  *
  * segments: data segments an exchange.  added: system calls an exchange more than
  * bare; less than zero where writes are joined.  missed: turns whose end was not
- * foreseen.  `foreseen` is who knows the future: the limit.
+ * foreseen.  undecided: per cent of the writes that need no decision, because their connection is quiet or
+ * steady (conn.h).
+ * `foreseen` is a predictor that knows the future: the limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,24 +38,44 @@ struct player {
     size_t buffered;
     unsigned habit; /* turns that make one; 0: a window is kept */
     unsigned quick_turns;
+    enum { DECIDES, QUIETLY, STEADILY } next; /* what the last read has allowed the writes of the turn */
     /* what came of it */
-    unsigned long exchanges, turns, segments, missed;
+    unsigned long exchanges, turns, segments, missed, writes, undecided;
     long added;
 };
 
 /* A new connection knows what its sibling has learned, as in endpoint_cache.c. */
 static void connection(struct player *s, enum mode mode) {
     struct policy sibling = s->p;
-    s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .buffer_limit = 16384};
+    bool buffers = mode == MODE_COALESCE;
+    s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .buffer_limit = buffers ? 16384 : 0};
     if (sibling.bursty && sibling.input_ever && !sibling.nodelay_only) {
         s->p.bursty = s->p.from_cache = true;
         s->p.model = sibling.model;
     }
     s->limits = (struct policy_limits){
-        .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = BUFFER_MOST};
+        .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = buffers ? BUFFER_MOST : 0};
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
     s->in_turn = s->held = false;
+    s->next = DECIDES;
     s->buffered = 0;
+}
+
+/* As shim_read.c at the end of a read. */
+static void input_event(struct player *s, size_t bytes) {
+    policy_input(&s->p, bytes, WHOLE_READ);
+    s->next = policy_is_steady(&s->p) ? STEADILY : policy_is_quiet(&s->p) ? QUIETLY : DECIDES;
+}
+
+/* As shim_quiet.c. */
+static bool needs_decision(struct player *s, size_t bytes) {
+    bool steady = s->next == STEADILY;
+    enum turn_guess guess = steady ? policy_steady_guess(&s->p, s->limits.small, bytes) : TURN_LAST;
+    bool needs = s->next == DECIDES || guess == TURN_UNKNOWN ||
+                 (!steady && !policy_quiet_takes(&s->p, bytes));
+    if (needs || guess == TURN_LAST)
+        s->next = DECIDES;
+    return needs;
 }
 
 static unsigned long in_segments(size_t bytes) {
@@ -77,6 +99,8 @@ static struct policy_action decide(struct player *s, const struct policy_write *
 
 static void write_event(struct player *s, size_t bytes) {
     struct policy_write w = {.bytes = bytes};
+    s->writes++;
+    s->undecided += !needs_decision(s, bytes);
     if (!s->in_turn) {
         s->in_turn = true;
         s->turns++;
@@ -214,16 +238,16 @@ static struct player play(enum mode mode, unsigned habit) {
         if (e->kind == EVENT_CONNECTION)
             connection(&s, mode);
         else if (e->kind == EVENT_READ)
-            policy_input(&s.p, e->bytes, WHOLE_READ);
+            input_event(&s, e->bytes);
     }
     turn_ends(&s);
     return s;
 }
 
-static void row(const char *name, unsigned long exchanges, unsigned long segments, long added,
-                unsigned long missed) {
-    double n = exchanges ? (double)exchanges : 1;
-    printf("  %-10s %8.3f %8.3f %8lu\n", name, (double)segments / n, (double)added / n, missed);
+static void row(const char *name, const struct player *s) {
+    double n = s->exchanges ? (double)s->exchanges : 1;
+    printf("  %-10s %8.3f %8.3f %8lu %8.1f%%\n", name, (double)s->segments / n, (double)s->added / n,
+           s->missed, s->writes ? 100.0 * (double)s->undecided / (double)s->writes : 0.0);
 }
 
 static int tables(int count, char **names) {
@@ -233,14 +257,14 @@ static int tables(int count, char **names) {
             return 1;
         const char *slash = strrchr(names[i], '/');
         struct player bare = play(MODE_OFF, 0);
-        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s\n", slash ? slash + 1 : names[i],
-               bare.exchanges, bare.turns, "strategy", "segments", "added", "missed");
+        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s %9s\n", slash ? slash + 1 : names[i],
+               bare.exchanges, bare.turns, "strategy", "segments", "added", "missed", "undecided");
         for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
             struct player s = play(modes[m], 0);
-            row(mode_names[modes[m]], s.exchanges, s.segments, s.added, s.missed);
+            row(mode_names[modes[m]], &s);
         }
-        row("foreseen", bare.exchanges, bare.turns < bare.exchanges ? bare.turns : bare.exchanges,
-            0, 0);
+        unsigned long fewest = bare.turns < bare.exchanges ? bare.turns : bare.exchanges;
+        row("foreseen", &(struct player){.exchanges = bare.exchanges, .segments = fewest});
     }
     return 0;
 }

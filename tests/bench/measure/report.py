@@ -202,7 +202,8 @@ def sections(results):
         yield "prediction", "Prediction", (
             paragraph("`bench-simulate` plays recorded sequences through the library's own policy. Segments "
                       "and added system calls are per exchange; `missed` counts turns whose end was not "
-                      "predicted.")
+                      "predicted; `undecided` is the share of the writes that need no decision, because the "
+                      "connection is quiet or steady.")
             + "\n\n```\n" + results["prediction"] + results["frontier"] + "```")
 
 
