@@ -126,9 +126,8 @@ def measure_section(name, o, results):
         say(report.attach_text(results["attach"], reason))
         results["skipped"].update({"attach": reason} if reason else {})
     elif name == "scale":
-        points = [("epoll", n) for n in (1, 10, 100, 1000, 10000)] + [("threads", n) for n in (1, 8, 64)]
-        results["scale"] = {f"{kind} {n}": scale.measure(kind, n, 3 if o.quick else 7, 20000)
-                            for kind, n in points}
+        results["scale"] = {name: scale.measure(*point, 3 if o.quick else 7, 20000)
+                            for name, point in scale.POINTS.items()}
         say(report.scale_text(results["scale"]))
     elif name == "path":
         results["path"], reason = path.measure(2 if o.quick else 5, 30)

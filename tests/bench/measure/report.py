@@ -110,9 +110,7 @@ def scale_table(scale):
     names = list(next(iter(scale.values())))
     lines = []
     for point, rows in scale.items():
-        kind, number = point.split()
-        lines.append([f"{number} {'connections' if kind == 'epoll' else 'threads'}",
-                      f"{rows[names[0]]['ns']['median'] / 1000:.1f}",
+        lines.append([point, f"{rows[names[0]]['ns']['median'] / 1000:.1f}",
                       *[ratio(rows[name]["ratio"]) for name in names[1:]]])
     return table(["server with", f"{names[0]} µs", *names[1:]], lines)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Is the cost of an exchange flat from one connection to ten thousand, from one thread to 64?"""
+"""Is the cost of an exchange flat from one connection to ten thousand, from one thread to 64, on two cores?"""
+
+from contextlib import nullcontext
 
 from .configurations import Configuration
 from .exchanges import HOST
@@ -14,12 +16,18 @@ CONFIGURATIONS = [
 ]
 
 
-def measure(kind, connections, rounds, exchanges):
-    """kind: epoll, or threads (one for each connection)."""
+# Name -> how the server works (threads: one for each connection), connections, whether on one core.
+# On all cores a cache line that two threads write would travel.
+POINTS = {**{f"{n} connections": ("epoll", n, True) for n in (1, 10, 100, 1000, 10000)},
+          **{f"{n} threads": ("threads", n, True) for n in (1, 8, 64)},
+          "64 threads, all cores": ("threads", 64, False)}
+
+
+def measure(kind, connections, on_one_core, rounds, exchanges):
     def once(configuration):
         argv = [program("server"), kind, configuration.way]
         with running(argv, configuration.env()) as server:
             return run_json([program("load"), HOST, server.said, str(connections),
                              str(4000 + 4 * connections), "10", str(exchanges // 10)])
-    with pinned():
+    with pinned() if on_one_core else nullcontext():
         return paired(CONFIGURATIONS, once, rounds)
