@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from clients import CLIENTS, EXCHANGES, binary, checking_peer, is_cured
-from harness import CURING_MODES, LIB, preload_env, run, skip
+from harness import CURING_MODES, LIB, AnsweringPeer, preload_env, run, run_client, skip
 
 # name: (compiler, flags, runtime to preload before us)
 BUILDS = {
@@ -52,6 +52,17 @@ def test_no_thread_is_left_for_the_sanitizer():
     program, _ = sanitized("tsan", "idle_end")
     assert {mode: is_cured(program, mode).stderr for mode in ("auto", "coalesce")} == {
         "auto": "", "coalesce": ""}
+
+
+@pytest.mark.parametrize("mode", ["cork", "coalesce"])
+@pytest.mark.parametrize("build", ["asan", "tsan"])
+def test_a_signal_that_the_program_blocks_reaches_no_thread_of_ours(build, mode):
+    """Its handler ran in our thread: the one that libc makes for a sanitizer left SIGRTMIN open."""
+    program, preload = sanitized(build, "timer_signal")
+    with AnsweringPeer() as peer:
+        done = run_client(program, mode, *peer.target, 8, 0, "late", UNSTALL_THREAD="always",
+                          LD_PRELOAD=preload, ASAN_OPTIONS="detect_leaks=0")
+    assert done.facts["taken"] > 0 and done.facts["elsewhere"] == 0
 
 
 @pytest.mark.parametrize("build, fault",

@@ -122,7 +122,7 @@ def test_with_a_thread_the_window_is_the_bound(mode):
 
 # ---- what the thread must not change -------------------------------------------
 
-@pytest.mark.parametrize("how", ["wait", "handler"])
+@pytest.mark.parametrize("how", ["wait", "handler", "late"])
 @pytest.mark.parametrize("mode", ALL)
 def test_a_signal_that_the_program_blocks_reaches_no_other_thread(mode, how):
     """SIGRTMIN killed the process or ran its handler in our thread: SIGRTMIN is 34, not one of libc's own."""

@@ -14,11 +14,6 @@ from program import ALL_MODES
 
 AT_ONCE = 3
 
-# What libunstall(7) names as a limit: the first hold makes a thread, which is not async-signal-safe (LIMITS).
-DOCUMENTED = {
-    "the first hold in a handler": ("cork", "coalesce", "auto"),
-}
-
 # Ten seconds each: bare gives the measure, and coalesce alone can have bytes of its own in the way.
 ONLY = {
     "another edge follows EAGAIN when there was room": ("bare", "coalesce"),
@@ -31,8 +26,7 @@ TIMED = ("writes of no length",)
 
 def promised():
     return [pytest.param(mode, name, marks=[pytest.mark.unstarved] if name in TIMED else [])
-            for name in directed_cases() for mode in ONLY.get(name, ALL_MODES)
-            if mode not in DOCUMENTED.get(name, ())]
+            for name in directed_cases() for mode in ONLY.get(name, ALL_MODES)]
 
 
 POOL = ThreadPoolExecutor(AT_ONCE)

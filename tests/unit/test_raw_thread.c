@@ -78,7 +78,7 @@ Test(raw_thread, it_runs_and_ends) {
         if (i != SIGKILL && i != SIGSTOP)
             cr_expect(sigismember(&blocked, i) == 1, "signal %d there", i);
     }
-    for (int i = 35; i <= SIGRTMAX; i++) /* libcs keep 32 to 34 for themselves */
+    for (int i = SIGRTMIN; i <= SIGRTMAX; i++) /* libc keeps 32 to below SIGRTMIN for itself */
         cr_expect(sigismember(&blocked, i) == 1, "signal %d there", i);
 }
 
@@ -98,8 +98,9 @@ Test(raw_thread, its_end_wakes) {
     cr_expect(least < 40000000, "the quickest of ten took %d us", (int)(least / 1000));
 }
 
-/* setuid(2) hangs where a thread blocks the signal by which libc tells all of them. */
-Test(raw_thread, libcs_own_signals_reach_it) {
+/* setuid(2) hangs where a thread blocks the signal by which libc tells all of them.  The application's first
+ * one, 34 with glibc, was open, too, and killed the program that had blocked it in its own threads. */
+Test(raw_thread, libcs_own_signals_and_no_other_reach_it) {
     static const char field[] = "\nSigBlk:\t";
     static char status[4096];
     char path[64];
@@ -110,8 +111,11 @@ Test(raw_thread, libcs_own_signals_reach_it) {
     const char *at = strstr(status, field);
     ASSERT(at);
     unsigned long long mask = strtoull(at + sizeof(field) - 1, NULL, 16);
-    EXPECT_INT("32 to 34", mask >> 31 & 7, 0);
-    EXPECT_INT("35", mask >> 34 & 1, 1);
+    for (int i = 32; i <= SIGRTMAX; i++)
+        cr_expect((mask >> (i - 1) & 1) == (i >= SIGRTMIN), "signal %d", i);
+#ifdef __GLIBC__
+    EXPECT_INT("34", mask >> 33 & 1, 1);
+#endif
     STORE(&may_end, 1u);
     raw_thread_join(&thread);
 }

@@ -455,6 +455,28 @@ static const struct {
     {SOL_SOCKET, SO_PRIORITY},         {SOL_SOCKET, SO_MARK},               {SOL_SOCKET, SO_MAX_PACING_RATE},
     {SOL_SOCKET, SO_DONTROUTE},        {SOL_SOCKET, SO_BINDTODEVICE},       {IPPROTO_IP, IP_TOS},
     {IPPROTO_IP, IP_TTL},              {IPPROTO_IPV6, IPV6_TCLASS},         {IPPROTO_IPV6, IPV6_UNICAST_HOPS},
+    {IPPROTO_TCP, TCP_MD5SIG_EXT},     {IPPROTO_TCP, 37 /* TCP_TX_DELAY */},
+    {IPPROTO_TCP, 38 /* TCP_AO_ADD_KEY */}, {IPPROTO_TCP, 39 /* TCP_AO_DEL_KEY */},
+    {IPPROTO_TCP, 40 /* TCP_AO_INFO */}, {SOL_SOCKET, 62 /* SO_BINDTOIFINDEX */},
+    {SOL_SOCKET, SO_CNX_ADVICE},
+    {IPPROTO_IP, IP_OPTIONS},          {IPPROTO_IP, IP_MTU_DISCOVER},       {IPPROTO_IP, IP_IPSEC_POLICY},
+    {IPPROTO_IP, IP_XFRM_POLICY},      {IPPROTO_IPV6, IPV6_HOPOPTS},        {IPPROTO_IPV6, IPV6_DSTOPTS},
+    {IPPROTO_IPV6, IPV6_RTHDRDSTOPTS}, {IPPROTO_IPV6, IPV6_RTHDR},          {IPPROTO_IPV6, IPV6_MTU_DISCOVER},
+    {IPPROTO_IPV6, IPV6_2292PKTOPTIONS}, {IPPROTO_IPV6, 32 /* IPV6_FLOWLABEL_MGR */},
+    {IPPROTO_IPV6, IPV6_AUTOFLOWLABEL}, {IPPROTO_IPV6, IPV6_IPSEC_POLICY}, {IPPROTO_IPV6, IPV6_XFRM_POLICY},
+};
+
+/* Of input, timers, the closing, datagrams: the bytes that leave later are no others. */
+static const struct {
+    int level, option;
+} of_other_things[] = {
+    {IPPROTO_TCP, TCP_QUICKACK},       {IPPROTO_TCP, TCP_USER_TIMEOUT},     {IPPROTO_TCP, TCP_KEEPIDLE},
+    {IPPROTO_TCP, TCP_SYNCNT},         {IPPROTO_TCP, TCP_LINGER2},          {IPPROTO_TCP, TCP_WINDOW_CLAMP},
+    {IPPROTO_TCP, TCP_INQ},            {SOL_SOCKET, SO_KEEPALIVE},          {SOL_SOCKET, SO_RCVBUF},
+    {SOL_SOCKET, SO_LINGER},           {SOL_SOCKET, SO_SNDTIMEO},           {SOL_SOCKET, SO_TIMESTAMP},
+    {IPPROTO_IP, IP_RECVERR},          {IPPROTO_IP, IP_MINTTL},             {IPPROTO_IP, IP_PKTINFO},
+    {IPPROTO_IPV6, IPV6_V6ONLY},       {IPPROTO_IPV6, IPV6_DONTFRAG},       {IPPROTO_IPV6, IPV6_RECVTCLASS},
+    {IPPROTO_IPV6, IPV6_MINHOPCOUNT},  {IPPROTO_IPV6, IPV6_PKTINFO},
 };
 
 Test(shim, an_option_of_later_bytes_lets_go) {
@@ -469,6 +491,16 @@ Test(shim, an_option_of_later_bytes_lets_go) {
             cr_expect(!c->held && buffer_length(c) == 0, "%d of %d", row->option, row->level);
             shim_closing(5);
         }
+    }
+}
+
+Test(shim, an_option_of_other_things_lets_nothing_go) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    EXPECT_INT("written", whole_write(5, "abc"), 3);
+    EACH_ROW(row, of_other_things) {
+        shim_option_setting(5, row->level, row->option);
+        cr_expect(c->held, "%d of %d", row->option, row->level);
     }
 }
 

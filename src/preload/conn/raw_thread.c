@@ -147,6 +147,12 @@ void raw_thread_program_makes_one(bool makes) {
     __atomic_fetch_add(&program_makes, makes ? 1 : -1, __ATOMIC_SEQ_CST);
 }
 
+/* The signals from 32 to below SIGRTMIN, which libc reserves: SIGRTMIN is a call, because libcs differ. */
+static uint64_t signals_of_libc(void) {
+    enum { FIRST = 32 };
+    return ((UINT64_C(1) << (SIGRTMIN - FIRST)) - 1) << (FIRST - 1);
+}
+
 /* Detached: ThreadSanitizer reports a joinable thread that is not joined by the end of the program. */
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
@@ -156,8 +162,8 @@ static int start_by_libc(struct raw_thread *t) {
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     STORE(&t->id, STARTS);
-    /* all but the signals that libc reserves: setuid(2) hangs if a thread blocks SIGSETXID */
-    uint64_t before = raw_block_signals(~(UINT64_C(7) << 31));
+    /* setuid(2) hangs if a thread blocks SIGSETXID */
+    uint64_t before = raw_block_signals(~signals_of_libc());
     int error = REAL(pthread_create)(&made, &detached, runs_by_libc, t);
     raw_set_signals(before);
     pthread_attr_destroy(&detached);

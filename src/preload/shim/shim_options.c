@@ -18,6 +18,23 @@
 /* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */
 #define SO_TIMESTAMPING_64 65
 
+/* Newer than some headers; or, the last one, in <linux/in6.h> alone, which cannot stand beside
+ * <netinet/in.h>. */
+#ifndef TCP_TX_DELAY
+#define TCP_TX_DELAY 37 /* Linux 5.3 */
+#endif
+#ifndef TCP_AO_ADD_KEY
+#define TCP_AO_ADD_KEY 38 /* 6.7, as the next two */
+#define TCP_AO_DEL_KEY 39
+#define TCP_AO_INFO    40
+#endif
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX 62 /* 5.0 */
+#endif
+#ifndef IPV6_FLOWLABEL_MGR
+#define IPV6_FLOWLABEL_MGR 32
+#endif
+
 static _Thread_local uint32_t restores_before;
 
 /* How an option concerns the library; docs/decisions.md has the table with the reasons. */
@@ -39,9 +56,14 @@ static enum concern concern_of(int level, int name) {
     SOCKET(SNDBUF): SOCKET(SNDBUFFORCE): return OF_ROOM;
     TCP(NOTSENT_LOWAT): TCP(FASTOPEN_CONNECT): TCP(REPAIR):
     SOCKET(TIMESTAMPING): SOCKET(TIMESTAMPING_64): SOCKET(TXTIME): SOCKET(ZEROCOPY): return OF_APART;
-    TCP(MAXSEG): TCP(MD5SIG): TCP(CONGESTION):
+    TCP(MAXSEG): TCP(MD5SIG): TCP(MD5SIG_EXT): TCP(CONGESTION): TCP(TX_DELAY):
+    TCP(AO_ADD_KEY): TCP(AO_DEL_KEY): TCP(AO_INFO):
     SOCKET(PRIORITY): SOCKET(MARK): SOCKET(MAX_PACING_RATE): SOCKET(DONTROUTE):
-    SOCKET(BINDTODEVICE): IPV4(TOS): IPV4(TTL): IPV6(TCLASS): IPV6(UNICAST_HOPS): return OF_LATER;
+    SOCKET(BINDTODEVICE): SOCKET(BINDTOIFINDEX): SOCKET(CNX_ADVICE):
+    IPV4(TOS): IPV4(TTL): IPV4(OPTIONS): IPV4(MTU_DISCOVER): IPV4(IPSEC_POLICY): IPV4(XFRM_POLICY):
+    IPV6(TCLASS): IPV6(UNICAST_HOPS): IPV6(HOPOPTS): IPV6(DSTOPTS): IPV6(RTHDRDSTOPTS): IPV6(RTHDR):
+    IPV6(2292PKTOPTIONS): IPV6(MTU_DISCOVER): IPV6(FLOWLABEL_MGR): IPV6(AUTOFLOWLABEL):
+    IPV6(IPSEC_POLICY): IPV6(XFRM_POLICY): return OF_LATER;
     default: return OF_NONE;
     }
 #undef TCP

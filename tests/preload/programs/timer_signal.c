@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * SIGRTMIN is blocked in the program's threads and taken by sigtimedwait (argv[5] == "wait"), or unblocked at
- * one place alone, where its handler runs ("handler"), while exchanges are made and a timer sends it.
+ * one place alone, where its handler runs ("handler"), while exchanges are made and a timer sends it.  With
+ * "late" it is blocked only after the first exchanges: a thread of ours does not inherit that.
  */
 #include "client.h"
 
@@ -31,12 +32,14 @@ int main(int argc, char **argv)
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGRTMIN);
-    CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+    bool late = strcmp(argv[5], "late") == 0;
+    if (!late) CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
     main_task = (pid_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0);
     bool waits = strcmp(argv[5], "wait") == 0;
     if (!waits) CHECK(sigaction(SIGRTMIN, &(struct sigaction){.sa_handler = handler}, NULL) == 0);
     int fd = connect_to(client);
     run_exchanges(fd, client.count, exchange);
+    if (late) CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
 
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN};

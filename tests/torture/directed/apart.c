@@ -174,6 +174,9 @@ static const struct option between[] = {
     {"IP_TTL", IPPROTO_IP, IP_TTL, {60}, sizeof(int)},
     {"SO_PRIORITY", SOL_SOCKET, SO_PRIORITY, {3}, sizeof(int)},
     {"SO_MAX_PACING_RATE", SOL_SOCKET, SO_MAX_PACING_RATE, {1 << 30}, sizeof(int)},
+    {"IP_OPTIONS", IPPROTO_IP, IP_OPTIONS, {0x01010101 /* IPOPT_NOP */}, sizeof(int)},
+    {"IP_MTU_DISCOVER", IPPROTO_IP, IP_MTU_DISCOVER, {IP_PMTUDISC_DO}, sizeof(int)},
+    {"TCP_TX_DELAY", IPPROTO_TCP, 37, {1 /* microsecond */}, sizeof(int)},
 };
 
 static void what_was_written_before_an_option_leaves(void) {
