@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads the BPF programs, pins them, and runs their iterators over the existing sockets.
+ * Begins an attachment, or says why it cannot be.
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -22,14 +19,7 @@
 #include "overlap.h"
 #include "pins.h"
 #include "pins_lock.h"
-#include "walk.h"
-
-/* bpftool generates this header; it does not pass our warnings. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wcast-qual"
-#pragma GCC diagnostic ignored "-Woverlength-strings"
-#include "attach.skel.h"
-#pragma GCC diagnostic pop
+#include "programs.h"
 
 enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
 
@@ -68,15 +58,6 @@ const char *attach_obstacle(void) {
     return NULL;
 }
 
-/* ---- loading ---------------------------------------------------------------------------- */
-
-static bool wants_log;
-
-__attribute__((format(printf, 2, 0))) static int log_line(enum libbpf_print_level level,
-                                                          const char *format, va_list arguments) {
-    return wants_log && level != LIBBPF_DEBUG ? vfprintf(stderr, format, arguments) : 0;
-}
-
 static struct attach_config config_of(const struct attach_target *t,
                                       const struct attach_options *o) {
     struct timespec now;
@@ -104,120 +85,6 @@ static struct attach_config config_of(const struct attach_target *t,
     return c;
 }
 
-static int load(struct attach_bpf **opened, const struct attach_config *c) {
-    __u32 key = 0;
-    struct attach_bpf *b = *opened = attach_bpf__open();
-    if (!b)
-        return -errno;
-    if (!c->by_process) {
-        bpf_program__set_autoload(b->progs.on_create, false);
-        bpf_program__set_autoload(b->progs.mark, false);
-    }
-    if (!c->experiment.arms) {
-        bpf_program__set_autoload(b->progs.after_send, false);
-        bpf_program__set_autoload(b->progs.before_receive, false);
-        bpf_program__set_autoload(b->progs.after_data, false);
-        bpf_program__set_autoload(b->progs.after_state, false);
-        bpf_map__set_max_entries(b->maps.connections, 1);
-    }
-    int failed = attach_bpf__load(b);
-    return failed ? failed
-                  : bpf_map__update_elem(b->maps.config, &key, sizeof(key), c, sizeof(*c), BPF_ANY);
-}
-
-/* Pins a link, which then belongs to the file system alone. */
-static int pin_link(struct bpf_link *link, const char *name, const char *pin) {
-    char path[PIN_PATH];
-    if (!link)
-        return -errno;
-    attach_pin_path(name, pin, path);
-    int failed = bpf_link__pin(link, path);
-    bpf_link__destroy(link);
-    return failed;
-}
-
-static int pin_map(const struct bpf_map *map, const char *name, const char *pin) {
-    char path[PIN_PATH];
-    attach_pin_path(name, pin, path);
-    return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
-}
-
-/* What measures is there before any connection has its arm. */
-static int pin_experiment(struct attach_bpf *b, const char *name) {
-    int failed = pin_map(b->maps.connections, name, PIN_CONNECTIONS);
-    if (!failed)
-        failed = pin_map(b->maps.arms, name, PIN_ARMS);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.after_send), name, PIN_SENT);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.before_receive), name, PIN_RECEIVED);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.after_data), name, PIN_DATA);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.after_state), name, PIN_STATE);
-    return failed;
-}
-
-/* What puts back is there before anything is set. */
-static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup,
-                   bool experiment) {
-    int failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
-    if (!failed)
-        failed = pin_link(bpf_program__attach_iter(b->progs.restore, NULL), t->name, PIN_RESTORE);
-    if (!failed)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_setsockopt, cgroup), t->name, PIN_SET);
-    if (!failed)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_getsockopt, cgroup), t->name, PIN_GET);
-    if (!failed && experiment)
-        failed = pin_experiment(b, t->name);
-    if (!failed)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_event, cgroup), t->name, PIN_EVENTS);
-    if (!failed && t->pid)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_create, cgroup), t->name, PIN_CREATE);
-    return failed;
-}
-
-/* ---- sockets that exist ------------------------------------------------------------------ */
-
-/* Walks twice: the second walk finds a descriptor that was being made during the first. */
-static int mark_sockets(struct attach_bpf *b, pid_t pid) {
-    union bpf_iter_link_info info = {.task.pid = (__u32)pid};
-    struct bpf_iter_attach_opts options;
-    memset(&options, 0, sizeof(options)); /* libbpf refuses a padding that is not zero */
-    options.sz = sizeof(options);
-    options.link_info = &info;
-    options.link_info_len = sizeof(info);
-    struct bpf_link *link = bpf_program__attach_iter(b->progs.mark, &options);
-    if (!link)
-        return -errno;
-    int failed = 0;
-    for (int i = 0; i < 2 && !failed; i++) {
-        int fd = bpf_iter_create(bpf_link__fd(link));
-        failed = attach_run_iterator(fd < 0 ? -errno : fd);
-    }
-    bpf_link__destroy(link);
-    return failed;
-}
-
-static int open_take(const void *link) {
-    int fd = bpf_iter_create(bpf_link__fd(link));
-    return fd < 0 ? -errno : fd;
-}
-
-static int take_sockets(struct attach_bpf *b, const struct attach_target *t) {
-    const struct attach_scope scope = {t->pid, t->path};
-    struct bpf_link *link = bpf_program__attach_iter(b->progs.take, NULL);
-    if (!link)
-        return -errno;
-    int missed = attach_walk(open_take, link, &scope);
-    bpf_link__destroy(link);
-    return missed;
-}
-
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 /* Makes its folder, and the pin by which others see what it takes, while no other attachment begins.
@@ -226,11 +93,10 @@ static int reserve(const struct attach_bpf *b, const struct attach_target *t,
                    const struct attach_config *c, bool *made, char error[ATTACH_ERROR]) {
     char path[PIN_PATH];
     attach_pin_path(t->name, "", path);
-    int lock = pins_lock();
-    if (lock < 0) {
-        snprintf(error, ATTACH_ERROR, "%s: %s", ATTACH_FOLDER, strerror(-lock));
+    int lock = pins_lock(error);
+    if (lock < 0)
         return lock;
-    }
+    error[0] = '\0'; /* it may have waited for a folder that was removed */
     int failed = attach_refuse_overlap(t->name, c, error);
     if (!failed)
         failed = mkdir(path, 0700) == 0 ? 0 : -errno;
@@ -239,32 +105,24 @@ static int reserve(const struct attach_bpf *b, const struct attach_target *t,
                  t->text);
     *made = !failed;
     if (*made)
-        failed = pin_map(b->maps.config, t->name, PIN_CONFIG);
+        failed = programs_pin_config(b, t->name);
     pins_unlock(lock);
     return failed;
 }
 
-static int begin_in(struct attach_bpf *b, const struct attach_target *t, bool experiment) {
-    int cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cgroup < 0)
-        return -errno;
-    int failed = pin_all(b, t, cgroup, experiment);
-    close(cgroup);
-    if (!failed && t->pid)
-        failed = mark_sockets(b, t->pid);
-    if (failed || t->own_cgroup) /* a new cgroup has no connection */
-        return failed;
-    return take_sockets(b, t);
-}
-
-static int explain(int failed, const struct attach_target *t, char error[ATTACH_ERROR]) {
-    if (failed == -ESRCH || (t->pid && attach_start_of(t->pid) == 0))
+static int explain(int failed, const struct attach_target *t, bool verbose,
+                   char error[ATTACH_ERROR]) {
+    if (t->pid && attach_start_of(t->pid) == 0)
         snprintf(error, ATTACH_ERROR, "%d: the process has ended meanwhile", (int)t->pid);
+    else if (failed == -ESRCH) /* libbpf found no such function in the kernel's types */
+        snprintf(error, ATTACH_ERROR,
+                 "the kernel has no iterator over TCP sockets (bpf_iter_tcp)%s; nothing is changed",
+                 verbose ? "" : "; --verbose 2 shows more");
     else if (failed == -ENOENT)
         snprintf(error, ATTACH_ERROR, "%s: the cgroup was removed meanwhile", t->path);
     else
         snprintf(error, ATTACH_ERROR, "the kernel refuses it (%s)%s; nothing is changed",
-                 strerror(-failed), wants_log ? "" : "; --verbose 2 shows its reasons");
+                 strerror(-failed), verbose ? "" : "; --verbose 2 shows its reasons");
     return failed;
 }
 
@@ -275,8 +133,8 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         snprintf(error, ATTACH_ERROR, "%s", why);
         return -EPERM;
     }
-    wants_log = o->verbose >= 2;
-    libbpf_set_print(log_line);
+    bool verbose = o->verbose >= 2;
+    programs_show_log(verbose);
     struct attach_config c = config_of(t, o);
     if (c.mode != ATTACH_ALWAYS && kernel_version() < KERNEL_PROOF) {
         snprintf(error, ATTACH_ERROR, "mode %s needs Linux 6.10; mode always needs Linux 6.1",
@@ -291,16 +149,16 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     char ignored[ATTACH_ERROR];
     bool made = false; /* else a folder of this name is another command's */
     error[0] = '\0';
-    int failed = load(&b, &c);
+    int failed = programs_load(&b, &c);
     if (!failed)
         failed = reserve(b, t, &c, &made, error);
     if (!failed)
-        failed = begin_in(b, t, c.experiment.arms != 0);
-    attach_bpf__destroy(b);
+        failed = programs_begin(b, t, c.experiment.arms != 0);
+    programs_free(b);
     if (failed < 0 && made)
         attach_end(t->name, ignored);
     if (failed < 0)
-        return error[0] ? failed : explain(failed, t, error);
+        return error[0] ? failed : explain(failed, t, verbose, error);
     if (failed > 0)
         snprintf(error, ATTACH_ERROR,
                  "%d network namespaces of the target could not be entered (CAP_SYS_ADMIN); "

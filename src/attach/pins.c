@@ -16,24 +16,24 @@
 #include "attach.h"
 #include "own_folder.h"
 #include "pins_lock.h"
+#include "programs.h"
 #include "walk.h"
 
-void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]) {
-    snprintf(path, PIN_PATH, ATTACH_FOLDER "/%s%s%s", name, pin[0] ? "/" : "", pin);
-}
-
 bool attach_is_there(const char *name) {
-    char path[PIN_PATH];
+    char path[PIN_PATH], ignored[ATTACH_ERROR];
     attach_pin_path(name, "", path);
-    return access(path, F_OK) == 0;
+    return pins_check(ignored) == 0 && access(path, F_OK) == 0;
 }
 
 int attach_look(const char *name, struct attach_state *s) {
-    char path[PIN_PATH];
+    char path[PIN_PATH], ignored[ATTACH_ERROR];
     struct bpf_map_info info = {0};
     __u32 size = sizeof(info), key = 0;
     *s = (struct attach_state){.known = false};
     snprintf(s->name, sizeof(s->name), "%s", name);
+    int failed = pins_check(ignored);
+    if (failed)
+        return failed;
     attach_pin_path(name, PIN_CONFIG, path);
     int map = bpf_obj_get(path);
     if (map < 0)
@@ -46,9 +46,12 @@ int attach_look(const char *name, struct attach_state *s) {
 }
 
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
-    DIR *folder = opendir(ATTACH_FOLDER);
     *list = NULL;
     *count = 0;
+    int refused = pins_check(error);
+    if (refused)
+        return refused == -ENOENT ? 0 : refused;
+    DIR *folder = opendir(ATTACH_FOLDER);
     if (!folder && errno == ENOENT)
         return 0;
     if (!folder) {
@@ -100,16 +103,44 @@ static void take_away_experiment(const char *name) {
     take_away(name, PIN_ARMS, false);
 }
 
+static bool is_pinned(const char *name, const char *pin) {
+    char path[PIN_PATH];
+    attach_pin_path(name, pin, path);
+    return access(path, F_OK) == 0;
+}
+
+/* `restore` is pinned before the others, and taken away after them.  So where it is missing beside one of
+ * these, another program has removed it, and sockets may have our values. */
+static int ensure_restore(const struct attach_state *s, char error[ATTACH_ERROR]) {
+    bool may_be_set = is_pinned(s->name, PIN_SET) || is_pinned(s->name, PIN_GET) ||
+                      is_pinned(s->name, PIN_EVENTS);
+    if (is_pinned(s->name, PIN_RESTORE) || !may_be_set)
+        return 0;
+    int failed = s->known ? programs_pin_restore_again(s->name) : -ENOENT;
+    if (failed)
+        snprintf(error, ATTACH_ERROR,
+                 "%s/%s/" PIN_RESTORE " is missing and cannot be made again (%s): cured connections keep "
+                 "TCP_NODELAY until they end; rm -r %s/%s ends the cure of new ones",
+                 ATTACH_FOLDER, s->name, strerror(-failed), ATTACH_FOLDER, s->name);
+    return failed;
+}
+
 /* The sockets get their values back, and again after nothing new is cured: while the program of events is
  * there, it puts back those that are disconnected, which no walk finds.  What answers for their values goes
  * last.
  * Each step may be repeated: the end after a SIGKILL in the middle goes on. */
 int attach_end(const char *name, char error[ATTACH_ERROR]) {
-    char path[PIN_PATH];
+    char path[PIN_PATH], ignored[ATTACH_ERROR];
     struct attach_state s;
+    int refused = pins_check(error);
+    if (refused)
+        return refused;
     if (!attach_is_there(name))
         return -ENOENT;
     attach_look(name, &s);
+    refused = ensure_restore(&s, error);
+    if (refused)
+        return refused == -ENOENT ? -EIO : refused; /* -ENOENT: there is no attachment */
     const struct attach_scope scope = {s.config.pid, s.config.path};
     take_away(name, PIN_CREATE, true);
     take_away_experiment(name);
@@ -136,7 +167,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     take_away(name, PIN_CONFIG, false);
     attach_pin_path(name, "", path);
     int failed = rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
-    pins_unlock(pins_lock()); /* removes the folder above if it was the last one */
+    pins_unlock(pins_lock(ignored)); /* removes the folder above if it was the last one */
     if (failed)
         snprintf(error, ATTACH_ERROR, "%s: %s", path, strerror(-failed));
     else if (missed > 0)

@@ -46,36 +46,44 @@ def test_a_program_that_a_preload_works_in(specimen, libc, tmp_path):
     assert said["library"] == str(LIB)
     assert said["obstacles"] == [] and said["remarks"] == []
     assert said["file"]["path"] == str(binary) and said["file"]["libc"] == libc
-    assert f"cure: unstall run -- {binary}" in said["advice"]
+    assert said["advice"][0] == f"cure: unstall run -- {binary}"
     assert "as a service: unstall enable SERVICE" in said["advice"]
 
 
+SUPERVISED = "cure: unstall run -- {}: under a seccomp supervisor"
+IF_ASKED = "cure: unstall run --how seccomp -- {}: under a seccomp supervisor"
+
+# specimen -> its obstacles, and the begin of the first advice
 FORBIDDEN = {
-    specimens.static: ["static"],
-    specimens.static_pie: ["static"],
-    specimens.go_by_note: ["go"],
-    specimens.go_by_section: ["go"],
-    specimens.other_machine: ["machine"],
-    specimens.of_32_bits: ["machine"],
-    specimens.of_another_libc: ["libc"],
-    specimens.without_its_linker: ["no-linker"],
-    specimens.setuid: ["privileges"],
-    specimens.setgid: ["privileges"],
-    specimens.sanitized: ["sanitizer"],
+    specimens.static: (["static"], SUPERVISED),
+    specimens.static_pie: (["static"], SUPERVISED),
+    specimens.go_by_note: (["go"], SUPERVISED),
+    specimens.go_by_section: (["go"], SUPERVISED),
+    specimens.other_machine: (["machine"], "build the library for "),
+    specimens.of_32_bits: (["machine"], "build the library for 32-bit x86 "),
+    specimens.of_another_libc: (["libc"], IF_ASKED),
+    specimens.without_its_linker: (["no-linker"], "install the libc that it was made for"),
+    specimens.setuid: (["privileges"], "start it as nobody already "),
+    specimens.setgid: (["privileges"], "start it as nogroup already "),
+    specimens.sanitized: (["sanitizer"], IF_ASKED),
 }
 
 
 @pytest.mark.parametrize("specimen", FORBIDDEN, ids=lambda specimen: specimen.__name__)
 def test_a_program_that_a_preload_cannot_work_in(specimen, tmp_path):
-    said = told(specimen(tmp_path), code=1)
+    binary = specimen(tmp_path)
+    expected, first = FORBIDDEN[specimen]
+    said = told(binary, code=1)
     assert said["works"] is False and said["verdict"] == "a preload cannot work here"
     if specimen is not specimens.of_32_bits:  # its linker may be there or not
-        assert kinds(said) == FORBIDDEN[specimen]
-    assert set(FORBIDDEN[specimen]) <= set(kinds(said))
-    for obstacle in said["obstacles"]:
-        assert obstacle["instead"] in said["advice"]
+        assert kinds(said) == expected
+    assert set(expected) <= set(kinds(said))
+    assert said["advice"][0].startswith(first.format(binary))
+    for obstacle in said["obstacles"]:  # what the first advice says is not said again
+        assert (obstacle["instead"] in said["advice"]) is (obstacle["kind"] not in ("go", "static"))
     for begin in ELSEWHERE:
         assert any(way.startswith(begin) for way in said["advice"])
+    assert len(set(said["advice"])) == len(said["advice"])
 
 
 def test_a_script_is_judged_by_what_runs_it(tmp_path):
@@ -137,6 +145,7 @@ def test_a_process_with_the_library():
         assert process["program"] == os.readlink(f"/proc/{talker.pid}/exe")
         assert process["user"] == os.geteuid()
         assert (process["secure"], process["own_files"]) == (False, False)
+        assert said["advice"][0] == f"see whether it still stalls: unstall observe {talker.pid}"
 
 
 def test_a_process_with_statistics_tells_the_mode_in_force():
@@ -149,6 +158,7 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         assert (said["process"]["mode"], said["process"]["stats_file"]) == ("nodelay", str(stats_file))
         words = unstall("doctor", talker.pid, check=True).stdout.split()
         assert words[words.index("statistics") + 1] == str(stats_file)  # they were printed without a space
+        assert said["advice"][0].startswith(f"see what it does: unstall report {talker.pid}, ")
         assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started"
                 in said["advice"])
 
@@ -158,7 +168,9 @@ def test_a_process_without_the_library_and_its_sockets():
         talker.talk()
         said = told(talker.pid)
         assert said["verdict"] == "runs without the library; a preload works if it is restarted"
-        assert f"cure it without a restart: unstall attach {talker.pid}" in said["advice"]
+        assert said["advice"][0] == f"cure it without a restart: unstall attach {talker.pid}"
+        assert f"look first: unstall observe {talker.pid}" in said["advice"]
+        assert f"measure what the cure gains: unstall ab --live {talker.pid}" in said["advice"]
         assert said["process"]["library"] is None and said["process"]["mode"] is None
         connection, = said["process"]["sockets"]
         assert connection["state"] == "established"
@@ -225,6 +237,60 @@ WAITS = Path(__file__).parent / "programs/waits.c"
 CAT = ("/bin/sh", "-c", "echo there; cat")
 
 
+RING = "it uses io_uring, and the library does not see writes by it: use unstall run --how seccomp"
+
+
+def test_a_process_that_a_preload_cannot_work_in():
+    with waiting(compile_c(WAITS, "-static")) as (pid, _):
+        ways = told(pid, code=1)["advice"]
+        assert ways[0] == f"cure it without a restart: unstall attach {pid}"
+        assert ways[1].startswith("cure it from its next start on: unstall run -- ")
+        assert not any(way.startswith("unstall run cures it") for way in ways)  # it was said twice
+
+
+def test_a_ring_without_the_library_of_rings():
+    """Only a program that links liburing.so was recognised, not one that has liburing's code in itself."""
+    program = compile_c(WAITS, "-DRING")
+    assert told(program)["obstacles"] == []
+    with waiting(program) as (pid, _):
+        said = told(pid)
+        assert [obstacle["kind"] for obstacle in said["obstacles"]] == ["io-uring"]
+        assert said["remarks"][0].startswith(RING)
+        assert said["advice"][0] == f"cure it without a restart: unstall attach {pid}"
+
+
+@contextlib.contextmanager
+def cgroup_of(unit):
+    """A cgroup with the name that systemd gives one; what enters it is for preexec_fn."""
+    root = next((root for root in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+                 if (root / "cgroup.procs").exists()), None)
+    if os.geteuid() != 0 or not root:
+        skip("only root may make a cgroup, and there must be a unified hierarchy")
+    folder = root / unit
+    folder.mkdir()
+    try:
+        yield lambda: (folder / "cgroup.procs").write_text(f"{os.getpid()}\n", encoding="ascii")
+    finally:
+        due = time.monotonic() + 20
+        while (folder / "cgroup.procs").read_text(encoding="ascii") and time.monotonic() < due:
+            time.sleep(0.01)
+        folder.rmdir()
+
+
+def test_a_process_of_a_service():
+    unit = f"unstall-doctor-{os.getpid()}.service"
+    with cgroup_of(unit) as enter:
+        with waiting(*CAT, preexec_fn=enter) as (pid, _):
+            ways = told(pid)["advice"]
+            assert ways[:2] == [f"cure: unstall enable --restart {unit}",
+                                f"cure it without a restart: unstall attach --unit {unit}"]
+            assert f"measure what the cure gains: unstall ab --live --unit {unit}" in ways
+        with waiting(compile_c(WAITS, "-static"), preexec_fn=enter) as (pid, _):
+            ways = told(pid, code=1)["advice"]
+            assert ways[0] == f"cure it without a restart: unstall attach --unit {unit}"
+            assert ways[1].startswith("cure it from its next start on: ExecStart=unstall run -- ")
+
+
 def test_a_library_that_was_asked_for_and_is_not_loaded():
     with waiting(*CAT, env=bare_env(LD_PRELOAD="/nonexistent/libunstall.so"),
                  stderr=subprocess.DEVNULL) as (pid, _):
@@ -258,6 +324,7 @@ def test_a_process_of_rights_gained(tmp_path):
         said = told(pid, code=1)
         assert said["process"]["secure"] is True
         assert "AT_SECURE" in said["remarks"][0]
+        assert said["advice"][0] == f"cure it without a restart: unstall attach {pid}"
         assert any("AmbientCapabilities=" in way for way in said["advice"])
 
 

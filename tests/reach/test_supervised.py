@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, STALL_MS, WARM, AnsweringPeer, bare_env, compile_c,
+from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c,
                      descriptors_of, pattern, run, skip)
 
 HERE = Path(__file__).parent / "programs"
 NOBODY = 65534
 EXCHANGES = 12
+BARE_MS, CURED_MS = 40, 5  # the medians that docs/reach.md promises
+TRIES = 5
 GUARD = "unstall-guard"
 PYTHON = ["/usr/bin/python3", "-S", "-c"]
 
@@ -87,20 +89,37 @@ def median(done):
     return statistics.median(json.loads(done.stdout.splitlines()[-1])["us"][WARM:]) / 1000
 
 
+def medians(start):
+    """Of several runs: on a busy machine a bare exchange may pass, and a cured one wait for a processor."""
+    return (median(start()) for _ in range(TRIES))
+
+
+def stalls(start):
+    return any(ms > BARE_MS for ms in medians(start))
+
+
+def is_cured(start):
+    return any(ms < CURED_MS for ms in medians(start))
+
+
 # ---- cured -------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_it_stalls_bare_and_is_cured_for_a_user_without_privileges(name, unprivileged):
     make, more, how = SUBJECTS[name]
     binary = make()
+
+    def under_the_supervisor():
+        done = unprivileged("run", *how, binary, *words)
+        assert done.stderr == ""
+        return done
+
     with AnsweringPeer() as peer:
         words = [*peer.target, EXCHANGES, *more]
-        assert median(run([binary, *words], bare_env())) > STALL_MS
-        done = unprivileged("run", *how, binary, *words)
-    assert median(done) < STALL_MS
-    assert done.stderr == ""
-    sent = len(peer.connections[1].received)
-    assert sent == EXCHANGES * 300 and (name == "Go" or peer.connections[1].received == pattern(sent))
+        assert stalls(lambda: run([binary, *words], bare_env()))
+        assert is_cured(under_the_supervisor)
+    sent = len(peer.connections[-1].received)
+    assert sent == EXCHANGES * 300 and (name == "Go" or peer.connections[-1].received == pattern(sent))
 
 
 def test_a_server_is_cured_by_its_listener(unprivileged):
@@ -121,24 +140,39 @@ def test_what_the_library_sees_is_left_to_it(unprivileged):
     """It sets TCP_NODELAY only where a stall begins, and makes one segment of a message's two writes."""
     assert unprivileged("run", "--how", "seccomp", own("many"), "sockets", 3).stdout == "0\n"
     binary = compile_c(PROGRAMS / "put_write.c")
-    with AnsweringPeer() as peer:
+
+    def under_the_supervisor():
         done = unprivileged("run", "--how", "seccomp", binary, *peer.target, 60)
-    facts = json.loads(done.stdout)
-    assert facts["loaded"] and facts["segments"] < 60 + 30
-    assert median(done) < STALL_MS
+        facts = json.loads(done.stdout)
+        assert facts["loaded"] and facts["segments"] < 60 + 30
+        return done
+
+    with AnsweringPeer() as peer:
+        assert is_cured(under_the_supervisor)
+
+
+def by_shell(unprivileged, peer, *how, flags=()):
+    """`unstall run` of a shell that starts a client."""
+    words = " ".join(map(str, [*peer.target, EXCHANGES]))
+    client = compile_c(PROGRAMS / "put_write.c", *flags)
+    done = unprivileged("run", *how, "sh", "-c", f'"$0" {words}; exit 7', client, check=False)
+    assert done.returncode == 7
+    return done
 
 
 def test_a_tree_of_both_kinds_gets_both(unprivileged):
     """A shell, which the preload reaches, starts a static program, which it does not."""
     with AnsweringPeer() as peer:
-        words = " ".join(map(str, [*peer.target, EXCHANGES]))
-        binary = compile_c(PROGRAMS / "put_write.c")
-        static = compile_c(PROGRAMS / "put_write.c", "-static")
-        for each in (binary, static):
-            done = unprivileged("run", "--how", "seccomp", "sh", "-c", f'"$0" {words}; exit 7', each,
-                                check=False)
-            assert done.returncode == 7
-            assert median(done) < STALL_MS
+        assert is_cured(lambda: by_shell(unprivileged, peer, "--how", "seccomp"))
+        assert is_cured(lambda: by_shell(unprivileged, peer, "--how", "seccomp", flags=["-static"]))
+
+
+def test_without_a_choice_a_tree_gets_the_preload_alone(unprivileged):
+    """The supervisor would take the rights of every setuid program in the tree (docs/decisions.md)."""
+    with AnsweringPeer() as peer:
+        assert is_cured(lambda: by_shell(unprivileged, peer))
+        assert stalls(lambda: by_shell(unprivileged, peer, flags=["-static"]))
+    assert unprivileged("run", "grep", "NoNewPrivs", "/proc/self/status").stdout.split()[-1] == "0"
 
 
 @pytest.mark.parametrize("what, count", [("sockets", 5000), ("threads", 16), ("forks", 1000)])
@@ -237,11 +271,15 @@ def test_a_setuid_program_is_refused_where_it_would_lose_its_rights(folder, unpr
 def test_one_supervisor_in_another(folder, unprivileged):
     """The kernel allows one; the outer one cures."""
     binary = shutil.copy(own("raw", "-static"), folder)
-    with AnsweringPeer() as peer:
+
+    def one_in_another():
         done = unprivileged("run", "--how", "seccomp", str(folder / COMMAND.name), "run", binary,
                             *peer.target, EXCHANGES)
-    assert "another seccomp supervisor has this process already" in done.stderr
-    assert median(done) < STALL_MS
+        assert "another seccomp supervisor has this process already" in done.stderr
+        return done
+
+    with AnsweringPeer() as peer:
+        assert is_cured(one_in_another)
 
 
 # ---- the supervisor is killed ----------------------------------------------------

@@ -59,68 +59,109 @@ static void remarks_of_process(struct diagnosis *d) {
 
 /* ---- advice ---------------------------------------------------------- */
 
+/* The service that the process is of; NULL: it is of none, or in a container. */
+static const char *unit_of(const struct diagnosis *d) {
+    return d->live && d->process.unit[0] && !d->process.other_files ? d->process.unit : NULL;
+}
+
+static void advise_attach(struct diagnosis *d) {
+    if (unit_of(d))
+        ADVISE("cure it without a restart: unstall attach --unit %s", unit_of(d));
+    else
+        ADVISE("cure it without a restart: unstall attach %d", (int)d->process.pid);
+}
+
+static void advise_measuring(struct diagnosis *d) {
+    ADVISE("look first: unstall observe %d", (int)d->process.pid);
+    if (unit_of(d))
+        ADVISE("measure what the cure gains: unstall ab --live --unit %s", unit_of(d));
+    else
+        ADVISE("measure what the cure gains: unstall ab --live %d", (int)d->process.pid);
+}
+
 static void advise_loaded(struct diagnosis *d) {
     int pid = (int)d->process.pid;
     if (d->stats_file[0]) {
         ADVISE("see what it does: unstall report %d, or live: unstall top %d", pid, pid);
         ADVISE("turn it off: unstall set %d off; on again: unstall set %d started", pid, pid);
+        ADVISE("measure what the cure gains: unstall ab --live %d", pid);
     } else {
-        ADVISE("to see what it does, and to switch it while it runs, start it with --stats DIR "
-               "(UNSTALL_STATS)");
+        ADVISE("see whether it still stalls: unstall observe %d", pid);
+        ADVISE("to see what the library does, and to switch it while it runs, start it with --stats "
+               "DIR (UNSTALL_STATS)");
     }
 }
 
-static void advise_start(struct diagnosis *d) {
+static void advise_program(struct diagnosis *d) {
+    if (!d->library)
+        ADVISE("first install libunstall.so: meson install");
+    ADVISE("cure: unstall run -- %s", d->target);
+    ADVISE("look first: unstall observe -- %s", d->target);
+    ADVISE("as a service: unstall enable SERVICE");
+}
+
+/* A preload works if it is started again. */
+static void advise_process(struct diagnosis *d) {
     const struct process_facts *p = &d->process;
     const char *library = d->library ? d->library : "libunstall.so";
-    const char *name = d->live ? p->program : d->target;
-    if (d->live && p->other_files)
+    if (unit_of(d))
+        ADVISE("cure: unstall enable --restart %s", p->unit);
+    advise_attach(d);
+    if (p->other_files)
         ADVISE("it runs in a container: mount the library there and set the variable, as in docker "
                "run -v %s:%s:ro -e LD_PRELOAD=%s",
                library, library, library);
-    else if (d->live && p->unit[0])
-        ADVISE("cure: unstall enable --restart %s", p->unit);
-    if (!d->live || (!p->unit[0] && !p->other_files)) {
-        ADVISE("look first: unstall observe -- %s", name);
-        ADVISE("cure: unstall run -- %s", name);
-    }
-    if (!d->live)
-        ADVISE("as a service: unstall enable SERVICE");
+    else if (!unit_of(d))
+        ADVISE("cure it from its next start on: unstall run -- %s", p->program);
+    advise_measuring(d);
     if (!d->library)
-        ADVISE("first install libunstall.so: meson install");
+        ADVISE("before a start with it, install libunstall.so: meson install");
+}
+
+/* True if `unstall run` chooses the seccomp supervisor by itself. */
+static bool is_chosen(enum obstacle_kind kind) {
+    return kind == OBSTACLE_GO || kind == OBSTACLE_STATIC;
 }
 
 /* True for an obstacle to a preload that does not hinder the seccomp supervisor. */
 static bool is_supervisors(enum obstacle_kind kind) {
-    return kind == OBSTACLE_GO || kind == OBSTACLE_STATIC || kind == OBSTACLE_LIBC ||
-           kind == OBSTACLE_NO_ELF || kind == OBSTACLE_CLEARED || kind == OBSTACLE_SANITIZER;
+    return is_chosen(kind) || kind == OBSTACLE_LIBC || kind == OBSTACLE_NO_ELF ||
+           kind == OBSTACLE_CLEARED || kind == OBSTACLE_SANITIZER;
 }
 
-static void advise_supervisor(struct diagnosis *d) {
-    const struct obstacle *first = obstacles_first(&d->obstacles);
-    bool chosen = true; /* by `run` itself */
+/* False: the supervisor does not cure it. */
+static bool advise_supervisor(struct diagnosis *d) {
+    bool chosen = true;
     for (unsigned i = 0; i < d->obstacles.count; i++) {
         const struct obstacle *o = &d->obstacles.list[i];
         if (!o->remark && !is_supervisors(o->kind))
-            return;
-        chosen &= o->remark || o->kind == OBSTACLE_GO || o->kind == OBSTACLE_STATIC;
+            return false;
+        chosen &= o->remark || is_chosen(o->kind);
     }
-    if (first)
-        ADVISE("cure: unstall run%s -- %s%s: under a seccomp supervisor, which needs no privilege "
-               "(as root, --how bpf lets it read back what it set)",
-               chosen ? "" : " --how seccomp", d->live ? d->process.program : d->target,
-               d->live ? " (a restart)" : "");
+    if (!obstacles_first(&d->obstacles))
+        return false;
+    ADVISE("%s: %sunstall run%s -- %s: under a seccomp supervisor, which needs no privilege "
+           "(as root, --how bpf lets it read back what it set)",
+           d->live ? "cure it from its next start on" : "cure", unit_of(d) ? "ExecStart=" : "",
+           chosen ? "" : " --how seccomp", d->live ? d->process.program : d->target);
+    return true;
 }
 
 /* Each way was tried: docs/kernel.md, "Beyond the preload" and "The stall". */
 static void advise_otherwise(struct diagnosis *d) {
-    advise_supervisor(d);
-    for (unsigned i = 0; i < d->obstacles.count; i++)
-        if (!d->obstacles.list[i].remark)
-            ADVISE("%s", d->obstacles.list[i].instead);
+    if (d->live)
+        advise_attach(d);
+    bool supervised = advise_supervisor(d);
+    for (unsigned i = 0; i < d->obstacles.count; i++) {
+        const struct obstacle *o = &d->obstacles.list[i];
+        if (!o->remark && !(supervised && is_chosen(o->kind)))
+            ADVISE("%s", o->instead);
+    }
     if (d->process.secure)
         ADVISE("start it as that user already: a service's User= and AmbientCapabilities=, "
                "setpriv");
+    if (d->live)
+        advise_measuring(d);
     ADVISE("cure from the other side: unstall run --quickack auto -- PEER, if the peer can be "
            "restarted; it then acknowledges at once. Else, as root: unstall attach --quickack PID");
     ADVISE("on the receiving host, for all programs: ip route change ROUTE quickack 1 (as root; "
@@ -134,16 +175,18 @@ void diagnosis_advise(struct diagnosis *d) {
     const struct affected *known = affected_find(&d->program, &d->file);
     if (known)
         REMARK("known to stall: %s. Without the library: %s", known->software, known->cure);
+    if (d->file.go)
+        REMARK("Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it");
     for (unsigned i = 0; i < d->obstacles.count; i++)
         if (d->obstacles.list[i].remark)
             REMARK("%s: %s", d->obstacles.list[i].reason, d->obstacles.list[i].instead);
     if (!d->works)
         advise_otherwise(d);
-    else if (d->live && d->process.library[0])
+    else if (!d->live)
+        advise_program(d);
+    else if (d->process.library[0])
         advise_loaded(d);
     else
-        advise_start(d);
-    if (d->live && !d->process.library[0])
-        ADVISE("cure it without a restart: unstall attach %d", (int)d->process.pid);
+        advise_process(d);
     ADVISE("to see which processes of this host stall: unstall scan");
 }

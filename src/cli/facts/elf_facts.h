@@ -27,7 +27,7 @@ struct elf_facts {
     bool position_independent;
     bool go;
     bool asan;  /* links a sanitizer's runtime, which must be the first library */
-    bool uring; /* links liburing */
+    bool uring; /* links liburing, or the process has a ring */
     char needed
         [1024]; /* the names of the libraries that it links, as far as they fit; a '\n' before each */
     /* rights that it gains over its caller; ld.so then ignores LD_PRELOAD */

@@ -158,7 +158,7 @@ static void remarks(struct obstacles *o, const struct elf_facts *f) {
     if (f->uring) {
         struct obstacle *new = add(o, OBSTACLE_URING);
         new->remark = true;
-        REASON(new, "it uses liburing, and the library does not see writes by io_uring");
+        REASON(new, "it uses io_uring, and the library does not see writes by it");
         INSTEAD(new, "use unstall run --how seccomp, or set UNSTALL_NODELAY=always, if its "
                      "connections stall");
     }

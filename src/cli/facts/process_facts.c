@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "process_facts.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -118,6 +119,22 @@ static void read_unit(struct process_facts *f) {
         fclose(file);
 }
 
+/* ---- descriptors ----------------------------------------------------- */
+
+/* liburing may be part of the program, which then links no liburing.so. */
+static void read_descriptors(struct process_facts *f) {
+    static const char ring[] = "anon_inode:[io_uring]";
+    char name[NAME], target[sizeof(ring)];
+    snprintf(name, sizeof(name), "/proc/%d/fd", (int)f->pid);
+    DIR *folder = opendir(name);
+    for (const struct dirent *e; folder && !f->rings && (e = readdir(folder));) {
+        ssize_t n = readlinkat(dirfd(folder), e->d_name, target, sizeof(target));
+        f->rings = n == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0;
+    }
+    if (folder)
+        closedir(folder);
+}
+
 /* ---- namespaces ------------------------------------------------------ */
 
 static bool differ(const char *theirs, const char *ours) {
@@ -167,6 +184,7 @@ int process_facts(pid_t pid, struct process_facts *f) {
     read_auxiliary(f);
     read_status(f);
     read_unit(f);
+    read_descriptors(f);
     read_namespaces(f);
     read_profile(f);
     return 0;

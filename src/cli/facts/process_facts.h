@@ -19,6 +19,7 @@ struct process_facts {
     char unit[256];         /* its systemd service, or "" */
     bool secure;            /* ld.so's secure mode (AT_SECURE) */
     bool no_new_privs;
+    bool rings;       /* it has an io_uring among its descriptors */
     int seccomp;      /* 0 none, 1 strict, 2 a filter */
     uid_t user;       /* effective */
     bool other_files; /* another root directory than this process: a container */

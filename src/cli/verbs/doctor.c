@@ -73,6 +73,7 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     /* it runs, so its linker exists; the rights that it gained are in process_facts.secure */
     d->file.linker_missing = false;
     d->file.gains_user = d->file.gains_group = d->file.gains_capabilities = false;
+    d->file.uring |= p->rings;
     judge(d);
     d->works = !p->secure && (d->works || p->library[0]);
     if (p->library[0]) {
