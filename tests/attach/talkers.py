@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from harness import BUILD_ROOT, STALL_MS, Peer, bare_env, compile_c, skip, unstall
+from harness import BUILD_ROOT, STALL_MS, Peer, bare_env, compile_c, compile_rust, skip, unstall
 
 HERE = Path(__file__).parent / "programs"
 PINS = Path("/sys/fs/bpf/unstall")
@@ -47,6 +47,8 @@ def in_go():
 KINDS = {
     "plain": lambda: compile_c(HERE / "talker.c"),
     "static, raw calls": lambda: compile_c(HERE / "talker.c", "-DRAW", "-static"),
+    "static musl": lambda: compile_c(HERE / "talker.c", "-static", cc="musl-gcc"),
+    "Rust, raw calls": lambda: compile_rust(HERE / "talker.rs"),
     "io_uring": lambda: compile_c(HERE / "talker.c", "-DRING", libraries=["uring"]),
     "Go": in_go,
 }

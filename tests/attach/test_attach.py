@@ -239,18 +239,20 @@ def test_a_removed_cgroup_is_detached_by_its_name():
     detach(told.split()[0])
 
 
-@pytest.mark.parametrize("mode", ["nodelay", "auto"])
-def test_over_a_program_with_the_preload(mode):
+@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("library", ["nodelay", "cork", "coalesce", "auto"])
+def test_over_a_program_with_the_preload(library, mode):
     """What the library sets is the application's own: it stays cured with both and after each."""
-    env = preload_env(mode)
+    env = preload_env(library)
     with talking(env=env) as talker:
         assert is_cured(talker)
-        with attached(talker.pid, "--mode", "always"):
+        with attached(talker.pid, "--mode", mode):
             assert is_cured(talker)
             talker.say("new")
             assert is_cured(talker)
             assert talker.reads_back() == {0}
         assert is_cured(talker)
+        assert talker.reads_back() == {0}
 
 
 @pytest.mark.parametrize("target, why", [

@@ -206,6 +206,16 @@ def test_without_privilege_it_is_refused_in_one_line():
     assert "true: --how bpf; BPF programs cannot be loaded: it needs CAP_BPF" in done.stderr
 
 
+def test_a_refusal_of_the_kernel_is_one_line_and_its_log_is_for_verbose_2():
+    """RLIMIT_NOFILE leaves no descriptor for the programs."""
+    def refused(*words):
+        return run(["prlimit", "--nofile=8", *UNDER, *words, "true"], bare_env(), check=False)
+    done = refused()
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and "--verbose 2" in done.stderr
+    assert "libbpf" not in done.stderr and "libbpf" in refused("--verbose", "2").stderr
+    assert "libbpf" not in run([*UNDER, "true"], bare_env()).stderr
+
+
 def test_a_cgroup_where_none_can_be_made_is_named():
     script = f"mount -o remount,ro,bind {cgroup_mount()} && exec {COMMAND} run --how bpf true"
     script = f"mount --bind {cgroup_mount()} {cgroup_mount()} && {script}"

@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 from test_metrics import get, prometheus, samples
-from test_scan import Actor, need
+from test_scan import CONTAINER, Actor, cgroup_of_our_own, need
 
 from harness import BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, skip, unstall
 
@@ -97,6 +97,26 @@ def test_it_counts_what_stalls_and_the_counters_only_grow(talker, source, least,
     assert least * exchanges <= stalls <= most * exchanges
     assert 0.025 < lost / stalls < 0.2
     assert 0 < own < 2
+
+
+group = cgroup_of_our_own
+
+
+def test_its_labels_have_the_unit_or_the_container(group):
+    service = group.parent / f"unstall-{os.getpid()}.service"
+    service.mkdir()
+    try:
+        with watching() as (_, url, _):
+            for folder, labels in ((group, f'unit="",container="{CONTAINER[:12]}"'),
+                                   (service, f'unit="{service.name}",container=""')):
+                actor = Actor("stall", 1.5)
+                (folder / "cgroup.procs").write_text(f"{actor.pid}\n", encoding="ascii")
+                actor.exchanges()
+                begin = f'{{{labels},program="python3'
+                wait_for(lambda begin=begin: [name for name, n in stalls_of(url).items()
+                                              if name.startswith(begin) and n > 5])
+    finally:
+        service.rmdir()
 
 
 def test_it_says_what_it_may_not_see(tmp_path):

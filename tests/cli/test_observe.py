@@ -5,6 +5,7 @@ import html
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, run, second_thread,
-                     unstall, wait_for_stats_file)
+from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, compile_c, preload_env, run,
+                     second_thread, skip, unstall, wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -234,6 +235,23 @@ def test_a_running_process_without_statistics_is_watched_through_the_kernel(auth
     assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each", told)
     if "source exact" in told:
         assert re.search(r"send_header.*send_body", told, re.DOTALL)
+
+
+def test_without_privilege_an_own_process_is_watched_by_samples(authors):
+    if os.geteuid() != 0:
+        skip("only root may become another user")
+    nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/", "env": bare_env()}
+    with AnsweringPeer() as peer, command_of_everybody() as command:
+        program = shutil.copy(authors, command.parent)
+        process = subprocess.Popen([program, *peer.target, "1000"], **nobody)
+        try:
+            done = run([command, "observe", process.pid, "--time", "2"], **nobody)
+        finally:
+            process.kill()
+            process.wait()
+    lost = rf"Process {process.pid} lost about \d.* in \d+ stalls of \d+(\.\d)? ms each"
+    assert re.search(lost, done.stderr)
+    assert "source sampled" in done.stderr and f"({process.pid})" in done.stderr
 
 
 def test_lines_that_the_json_has_no_place_for_are_not_asked_for(authors):

@@ -18,7 +18,8 @@ from harness import (COMMAND, AnsweringPeer, bare_env, patiently, podman_env, re
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
-WELL_BEHAVED = ("single", "nodelay", "thinks", "bulk", "slow-reader", "corked", "paced")
+SELDOM = ("lost", "lost-behind")  # an exchange takes as long as the timeouts of a loss
+WELL_BEHAVED = ("single", "nodelay", "thinks", "bulk", "slow-reader", "corked", "paced", *SELDOM)
 SOURCES = ("sampled", "exact")
 
 
@@ -108,7 +109,7 @@ def test_the_program_that_stalls_is_named(crowd, source):
 @pytest.mark.parametrize("kind", [*WELL_BEHAVED, "one-way"])
 def test_a_program_that_does_not_stall_is_not_named(crowd, source, kind):
     actors, made, reports = crowd
-    assert made[kind] > 10
+    assert made[kind] > (1 if kind in SELDOM else 10)
     assert row_of(reports[source], actors[kind].pid) is None
 
 
@@ -139,9 +140,9 @@ def test_it_agrees_with_what_went_over_the_wire(rate):
 
 def test_it_says_how_much_it_took_itself():
     def attempt():
-        told = json.loads(unstall("scan", "--json", "--time", "1.5", "--source", "sampled").stdout)
-        assert told["dumps"] >= 2 and told["seconds"] >= 1.4
-        assert 0 < told["share_of_a_core"] < 0.04  # 20 ms are allowed at once at the start
+        told = json.loads(unstall("scan", "--json", "--time", "4", "--source", "sampled").stdout)
+        assert told["dumps"] >= 2 and told["seconds"] >= 3.9
+        assert 0 < told["share_of_a_core"] < 0.02
 
     patiently(attempt)  # on a busy machine a dump takes long, and the next one is later
 
@@ -335,12 +336,19 @@ RECEIVER = """
 import socket
 with socket.create_server(("10.77.0.2", 7000)) as listener:
     print("listens", flush=True)
-    s = listener.accept()[0]
-    while s.recv(300, socket.MSG_WAITALL):
-        s.sendall(b"r" * 200)
+    while True:
+        with listener.accept()[0] as s:
+            while s.recv(300, socket.MSG_WAITALL):
+                s.sendall(b"r" * 200)
 """
+# The kernel takes the congestion window of the route from what it remembers of an earlier connection.
 SENDER = """
 import socket
+with socket.create_connection(("10.77.0.2", 7000)) as s:
+    s.send(b"p" * 300)
+    s.recv(200)
+    s.shutdown(socket.SHUT_WR)
+    s.recv(1)
 s = socket.create_connection(("10.77.0.2", 7000))
 while True:
     s.send(b"p" * 200)
@@ -350,10 +358,13 @@ while True:
 
 
 @contextlib.contextmanager
-def far_apart():
-    """A sender that stalls and its receiver, in network namespaces of their own: their processes."""
+def far_apart(*route):
+    """A sender that stalls and its receiver, in network namespaces of their own: their processes.  `route` is
+    for ip-route(8) at the sender."""
     with contextlib.ExitStack() as stack:
         near, far = two_namespaces(stack, "10.77.0")
+        subprocess.run(within(near, "ip", "route", "change", "10.77.0.0/24", "dev", "uns0",
+                              *map(str, route)), check=True)
         receiver = started(stack, *within(far, "/usr/bin/python3", "-S", "-c", RECEIVER))
         assert receiver.stdout.readline() == "listens\n"
         yield started(stack, *within(near, "/usr/bin/python3", "-S", "-c", SENDER)), receiver

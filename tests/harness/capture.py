@@ -66,15 +66,15 @@ def _packets(data):
 
 
 @contextlib.contextmanager
-def captured(port):
-    """Capture loopback's traffic of `port`; gives a Capture that is filled when the context ends."""
+def captured(*ports):
+    """Capture loopback's traffic of `ports`; gives a Capture that is filled when the context ends."""
     if os.geteuid() != 0:
         skip("only root may capture packets")
     capture = Capture([])
     with tempfile.NamedTemporaryFile(prefix="unstall-capture-") as file:
         with subprocess.Popen(
                 ["tcpdump", "-i", "lo", "-Z", "root", "-B", "4096", "-s", "128", "--immediate-mode",
-                 "-U", "-w", file.name, f"tcp and port {port}"],
+                 "-U", "-w", file.name, "tcp and (" + " or ".join(f"port {port}" for port in ports) + ")"],
                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as tcpdump:
             try:
                 while not re.search("listening on", line := tcpdump.stderr.readline()):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The built command, and how tests run it."""
 
+import contextlib
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 from .library import BUILD_ROOT, bare_env
@@ -13,3 +16,18 @@ COMMAND = Path(os.environ.get("UNSTALL_COMMAND", BUILD_ROOT / "src/cli/unstall")
 def unstall(*words, env=None, check=False, **popen):
     """Run `unstall WORD...` to its end, without the library in its environment unless `env` has it."""
     return run([COMMAND, *words], bare_env() if env is None else env, check=check, **popen)
+
+
+@contextlib.contextmanager
+def command_of_everybody():
+    """A copy of the command that each user may run, which is not so below tmp_path."""
+    with tempfile.TemporaryDirectory(prefix="unstall-command-") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(shutil.copy(COMMAND, folder))
+
+
+def with_capabilities(*names, user=65534):
+    """The words before a command that runs as this user, with these capabilities and no others."""
+    some = ",".join(["-all", *(f"+{name}" for name in names)])
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", f"--inh-caps={some}",
+            f"--ambient-caps={some}", f"--bounding-set={some}"]

@@ -24,8 +24,20 @@ def compile_c(source, *flags, cc=CC[0], libraries=()):
     """
     source = Path(source)
     command = [cc, *_COMMON, "-U_FORTIFY_SOURCE", *map(str, flags), str(source)]
-    digest = hashlib.sha256(" ".join([*command, *libraries]).encode())
-    for text in [source, *sorted(source.parent.glob("*.h")), *sorted(Path(__file__).parent.glob("*.h"))]:
+    texts = [source, *sorted(source.parent.glob("*.h")), *sorted(Path(__file__).parent.glob("*.h"))]
+    return _built(source, command, [f"-l{library}" for library in libraries], texts)
+
+
+def compile_rust(source, *flags):
+    """The path of the binary made from `source`; compiled only if it, its module raw.rs or flags changed."""
+    source = Path(source)
+    command = ["rustc", "--edition=2018", "-O", *flags, str(source)]
+    return _built(source, command, [], [source, Path(__file__).parent / "raw.rs"])
+
+
+def _built(source, command, links, texts):
+    digest = hashlib.sha256(" ".join([*command, *links]).encode())
+    for text in texts:
         digest.update(text.read_bytes())
     folder = BUILD_ROOT / "test-bin"
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +47,6 @@ def compile_c(source, *flags, cc=CC[0], libraries=()):
     # Several test runs may compile at once: each into its own name, the rename decides.
     handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{source.stem}-")
     os.close(handle)
-    links = [f"-l{library}" for library in libraries]
     done = subprocess.run([*command, "-o", draft, *links], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         os.unlink(draft)

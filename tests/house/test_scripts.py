@@ -11,8 +11,8 @@ from harness import SOURCE_ROOT
 
 pytestmark = pytest.mark.no_library
 
-COMMANDS = ["arch", "setup", "test", "demo", "docs", "gallery", "experiments", "mutate", "package",
-            "pictures", "soak"]
+COMMANDS = ["arch", "attach-cost", "attach-stress", "setup", "test", "demo", "docs", "gallery", "experiments",
+            "mutate", "package", "pictures", "soak"]
 SHELL = sorted([SOURCE_ROOT / "scripts" / name for name in COMMANDS] + [SOURCE_ROOT / ".ci/run"] +
                list((SOURCE_ROOT / "scripts").rglob("*.sh")))
 SOURCES = sorted(path for folder in ("src", "tests", "scripts", "docs", ".ci")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c,
-                     descriptors_of, pattern, run, skip)
+                     compile_rust, descriptors_of, pattern, run, skip)
 
 HERE = Path(__file__).parent / "programs"
 NOBODY = 65534
@@ -47,6 +47,12 @@ def in_go():
     return binary
 
 
+def with_musl():
+    """Debian's musl folder lacks the kernel's headers: they come from the system's, searched last."""
+    return own("raw", "-static", "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu",
+               cc="musl-gcc")
+
+
 def ring(*flags):
     return own("ring_connects", *flags, libraries=["uring"])
 
@@ -55,6 +61,8 @@ def ring(*flags):
 SUBJECTS = {
     "static": (lambda: own("raw", "-static"), [], []),
     "raw system calls": (lambda: own("raw"), [], ["--how", "seccomp"]),
+    "static musl": (with_musl, [], []),
+    "Rust with raw system calls": (lambda: compile_rust(HERE / "client.rs"), [], ["--how", "seccomp"]),
     "Go": (in_go, [], []),
     "ring, socket made before": (ring, ["before"], ["--how=seccomp"]),
     "ring, socket made after": (ring, ["after"], ["--how", "seccomp"]),

@@ -15,6 +15,7 @@ import time
 
 THINK = 0.044  # as long as a stall
 SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_DETACH_FILTER = 47, 26, 27  # not named by Python's socket
+CA_LOSS = 4  # tcpi_ca_state: a timeout is repaired
 RETURN_0 = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # a packet of which 0 bytes pass
 DROP_ALL = struct.pack("HL", 1, ctypes.addressof(RETURN_0))  # struct sock_fprog of linux/filter.h
 
@@ -75,6 +76,17 @@ def lost(sock, _rate):
     take(sock, 200)
 
 
+def lost_behind(sock, _rate):
+    """A small message waits behind one that is sent again, until the loss is repaired."""
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, DROP_ALL)
+    sock.send(b"p" * 200)
+    while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[1] != CA_LOSS:
+        time.sleep(0.01)
+    sock.send(b"p" * 100)
+    sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+    take(sock, 200)
+
+
 def nodelay(sock, rate):
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     exchange(sock, rate, 200, 100)
@@ -101,6 +113,7 @@ KINDS = {
     "slow-reader": (lambda sock, rate: sock.sendall(b"b" * 700), lambda sock: drain(sock, 0.01, 500)),
     "corked": (corked, answer),
     "lost": (lost, answer),
+    "lost-behind": (lost_behind, answer),
     "one-way": (one_way, drain),
     "paced": (paced, drain),
 }

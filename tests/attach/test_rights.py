@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""unstall attach with three capabilities and no other right."""
+
+import os
+import subprocess
+
+import pytest
+from attachments import ACTOR, attached
+from talkers import NOBODY, PINS, alone, is_cured, nothing_pinned, stalls, talking, wait_until
+
+from harness import COMMAND, bare_env, command_of_everybody, unstall, with_capabilities
+
+THREE = ("bpf", "perfmon", "net_admin")
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    """Nothing of it is pinned after a test."""
+    with alone():
+        yield from nothing_pinned()
+
+
+@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+def test_root_with_three_capabilities_cures_and_puts_back(mode):
+    with talking() as talker:
+        assert stalls(talker)
+        with attached(talker.pid, "--mode", mode, command=(*with_capabilities(*THREE, user=0), COMMAND)) as a:
+            assert is_cured(talker)
+            talker.say("new")
+            assert is_cured(talker)
+            assert a.end() == 0
+        assert "put back; 2 connections had been cured" in a.said
+        assert stalls(talker) and talker.reads_back() == {0}
+
+
+def test_nobody_with_three_capabilities_cures_an_own_process():
+    nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    with command_of_everybody() as command, talking(under=nobody) as talker:
+        with attached(talker.pid, "--mode", "always", command=(*with_capabilities(*THREE), command)) as a:
+            assert "could not be entered" not in a.said
+            assert is_cured(talker)
+            talker.say("new")
+            assert is_cured(talker)
+            assert a.end() == 0
+        assert "put back; 2 connections had been cured" in a.said
+        assert stalls(talker)
+
+
+@pytest.mark.parametrize("missing", THREE)
+def test_with_two_of_them_one_line_names_all_three(missing):
+    two = [name for name in THREE if name != missing]
+    done = subprocess.run([*with_capabilities(*two, user=0), COMMAND, "attach", "--port", "1"],
+                          capture_output=True, text=True, check=False, env=bare_env())
+    assert (done.returncode, done.stderr) == (
+        125, "unstall attach: it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, for instance as root\n")
+    assert not PINS.exists()
+
+
+def test_a_network_namespace_that_may_not_be_entered_is_told_and_the_connection_there_keeps_its_stall():
+    shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 1.5"
+    actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE, text=True)
+    three = (*with_capabilities(*THREE, user=0), COMMAND)
+    try:
+        assert actor.stdout.readline().startswith("port")
+        with attached(actor.pid, "--mode", "always", command=three) as a:
+            assert a.said.startswith("unstall attach: 1 network namespaces of the target could not be "
+                                     "entered (CAP_SYS_ADMIN); connections that exist there are left alone\n")
+            assert int(actor.stdout.readline().split()[1]) < 100  # 35, with stalls
+    finally:
+        actor.kill()
+        actor.communicate()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The source exact: within 2 % of the truth, in order, with two capabilities only; nothing stays of it."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from test_scan import SOURCES, Actor, far_apart, need, row_of, scan_beside, scanning
+
+from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, patiently, skip, unstall,
+                     with_capabilities, within)
+from harness.capture import captured
+
+SENDERS = 5
+
+
+@pytest.fixture(autouse=True)
+def it_may_be_used():
+    need("exact")
+
+
+# ---- the numbers ------------------------------------------------------------------
+
+
+def test_two_hundred_stalls_are_counted_and_timed_within_2_percent():
+    """A stall begins at the second write.  The capture sees no write: there it begins at the first segment,
+    some 0.05 ms earlier."""
+    def attempt():
+        with scanning("--source", "exact") as told:
+            actors = [Actor("stall", 2, silent=1) for _ in range(SENDERS)]
+            with captured(*(actor.port for actor in actors)) as capture:
+                for actor in actors:
+                    actor.exchanges()
+            report = told()
+        rows = [row_of(report, actor.pid) for actor in actors]
+        truth = capture.stalls()
+        assert len(truth) > 150
+        assert abs(sum(row["stalls"] for row in rows) - len(truth)) <= 0.02 * len(truth)
+        lost_ms = sum(truth) / 1e6
+        assert abs(sum(row["lost_ms"] for row in rows) - lost_ms) <= 0.02 * lost_ms
+
+    patiently(attempt)  # a busy machine stops a program between its writes
+
+
+def test_the_heaviest_comes_first():
+    with scanning("--source", "exact") as told:
+        actors = [Actor("stall", 1.5, rate) for rate in (4, 0, 12)]
+        for actor in actors:
+            actor.exchanges()
+        report = told()
+    ours = [row["process"]["pid"] for row in report["rows"]
+            if row["process"] and row["process"]["pid"] in [actor.pid for actor in actors]]
+    now_and_then, always, often = (actor.pid for actor in actors)
+    assert ours == [always, often, now_and_then]
+    lost = [row["lost_ms"] for row in report["rows"]]
+    assert lost == sorted(lost, reverse=True)
+
+
+# ---- what holds data back too ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("cwnd", [1, None])
+def test_data_that_the_congestion_window_holds_back_is_no_stall(source, cwnd):
+    """With a window of one segment TCP_NODELAY would cure nothing."""
+    route = ["cwnd", "lock", cwnd] if cwnd else []
+
+    def attempt():
+        with far_apart(*route) as (sender, _):
+            told = json.loads(scan_beside(sender, "--json", "--source", source).stdout)
+            sockets = subprocess.run(within(sender, "ss", "-tin"), capture_output=True, text=True, check=True)
+        assert (re.search(r"\bcwnd:(\d+)", sockets.stdout).group(1) == "1") is (cwnd == 1)
+        assert bool(row_of(told, sender.pid)) is (cwnd is None)
+
+    patiently(attempt, 1 if cwnd else 5)  # on a busy machine samples may miss a stall
+
+
+# ---- nothing is touched -----------------------------------------------------------------
+
+
+def programs_of(pid):
+    """The ids of the BPF programs to which this process has descriptors."""
+    found = set()
+    for info in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            lines = info.read_text(encoding="ascii", errors="replace").splitlines()
+            found |= {int(line.split()[1]) for line in lines if line.startswith("prog_id:")}
+    return found
+
+
+def programs_there():
+    shown = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True)
+    return {program["id"] for program in json.loads(shown.stdout)}
+
+
+def wait_for(state):
+    for _ in range(2000):
+        if found := state():
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it does not come to this")
+
+
+def test_a_scan_that_is_killed_leaves_no_program_and_the_scanned_process_as_it_was():
+    def tracer():
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return next(line for line in status.splitlines() if line.startswith("TracerPid"))
+
+    def talk():
+        while not stop.is_set():
+            client.send(b"p" * 200)
+            client.send(b"p" * 100)
+            client.recv(200, socket.MSG_WAITALL)
+
+    stop, before = threading.Event(), tracer()
+    with AnsweringPeer() as peer, socket.create_connection(("127.0.0.1", peer.port)) as client:
+        thread = threading.Thread(target=talk)
+        thread.start()
+        scan = subprocess.Popen([COMMAND, "scan", "--source", "exact", "--time", "60", "--pid",
+                                 str(os.getpid())], env=bare_env(), stdout=subprocess.DEVNULL)
+        try:
+            ours = wait_for(lambda: len(programs_of(scan.pid)) >= 2 and programs_of(scan.pid))
+            assert ours <= programs_there()
+            time.sleep(0.3)  # some stalls
+            assert tracer() == before
+        finally:
+            scan.send_signal(signal.SIGKILL)
+            scan.wait()
+            stop.set()
+            thread.join()
+        wait_for(lambda: not ours & programs_there())
+        assert tracer() == before and not client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+# ---- rights, and what the kernel says ------------------------------------------------------
+
+
+@pytest.mark.parametrize("capabilities, works", [(["bpf", "perfmon"], True), (["bpf"], False),
+                                                 (["perfmon"], False)])
+def test_two_capabilities_are_enough(capabilities, works):
+    if os.geteuid() != 0:
+        skip("only root may give capabilities")
+    with command_of_everybody() as command:
+        actor = Actor("stall", 2)
+        done = subprocess.run([*with_capabilities(*capabilities), command, "scan", "--json", "--source",
+                               "exact", "--time", "1", "--port", str(actor.port)], cwd="/", check=False,
+                              capture_output=True, text=True, env=bare_env())
+        actor.exchanges()
+    if works:
+        assert (done.returncode, done.stderr) == (1, "")
+        row = row_of(json.loads(done.stdout), actor.pid)
+        assert row["stalls"] > 5 and row["process"]["program"].startswith("python3")
+    else:
+        assert (done.returncode, done.stdout) == (125, "")
+        assert done.stderr == ("unstall scan: --source exact: it needs CAP_BPF and CAP_PERFMON, for "
+                               "instance as root; --source sampled needs no privilege\n")
+
+
+def test_a_refusal_of_the_kernel_is_one_line_and_its_log_is_for_verbose_2():
+    """RLIMIT_NOFILE leaves no descriptor for the programs."""
+    def refused(*words):
+        return subprocess.run(["prlimit", "--nofile=5", COMMAND, "scan", "--source", "exact", "--time", "0.1",
+                               *words], capture_output=True, text=True, check=False, env=bare_env())
+    done = refused()
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and "--verbose 2" in done.stderr
+    assert "libbpf" not in done.stderr and "libbpf" in refused("--verbose", "2").stderr
+    assert unstall("scan", "--source", "exact", "--time", "0.1").stderr == ""
