@@ -54,7 +54,7 @@ static void places(FILE *out, const struct stats_files *s) {
     FILE *memory = s ? open_memstream(&text, &size) : NULL;
     if (!memory)
         return;
-    sites_text(memory, s, SITES_WIDTH);
+    sites_text(memory, s, NULL, SITES_WIDTH);
     if (fclose(memory) == 0 && size)
         page_verbatim(out, text + strspn(text, "\n"));
     free(text);

@@ -156,7 +156,7 @@ void scan_report_text(FILE *out, const struct scan_report *report) {
         table(out, report, true, ascii);
     }
     if (report->places)
-        sites_text(out, report->places, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+        sites_text(out, report->places, NULL, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     if (stalling)
         next(out, t);
 }

@@ -42,6 +42,19 @@ def test_the_ladder_names_both_ends(tmp_path, role, ends):
         assert [name.text for name in ladder.findall("text")] == ends
 
 
+def test_the_ladder_has_the_sizes_of_its_own_endpoint(tmp_path):
+    """Once it had those of the costliest pair of call sites of all endpoints."""
+    other = "row {} 2 255 1 4 127.0.0.1 9090\npattern {} 4000 5000 9 9 4000000000\npieces 7 8\n"
+    make_stats_file(tmp_path / "1-2.unstall", STALLING + "pattern 1 2000 3000 96 96 2200000000\n"
+                    "pieces 210 99\n" + other.format(2, 2))
+    make_stats_file(tmp_path / "2-2.unstall", other.format(1, 1))  # there row 1 is the other endpoint
+    unstall("report", "--html", tmp_path / "page.html", tmp_path, check=True)
+    ladder = pictures((tmp_path / "page.html").read_text("utf-8"))[0]
+    assert [name.text for name in ladder.findall("text")][1] == "127.0.0.1:8080"
+    assert [group.find("text").text for group in ladder.iter("g") if group.get("data-kind") == "data"] == [
+        "210 bytes", "99 bytes"]
+
+
 def test_each_table_has_a_name_of_its_own(tmp_path):
     names = re.findall('role="region" aria-label="([^"]*)"', page_of(tmp_path, STALLING))
     assert names == ["Endpoints", "Processes"]

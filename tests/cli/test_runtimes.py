@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,42 @@ def test_any_line_of_a_map_may_be_damaged(node, line):
     finally:
         code_map.write_bytes(whole)
         os.utime(code_map, (times.st_mtime, times.st_mtime))
+
+
+@pytest.fixture(name="java_class", scope="module")
+def a_compiled_class(tmp_path_factory):
+    """The folder of TwoAuthors.class."""
+    folder = tmp_path_factory.mktemp("java")
+    subprocess.run(["javac", "-g", "-d", folder, PROGRAMS / "TwoAuthors.java"], check=True, timeout=60)
+    return folder
+
+
+# Compiles its methods at their first call, apart from each other; the rest of the JVM's code is interpreted.
+JAVA = ("java", "-XX:+PreserveFramePointer", "-Xcomp", "-XX:CompileCommand=quiet",
+        "-XX:CompileCommand=compileonly,TwoAuthors::*", "-XX:CompileCommand=dontinline,TwoAuthors::send*")
+
+
+def test_the_map_of_a_jvm_names_the_methods(java_class):
+    """It is written when jcmd asks."""
+    with stats_folder() as folder, AnsweringPeer() as peer:
+        process = subprocess.Popen([*JAVA, "-cp", java_class, "TwoAuthors", str(peer.target[1]), "1000000"],
+                                   env=preload_env("observe", UNSTALL_STATS=folder),
+                                   stdout=subprocess.DEVNULL)
+        code_map = Path(f"/tmp/perf-{process.pid}.map")
+        try:
+            end = time.monotonic() + 30
+            while "Who wrote the pieces" not in unstall("report", folder).stdout:
+                assert time.monotonic() < end and process.poll() is None
+                time.sleep(0.2)
+            assert "by TwoAuthors" not in told(folder)
+            subprocess.run(["jcmd", str(process.pid), "Compiler.perfmap"], check=True, timeout=60,
+                           stdout=subprocess.DEVNULL)
+            assert ("the first piece (200 bytes) is written by TwoAuthors.sendHeader; the second (100 bytes) "
+                    "by TwoAuthors.sendBody: join them") in told(folder)
+        finally:
+            process.kill()
+            process.wait(10)
+            code_map.unlink(missing_ok=True)
 
 
 # ---- the runtime's own tool ------------------------------------------------
@@ -215,10 +252,9 @@ def test_a_tool_that_refuses_is_quoted(tmp_path):
     assert "py-spy has named no frame of the thread that writes: Error: planted refusal" in text
 
 
-def test_jcmd_names_the_methods_of_a_program_that_is_started(tmp_path):
-    subprocess.run(["javac", "-g", "-d", tmp_path, PROGRAMS / "TwoAuthors.java"], check=True, timeout=60)
+def test_jcmd_names_the_methods_of_a_program_that_is_started(java_class):
     with AnsweringPeer() as peer:
-        text = observed("--library", str(LIB), "--", "java", "-Xint", "-cp", str(tmp_path), "TwoAuthors",
+        text = observed("--library", str(LIB), "--", "java", "-Xint", "-cp", str(java_class), "TwoAuthors",
                         str(peer.target[1]), "40")
     assert ("As jcmd tells, the first piece (200 bytes) is written by TwoAuthors.sendHeader (TwoAuthors.java:"
             f"{line_of('TwoAuthors.java', 'byte[200]')}); the second (100 bytes) by TwoAuthors.sendBody "

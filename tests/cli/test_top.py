@@ -11,8 +11,8 @@ import uuid
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, preload_env, unstall
-from stats_files import STALLING, make_stats_file, stats_folder
+from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, unstall
+from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
 
 TALKER = r"""
 import socket, sys
@@ -39,6 +39,17 @@ def talker(folder, peer, mode="observe"):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@contextlib.contextmanager
+def program(folder, *words):
+    """A program that talks for ever, under the library."""
+    process = subprocess.Popen(list(map(str, words)), env=preload_env("observe", UNSTALL_STATS=folder))
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 class Terminal:
@@ -128,10 +139,15 @@ def test_the_mode_is_switched_from_the_screen():
         assert '"mode": "nodelay"' in unstall("report", "--json", str(process.pid), check=True).stdout
 
 
+def by_address(peer):
+    return str(peer.port)
+
+
 def test_sorting_selecting_and_help():
+    """Each key has another order than the key before it."""
     with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
-         talker(folder, peer) as one, \
-            talker(folder, other, "auto") as two, \
+         talker(folder, max(peer, other, key=by_address)) as one, \
+            talker(folder, min(peer, other, key=by_address), "auto") as two, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         def order():
             return [int(word) for word in re.findall(r"^ *(\d+) python", terminal.see(), re.MULTILINE)]
@@ -144,20 +160,50 @@ def test_sorting_selecting_and_help():
 
         terminal.wait_for(rf"^ *{two.pid} .* auto +\S+ +\d")
         wait_for_order(one.pid, two.pid)
-        terminal.type("e")
-        terminal.wait_for("^by exchanges,")
-        wait_for_order(two.pid, one.pid)
-        terminal.type("r")
-        terminal.wait_for("^by exchanges, reversed,")
-        wait_for_order(one.pid, two.pid)
+        for key, name, *expected in (("e", "exchanges", two, one), ("s", "stalls", one, two),
+                                     ("c", "cured", two, one), ("5", "median", one, two),
+                                     ("n", "endpoint", two, one), ("9", "p99", one, two),
+                                     ("r", "p99, reversed", two, one)):
+            terminal.type(key)
+            terminal.wait_for(f"^by {name}, every")
+            wait_for_order(*(process.pid for process in expected))
         terminal.type("p")
+        terminal.wait_for("^by pid, every")
         wait_for_order(*sorted([one.pid, two.pid]))
         terminal.type("?")
-        assert "any key" not in terminal.wait_for("^q +quit")
+        terminal.wait_for("^q +quit")
+        assert re.search("^endpoint .* is in them", terminal.see(), re.MULTILINE), "its last line is missing"
         terminal.type("x")
         terminal.type("Down")
         terminal.type("m")
         terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {max(one.pid, two.pid)}\)")
+
+
+def test_every_mode_can_be_chosen():
+    """Their keys are others than in the list of lines: k is cork there, s the mode of the start."""
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
+        terminal.wait_for(rf"^ *{process.pid} .* observe ")
+        for key, said, mode in (("o", "off", "off"), ("b", "observe", "observe"), ("k", "cork", "cork"),
+                                ("l", "coalesce", "coalesce"), ("a", "auto", "auto"),
+                                ("s", "as it was started", "observe")):
+            terminal.type("m")
+            terminal.wait_for(rf"^  {key}  {said}$")
+            terminal.type(key)
+            terminal.wait_for(rf"^{process.pid}: {said}, from its next message on")
+            terminal.wait_for(rf"^ *{process.pid} .* {mode} ")
+        terminal.type("m")
+        terminal.wait_for("^  any other key: leave it")
+        terminal.type("x")
+        terminal.wait_for(rf"^ *{process.pid} .* observe ")
+
+
+def test_the_interval_is_halved_and_doubled():
+    with stats_folder() as folder, Terminal(COMMAND, "top", "--interval", "0.8", folder) as terminal:
+        terminal.wait_for(", every 0.8 s ")
+        for key, seconds in zip("++++--", (0.4, 0.2, 0.1, 0.1, 0.2, 0.4)):
+            terminal.type(key)
+            terminal.wait_for(f", every {seconds} s ")
 
 
 def test_it_follows_the_size_of_the_terminal():
@@ -245,6 +291,33 @@ def test_enter_opens_the_endpoint_and_any_key_leaves_it():
         terminal.wait_for("^ *PID PROGRAM")
         terminal.type("q")
         terminal.wait_for("^ended with 0")
+
+
+@pytest.mark.parametrize("how, author, heading", [
+    ([], "ask_second", "Who wrote the pieces"),
+    (["shared"], "ask_first", "Who wrote the pieces, here or at other endpoints")])
+def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
+    """Once it named the authors of all endpoints of the process.  A pair of calls belongs to the endpoint that
+    it was first seen at."""
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
+            program(folder, compile_c(PROGRAMS / "two_endpoints.c"), *peer.target, *other.target, *how), \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=120) as terminal:
+        terminal.wait_for(rf"127\.0\.0\.1:{peer.port} .* ms")
+        terminal.wait_for(rf"127\.0\.0\.1:{other.port} .* ms")
+        for port, expected, above in ((peer.port, "ask_first", "Who wrote the pieces"),
+                                      (other.port, author, heading)):
+            terminal.type("/")
+            terminal.type(f":{port}")
+            terminal.type("Enter")
+            terminal.wait_for(f", only :{port} ")
+            terminal.type("Enter")
+            terminal.wait_for(f", to 127.0.0.1:{port}, mode observe$")
+            screen = terminal.wait_for(f"^{above}$")
+            assert set(re.findall(r"ask_\w+", screen)) == {expected}, screen
+            terminal.type("q")
+            terminal.wait_for("^ *PID PROGRAM")
+            terminal.type("Escape")
+            terminal.wait_for("every 0.5 s   q quit")
 
 
 def test_the_filter_hides_the_other_lines():

@@ -34,6 +34,15 @@ def test_each_software_has_a_version():
     assert all(re.match(r"\d+\.\d", version) for version in rows), rows
 
 
+def test_each_software_says_how_to_see_it_and_what_helps():
+    _, *parts = affected.PAGE.read_text("utf-8").split("\n**")
+    assert parts
+    for part in parts:
+        command = re.search("^- To see it: `unstall observe -- (.*)`$", part, re.MULTILINE).group(1)
+        assert f"\n- With unstall: `unstall run -- {command}`\n" in part
+        assert "\n- The stall: " in part and "\n- In the source" in part
+
+
 def test_the_table_of_doctor_is_up_to_date():
     assert affected.table() == affected.TABLE.read_text("utf-8"), "run scripts/gallery --affected"
 

@@ -60,14 +60,14 @@ static void cured_figure(FILE *out, const struct reader_row *row, struct ladder 
     ladder_figure(out, &l, text);
 }
 
-/* The mean stall of the row, with the pieces of the pair of call sites that lost most. */
+/* The mean stall of the row, with the pieces of its pair of call sites that lost most. */
 static void typical(FILE *out, const struct report *r, const struct reader_row *row) {
     uint64_t pieces[2] = {0, 0};
     const struct reader_tally *t = &row->tally;
     char endpoint[ENDPOINT_ROOM];
     if (!proved_stalls(t))
         return;
-    sites_pieces(r->files, pieces);
+    sites_pieces(r->files, &row->id, pieces);
     int64_t mean = (int64_t)(lost_ns(t) / proved_stalls(t));
     bool listener = row->id.role == ROLE_LISTENER;
     row_words(&row->id, endpoint);
@@ -205,7 +205,7 @@ static bool call_sites(FILE *out, const struct stats_files *s) {
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
         return false;
-    bool unnamed = sites_text(memory, s, SITES_WIDTH);
+    bool unnamed = sites_text(memory, s, NULL, SITES_WIDTH);
     if (fclose(memory) == 0 && size)
         page_verbatim(out, text + strspn(text, "\n"));
     free(text);

@@ -188,7 +188,7 @@ void report_text(FILE *out, const struct report *r) {
     if (v.kind != VERDICT_NOTHING) {
         print_table(out, r, ascii);
         print_picture(out, v.row, width, ascii);
-        bool unnamed = sites_text(out, r->files, width);
+        bool unnamed = sites_text(out, r->files, NULL, width);
         print_who(out, r, width, unnamed);
     }
     print_losses(out, r->files);

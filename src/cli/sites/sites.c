@@ -70,14 +70,21 @@ const struct frame *site_program(const struct trace *t, unsigned author) {
     return NULL;
 }
 
-void sites_pieces(const struct stats_files *s, uint64_t bytes[2]) {
+bool site_is_at(const struct reader_file *r, const struct stats_pattern *p,
+                const struct stats_row *endpoint) {
+    const struct reader_row *row = endpoint ? reader_row_at(r, p->row) : NULL;
+    return !endpoint || (row && row->id.role == endpoint->role &&
+                         memcmp(&row->id.endpoint, &endpoint->endpoint, sizeof(endpoint->endpoint)) == 0);
+}
+
+void sites_pieces(const struct stats_files *s, const struct stats_row *endpoint, uint64_t bytes[2]) {
     uint64_t most = 0;
     bytes[0] = bytes[1] = 0;
     for (size_t i = 0; i < s->count; i++)
         for (size_t k = 0; k < s->list[i]->pattern_count; k++) {
             const struct stats_pattern *p = &s->list[i]->patterns[k];
             const struct stats_occurrence *o = site_occurrence(p);
-            if (!o || p->stall_ns < most)
+            if (!o || p->stall_ns < most || !site_is_at(s->list[i], p, endpoint))
                 continue;
             most = p->stall_ns;
             bytes[0] = o->write[0].bytes;

@@ -11,12 +11,15 @@
 #include "json.h"
 #include "stats_files.h"
 
-/* For people: the sites of the few processes that lost most.  True: a script has written, and its
- * functions are not known. */
-bool sites_text(FILE *out, const struct stats_files *s, unsigned width);
+/* A file counts a pair of call sites for one row, the one that it was first seen at.  `endpoint` (NULL: all)
+ * takes the pairs of rows with its role and address; arm and mode do not matter. */
+
+/* For people: the sites of the few processes that lost most.  If no pair was first seen at the endpoint, all
+ * pairs, under a heading that says so.  True: a script has written, and its functions are not known. */
+bool sites_text(FILE *out, const struct stats_files *s, const struct stats_row *endpoint, unsigned width);
 
 /* The bytes of the first and the second piece, of the pair of call sites that lost most; 0: not known. */
-void sites_pieces(const struct stats_files *s, uint64_t bytes[2]);
+void sites_pieces(const struct stats_files *s, const struct stats_row *endpoint, uint64_t bytes[2]);
 
 /* For programs: the member "patterns", all of it. */
 void sites_json(struct json *j, const struct reader_file *r);

@@ -15,6 +15,9 @@ struct site {
     char program[64];
 };
 
+/* True if the pattern was first seen at the endpoint; NULL: at any. */
+bool site_is_at(const struct reader_file *r, const struct stats_pattern *p, const struct stats_row *endpoint);
+
 /* The first occurrence whose stacks were kept, or NULL. */
 const struct stats_occurrence *site_occurrence(const struct stats_pattern *p);
 

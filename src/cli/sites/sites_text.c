@@ -139,24 +139,26 @@ static bool is_unnamed(const struct site *site) {
     return at < site->trace[0].count && (f->kind == FRAME_INTERPRETER || f->kind == FRAME_NO_MODULE);
 }
 
-static bool stats_sites(FILE *out, const struct reader_file *r, unsigned width, bool ascii,
-                          bool say_who) {
+static bool stats_sites(FILE *out, const struct reader_file *r, const struct stats_row *endpoint,
+                        unsigned width, bool say_who) {
     const struct stats_pattern *sorted[STATS_PATTERNS];
+    size_t count = 0;
     struct symbols *s = symbols_begin(r);
     struct site *site = malloc(sizeof(*site));
     bool unnamed = false;
     char name[64];
     for (size_t i = 0; i < r->pattern_count; i++)
-        sorted[i] = &r->patterns[i];
-    qsort(sorted, r->pattern_count, sizeof(struct stats_pattern *), by_stalls);
+        if (site_is_at(r, &r->patterns[i], endpoint))
+            sorted[count++] = &r->patterns[i];
+    qsort(sorted, count, sizeof(struct stats_pattern *), by_stalls);
     if (say_who)
         fprintf(out, "  %s (pid %u):\n", base_text(r->header.program, name, sizeof(name)),
                 r->header.pid);
-    for (size_t i = 0; s && site && i < r->pattern_count && i < SITES_SHOWN; i++) {
+    for (size_t i = 0; s && site && i < count && i < SITES_SHOWN; i++) {
         struct prose p = {.used = 0};
         site_name(s, r, sorted[i], site_occurrence(sorted[i]), site);
         unnamed |= is_unnamed(site);
-        add_site(&p, sorted[i], site, ascii);
+        add_site(&p, sorted[i], site, !speaks_utf8());
         prose_print(out, &p, 2, width);
     }
     free(site);
@@ -164,38 +166,48 @@ static bool stats_sites(FILE *out, const struct reader_file *r, unsigned width, 
     return unnamed;
 }
 
-static uint64_t lost_by(const struct reader_file *r) {
-    uint64_t ns = 0;
+static unsigned patterns_at(const struct reader_file *r, const struct stats_row *endpoint, uint64_t *lost) {
+    unsigned count = 0;
+    *lost = 0;
     for (size_t i = 0; i < r->pattern_count; i++)
-        ns += r->patterns[i].stall_ns;
-    return ns;
+        if (site_is_at(r, &r->patterns[i], endpoint)) {
+            *lost += r->patterns[i].stall_ns;
+            count++;
+        }
+    return count;
 }
 
 /* The process with call sites that lost most and was not shown yet, or NULL. */
-static const struct reader_file *worst(const struct stats_files *s,
-                                          const struct reader_file *const *shown, size_t count) {
+static const struct reader_file *worst(const struct stats_files *s, const struct stats_row *endpoint,
+                                       const struct reader_file *const *shown, size_t count) {
     const struct reader_file *best = NULL;
+    uint64_t most = 0, lost;
     for (size_t i = 0; i < s->count; i++) {
         const struct reader_file *r = s->list[i];
         bool is_shown = false;
         for (size_t k = 0; k < count; k++)
             is_shown |= shown[k] == r;
-        if (r->pattern_count && !is_shown && (!best || lost_by(r) > lost_by(best)))
+        if (patterns_at(r, endpoint, &lost) && !is_shown && (!best || lost > most)) {
             best = r;
+            most = lost;
+        }
     }
     return best;
 }
 
-bool sites_text(FILE *out, const struct stats_files *s, unsigned width) {
+bool sites_text(FILE *out, const struct stats_files *s, const struct stats_row *endpoint, unsigned width) {
     bool unnamed = false;
     const struct reader_file *shown[PROCESSES_SHOWN], *next;
     size_t count = 0;
-    bool ascii = !speaks_utf8();
-    while (count < PROCESSES_SHOWN && (next = worst(s, shown, count)) != NULL) {
+    bool elsewhere = endpoint && !worst(s, endpoint, NULL, 0);
+    if (elsewhere)
+        endpoint = NULL;
+    while (count < PROCESSES_SHOWN && (next = worst(s, endpoint, shown, count)) != NULL) {
         if (!count)
-            fprintf(out, "\n%sWho wrote the pieces%s\n", colour(out, BOLD), colour(out, PLAIN));
+            fprintf(out, "\n%sWho wrote the pieces%s%s\n", colour(out, BOLD),
+                    elsewhere ? ", here or at other endpoints" : "", colour(out, PLAIN));
         shown[count++] = next;
-        unnamed |= stats_sites(out, next, width, ascii, s->count > 1);
+        unnamed |= stats_sites(out, next, endpoint, width, s->count > 1);
     }
     return unnamed;
 }

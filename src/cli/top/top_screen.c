@@ -79,16 +79,16 @@ static void choose_mode(struct screen *s, int key) {
 
 /* Opens the view of an endpoint.  The call sites are read once, because that takes the program's files. */
 static void open_endpoint(struct screen *s) {
-    const char *path = s->top->lines[s->selected].process->path;
+    const struct top_line *line = &s->top->lines[s->selected];
     struct reader_error ignored;
     size_t size = 0;
     free(s->sites);
     s->sites = NULL;
     s->view = VIEW_ENDPOINT;
-    struct reader_file *r = reader_read(path, READ_ALL, &ignored);
+    struct reader_file *r = reader_read(line->process->path, READ_ALL, &ignored);
     FILE *out = r ? open_memstream(&s->sites, &size) : NULL;
     if (out) {
-        sites_text(out, &(struct stats_files){.list = &r, .count = 1}, (unsigned)COLS - 1);
+        sites_text(out, &(struct stats_files){.list = &r, .count = 1}, &line->id, (unsigned)COLS - 1);
         fclose(out);
     }
     reader_free(r);

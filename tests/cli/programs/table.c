@@ -174,6 +174,17 @@ static bool pattern(struct stats_file *s, const char *line) {
     return false;
 }
 
+static bool pieces(struct stats_file *s, const char *line) {
+    unsigned n = 0;
+    while (n < STATS_PATTERNS && s->pattern[n].state != STATS_FREE)
+        n++;
+    if (!n)
+        return false;
+    struct stats_occurrence *o = &s->pattern[n - 1].occurrence[0];
+    o->state = STATS_VALID;
+    return sscanf(line, "pieces %" SCNu64 " %" SCNu64, &o->write[0].bytes, &o->write[1].bytes) == 2;
+}
+
 static bool bytes(struct stats_file *s, const char *line) {
     size_t offset;
     char hex[513];
@@ -211,5 +222,7 @@ bool table_line(struct stats_file *s, const char *line) {
         return module(s, line);
     if (strcmp(word, "pattern") == 0)
         return pattern(s, line);
+    if (strcmp(word, "pieces") == 0)
+        return pieces(s, line);
     return strcmp(word, "bytes") == 0 && bytes(s, line);
 }

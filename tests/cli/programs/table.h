@@ -10,6 +10,7 @@
  *     connection SERIAL ROW ARM MODE BORN ENDED PEER PORT LOCAL PORT EXCHANGES NS
  *     module START END OFFSET HEAD PATH
  *     pattern ROW CALLER CALLER COUNT STALLS NS
+ *     pieces BYTES BYTES         of the last pattern
  *     bytes OFFSET HEX           damage
  */
 #ifndef UNSTALL_TEST_TABLE_H

@@ -78,7 +78,8 @@ def _wrapped(text, first="", rest="  "):
 def _details(name, victim):
     one = victim.affected
     measured = " (measured)" if one.measured else ""
-    lines = [f"\n**{one.software}** (`{name}`)\n\n", _wrapped(f"The stall: {victim.story}.", "- ")]
+    lines = [f"\n**{one.software}** (`{name}`)\n\n", _wrapped(f"The stall: {victim.story}.", "- "),
+             _wrapped(f"To see it: `unstall observe -- {one.observe}`", "- ")]
     if one.own:
         lines.append(_wrapped(f"Its own setting{measured}: {one.own}.", "- "))
     lines.append(_wrapped(f"In the source{'' if one.own else measured}: {one.source.rstrip('.')}.", "- "))
