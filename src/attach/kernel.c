@@ -142,7 +142,7 @@ static int pin_map(const struct bpf_map *map, const char *name, const char *pin)
     return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
 }
 
-/* What measures is there before any connection has its arm. */
+/* Attach the measuring programs before any connection gets its arm. */
 static int pin_experiment(struct attach_bpf *b, const char *name) {
     int failed = pin_map(b->maps.connections, name, PIN_CONNECTIONS);
     if (!failed)
@@ -158,7 +158,7 @@ static int pin_experiment(struct attach_bpf *b, const char *name) {
     return failed;
 }
 
-/* What puts back is there before anything is set. */
+/* Attach the program that puts values back before any other program sets one. */
 static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup,
                    bool experiment) {
     int failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
@@ -220,7 +220,7 @@ static int take_sockets(struct attach_bpf *b, const struct attach_target *t) {
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* Makes its folder, and the pin by which others see what it takes, while no other attachment begins.
+/* Makes its folder, and the pin that shows its target to other attachments, while no other attachment begins.
  * *made: the folder is ours.  An error may have a sentence. */
 static int reserve(const struct attach_bpf *b, const struct attach_target *t,
                    const struct attach_config *c, bool *made, char error[ATTACH_ERROR]) {

@@ -21,7 +21,7 @@ def directed_cases():
 
 
 def run_directed(mode, name, before=(), **variables):
-    """None, or what went wrong.  `before` stands before the program.
+    """None, or the error.  `before` stands before the program.
 
     A case that was only late is tried again: a busy machine is late once, a forgotten byte every time.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of the tests: what must fail does fail, what strace prints is understood."""
+"""Tests of the tests: the harness finds each planted error, and it understands the output of strace."""
 
 import os
 import subprocess
@@ -169,7 +169,7 @@ def test_marks_are_found():
 
 @dataclass(frozen=True)
 class Item:
-    """What the selection looks at."""
+    """The attributes that the selection looks at."""
     nodeid: str
     parameters: tuple = ()
 

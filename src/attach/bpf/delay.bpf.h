@@ -123,7 +123,7 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     return 0;
 }
 
-/* After shutdown(SHUT_WR) tcp_probe does not tell what arrives.  This tracepoint does, once the data has been
+/* After shutdown(SHUT_WR) tcp_probe does not see arriving data. This tracepoint does, once the data is
  * queued.  The message is known by then, because its sends have returned; the FIN is no message. */
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(after_data, const struct sock *sk) {
