@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a connection learns from those before it.
+ * A new connection starts with the facts of earlier ones of its endpoint.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

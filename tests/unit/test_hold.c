@@ -431,14 +431,14 @@ Test(hold, untrack) {
         hold_untrack(c);
         conn_unlock(c);
         const char *log = fake_log();
-        const char *probe = strstr(log, " info(5)"); /* a push may ask once who writes here */
+        const char *probe = strstr(log, " info(5)"); /* a push may ask once for untracked writes */
         cr_expect(strncmp(log, row->log, probe ? (size_t)(probe - log) : strlen(log) + 1) == 0,
                   "%s: %s", row->name, log);
         cr_expect(c->policy.untracked_io && !c->held, "%s", row->name);
     }
 }
 
-/* ---- who else writes here? ----------------------------------------------------- */
+/* ---- untracked writes ----------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -547,7 +547,7 @@ Test(hold, hands_off) {
     EXPECT(!c->held);
 }
 
-/* Before a wait for readiness: what is asked first, and whether the turn has ended by then. */
+/* Before a wait for readiness: which connections are polled first, and whether the turn has ended by then. */
 static const struct {
     const char *name;
     bool only_writable, held;
@@ -679,7 +679,7 @@ static void *write_and_go_on(void *unused) {
 }
 
 Test(hold, the_end_of_mine_is_not_the_end_of_its_turn) {
-    in_mode(MODE_NODELAY); /* where nobody watches a thread's end */
+    in_mode(MODE_NODELAY); /* where no destructor watches a thread's end */
     join();
     run(write_and_go_on, NULL);
     const struct thread *owner = c->turn_owner;
@@ -741,7 +741,7 @@ Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
     ASSERT(hold_leaves_turn(c));
 }
 
-/* ---- what a wait's end is timed by ------------------------------------------ */
+/* ---- the clock of a wait's end ------------------------------------------ */
 
 static const struct {
     const char *name;
@@ -767,7 +767,7 @@ Test(hold, only_a_wait_that_could_go_on_is_timed) {
     cr_expect(!hold_could_go_on(), "no turn");
 }
 
-/* One whose creation we did not see may be a listener: asked, unless that is known. */
+/* A socket met late may be a listener: the kernel is asked, unless that is known. */
 Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
     in_mode(MODE_AUTO);
     for (int established = 0; established < 2; established++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a connection's past teaches: how its turns look, whether its messages go on after a wait,
- * and that prediction is not for everyone.
+ * The model learns from a connection's past: the length of its turns, and whether its messages go on after a
+ * wait. A connection that defies prediction gets TCP_NODELAY only.
  */
 #include "player.h"
 #include "unit.h"
@@ -111,7 +111,7 @@ Test(policy_learning, illness) {
     }
 }
 
-/* The turns before, cut at every wait, say nothing about those to come. */
+/* Earlier turns were cut at every wait, so they predict nothing about later ones. */
 Test(policy_learning, health_is_forgotten_when_illness_shows) {
     struct player player;
     player_start(&player, MODE_AUTO);
@@ -186,8 +186,8 @@ Test(policy_learning, a_kept_turn_is_kept_for_its_message_only) {
                 "more push. more no");
 }
 
-/* A poll for writability is asked first whatever was learnt: its answer must not make a connection
- * of which nothing is known one that is asked 255 times. */
+/* A poll for writability always goes first with timeout zero.  Its result must not let the next 255 waits of
+ * a new connection do so too. */
 Test(policy_learning, an_answer_without_a_question) {
     struct policy p = {.mode = MODE_AUTO, .established = true};
     policy_asked(&p, false);

@@ -164,7 +164,7 @@ Test(programs, of_whom_nothing_leaves) {
     is_done();
 }
 
-/* ---- what the next program finds ---------------------------------------- */
+/* ---- options at the start of the next program ---------------------------------------- */
 
 static const struct {
     const char *name;
@@ -382,7 +382,7 @@ Test(programs, a_handler_ends_the_thread) {
     conn_lock(c);
     process_thread_ends();
     EXPECT_INT("depth", self.depth, 0);
-    EXPECT(conn_trylock(c)); /* nobody has its lock */
+    EXPECT(conn_trylock(c)); /* its lock is free */
     conn_unlock(c);
     EXPECT(!self.turn && buffer_length(c) == 0);
     self.vforked = true;
@@ -542,7 +542,7 @@ Test(programs, a_strange_task_while_bytes_are_left, .timeout = 20) {
     EXPECT_INT("sent", buffer_length(c), 0);
 }
 
-/* A process of one task keeps its table; what only passes need not stay; of two tasks one has the old
+/* A process of one task keeps its table.  A passing change need not last.  Of two tasks one has the old
  * table. */
 static const struct {
     const char *name, *mode, *more;

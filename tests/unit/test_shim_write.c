@@ -19,7 +19,7 @@
 
 /* ---- behind buffered bytes ------------------------------------------------- */
 
-/* A blocking write that a signal ends returns what left: a second call would block again. */
+/* A blocking write that a signal ends returns the number of sent bytes: a second call would block again. */
 Test(shim_write, interrupted_behind_buffered_bytes_it_is_short) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
@@ -34,7 +34,7 @@ Test(shim_write, interrupted_behind_buffered_bytes_it_is_short) {
     EXPECT_INT("on the wire", fake.wire.used, 1005);
 }
 
-/* MSG_MORE behind bytes that found no room: it must not hold those too. */
+/* MSG_MORE behind bytes that found no room must not hold them too. */
 Test(shim_write, what_is_stuck_leaves_before_the_applications_own_hold) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
@@ -92,8 +92,8 @@ Test(shim_write, a_release_is_over_when_the_write_is) {
 
 /* ---- forms --------------------------------------------------------------------- */
 
-/* Each form goes on by its own name, or by its own system call where it came so; what is
- * held needs a flag, which write(2) and writev(2) have not. */
+/* Each form goes on by its own name, or by its own system call if it came by syscall(2).  A hold needs a
+ * flag, which write(2) and writev(2) lack. */
 static const struct {
     const char *name;
     enum out_form form;
@@ -155,7 +155,7 @@ Test(shim_write, each_form_goes_on_as_it_came) {
     }
 }
 
-/* What the kernel is to refuse is not looked into. */
+/* The library does not look into a message that the kernel will refuse. */
 Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
     static struct iovec huge[] = {{NULL, 5}, {NULL, SIZE_MAX - 3}}, half[] = {{NULL, SSIZE_MAX}, {NULL, 1}};
     const struct msghdr *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -195,7 +195,7 @@ Test(shim_write, what_was_buffered_leaves_before_what_is_no_vector) {
     EXPECT_TEXT("log", fake_log(), "send(5,abc) WRITEV(5,bad)");
 }
 
-/* MSG_OOB and its like, an address, what a message carries: never held, never buffered. */
+/* Writes with MSG_OOB and its like, an address, or control data are never held or buffered. */
 Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
     static const int flags[] = {MSG_OOB, MSG_ZEROCOPY, MSG_EOR, MSG_CONFIRM, MSG_FASTOPEN};
@@ -225,7 +225,7 @@ Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
     }
 }
 
-/* ---- what the kernel says ---------------------------------------------------------- */
+/* ---- answers of the kernel ---------------------------------------------------------- */
 
 static ssize_t by_fast_path(void) {
     return whole_write(5, "abc");
@@ -259,8 +259,8 @@ static void the_window_ends(void) {
     conn_unlock(c);
 }
 
-/* The window ends between the decision to hold and the send: what came after it is held all the
- * same, and leaves with the turn. */
+/* The window ends between the decision to hold and the send: the later write is held all the same, and leaves
+ * with the turn. */
 Test(shim_write, held_after_the_window_has_ended) {
     EACH_WAY(way) {
         whole_start_in(MODE_CORK);
@@ -279,7 +279,7 @@ Test(shim_write, held_after_the_window_has_ended) {
     }
 }
 
-/* A write that fails is none: what was held before it still is, or is let go. */
+/* A write that fails does not count: bytes held before it stay held, or are pushed. */
 static const struct {
     const char *name;
     bool held_before, window;
@@ -339,7 +339,7 @@ Test(shim_write, behind_an_error_the_kernel_answers) {
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         whole_start_in(modes[i]);
         struct conn *c = whole_connected(5);
-        conn_unlock(shim_find(5)); /* whose mode is known from now on */
+        conn_unlock(shim_find(5)); /* its mode is known from now on */
         c->policy.mode = MODE_OFF;
         fake_real.answers[0] = -ECONNRESET;
         EXPECT_INT("it passes, and fails", whole_write(5, "abc"), -1);
@@ -356,8 +356,8 @@ Test(shim_write, behind_an_error_the_kernel_answers) {
 
 /* ---- streams, answers --------------------------------------------------------------- */
 
-/* Eight small writes that nobody answers are a stream, which is Nagle's again; unless the answers
- * come in where we do not see them. */
+/* Eight small writes without an answer are a stream, which gets Nagle's algorithm back, unless unseen calls
+ * read the answers. */
 static const struct {
     const char *name;
     uint64_t received;
@@ -416,7 +416,7 @@ static void stuck(const char *bytes) {
     fake_log();
 }
 
-/* What the caller passed was wrong: no fault of the bytes that wait. */
+/* The caller's argument was wrong: the waiting bytes stay. */
 Test(shim_write, a_callers_fault_is_told_and_what_waited_leaves) {
     static const int errors[] = {EFAULT, EINVAL, EMSGSIZE, EOPNOTSUPP};
     for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -478,7 +478,7 @@ Test(shim_write, a_kept_error_is_told_once) {
     EXPECT_INT("errno", errno, EPIPE);
 }
 
-/* No room for what waits: a blocking writer sends it by a blocking call, then its own bytes. */
+/* No room for the waiting bytes: a blocking writer sends them by a blocking call, then its own. */
 Test(shim_write, a_blocking_writer_drains) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
@@ -487,7 +487,7 @@ Test(shim_write, a_blocking_writer_drains) {
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
     const char *log = fake_log(), asks[] = "cookie(5) ";
     if (strncmp(log, asks, strlen(asks)) == 0)
-        log += strlen(asks); /* a busy machine: what the number is was asked too long ago */
+        log += strlen(asks); /* a busy machine: the number's socket was asked for too long ago */
     cr_expect(strncmp(log, "send(5,abcxx", 12) == 0, "%s", log);
     cr_expect(strstr(log, " SEND(5,abc) WRITE(5,xx"), "%s", log);
     EXPECT_INT("wire", fake.wire.used, 5003);
@@ -509,7 +509,7 @@ Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* The kernel takes a part: it has no room for what comes next, which is not buffered. */
+/* The kernel takes a part: it has no room for the next bytes, so they are not buffered. */
 Test(shim_write, after_a_part_nothing_is_buffered) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
@@ -523,8 +523,8 @@ Test(shim_write, after_a_part_nothing_is_buffered) {
     cr_expect(strstr(fake_log(), "WRITE(5,abc)"), "by the kernel");
 }
 
-/* The drain is left by a signal or a timeout: the application's write has not happened, and what waits
- * still does; another error ends the connection. */
+/* The drain is left by a signal or a timeout: the application's write has not happened, and the waiting bytes
+ * still wait; another error ends the connection. */
 static const struct {
     const char *name;
     int error;
@@ -552,8 +552,8 @@ static void a_handler_writes(void) {
     EXPECT_INT("kept aside", whole_write(5, "hi"), 2);
 }
 
-/* A handler that interrupts the blocking send writes to the same connection: behind what is
- * being sent, before what its thread has yet to write. */
+/* A handler that interrupts the blocking send writes to the same connection: its bytes go behind the bytes in
+ * the send and before the rest of its thread's. */
 Test(shim_write, a_handlers_bytes_come_between) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
@@ -565,7 +565,7 @@ Test(shim_write, a_handlers_bytes_come_between) {
     EXPECT_INT("wire", fake.wire.used, 5005);
 }
 
-/* Another thread is blocked sending what stands before. */
+/* Another thread is blocked while it sends earlier bytes. */
 static struct conn *drained;
 
 static void the_other_is_done(void) {
@@ -613,7 +613,7 @@ Test(shim_write, a_non_blocking_writer_beside_who_drains) {
     EXPECT_INT("in order", fake.wire.used, 5003);
 }
 
-/* More parts than one call of ours takes, the second of which fails: what left counts. */
+/* More parts than one call of ours takes, and the second call fails: sent bytes count. */
 Test(shim_write, many_parts_behind_buffered_bytes) {
     static struct iovec parts[100];
     static char letters[100][50];
@@ -860,7 +860,7 @@ Test(shim_write, a_turn_that_another_thread_takes_over_is_no_single_one) {
     shim_closing(5);
 }
 
-/* Whatever else takes the lock may change it: the next write is judged. */
+/* Any other holder of the lock may change the connection: the next write is judged. */
 Test(shim_write, another_taker_of_the_lock_ends_the_quiet) {
     struct conn *c = quiet_one();
     conn_lock(c);
