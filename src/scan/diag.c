@@ -268,7 +268,7 @@ static void prepare(struct scan_diag *d, struct request *r, const struct scan_ke
     put_key(key, &r->body.id);
 }
 
-/* Takes the answer to one of the `count` requests, whose sequence numbers begin with `first`.  1: it
+/* Takes the answer to one of the `count` requests, numbered from `first` on.  1: it
  * was the last one; 0: more will come; or -errno. */
 static int take_answer(struct scan_diag *d, ssize_t length, uint32_t first, size_t count,
                        struct scan_sample samples[], bool found[]) {

@@ -25,7 +25,7 @@ static const uint64_t MS = 1000000;
 
 struct scan_host {
     pthread_t thread;
-    pthread_mutex_t lock; /* of what scan_host_read() shows; the thread changes it */
+    pthread_mutex_t lock; /* of the state for scan_host_read(); the thread changes it */
     volatile sig_atomic_t stop;
     const char *wanted;
     struct scan_options options;
@@ -41,7 +41,7 @@ struct scan_host {
     struct scan_ledger ledger;
 };
 
-/* ---- what may be seen --------------------------------------------------------- */
+/* ---- rights --------------------------------------------------------- */
 
 /* The descriptors of other users' processes: CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. */
 static bool sees_all(void) {

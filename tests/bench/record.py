@@ -63,7 +63,7 @@ def free_port():
 
 
 def ask(port, request=b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
-    """Exchanges on one connection, as soon as somebody listens."""
+    """Exchanges on one connection, as soon as the server listens."""
     for _ in range(200):
         try:
             s = socket.create_connection(("127.0.0.1", port), 10)

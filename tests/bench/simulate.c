@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What each strategy makes of recorded sequences, without a network: the policy
- * and the prediction as they are in the library, the kernel as arithmetic.
+ * Plays recorded sequences by each strategy, without a network.  Policy and prediction are the library's own
+ * code; arithmetic takes the kernel's place.
  *
  * Usage: simulate FILE...     a table for each recording
  *        simulate habit FILE...    how many quick turns make a habit, where no window is kept
@@ -15,7 +15,7 @@
  *
  * segments: data segments an exchange.  added: system calls an exchange more than
  * bare; less than zero where writes are joined.  missed: turns whose end was not
- * foreseen.  `foreseen` is who knows the future: the limit.
+ * foreseen.  `foreseen` is a strategy that knows the future: the limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,12 +36,12 @@ struct player {
     size_t buffered;
     unsigned habit; /* turns that make one; 0: a window is kept */
     unsigned quick_turns;
-    /* what came of it */
+    /* the result */
     unsigned long exchanges, turns, segments, missed;
     long added;
 };
 
-/* A new connection knows what its sibling has learned, as in endpoint_cache.c. */
+/* A new connection starts with the facts of the last one of its endpoint, as in endpoint_cache.c. */
 static void connection(struct player *s, enum mode mode) {
     struct policy sibling = s->p;
     s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .buffer_limit = 16384};

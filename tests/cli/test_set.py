@@ -40,7 +40,7 @@ def done(*words, **popen):
 
 
 def refused(*words, **popen):
-    """What `unstall set WORD...` complains about."""
+    """The complaint of `unstall set WORD...`."""
     answer = unstall("set", *words, **popen)
     assert (answer.returncode, answer.stdout) == (125, "")
     return answer.stderr.removeprefix("unstall set: ")

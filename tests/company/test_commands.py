@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands for the long runs explain themselves and refuse what they do not know."""
+"""The commands for the long runs explain themselves and refuse unknown words."""
 
 import subprocess
 

@@ -90,7 +90,7 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
 
 
 def test_the_guard_turns_a_harmful_arm_off(tmp_path):
-    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; what comes after is as fast as
+    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; later connections are as fast as
     off."""
     harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
     port = free_port()

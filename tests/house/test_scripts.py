@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The scripts explain themselves, refuse what they do not know, and the tree keeps its habits."""
+"""The scripts explain themselves, refuse unknown words, and the tree keeps its habits."""
 
 import shutil
 import subprocess

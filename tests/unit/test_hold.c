@@ -400,7 +400,7 @@ Test(hold, asks_before_it_sets) {
     c->policy.unsure = true;
     fake.nodelay = 1;
     hold_set_nodelay(c, 5);
-    EXPECT_TEXT("log", fake_log(), 
+    EXPECT_TEXT("log", fake_log(),
                 "nodelay?(5) cork?(5) ulp?(5) stamps?(5) zerocopy?(5) unsent?(5) nodelay(5,1)");
     EXPECT(c->policy.app_nodelay);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The runner can fail: what is wrong with a victim is seen, not passed over."""
+"""The runner can fail: it finds each planted error of a victim."""
 
 import os
 import shutil

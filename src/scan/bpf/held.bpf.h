@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Is data of a socket held back by Nagle's algorithm?  What a segment that arrives says.  Of scan and attach,
+ * Is data of a socket held back by Nagle's algorithm?  The arriving segment shows it.  Of scan and attach,
  * each with the members of kernel structures that it reads (kernel_types.h).
  */
 #ifndef UNSTALL_HELD_BPF_H

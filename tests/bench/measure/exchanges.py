@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows of the main table: a client, or a server, whose messages come in pieces."""
+"""The rows of the main table: a client or a server that sends its messages in pieces."""
 
 import re
 import tempfile
@@ -50,9 +50,9 @@ ROWS = [
         {**targets(Target(1.005), Target(1.01)), "unstall observe": Target(1.005)}),
 ]
 
-# Exchanges that are not counted: some 50 ms, in which the library learns and its thread calms down.
+# Exchanges that are not counted: some 50 ms, until the library has learned and its thread ticks slowly.
 WARM_UP = 4000
-# On each connection of the server, whose single thread holds only after 16 turns of a habit (policy.h).
+# On each connection of the server: its single thread holds only after 16 turns of a habit (policy.h).
 HABIT_LEARNED = 20
 STALLED = ["2", "2", "4"]  # warm-up, chunks, exchanges in each: some 44 ms an exchange
 
@@ -85,7 +85,7 @@ def system_calls_of(argv, env):
 
 
 def client_calls(row, configuration, port):
-    """System calls an exchange: what 100 more exchanges add."""
+    """System calls an exchange: the calls that 100 more exchanges add, divided by 100."""
     few, more = (8, 12) if configuration.stalls else (100, 200)
     base = [program("client"), HOST, port, row.shape, configuration.way]
     env = configuration.env()

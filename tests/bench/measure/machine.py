@@ -47,7 +47,7 @@ def environment(preload=None, mode=None, **more):
 
 @contextmanager
 def pinned(core=CORE):
-    """What is started meanwhile runs on one core."""
+    """Processes started meanwhile run on one core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -70,13 +70,13 @@ def run_json(argv, env=None, timeout=120):
 
 
 def child_of(pid):
-    """The process that strace, or whatever else is wrapped around it, has started."""
+    """The process that strace or another wrapper has started."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return int(file.read().split()[0])
 
 
 def cpu_ns(pid):
-    """What the threads of a process have run, without those that have ended."""
+    """The processor time of a process's threads, without the ended ones."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         total += int((task / "schedstat").read_text(encoding="ascii").split()[0])

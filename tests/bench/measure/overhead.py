@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the library costs where there is nothing to cure: calls, start, memory, its thread."""
+"""The library's cost where there is nothing to cure: calls, start, memory, its thread."""
 
 import glob
 import re
@@ -84,8 +84,8 @@ def library_pages(pid):
 
 
 def process_memory():
-    """KiB: what the library's file has resident (all but the data is shared by every process under
-    it), and what the process has of its own more than bare."""
+    """KiB: the resident part of the library's file (all but the data is shared by every process under it),
+    and the private memory of the process beyond bare."""
     def measured(env):
         with running([program("idle")], env, stdin=subprocess.PIPE) as idle:
             return rollup(idle.pid)["Anonymous"], library_pages(idle.pid)

@@ -16,7 +16,7 @@ from .configurations import Configuration
 from .machine import LIB, PROGRAMS, ROOT, found, pinned, run
 from .rounds import paired
 
-# A real server sends as it does; what differs is what is preloaded.
+# A real server sends in its own way; only the preloaded library differs.
 BARE = Configuration("bare", "")
 NODELAY = Configuration("preload: TCP_NODELAY", "", PROGRAMS / "bench-always_nodelay.so")
 MODES = [Configuration(f"unstall {mode}", "", LIB, mode) for mode in ("auto", "coalesce", "cork", "nodelay")]
@@ -59,8 +59,8 @@ def serving(argv, port, env, **options):
 
 class KeptUp:
     """A server for each configuration, all up at the same time, so that the slices of load in turn can be
-    short and many: what the machine does beside then falls on all alike.  Each is started anew after
-    some slices, for a process may be lucky with its addresses.  `serve(configuration)` gives a context
+    short and many: other load then falls on all alike.  Each is started anew after some slices,
+    because a process may be lucky with its addresses.  `serve(configuration)` gives a context
     with the port in it, `load(port)` one slice."""
 
     def __init__(self, serve, load, slices=6):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of what a fleet has: pipelines, the bill, tails beside other work, statistics, short programs."""
+"""Tables for a fleet: pipelines, the bill, tails beside other work, statistics, short programs."""
 
 from . import bill, pipelined
 from .tables import digits, paragraph, ratio, table
@@ -64,7 +64,7 @@ def short_lived_table(programs):
 
 
 def sections(results):
-    """(section, title, text) of what was measured."""
+    """(section, title, text) of each measurement."""
     for name, rows in results.get("pipelined", {}).items():
         yield "pipelined", f"16 requests under way: {name}", pipelined_table(rows)
     if "bill" in results:

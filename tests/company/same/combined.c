@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What programs combine: processes, threads, signals, other ways of sending, other owners of a connection and
- * its end, in the midst of small writes.
+ * Combinations in one program: processes, threads, signals, other ways of sending, other owners of a
+ * connection and its end, in the midst of small writes.
  */
 #include "same.h"
 
@@ -122,7 +122,7 @@ CASE(a_spawned_program_has_it_as_output) {
     }
 }
 
-/* In coalesce the shell's bytes overtook those in the buffer. */
+/* In coalesce the shell's bytes overtook the buffered ones. */
 CASE(expanded_words_run_a_shell) {
     char words[40];
     wordexp_t found;
@@ -343,7 +343,7 @@ CASE(closed_by_a_reset) {
     struct linger at_once = {1, 0};
     SAY(write(fd, "one", 3));
     SAY(write(fd, "two", 3));
-    /* the reset ends what Nagle's algorithm has kept back */
+    /* the reset drops bytes that Nagle's algorithm has kept back */
     SAY(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)));
     SAY(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
     SAY(close(fd));

@@ -2,7 +2,7 @@
  *
  * Exchanges with a poll between header and body, then the send buffer is filled, and a new turn
  * begins with small writes that answer EAGAIN, and goes on with a poll.  The peer does not read
- * meanwhile.  The facts: what succeeded, in calls and in bytes.
+ * meanwhile.  The facts: successful calls and their bytes.
  */
 #include "client.h"
 

@@ -5,13 +5,13 @@ A victim is a folder beside this one with a `victim.py` that defines VICTIM; not
 told of it: test_victims.py and run.py find it by its folder.  Its measure(treatment, scratch) starts
 the sick program with treatment.env(), and everything else bare; drives it over one connection, asserts
 that each answer is right and that the preload is where it should be (treatment.assert_in), and returns
-measured(times, segment counts).  What does that:
+measured(times, segment counts).  The helpers for that:
 
     a sick client   run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another TalkPeer
     a sick server   run_http_server(), run_line_server(); or a Daemon and a Driver; under load measure_load()
     to build it     compiled(), made(), compile_java(), harness.compile_c()
 
-What it needs from Debian goes to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
+Debian packages that it needs go to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
 left to scripts/gallery --all.
 
 A program that is well has a `well.py` with WELL (see wells.py). A column of the table is a Treatment: bare

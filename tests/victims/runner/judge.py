@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a measurement must be under a treatment.  Pure: numbers in, complaints out.
+"""Judges a measurement under a treatment. Pure: numbers in, complaints out.
 
 A stall is a delayed acknowledgement: 40 ms and a tick.  Nothing here is tighter than the
 difference between 5 ms and that.
@@ -10,14 +10,14 @@ from .observed import wrong_of_victim
 
 ILL_MS = 30.0
 CURED_MS = 5.0
-# A whole run of a program takes what it takes beside the stall: it is compared with bare runs.
+# A whole run of a program takes more time than its stalls: it is compared with bare runs.
 GAIN_MS = 35.0
 NO_GAIN_MS = 10.0
 # Under load: the share of the own cure's requests a second, and the multiple of bare (the story of JRuby).
 OF_OWN_CURE = 0.9
 OF_BARE = 8.7
-# Of the time of a bare client that sends once (the story of geventhttpclient), in the modes without a call
-# more of it: the second segment of nodelay and cork's pushes cost what they cost.
+# Of the time of a bare client that sends once (the story of geventhttpclient), in the modes that add no call:
+# the second segment of nodelay and cork's pushes have their price.
 MOST_OF_ONCE = 1.1
 LIKE_ONCE = ("auto", "coalesce")
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
@@ -68,7 +68,7 @@ def _verdict(victim, measurement):
     stalled = sum(time >= ILL_MS for time in measurement.times_ms)
     if measurement.rates:  # under load every exchange stalls
         stalled = found.row["exchanges"]
-    most = stalled / TOLD + WARM + 2  # those that warm up may stall, too
+    most = stalled / TOLD + WARM + 2  # the warm-up may stall, too
     return wrong_of_victim(found, victim.sick, victim.verdict, TOLD * stalled, most)
 
 
