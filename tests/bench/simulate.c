@@ -43,11 +43,11 @@ struct player {
 
 /* A new connection starts with the facts of the last one of its endpoint, as in endpoint_cache.c. */
 static void connection(struct player *s, enum mode mode) {
-    struct policy sibling = s->p;
+    struct policy before = s->p;
     s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .buffer_limit = 16384};
-    if (sibling.bursty && sibling.input_ever && !sibling.nodelay_only) {
+    if (before.bursty && before.input_ever && !before.nodelay_only) {
         s->p.bursty = s->p.from_cache = true;
-        s->p.model = sibling.model;
+        s->p.model = before.model;
     }
     s->limits = (struct policy_limits){
         .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = BUFFER_MOST};

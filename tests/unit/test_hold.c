@@ -294,7 +294,7 @@ Test(hold, restore) {
     }
 }
 
-Test(hold, doubt_after_a_fork) {
+Test(hold, nodelay_is_uncertain_after_a_fork) {
     static const struct {
         const char *name;
         bool nodelay, app, shared, nodelay_uncertain;
@@ -319,7 +319,7 @@ Test(hold, doubt_after_a_fork) {
     }
 }
 
-Test(hold, doubt_does_not_fade) {
+Test(hold, uncertainty_does_not_fade) {
     c->policy.nodelay = true;
     hold_nodelay_uncertain(c);
     for (unsigned i = 0; i < 1000; i++)
@@ -665,7 +665,7 @@ Test(hold, another_thread_takes_over) {
     join();
     run(write_once, NULL);
     EXPECT_INT("turns", c->counts.turns, 2);
-    EXPECT_INT("it taught one write", turn_predict(&c->policy.model, 1), TURN_LAST);
+    EXPECT_INT("it learned one write", turn_predict(&c->policy.model, 1), TURN_LAST);
     cr_expect(self.turn == c, "mine is not yet over");
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == NULL);
@@ -699,7 +699,7 @@ static const struct {
     {"the kernel holds", .held = true},
     {"bytes are buffered", .buffers = true},
     {"somebody has the lock: his push may be under way", .locked = true},
-    {"siblings are to learn of it at once", .due = true},
+    {"its endpoint is to be updated at once", .due = true},
     {"it is the turn of another connection", .elsewhere = true},
 };
 

@@ -210,12 +210,12 @@ static uint8_t entry_of_port(unsigned port) {
     return endpoint_of_destination((struct sockaddr *)&to, sizeof(to));
 }
 
-static void teach(uint8_t entry) {
-    struct conn taught = {.endpoint = entry,
+static void update_endpoint(uint8_t entry) {
+    struct conn before = {.endpoint = entry,
                           .policy = {.bursty = true, .input_ever = true, .quick_turns = 7}};
-    taught.policy.model.ended[0] = 17;
-    taught.policy.model.ended[15] = 18;
-    endpoint_update(&taught);
+    before.policy.model.ended[0] = 17;
+    before.policy.model.ended[15] = 18;
+    endpoint_update(&before);
 }
 
 static struct policy learned(uint8_t entry) {
@@ -228,7 +228,7 @@ static struct policy learned(uint8_t entry) {
 Test(hold_ends, an_entry_is_of_one_endpoint) {
     uint8_t entry = entry_of_port(1);
     unsigned other = 2;
-    teach(entry);
+    update_endpoint(entry);
     struct policy p = learned(entry);
     EXPECT(p.bursty && p.from_cache && p.model.ended[0] == 17 && p.model.ended[15] == 18);
     EXPECT_INT("its habit", p.quick_turns, 7);
@@ -262,7 +262,7 @@ Test(hold_ends, what_teaches_an_entry) {
         uint8_t entry = (uint8_t)(20 + (row - lessons));
         struct conn one = {.endpoint = entry, .policy = row->policy, .counts = {.turns = row->turns}};
         if (row->policy.nodelay_only)
-            teach(entry);
+            update_endpoint(entry);
         endpoint_update(&one);
         EXPECT_INT(row->name, learned(entry).bursty, row->learns);
     }
@@ -439,7 +439,7 @@ Test(hold_ends, a_message_that_goes_on) {
     EXPECT_INT("no wait", c->policy.goes_on, 0);
 }
 
-/* A turn that another thread has continued teaches the model nothing. */
+/* The model learns nothing from a turn that another thread has continued. */
 Test(hold_ends, a_turn_that_another_thread_has) {
     struct thread other;
     c->policy = (struct policy){.mode = MODE_AUTO, .bursty = true, .established = true, .quick_turns = 9};

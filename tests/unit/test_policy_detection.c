@@ -129,7 +129,7 @@ Test(policy_detection, need_facts_changes_nothing) {
     EXPECT(!action.need_facts && action.late_push && action.ends_unit);
 }
 
-Test(policy_detection, doubt_pushes_again) {
+Test(policy_detection, an_uncertain_option_is_pushed_again) {
     struct player player;
     player_start(&player, MODE_NODELAY);
     player.policy.nodelay = true;

@@ -203,7 +203,7 @@ Test(policy_holding, release) {
     cr_expect(!action.late_push, "input: the first unit of a new message");
 }
 
-/* ---- the short way behind buffered bytes ---------------------------------- */
+/* ---- the fast path behind buffered bytes ---------------------------------- */
 
 static const struct {
     const char *name;

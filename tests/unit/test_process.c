@@ -189,11 +189,11 @@ Test(process, before_a_fork_all_that_is_buffered_leaves) {
     struct conn *c = whole_warm(5);
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.turn = NULL; /* another thread's */
-    uint32_t doubts = nodelay_epoch;
+    uint32_t epoch_before = nodelay_epoch;
     uint8_t forks = forks_made;
     process_forks();
     EXPECT_INT("nothing is left", buffer_length(c), 0);
-    EXPECT_INT("it may set our options back", nodelay_epoch, doubts + 1);
+    EXPECT_INT("it may set our options back", nodelay_epoch, epoch_before + 1);
     EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
 }
 
@@ -334,13 +334,13 @@ Test(process, a_single_task_unshares_its_table) {
 }
 
 Test(process, a_clone_that_is_a_fork_or_a_thread) {
-    uint32_t doubts = nodelay_epoch;
+    uint32_t epoch_before = nodelay_epoch;
     clones_while_holding(0);
     EXPECT(ours());
-    EXPECT_INT("a fork", nodelay_epoch, doubts + 1);
+    EXPECT_INT("a fork", nodelay_epoch, epoch_before + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
     EXPECT(ours());
-    EXPECT_INT("a thread", nodelay_epoch, doubts + 1);
+    EXPECT_INT("a thread", nodelay_epoch, epoch_before + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
     passes_for_good("no thread of its own");
 }

@@ -298,7 +298,7 @@ Test(programs, statistics_of_a_process_that_is_replaced, .fini = statistics_end)
 static const struct {
     const char *name;
     enum conn_origin origin;
-    bool shared, doubt, fork_since, no_syscalls, back;
+    bool shared, uncertain, fork_since, no_syscalls, back;
 } ends[] = {
     {"inherited", ORIGIN_FOREIGN, false, false, false, false, true},
     {"accepted", ORIGIN_ACCEPTED, false, false, false, false, false},
@@ -317,7 +317,7 @@ Test(programs, what_goes_back_at_the_end) {
         hold_end_turn(PUSH_WAIT);
         c->origin = (uint8_t)row->origin;
         c->shared = row->shared;
-        c->policy.nodelay_uncertain = row->doubt;
+        c->policy.nodelay_uncertain = row->uncertain;
         if (row->no_syscalls)
             config_switch(MODE_NODELAY, true);
         c->epoch = config()->epoch; /* no sweep has work */

@@ -515,7 +515,7 @@ Test(shim, a_sweep_before_the_first_use) {
     whole_write(5, "body");
     EXPECT_TEXT("cured", fake_log(), "WRITE(5,head) nodelay(5,1) WRITE(5,body)");
     conn_unlock(shim_find(6));
-    EXPECT_INT("the long way", fds_conn(fds_word(6))->policy.mode, MODE_NODELAY);
+    EXPECT_INT("the long path", fds_conn(fds_word(6))->policy.mode, MODE_NODELAY);
 }
 
 /* A handler that interrupts us in a section of ours moves bytes: none of our business. */

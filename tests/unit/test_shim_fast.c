@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fast path of a write and the quiet path of an exchange: each circumstance in which they must leave the
- * call to the long way, which the rows can tell from them.
+ * call to the long path, which the rows can tell from them.
  */
 #include <errno.h>
 #include <limits.h>

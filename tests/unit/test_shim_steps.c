@@ -71,7 +71,7 @@ Test(shim_steps, what_an_accepted_one_takes_over) {
 }
 
 /* One endpoint for all that a listener accepts. */
-Test(shim_steps, siblings) {
+Test(shim_steps, endpoints) {
     whole_start_in(MODE_AUTO);
     listener();
     shim_accepted(3, 6);
@@ -346,7 +346,7 @@ Test(shim_steps, what_a_read_without_bytes_says) {
     }
 }
 
-/* The first input teaches the endpoint, so that the next connection knows. */
+/* The first input updates the endpoint, so that the next connection starts with it. */
 Test(shim_steps, the_first_input_teaches) {
     whole_start_in(MODE_AUTO);
     c = whole_connected(5);

@@ -66,7 +66,7 @@ static void by_the_fast_path(void) {
     EXPECT_INT("released", whole_write_long(5, 5000), 5000);
 }
 
-static void by_the_long_way(void) {
+static void by_the_long_path(void) {
     struct iovec part = {(char[]){"body"}, 4};
     EXPECT_INT("released",
                shim_write(&(struct write_request){
@@ -76,7 +76,7 @@ static void by_the_long_way(void) {
 
 /* The thread ends after it: nothing is held, and nothing is to be set. */
 Test(shim_write, a_release_is_over_when_the_write_is) {
-    static void (*const ways[])(void) = {by_the_fast_path, by_the_long_way};
+    static void (*const ways[])(void) = {by_the_fast_path, by_the_long_path};
     for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
         pthread_t thread;
         whole_start_in(MODE_CORK);
@@ -406,7 +406,7 @@ Test(shim_write, answered_before_it_is_accounted_for) {
 
 /* ---- more behind buffered bytes ------------------------------------------------------- */
 
-static void stuck(const char *bytes) {
+static void flush_blocked(const char *bytes) {
     EXPECT_INT("buffered", whole_write(5, bytes), strlen(bytes));
     fake.sends[fake.send_count] = -EAGAIN;
     hold_end_turn(PUSH_WAIT);
@@ -462,7 +462,7 @@ Test(shim_write, an_error_of_what_waited_is_the_writes) {
 }
 
 /* An error of buffered bytes that the window met is told by the next write, once. */
-Test(shim_write, a_kept_error_is_told_once) {
+Test(shim_write, a_pending_error_is_told_once) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
@@ -482,7 +482,7 @@ Test(shim_write, a_kept_error_is_told_once) {
 Test(shim_write, a_blocking_writer_drains) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    stuck("abc");
+    flush_blocked("abc");
     fake.sends[fake.send_count] = -EAGAIN;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
     const char *log = fake_log(), asks[] = "cookie(5) ";
@@ -497,7 +497,7 @@ Test(shim_write, a_blocking_writer_drains) {
 Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    stuck("abc");
+    flush_blocked("abc");
     fake.non_blocking = true;
     fake.sends[fake.send_count] = -EAGAIN;
     EXPECT_INT("none", whole_write_long(5, 5000), -1);
@@ -535,7 +535,7 @@ Test(shim_write, a_drain_that_fails) {
     EACH_ROW(row, drains) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_warm(5);
-        stuck("abc");
+        flush_blocked("abc");
         fake.sends[fake.send_count] = -EAGAIN;
         fake_real.answers[fake_real.count] = -row->error;
         EXPECT_INT(row->name, whole_write_long(5, 5000), -1);
@@ -557,7 +557,7 @@ static void a_handler_writes(void) {
 Test(shim_write, a_handlers_bytes_come_between) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
-    stuck("abc");
+    flush_blocked("abc");
     fake.sends[fake.send_count] = -EAGAIN;
     fake_real.meanwhile = a_handler_writes;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
@@ -578,7 +578,7 @@ static void the_other_is_done(void) {
 Test(shim_write, a_blocking_writer_waits_for_who_drains) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    stuck("abc");
+    flush_blocked("abc");
     drained = c;
     c->draining = true;
     fake_real.meanwhile = the_other_is_done;
@@ -596,7 +596,7 @@ static int room_and_done(int fd, int timeout_ms) {
 Test(shim_write, a_non_blocking_writer_beside_who_drains) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    stuck("abc");
+    flush_blocked("abc");
     c->draining = true;
     fake.non_blocking = fake.full = true;
     EXPECT_INT("no room", whole_write_long(5, 5000), -1);
@@ -680,7 +680,7 @@ static void the_number_is_reused(void) {
 Test(shim_write, a_number_that_is_reused_during_a_drain) {
     whole_start_in(MODE_COALESCE);
     drained = whole_warm(5);
-    stuck("abcdef");
+    flush_blocked("abcdef");
     fake_real.meanwhile = the_number_is_reused;
     fake.sends[fake.send_count] = -EAGAIN;
     fake_real.answers[fake_real.count] = 2;
@@ -703,7 +703,7 @@ static void the_window_finds_another(void) {
 Test(shim_write, a_buffer_stays_while_a_thread_sends_from_it) {
     whole_start_in(MODE_COALESCE);
     drained = whole_warm(5);
-    stuck("abcdef");
+    flush_blocked("abcdef");
     fake.sends[fake.send_count] = -EAGAIN;
     fake_real.meanwhile = the_window_finds_another;
     fake_real.answers[fake_real.count] = 2;

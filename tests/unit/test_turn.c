@@ -29,7 +29,7 @@ static const struct {
 } learnt[] = {
     {"nothing seen", {{0, 0}}, "????"},
     {"one turn of one write", {{1, 1}}, ".???"},
-    {"one turn of two writes teaches at once", {{1, 2}}, "+.??"},
+    {"one turn of two writes is learned at once", {{1, 2}}, "+.??"},
     {"one turn of three", {{1, 3}}, "++.?"},
     {"always two", {{50, 2}}, "+.??"},
     {"always five", {{50, 5}}, "++++.?"},

@@ -239,7 +239,7 @@ static inline bool policy_quiet_write(struct policy *p, uint32_t small, size_t b
 }
 
 /* The answer to that write, or to a steady turn (below), which leaves no input: as policy_turn_ends() and
- * policy_input().  A steady turn teaches the model nothing. */
+ * policy_input().  The model learns nothing from a steady turn. */
 static inline void policy_quiet_answer(struct policy *p) {
     p->position = p->units = p->turns = p->small_writes = 0;
     p->message_bytes = 0;

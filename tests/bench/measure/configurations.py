@@ -44,7 +44,7 @@ UNSTALL_OFF = Configuration("unstall off", "pieces", LIB, "off", stalls=True)
 # A program that writes its messages whole.
 WELL_BEHAVED = [Configuration(f"unstall {mode}", "one", LIB, mode) for mode in [*MODES, "observe", "off"]]
 
-ILL = [ONE, AGAIN, BARE, *BY_HAND, *OTHER_PRELOADS, *UNSTALL, UNSTALL_OFF]
+STALLING = [ONE, AGAIN, BARE, *BY_HAND, *OTHER_PRELOADS, *UNSTALL, UNSTALL_OFF]
 WELL = [ONE, AGAIN, *WELL_BEHAVED]
 
 

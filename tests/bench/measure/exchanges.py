@@ -36,13 +36,13 @@ def targets(auto, coalesce):
 
 NEAR_MORE = Target(1.005, conf.MORE.name)
 ROWS = [
-    Row("two", "200 B + 100 B, read 200 B", "two", conf.ILL, targets(NEAR_MORE, Target(1.015))),
-    Row("fifteen", "fifteen 2-byte writes, read 2 B", "fifteen", conf.ILL,
+    Row("two", "200 B + 100 B, read 200 B", "two", conf.STALLING, targets(NEAR_MORE, Target(1.015))),
+    Row("fifteen", "fifteen 2-byte writes, read 2 B", "fifteen", conf.STALLING,
         targets(NEAR_MORE, Target(1.03)), per_chunk=150),
-    Row("body", "header 200 B + body 16 KiB", "body", conf.ILL, targets(NEAR_MORE, Target(1.03))),
-    Row("random", "pieces of changing number (2 to 6)", "random", conf.ILL,
+    Row("body", "header 200 B + body 16 KiB", "body", conf.STALLING, targets(NEAR_MORE, Target(1.03))),
+    Row("random", "pieces of changing number (2 to 6)", "random", conf.STALLING,
         targets(Target(1.03, conf.MORE.name), Target(1.05))),
-    Row("server", "server that answers in two writes, epoll, 1 000 connections", "", conf.ILL,
+    Row("server", "server that answers in two writes, epoll, 1 000 connections", "", conf.STALLING,
         targets(NEAR_MORE, Target(1.02)), per_chunk=1000, connections=1000),
     Row("threads", "200 B + 100 B, read 200 B, in a program with an idle thread", "two", conf.THREADED,
         {"unstall auto": Target(1, conf.MORE.name)}),

@@ -17,7 +17,7 @@ JUDGED = ("unstall auto", "unstall coalesce", "unstall cork")
 NODELAY, CORKED, MORE = conf.BY_HAND
 BY_HAND = [NODELAY, *(conf.Configuration(c.name, c.way, stalls=True) for c in (conf.ONE, CORKED, MORE)),
            *conf.OTHER_PRELOADS, *conf.UNSTALL]
-PRELOADED = [c for c in real.ILL if c is not real.BARE]
+PRELOADED = [c for c in real.STALLING if c is not real.BARE]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from .rounds import paired
 BARE = Configuration("bare", "")
 NODELAY = Configuration("preload: TCP_NODELAY", "", PROGRAMS / "bench-always_nodelay.so")
 MODES = [Configuration(f"unstall {mode}", "", LIB, mode) for mode in ("auto", "coalesce", "cork", "nodelay")]
-ILL = [NODELAY, BARE, *MODES]  # the first one divides: the stalled one would make every ratio tiny
+STALLING = [NODELAY, BARE, *MODES]  # the first one divides: the stalled one would make every ratio tiny
 WELL = [BARE, Configuration("bare, again", ""), NODELAY, *MODES]
 
 
@@ -266,10 +266,10 @@ def measure(rounds, seconds, connections, progress):
         if not found("javac", "wrk"):
             argv = jdk(folder)
             for count in connections:
-                measured(f"JDK HttpServer, wrk, {count} connections", ["java", "wrk"], ILL,
+                measured(f"JDK HttpServer, wrk, {count} connections", ["java", "wrk"], STALLING,
                          under_wrk(argv, count, seconds))
         for count in connections:
-            measured(f"Python http.server, wrk, {count} connections", ["wrk"], ILL,
+            measured(f"Python http.server, wrk, {count} connections", ["wrk"], STALLING,
                      under_wrk(python(folder), count, seconds))
         well("nginx, wrk, 10 connections", ["nginx", "wrk"], kept_serving(nginx(folder)),
              lambda port: wrk(port, 10, 1), 6 * rounds)

@@ -19,7 +19,7 @@ static void exchange(int fd)
 
 static char data[64 * BIG];
 
-/* Writes until nothing more goes in; gives the number of writes.  Large ones alone: they are no illness. */
+/* Writes until nothing more goes in; gives the number of writes.  Large ones alone: they do not stall. */
 static int fill_up(int fd, size_t *at)
 {
     int writes = 0;

@@ -34,7 +34,7 @@ def measure(treatment, scratch):
 
     found = run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
     # Where it stalls, a ten takes half a second; it is compared with nothing.
-    return replace(found, once=tens(treatment, scratch, python)) if treatment.expects == "well" else found
+    return replace(found, once=tens(treatment, scratch, python)) if treatment.expects == "cured" else found
 
 
 def tens(treatment, scratch, python):

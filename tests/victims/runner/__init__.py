@@ -30,7 +30,7 @@ from .in_turns import Turns, compared, in_turns, on_one_core
 from .java import compile_java
 from .line_server import run_line_server
 from .load import measure_load
-from .judge import CURED_MS, ILL_MS, complaints, may_be_noise
+from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
@@ -42,7 +42,7 @@ from .victims import Affected, Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer",
+    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "STALLING_MS", "ImapPeer",
     "Measurement",
     "Nginx", "OWN", "Observed",
     "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well",

@@ -52,7 +52,7 @@ def measure_load(treatment, scratch, command, path, own_cure=None):
     percentile of its requests.
     """
     commands = {"treated": (treatment, command)}
-    if treatment.expects == "well" and own_cure:
+    if treatment.expects == "cured" and own_cure:
         commands.update({"bare": (BARE, command), "own cure": (BARE, own_cure)})
     best = {}
     with contextlib.ExitStack() as stack:

@@ -62,10 +62,10 @@ def _mode(mode, expects):
     return Treatment(mode, expects, LIB, {"UNSTALL_MODE": mode})
 
 
-BARE = Treatment("bare", "ill")
-OWN = Treatment("own cure", "well", own=True)
+BARE = Treatment("bare", "stalls")
+OWN = Treatment("own cure", "cured", own=True)
 TREATMENTS = {treatment.name: treatment for treatment in (
     BARE,
-    *(_mode(mode, "ill") for mode in PASSING_MODES),
-    *(_mode(mode, "well") for mode in CURING_MODES),
+    *(_mode(mode, "stalls") for mode in PASSING_MODES),
+    *(_mode(mode, "cured") for mode in CURING_MODES),
 )}
