@@ -6,19 +6,18 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach.h"
+#include "capability.h"
 #include "overlap.h"
 #include "pins.h"
 #include "pins_lock.h"
@@ -34,14 +33,6 @@
 enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
 
 /* ---- may it be loaded? ---------------------------------------------------------------- */
-
-static bool has_capability(unsigned which) {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capget, &header, data) != 0)
-        return false;
-    return data[which / 32].effective >> which % 32 & 1;
-}
 
 static int kernel_version(void) {
     struct utsname name;

@@ -11,9 +11,6 @@
 #include "real.h"
 #include "shim_parts.h"
 
-#define INLINE static inline __attribute__((always_inline))
-#define COLD   static __attribute__((noinline, cold))
-
 /* The arguments of the call, kept in registers. */
 struct plain {
     int fd, flags;
