@@ -209,6 +209,6 @@ def test_a_section_measured_elsewhere_names_its_processor(monkeypatch, tmp_path)
     before, after = updated(monkeypatch, tmp_path, {
         "instructions": {"auto": {"plain_read": 123}}, "stamps": {"instructions": stamp}})
     new = [line for line in after if line not in before]
-    assert "| plain read |  123 |" in new
+    assert any(line.startswith("| plain read |  123 |") for line in new)
     assert "<sub>full run, today, commit c0ffee, load 1, Z80</sub>" in new
     assert [line for line in new if "Z80" not in line and "|" not in line] == []
