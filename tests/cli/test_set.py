@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from talkers import started_talker, stats_folder, typical
 
-from harness import COMMAND, bare_env, run, skip, unstall
+from harness import COMMAND, bare_env, control_of, run, skip, unstall
 
 
 @pytest.fixture(name="folder")
@@ -203,11 +203,6 @@ def test_somebody_elses_cannot_be_set(talker, folder):
     finally:
         shutil.rmtree(room)
     assert talker.talk() < 20
-
-
-def control_of(folder):
-    """The control block, as a report tells it."""
-    return json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"][0]["control"]
 
 
 def test_arms_begin_an_experiment_and_none_ends_it(talker, folder):

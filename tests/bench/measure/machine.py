@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,9 @@ ROOT = Path(os.environ.get("UNSTALL_SOURCE_ROOT", Path(__file__).resolve().paren
 BUILD = Path(os.environ.get("UNSTALL_BUILD_ROOT", ROOT / "build"))
 LIB = Path(os.environ.get("UNSTALL_LIB", BUILD / "src/preload/libunstall.so"))
 PROGRAMS = BUILD / "tests/bench"
+
+sys.path.append(str(ROOT / "tests/harness"))  # this file of it alone: the package needs pytest
+from ports import free_port  # noqa: E402, F401  # pylint: disable=wrong-import-position
 
 CORE = max(os.sched_getaffinity(0))
 

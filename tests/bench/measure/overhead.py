@@ -128,9 +128,9 @@ def ran_ns(task):
 
 
 def thread_under_load(mode, connections, seconds, idle_after):
-    """The share of a core that the window's thread takes while the server turns over bursts at full speed, and
-    whether it has ended `idle_after` seconds after the last of them. The server has a single thread of its own:
-    it gets the thread as one with more would."""
+    """The share of a core that the window's thread takes while the server turns over bursts at full speed,
+    and whether it has ended `idle_after` seconds after the last of them. The server has a single thread of
+    its own: it gets the thread as one with more would."""
     with pinned(), running([program("server"), "epoll", "pieces"],
                            environment(LIB, mode, UNSTALL_THREAD="always")) as server:
         load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .configurations import Configuration
-from .machine import LIB, PROGRAMS, ROOT, found, pinned, run
+from .machine import LIB, PROGRAMS, ROOT, found, free_port, pinned, run
 from .rounds import paired
 
 # A real server sends in its own way; only the preloaded library differs.
@@ -22,12 +22,6 @@ NODELAY = Configuration("preload: TCP_NODELAY", "", PROGRAMS / "bench-always_nod
 MODES = [Configuration(f"unstall {mode}", "", LIB, mode) for mode in ("auto", "coalesce", "cork", "nodelay")]
 STALLING = [NODELAY, BARE, *MODES]  # the first one divides: the stalled one would make every ratio tiny
 WELL = [BARE, Configuration("bare, again", ""), NODELAY, *MODES]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_for(port, process, seconds=20):

@@ -71,7 +71,8 @@ def sections(results):
         yield "bill", "The bill of a million exchanges", paragraph(
             "Packets of both directions, acknowledgements too; bytes computed from them, with the heads of "
             f"Ethernet, IP and TCP; CPU of server and client. {bill.CONNECTIONS} connections to our epoll "
-            "server. The last two columns: how much of the packets, bytes and CPU is saved.") + "\n\n![A million exchanges](benchmarks-bill.svg)\n\n" + "\n\n".join(
+            "server. The last two columns: how much of the packets, bytes and CPU is saved.") + (
+                "\n\n![A million exchanges](benchmarks-bill.svg)\n\n") + "\n\n".join(
                 f"{case[0].upper()}{case[1:]}:\n\n{bill_table(rows)}"
                 for case, rows in results["bill"].items())
     if results.get("tails"):

@@ -42,14 +42,10 @@ from .victims import Affected, Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "STALLING_MS", "ImapPeer",
-    "Measurement",
-    "Nginx", "OWN", "Observed",
-    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well",
-    "build",
-    "compared", "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made",
-    "may_be_noise",
+    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ImapPeer",
+    "Measurement", "Nginx", "OWN", "Observed", "SIMPLE", "STALLING_MS", "SmtpPeer", "TREATMENTS",
+    "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
+    "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made", "may_be_noise",
     "measure_load", "measured", "on_one_core", "run_client", "run_http_server", "run_line_server",
-    "run_mailer", "simple", "talk", "victims", "wells",
-    "wrong_of_well",
+    "run_mailer", "simple", "talk", "victims", "wells", "wrong_of_well",
 ]
