@@ -15,7 +15,7 @@ BUILD = Path(os.environ.get("UNSTALL_BUILD_ROOT", ROOT / "build"))
 LIB = Path(os.environ.get("UNSTALL_LIB", BUILD / "src/preload/libunstall.so"))
 PROGRAMS = BUILD / "tests/bench"
 
-sys.path.append(str(ROOT / "tests/harness"))  # this file of it alone: the package needs pytest
+sys.path.append(str(ROOT / "tests/harness"))  # for ports.py alone: the package imports pytest
 from ports import free_port  # noqa: E402, F401  # pylint: disable=wrong-import-position
 
 CORE = max(os.sched_getaffinity(0))
