@@ -322,8 +322,8 @@ uint64_t receive(struct pair *p, uint64_t total, int ms) {
 
 void arrives(struct pair *p, int ms) {
     receive(p, p->put, ms);
-    CHECK(p->received == p->put, "%llu bytes accepted, %llu arrived within %d ms",
-          (unsigned long long)p->put, (unsigned long long)p->received, ms);
+    CHECK_TIME(p->received == p->put, "%llu bytes accepted, %llu arrived within %d ms",
+               (unsigned long long)p->put, (unsigned long long)p->received, ms);
 }
 
 void ends(struct pair *p, int ms) {

@@ -39,6 +39,8 @@ __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ..
         if (!(condition)) \
             fail(__VA_ARGS__); \
     } while (0)
+/* A time, or bytes by a time.  harness/directed.py repeats a case that failed by this alone. */
+#define CHECK_TIME(condition, format, ...) CHECK(condition, "LATE: " format, __VA_ARGS__)
 
 bool mode_is(const char *mode); /* of UNSTALL_MODE; "bare" without the library */
 unsigned window_ms(void);

@@ -124,7 +124,7 @@ static void wait_for_room_while_holding(void) {
         put_all(&p, 100);
         uint64_t before = now_ms();
         CHECK(writable(p.ours, round % 3, 1000), "not writable while holding");
-        CHECK(now_ms() - before < 60, "a wait for writability took %d ms", (int)(now_ms() - before));
+        CHECK_TIME(now_ms() - before < 60, "a wait for writability took %d ms", (int)(now_ms() - before));
         put_all(&p, 200);
         struct pollfd in = {.fd = p.ours, .events = POLLIN};
         poll(&in, 1, 1);
@@ -140,7 +140,7 @@ static void send_timeout(void) {
     for (int i = 0; i < 100000 && n >= 0; i++) {
         uint64_t before = now_ms();
         n = put(&p, 100);
-        CHECK(now_ms() - before < 1500, "SO_SNDTIMEO of 60 ms took %d ms", (int)(now_ms() - before));
+        CHECK_TIME(now_ms() - before < 1500, "SO_SNDTIMEO of 60 ms took %d ms", (int)(now_ms() - before));
         if (n < 0)
             CHECK(errno == EAGAIN && now_ms() - before >= 50, "after %d ms: %s",
                   (int)(now_ms() - before), strerror(errno));
