@@ -332,7 +332,7 @@ def test_what_a_bulk_call_moves_counts_not_what_it_may_move(how, mode):
     assert done.stalls is (mode == "bare")
 
 
-def test_ancillary_data_without_descriptors_raises_no_doubt():
+def test_ancillary_data_without_descriptors_keeps_the_option_certain():
     """After each such datagram TCP_NODELAY was set again on all connections."""
     with AnsweringPeer() as peer:
         trace = run_strace([program("was_datagrams"), *peer.target, 12], mode_env("nodelay"))

@@ -214,7 +214,7 @@ Test(programs, options_of_the_next_program) {
     }
 }
 
-Test(programs, the_applications_own_option_is_never_in_doubt) {
+Test(programs, the_applications_own_option_is_never_uncertain) {
     whole_start_in(MODE_NODELAY);
     struct conn *c = whole_connected(5);
     c->policy.app_nodelay = c->policy.nodelay = true;

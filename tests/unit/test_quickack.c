@@ -2,8 +2,7 @@
  *
  * The other side's stall: how it shows in a run of inputs and writes, and the cure.  A run is text: `r` an
  * input, `w` a write of ours, a number the milliseconds that pass; each input that is looked at had just
- * arrived, unless
- * `l` (late: it had waited for 40 ms) stands in its place.
+ * arrived, unless `l` (late: it had waited for 40 ms) stands in its place.
  */
 #include "quickack.h"
 #include "unit.h"
