@@ -104,8 +104,8 @@ def skip(reason):
 
 
 def run_all(wanted, host, folder):
-    """Run the suites asked for; yield (the block of the document, its title, tables, results) of each
-    kind."""
+    """Run the suites asked for; yield (the block of the document, its title, tables,
+    results) of each kind."""
     if wanted.ltp:
         suites = ltp.suites(wanted.ltp, programs.confinement(), wanted.jobs)
         yield "ltp", ltp.version(wanted.ltp), *program_suites(suites, host)

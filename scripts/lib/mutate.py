@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tries mutants (mutants.py) of a tree, one at a time, in a copy of it.  scripts/mutate has the usage and the
-purpose.
+"""Tries mutants (mutants.py) of a tree, one at a time, in a copy of it.  scripts/mutate has the
+usage and the purpose.
 
 A tree is anything with sources, a command that builds it and programs that test it: tests/house has a small
 one.

@@ -70,8 +70,8 @@ def cured(times):
 
 
 def until_cured(prefix, tree, names):
-    """A single machine beside load may be slow once; a program that the library does not reach stalls
-    always."""
+    """A single machine beside load may be slow once; a program that the library does
+    not reach stalls always."""
     def attempt():
         assert cured(medians(prefix, tree)) == set(names)
     patiently(attempt, 3)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Completion in bash, zsh and fish offers the options of --help, and the words that fit, in the real
-shells."""
+"""Completion in bash, zsh and fish offers the options of --help, and the words that fit,
+in the real shells."""
 
 import os
 import re

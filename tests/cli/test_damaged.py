@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A file that is no sound statistics file gets one clear error: its kind, the reason, and the expected
-form."""
+"""A file that is no sound statistics file gets one clear error: its kind, the reason,
+and the expected form."""
 
 import os
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""explain on damaged, foreign and very large files: one clear error, the findings before it, and constant
-memory.
+"""explain on damaged, foreign and very large files: one clear error, the findings before
+it, and constant memory.
 
 UNSTALL_TEST_LARGE=1 reads a gigabyte instead of a hundred megabytes.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""explain on logs of strace written by hand: the findings that a log supports, and the claims that it does
-not."""
+"""explain on logs of strace written by hand: the findings that a log supports, and the claims
+that it does not."""
 
 import json
 import random

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The parts that the tests of experiments share: the analysis as modules, made-up and recorded results,
-servers."""
+"""The parts that the tests of experiments share: the analysis as modules, made-up
+and recorded results, servers."""
 
 import contextlib
 import json

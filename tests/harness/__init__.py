@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The parts that all black-box tests share: the library's place, plain children, strace, peers on
-loopback."""
+"""The parts that all black-box tests share: the library's place, plain children,
+strace, peers on loopback."""
 
 from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
 from .command import COMMAND, control_of, unstall

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/soak counts its runs, keeps the logs of failures, goes on where it ended, and leaves no load
-behind."""
+"""scripts/soak counts its runs, keeps the logs of failures, goes on where it ended, and
+leaves no load behind."""
 
 import os
 import signal

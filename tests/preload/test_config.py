@@ -98,8 +98,8 @@ def test_closed_stderr_is_no_trouble():
 
 
 def test_report_does_not_go_into_a_file_that_got_number_two(tmp_path):
-    """With descriptor 2 closed, the first file that the program opens is number 2.  It must not get the
-    log."""
+    """With descriptor 2 closed, the first file that the program opens is number 2.  It must
+    not get the log."""
     target = tmp_path / "data"
     code = (f"import os; os.close(2); f = os.open({str(target)!r}, os.O_CREAT | os.O_WRONLY); "
             "os.write(f, b'own')")

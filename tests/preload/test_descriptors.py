@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Numbers are reused, moved and high: the state of a connection never touches the next owner of its
-number."""
+"""Numbers are reused, moved and high: the state of a connection never touches the next
+owner of its number."""
 
 import resource
 

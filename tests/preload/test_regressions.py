@@ -453,8 +453,8 @@ def test_a_child_keeps_no_closed_connection_open(mode):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
-    """It was counted twice, outlived its close, and undid an option that the application set on the next
-    one."""
+    """It was counted twice, outlived its close, and undid an option that the application set
+    on the next one."""
     with SilentPeer() as peer:
         done = run_client(program("was_met_by_two"), mode, *peer.target, 200)
     assert done.facts["undone"] == 0
@@ -490,8 +490,8 @@ def test_stdio_on_a_socket_stays_cured_when_another_program_was_run(mode, how):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
-    """After 32 late pushes the parent relied on its memory of the option: from then on it stalled for
-    ever."""
+    """After 32 late pushes the parent relied on its memory of the option: from then on
+    it stalled for ever."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_forked_then_ran"), mode, *peer.target, 12, timeout=30)
     assert not done.stalls

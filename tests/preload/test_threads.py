@@ -60,8 +60,8 @@ def test_starting_anew_fills_no_memory():
 
 
 # ---- the bound of a hold without it --------------------------------------------
-# A habit is learned where a program pauses for less than a millisecond (HABIT_GAP_NS), which a starved host
-# prevents.
+# A habit is learned where a program pauses for less than a millisecond (HABIT_GAP_NS), which
+# a starved host prevents.
 
 def habits(mode):
     """The run of changes_habit in which holds were seen, or the last one of all tries."""

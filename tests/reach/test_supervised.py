@@ -73,8 +73,8 @@ def _folder():
 
 @pytest.fixture(name="unprivileged")
 def _unprivileged(folder):
-    """unprivileged(WORD...) runs `unstall WORD...` as the user nobody; a Path among the words is copied
-    first."""
+    """unprivileged(WORD...) runs `unstall WORD...` as the user nobody; a Path among the
+    words is copied first."""
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
     def command(*words, env=None, check=True, **popen):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by the tortured program and the peer that checks it: the seed, and from it the bytes of every stream
- * and the habits of every connection; and one page of memory on which the program notes the results of its
- * calls.
+ * and the habits of every connection; and one page of memory on which the program notes the
+ * results of its calls.
  *
  * A connection ("link") carries, from the program to the peer, bytes that are a
  * pure function of (seed, link, offset), the first eight being the link's number;

@@ -207,8 +207,8 @@ Test(buffer, front_and_sent) {
     EXPECT(c.buffer == NULL);
 }
 
-/* A signal handler left for good in the middle of our sendmsg.  The bytes that the kernel took are
- * counted. */
+/* A signal handler left for good in the middle of our sendmsg.  The bytes that the
+ * kernel took are counted. */
 static const struct {
     const char *name;
     uint8_t origin;
@@ -318,8 +318,8 @@ static ssize_t find_it_exact(int fd, const struct msghdr *message, int flags) {
     return -EAGAIN;
 }
 
-/* After an abandoned blocking send the kernel is asked for its bytes.  A later send relies on our own
- * count. */
+/* After an abandoned blocking send the kernel is asked for its bytes.  A later send relies
+ * on our own count. */
 Test(buffer, a_send_after_a_blocking_one_is_not_exact) {
     struct kernel_ops ops = *kernel;
     ops.send = find_it_exact;

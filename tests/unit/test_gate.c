@@ -169,8 +169,8 @@ static int no_memory_at_the_start(void) {
     return of_a_child(is_shut);
 }
 
-/* The first call prepares two things: the bounds of readable memory, and the opening message if it is asked
- * for. */
+/* The first call prepares two things: the bounds of readable memory, and the opening message if
+ * it is asked for. */
 static int what_the_first_call_prepares(void) {
     static char text[4096], path[64]; /* each variable UNSTALL_ of the caller's shell has a line */
     char here;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of services and containers from the lines of /proc/PID/cgroup of systemd, docker, podman and
- * Kubernetes.
+ * Names of services and containers from the lines of /proc/PID/cgroup of systemd,
+ * docker, podman and Kubernetes.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -472,8 +472,8 @@ Test(shim, an_option_of_later_bytes_lets_go) {
     }
 }
 
-/* SO_ERROR takes an error away, our kept one first.  The error ends the sending side as the error of a call
- * would. */
+/* SO_ERROR takes an error away, our kept one first.  The error ends the sending side as the error
+ * of a call would. */
 Test(shim, so_error) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_connected(5);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The cost of the BPF programs of `unstall attach` and of a live experiment for a program that does not
-stall.
+"""The cost of the BPF programs of `unstall attach` and of a live experiment for a program
+that does not stall.
 
 By the kernel's own run-time statistics (kernel.bpf_stats_enabled), like host_scan.  Client and peer are in a
 cgroup of their own, one of them, or none.

@@ -239,8 +239,8 @@ def draw_pictures(results):
 
 
 def update_docs(results, complete):
-    """If the results are incomplete, the sections without a result stay.  Text outside the two marks always
-    stays."""
+    """If the results are incomplete, the sections without a result stay.  Text outside the
+    two marks always stays."""
     before, old = DOCS.read_text(encoding="utf-8").split(BEGIN)
     written, after = old.split(END)
     head = "\n\n".join([machine_line(results), PICTURE]) if complete else page.head(written)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that have been told to end make one call each: a cancellation point ends the thread, the others run
- * on.
+ * Threads that have been told to end make one call each: a cancellation point ends the thread,
+ * the others run on.
  */
 #include "same.h"
 

@@ -42,8 +42,8 @@ static void stored(int number, siginfo_t *info, void *context) {
     _exit(1);
 }
 
-/* The writable segments of the library, its bss included; memory that the linker has made read-only is left
- * out. */
+/* The writable segments of the library, its bss included; memory that the linker has made
+ * read-only is left out. */
 static int find_places(struct dl_phdr_info *info, size_t size, void *unused) {
     (void)size, (void)unused;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

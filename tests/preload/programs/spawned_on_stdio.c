@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exchanges, then a child with the connection as its standard input and output.  While it runs, the
- * application sets TCP_NODELAY=1.  The child ends, and the parent goes on.  argv[5] names how the child is
- * made.
+ * application sets TCP_NODELAY=1.  The child ends, and the parent goes on.  argv[5] names how
+ * the child is made.
  */
 #include <spawn.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exchanges, until the peer resets the connection; then small writes, some time apart.  Prints the result of
- * each.
+ * Exchanges, until the peer resets the connection; then small writes, some time apart.  Prints
+ * the result of each.
  */
 #include "client.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of descriptors: each call that closes the connection's only descriptor must send buffered bytes
- * first.
+ * The life of descriptors: each call that closes the connection's only descriptor must
+ * send buffered bytes first.
  */
 #include "acts.h"
 

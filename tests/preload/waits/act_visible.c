@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Acts that another process can see: earlier writes must not come after them.  SIGURG does nothing by
- * default.
+ * Acts that another process can see: earlier writes must not come after them.  SIGURG
+ * does nothing by default.
  */
 #include "acts.h"
 

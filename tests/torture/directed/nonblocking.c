@@ -116,8 +116,8 @@ static void level_of_writability(void) {
     }
 }
 
-/* A header that is held, then a full buffer, then a wait for room: the two sides do not wait for each
- * other. */
+/* A header that is held, then a full buffer, then a wait for room: the two sides do not
+ * wait for each other. */
 static void wait_for_room_while_holding(void) {
     struct pair p = full_pair(0);
     for (int round = 0; round < 5; round++) {

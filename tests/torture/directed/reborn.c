@@ -20,8 +20,8 @@ static void close_unseen(int fd) {
     raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-/* Bytes written after the creation of the new socket go to it, although the end of the turn is not seen
- * either. */
+/* Bytes written after the creation of the new socket go to it, although the end of the turn
+ * is not seen either. */
 static void written_after(void) {
     struct pair old = pair_warm(0);
     for (int round = 0; round < 4; round++) {

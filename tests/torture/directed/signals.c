@@ -349,8 +349,8 @@ static void *swallow(void *argument) {
     }
 }
 
-/* Nothing is kept in the kernel for longer than the window, and nothing comes behind the bytes written
- * now. */
+/* Nothing is kept in the kernel for longer than the window, and nothing comes behind
+ * the bytes written now. */
 static void nothing_is_kept(void *reader, const uint64_t *marked_at) {
     int unsent = -1;
     raw_sleep(window_ms() + 60);

@@ -10,8 +10,8 @@ from .tcp_info import data_segments_in
 
 
 class CountingRelay(Peer):
-    """Passes the bytes on in both directions; `counts` has the client's data segments of each connection that
-    ended."""
+    """Passes the bytes on in both directions; `counts` has the client's data segments of
+    each connection that ended."""
 
     def __init__(self, port):
         super().__init__()

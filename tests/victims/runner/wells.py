@@ -114,8 +114,8 @@ def _settings(treatment, folder):
 
 
 def by_birth(calls, pids):
-    """`pids` by the call of the parent that made each; the scheduler decides the order of their first
-    calls."""
+    """`pids` by the call of the parent that made each; the scheduler decides the order
+    of their first calls."""
     born = {call.ret: at for at, call in enumerate(calls) if call.name in _MAKING}
     return sorted(pids, key=lambda pid: born.get(pid, -1))
 
