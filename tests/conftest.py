@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_configure(config):
-    # The runner itself is never preloaded: what it measures would be its own.
+    # The runner itself is never preloaded: it would measure itself.
     if "libunstall" in os.environ.get("LD_PRELOAD", ""):
         raise pytest.UsageError("run the tests without LD_PRELOAD: the runner is never preloaded")
     config.addinivalue_line("markers", "no_library: this test does without the built library")

@@ -38,7 +38,7 @@ def read_reply(connection):
 
 
 def main(port, exchanges):
-    """Runs the exchanges and prints what they took."""
+    """Runs the exchanges and prints their times."""
     took = []
     with socket.create_connection(("127.0.0.1", port)) as connection:
         for _ in range(exchanges):

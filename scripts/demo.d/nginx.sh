@@ -16,7 +16,7 @@ answers_on() {
 # start_nginx FOLDER: sets PORT and NGINX_PID.
 start_nginx() {
     local folder=$1 attempt arguments
-    # As root, nginx's worker is another user, who must get through to the sockets below.
+    # As root, nginx's worker is another user; it must be able to reach the sockets below.
     chmod 711 "$folder"
     for attempt in 1 2 3 4 5; do
         PORT=$(free_port)
@@ -32,7 +32,7 @@ start_nginx() {
         if wait_for_nginx; then
             return 0
         fi
-        # Someone else took the port in between, or something is wrong: the last attempt says what.
+        # Another program took the port in between, or nginx fails: the last attempt prints its error.
         rm -f -- "$folder/answer.sock"
     done
     cat "$folder/nginx.out" >&2

@@ -14,7 +14,7 @@ LIBRARIES=$FOLDER/root
 PACKAGES=(libcriterion-dev libc6-dev libdw-dev libelf-dev libpcap-dev libncurses-dev)
 LIMIT_S=120 # a program of tests
 
-# What qemu-user 7.2 does otherwise than a kernel: program, pattern of its tests | why.
+# Where qemu-user 7.2 differs from a kernel: program, pattern of its tests | why.
 # `rings` is not run: it has no io_uring, for which the tests wait.
 OTHERWISE='
 ticker::*                                             | refuses a clone(2) without CLONE_SYSVSEM
@@ -95,7 +95,7 @@ expected() {
     return 1
 }
 
-# said_by PROGRAM: what the program of tests writes.  `libc_symbols` looks for libraries beside libc: there
+# said_by PROGRAM: the output of the program of tests.  `libc_symbols` looks for libraries beside libc: there
 # the preloaded one is not in the process of a test.
 said_by() {
     local once=()

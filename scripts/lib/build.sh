@@ -19,7 +19,7 @@ configure() {
     fi
 }
 
-# compile FOLDER [TARGET...]: says nothing but what goes wrong.
+# compile FOLDER [TARGET...]: prints only errors and warnings.
 compile() {
     local folder=$1
     shift

@@ -10,7 +10,7 @@ ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export PATH
 
-# Debian's python3, whatever else comes first in PATH: the packages belong to it.
+# Debian's python3, also if another comes first in PATH: the packages belong to it.
 # shellcheck disable=SC2034 # used by those who source this
 PYTHON=/usr/bin/python3
 
@@ -23,7 +23,7 @@ die() {
     exit 1
 }
 
-# quietly COMMAND...: what it says counts only when it fails.
+# quietly COMMAND...: prints the command's output only if it fails.
 quietly() {
     local said
     if ! said=$("$@" 2>&1); then

@@ -8,8 +8,8 @@ Meson knows programs, we count the cases inside: each test that writes JUnit XML
 --junitxml=FILE, Criterion's --xml=FILE) names the file in its command line.  A program that failed
 although its report shows no failed case (it crashed, ran out of time, or wrote none) counts as one
 failed case more; a program without a report is one case.  Cases that were repeated because the host
-took the processors (tests/conftest.py) are named, those left out at the end of the time are counted for
-each file.  Those that failed come last, each with the first lines of its message: where a log is cut, its
+took the processors (tests/conftest.py) are named, cases left out at the end of the time are counted for each
+file. The failures come last, each with the first lines of its message: where a log is cut, its
 end is kept.  The last line is the sum; the exit code is 0 only if nothing failed and something passed.
 """
 
@@ -97,7 +97,7 @@ def summary(count):
 
 
 def main():
-    """Prints what failed or was skipped, then the sum; returns the exit code."""
+    """Prints the failures and skips, then the sum; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--outcome", choices=("passed", "failed"), default="passed")
     parser.add_argument("--case", action="append", default=[])

@@ -75,7 +75,7 @@ def delay_library(folder):
 
 
 def keep(name, value):
-    """A recording, without what the resampling does not use."""
+    """A recording, reduced to the values that the resampling uses."""
     for unit in value["units"]:
         unit.pop("histogram", None)
     value["analysis"] = None
@@ -164,7 +164,7 @@ def line(name, outcomes):
 
 
 def validity(_build):
-    """Resampled experiments: what is found, and whether the interval covers the truth."""
+    """Resampled experiments: the arm that is found, and whether the interval covers the truth."""
     print(f"{EXPERIMENTS} experiments each{'':<16}{'winner':>8}{'no diff.':>9}{'open':>8}"
           f"{'covers':>9}{'rounds':>9}")
     names = sorted(path.stem for path in DATA.glob("*.json"))
@@ -206,7 +206,7 @@ def nginx():
 
 
 def said(title, output):
-    """What an experiment has said at its end."""
+    """The last lines of an experiment's output."""
     print(f"== {title}")
     print(output.rstrip().replace(f"{ROOT}/", ""))
     print()

@@ -4,8 +4,8 @@
 
     fill-block.py README.md demo table.txt
 
-The block lies between <!-- demo:begin --> and <!-- demo:end -->.  What the numbers were measured on
-is added below them.
+The block lies between <!-- demo:begin --> and <!-- demo:end -->.  The machine of the measurement is named
+below the numbers.
 """
 
 import os

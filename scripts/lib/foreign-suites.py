@@ -45,7 +45,7 @@ def work_row(suite, runs):
 
 
 def python_suites(suites, jobs, host):
-    """Run Python's suites; give (tables, pairs of a suite's name and what was judged)."""
+    """Run Python's suites; give (tables, pairs of a suite's name and its judgements)."""
     rows, work, results = [], [], []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for suite in suites:
@@ -63,7 +63,7 @@ def python_suites(suites, jobs, host):
 
 
 def program_suites(suites, host):
-    """Run suites of programs; give (a table, pairs of a suite's name and what was judged)."""
+    """Run suites of programs; give (a table, pairs of a suite's name and its judgements)."""
     done = [programs.run_programs(suite, host) for suite in suites]
     return (say.table(programs.HEAD, [row for row, _ in done]),
             [(suite.name, judged) for suite, (_, judged) in zip(suites, done)])
@@ -84,7 +84,7 @@ def arguments():
 
 
 def chosen(names, quick):
-    """Python's suites of these names, and which others; without names all are, or those that are quick."""
+    """Python's suites of these names, and which others; without names all of them, or the quick ones."""
     known = {suite.name: suite for suite in regrtest.SUITES}
     others = {"stress-ng": stress_ng, "poe": poe}
     for name in names:
@@ -104,7 +104,8 @@ def skip(reason):
 
 
 def run_all(wanted, host, folder):
-    """Run what is wanted; yield (the block of the document, what it is, tables, results) of each kind."""
+    """Run the suites asked for; yield (the block of the document, its title, tables,
+    results) of each kind."""
     if wanted.ltp:
         suites = ltp.suites(wanted.ltp, programs.confinement(), wanted.jobs)
         yield "ltp", ltp.version(wanted.ltp), *program_suites(suites, host)

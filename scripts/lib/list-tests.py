@@ -3,8 +3,8 @@
 """Lists the tests of a configured build folder, one a line, in the order in which Meson runs them.
 
     list-tests.py suites BUILD               the names of the suites
-    list-tests.py all BUILD [SUITE...]       the tests, or those of some suites
-    list-tests.py busy BUILD [SUITE...]      those that compute most of their time (suite `busy`)
+    list-tests.py all BUILD [SUITE...]       the tests, of all or of some suites
+    list-tests.py busy BUILD [SUITE...]      the tests that compute most of their time (suite `busy`)
     list-tests.py waiting BUILD [SUITE...]   the others
 
     --without SUITE   none of that suite (may be repeated)
@@ -36,7 +36,7 @@ def listed(what, tests, suites, without):
 
 
 def main():
-    """Prints what is asked for."""
+    """Prints the list."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=WHAT)
     parser.add_argument("build", type=Path)

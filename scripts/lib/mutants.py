@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Small changes to a C source, one at a time: what scripts/mutate makes and the tests must notice.
+"""Makes small changes to a C source, one at a time.  scripts/mutate runs the tests on each; a test must fail.
 
-Lines and words, no grammar: the style of the tree (one statement a line, `&&` at a line's end) is taken for
-granted, and what does not compile is left out by whoever builds it.
+It works on lines and words and knows no grammar.  It relies on the style of the tree: one statement a line,
+`&&` at a line's end.  scripts/mutate leaves out a mutant that does not compile.
 """
 
 import re
@@ -39,7 +39,7 @@ def line_around(source, start, end):
     return source.rfind("\n", 0, start) + 1, source.find("\n", end) % (len(source) + 1)
 
 
-OPERATORS = [  # kind, what is found (the first group is replaced), by what
+OPERATORS = [  # kind, pattern (its first group is replaced), replacement
     ("condition", r"(?<![-<])\s(<)\s", "<="), ("condition", r"\s(<=)\s", "<"),
     ("condition", r"\s(>)\s", ">="), ("condition", r"\s(>=)\s", ">"),
     ("condition", r"\s(==)\s", "!="), ("condition", r"\s(!=)\s", "=="),
@@ -77,7 +77,7 @@ def branches(source, code):
             yield "branch", found.end(1), end, new
 
 
-# What begins no statement that could be left out: declarations, and words of the language.
+# Beginnings of lines that cannot be left out: declarations, and words of the language.
 NOT_LEFT_OUT = re.compile(
     r"(const|static|struct|enum|union|unsigned|signed|int|char|bool|void|long|short|u?int\d+_t|s?size_t|"
     r"uintptr_t|double|float|register|extern|pthread_\w+_t|pid_t|socklen_t|return|goto|case|default|else|do|"

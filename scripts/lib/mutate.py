@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tries mutants (mutants.py) of a tree, one at a time, in a copy of it: scripts/mutate says how and what for.
+"""Tries mutants (mutants.py) of a tree, one at a time, in a copy of it.  scripts/mutate has the
+usage and the purpose.
 
 A tree is anything with sources, a command that builds it and programs that test it: tests/house has a small
 one.
@@ -32,7 +33,7 @@ import mutants
 PR_SET_CHILD_SUBREAPER = 36
 ONE_BY_ONE = 3
 ENDED, FAILED, HUNG = "ended", "failed", "hung"
-# what becomes of a mutant, in the order of the table
+# the outcomes of a mutant, in the order of the table
 FOUND, STOPPED, SAME, ACCEPTED, UNREACHED, SURVIVED = (
     "found", "hung", "same code", "accepted", "not reached", "survived")
 
@@ -58,7 +59,7 @@ class Programs:
                 os.waitpid(int(child), 0)
 
     def run(self, words, folder, limit, output=subprocess.DEVNULL):
-        """What became of it, and its output, if that was wanted."""
+        """The outcome, and the output if it was asked for."""
         def bounded():
             resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 60, int(limit) + 60))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -80,7 +81,7 @@ class Programs:
 class Options:
     tree: Path
     build: str   # a line of bash; "$@" are the programs to build, none: all
-    objects: str  # what it compiles, and the tests that it links: patterns
+    objects: str  # patterns of the sources that it compiles and of the tests that it links
     tests: str
     test_words: str
     limit: float  # seconds for a program
@@ -174,7 +175,7 @@ class Copy:
         if not reached and self.build()[0] == ENDED and self.is_same(mutant):
             return SAME
         for line in [line for files, line in self.options.slow if fnmatch.fnmatch(mutant.file, files)]:
-            # what fails beside load alone passes when it is tried again
+            # a test that failed because of load passes when it runs again
             if all(self.run_again(["bash", "-c", line], 20 * self.options.limit) != ENDED for _ in range(2)):
                 return FOUND
         return SURVIVED if reached else UNREACHED
@@ -185,7 +186,7 @@ class Copy:
         return mutant.file.endswith(".h") or any(end.search(each) for each in self.objects)
 
 
-# ---- what is known to be no change ------------------------------------------
+# ---- mutants known to be equivalent ------------------------------------------
 
 class Equivalents:
     """The file of accepted mutants: `file | before | after | reason`; `after` may be *."""
@@ -252,7 +253,7 @@ def work(options, folder, paths, chosen, taken, answers):
 
 
 def answers_of(workers):
-    """What the workers send, until each has ended.  Exits if one has failed."""
+    """The messages of the workers, until each has ended.  Exits if one has failed."""
     waiting = list(workers)
     while waiting:
         for answers in multiprocessing.connection.wait(waiting):
@@ -266,7 +267,7 @@ def answers_of(workers):
 
 
 def try_all(options, jobs, paths, chosen, equivalents, judged):
-    """Adds to `judged` mutant -> what became of it, for those that compile."""
+    """Adds the pair mutant, outcome to `judged` for each mutant that compiles."""
     make = multiprocessing.get_context("fork")
     taken, workers = make.Value("i", 0), {}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
@@ -306,14 +307,14 @@ def table(judged):
 
 
 def score(row):
-    """Of those that change something, how many are found."""
+    """The share of found mutants among those that change something."""
     found = row[FOUND] + row[STOPPED]
     changes = found + row[SURVIVED] + row[UNREACHED]
     return f"{100 * found / changes:.0f} %" if changes else "-"
 
 
 def slow_lines(path):
-    """The file of what takes longer: `files | line of bash`."""
+    """The file of the slower commands: `files | line of bash`."""
     lines = path.read_text(encoding="utf-8").splitlines() if path else []
     return [[word.strip() for word in line.split(" | ")] for line in lines if line.strip() and line[0] != "#"]
 

@@ -7,7 +7,7 @@
 
 @SURFACE@ on a line of its own becomes one paragraph for each role in surface.def, with the names
 that have it; @COUNTERS@ the counters in stats_format.h; @VERSION@ becomes the version.  A role that has no
-heading here is an error: whoever adds one must say what it means to a reader.
+heading here is an error: a new role needs a heading for the manual's reader.
 """
 
 import argparse
@@ -19,7 +19,7 @@ ROW = re.compile(r"^ROW\((\w+),\s*(\w+),\s*(\w+),\s*(\w+)\)", re.MULTILINE)
 
 COUNTER = re.compile(r'^ *NAME\(([A-Z]\w*),\s*(\w+),[\s\\]*"([^"]*)"\)', re.MULTILINE)
 
-# role -> what the manual says of it; in this order
+# role -> its heading in the manual, in this order
 ROLES = {
     "write": "Adds bytes to a message",
     "read": "Ends a message when bytes arrive; ends a turn where it may block",

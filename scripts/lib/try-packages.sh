@@ -5,7 +5,7 @@
 #
 # For scripts/package --try: makes a root of its own from the distribution's mirror in FOLDER, installs the
 # packages libunstall0 and unstall of the folder PACKAGES there by apt, runs their test (debian/tests/cures)
-# and the demonstration with what is installed, and removes them.  Ends with 1 if anything of them is left.
+# and the demonstration with the installed files, and removes them.  Ends with 1 if anything of them is left.
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname -- "$0")/common.sh"
@@ -42,7 +42,7 @@ files >"$folder/before"
 
 say "installing the packages"
 quietly inside apt-get update
-# Only what they need beside themselves is taken from the mirror.
+# The packages themselves come from the folder, only their dependencies from the mirror.
 needs=$(for package in "$root"/packages/*.deb; do dpkg-deb -f "$package" Depends; done |
     tr ',' '\n' | sed 's/[|(].*//; s/ //g' | grep -v '^libunstall0$' | sort -u)
 # shellcheck disable=SC2086 # words

@@ -25,7 +25,7 @@ def with_option(found):
 
 
 def holding(found):
-    """A typical exchange of those in which the library holds: a habit comes first."""
+    """A typical one of the exchanges with a hold: the library holds only once it knows a habit."""
     return typical([one for one in found if any(step.more for step in one)])
 
 

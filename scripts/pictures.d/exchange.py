@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One exchange of a run, from its log of strace and its log of tcpdump.
 
-The two logs have the same clock.  strace tells what the program gives to the kernel, tcpdump what the
-kernel sends: bytes that were given and not yet sent are held.
+The two logs have the same clock.  strace shows the bytes that the program gives to the kernel, tcpdump the
+bytes that the kernel sends.  The difference is held.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ SEGMENT = re.compile(r"(\d+\.\d+) IP6? \S+\.(\d+) > \S+\.(\d+): Flags \[([^\]]*)
 
 @dataclasses.dataclass
 class Step:
-    """What happened: a call of the sender, or a segment."""
+    """An event: a call of the sender, or a segment."""
     at: float          # seconds
     kind: str          # send, wait, option; data, ack, answer
     size: int = 0      # bytes

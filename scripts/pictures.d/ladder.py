@@ -34,7 +34,7 @@ def spoken(step, late):
 
 
 def held_words(hold):
-    """Who holds how many bytes."""
+    """The words for a hold: the number of bytes, and the holder."""
     return f"{hold.size} bytes held by {'Nagle’s algorithm' if hold.by_nagle else 'unstall'}"
 
 
@@ -65,7 +65,7 @@ def arrow(step, y, since, late):
     start, tip = {"send": (PROGRAM, KERNEL), "wait": (PROGRAM, KERNEL), "option": (PROGRAM, KERNEL),
                   "data": (KERNEL, PEER), "ack": (PEER, KERNEL), "answer": (PEER, PROGRAM)}[step.kind]
     back = -9 if tip > start else 9
-    # An answer passes the kernel: its words stand where those of segments stand.
+    # An answer passes the kernel: its words stand in the column of the segments' words.
     middle = (KERNEL + PEER) // 2 if step.kind == "answer" else (start + tip) // 2
     call = " c" if step.kind in ("send", "wait", "option") else ""
     size = f' data-bytes="{step.size}"' if step.size and step.kind != "wait" else ""

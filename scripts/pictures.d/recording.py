@@ -4,10 +4,10 @@
 
     recording.py COMMAND FILE PICTURE
 
-FILE is what COMMAND has printed, as text, or an asciicast (version 2, NAME.cast).  The lines of an asciicast
+FILE is the output of COMMAND, as text, or an asciicast (version 2, NAME.cast).  The lines of an asciicast
 appear one after the other.  It has lines only: no colours, no movement of the cursor.  It plays once, faster
-than it was, and says so.  Readers who want no motion, paper, and programs that know no animation have all
-lines at once.
+than it was, and says so.  All lines stand there at once for readers that ask for no motion, on paper, and in
+programs without animation.
 """
 
 import json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an attachment that is an experiment has measured.
+ * The measurements of an attachment that is an experiment.
  */
 #ifndef UNSTALL_ATTACH_EXPERIMENT_H
 #define UNSTALL_ATTACH_EXPERIMENT_H

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach.h"
+#include "capability.h"
 #include "overlap.h"
 #include "pins.h"
 #include "pins_lock.h"
@@ -24,14 +24,6 @@
 enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
 
 /* ---- may it be loaded? ---------------------------------------------------------------- */
-
-static bool has_capability(unsigned which) {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capget, &header, data) != 0)
-        return false;
-    return data[which / 32].effective >> which % 32 & 1;
-}
 
 static int kernel_version(void) {
     struct utsname name;
@@ -87,7 +79,7 @@ static struct attach_config config_of(const struct attach_target *t,
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* Makes its folder, and the pin by which others see what it takes, while no other attachment begins.
+/* Makes its folder, and the pin that shows its target to other attachments, while no other attachment begins.
  * *made: the folder is ours.  An error may have a sentence. */
 static int reserve(const struct attach_bpf *b, const struct attach_target *t,
                    const struct attach_config *c, bool *made, char error[ATTACH_ERROR]) {

@@ -29,7 +29,7 @@ struct answer {
 
 /* ---- the cgroup --------------------------------------------------------------------- */
 
-/* An empty cgroup of this name is left from an earlier process with this id, whose guard was killed. */
+/* An empty cgroup of this name is left from an earlier process with this id after its guard was killed. */
 static int make(struct attach_target *t) {
     struct stat st;
     rmdir(t->path);

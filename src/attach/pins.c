@@ -125,10 +125,9 @@ static int ensure_restore(const struct attach_state *s, char error[ATTACH_ERROR]
     return failed;
 }
 
-/* The sockets get their values back, and again after nothing new is cured: while the program of events is
- * there, it puts back those that are disconnected, which no walk finds.  What answers for their values goes
- * last.
- * Each step may be repeated: the end after a SIGKILL in the middle goes on. */
+/* The sockets get their values back, and a second time once nothing new is cured.  No walk finds a
+ * disconnected socket; the program of events puts its values back, so it stays until then.  The programs that
+ * answer getsockopt(2) go last. Each step may be repeated: the end after a SIGKILL in the middle goes on. */
 int attach_end(const char *name, char error[ATTACH_ERROR]) {
     char path[PIN_PATH], ignored[ATTACH_ERROR];
     struct attach_state s;

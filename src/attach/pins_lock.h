@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The folder of all pins: whose it may be, and its lock.  Between the look at what is attached and the pin by
- * which others see a new attachment, no other attachment begins.
+ * The folder of all pins: whose it may be, and its lock.  An attachment looks at the others and then makes its
+ * own pin.  Under the lock no other one begins in between.
  *
  * Where all users may write to the BPF file system (mode 1777, its default), any user may make the folder
  * first.  Its owner could hold the lock for ever, and remove what is pinned.  So a folder counts only if it
@@ -10,7 +10,7 @@
  *
  * The lock is one of flock(2) on the folder, which only its owner may open: the kernel ends it with the
  * process.
- * The folder is made and removed under the lock only, so that nobody locks a folder that is gone.
+ * The folder is made and removed under the lock only, so that no process locks a folder that is gone.
  */
 #ifndef UNSTALL_ATTACH_PINS_LOCK_H
 #define UNSTALL_ATTACH_PINS_LOCK_H

@@ -103,7 +103,7 @@ static int take_folder(struct attach_target *t, const char *mount, const char *b
     return 0;
 }
 
-/* The cgroup whose folder has the unit's name; a name without an end is a service's. */
+/* The cgroup with the unit's name as its folder; a name without an end is a service's. */
 static int take_unit(struct attach_target *t, char *mount, const char *unit,
                      char error[ATTACH_ERROR]) {
     char name[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The target of an attachment: a cgroup of version 2; all its sockets, or those of one process or port.
+ * The target of an attachment: a cgroup of version 2; all its sockets, or the sockets of one process or port.
  */
 #ifndef UNSTALL_ATTACH_TARGET_H
 #define UNSTALL_ATTACH_TARGET_H
@@ -39,7 +39,7 @@ int attach_find(const struct attach_wish *w, struct attach_target *t, char error
 int attach_find_new(pid_t pid, uint16_t port, struct attach_target *t, char error[ATTACH_ERROR]);
 
 /* Fills in `name` and `text` only; the process need not exist any more.  False for a cgroup, a unit or a
- * container, whose name depends on a look at the cgroup. */
+ * container: their names depend on a look at the cgroup. */
 bool attach_name(const struct attach_wish *w, struct attach_target *t);
 
 /* True if this cgroup still is at this folder.  A unit of systemd that was started again has another cgroup

@@ -64,7 +64,7 @@ static bool is_in(pid_t pid, const struct attach_scope *scope) {
     return scope->pid ? pid == scope->pid : attach_is_below(pid, scope->folder);
 }
 
-/* The number of processes of the target whose namespace could not be entered, or -errno. */
+/* The number of processes of the target with a namespace that could not be entered, or -errno. */
 static int walk_others(struct seen *seen, int (*open_one)(const void *), const void *with,
                        const struct attach_scope *scope) {
     int failed = 0, missed = 0;

@@ -15,8 +15,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "source.h"
 
 enum {
     BUFFER = 64 * 1024,
@@ -39,12 +40,6 @@ struct scan_diag {
         char bytes[BUFFER];
     };
 };
-
-static uint64_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int open_namespace(const char *which) {
     return open(which, O_RDONLY | O_CLOEXEC);
@@ -178,7 +173,7 @@ static int take_sample(struct nlmsghdr *h, struct scan_sample *s) {
     struct rtattr *a = (void *)((uintptr_t)m + sizeof(*m)); /* RTA_NEXT() takes no const */
     int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*m))), result = -ENOENT;
     *s = (struct scan_sample){
-        .at_ns = now(), .inode = m->idiag_inode, .uid = m->idiag_uid, .queued = m->idiag_wqueue};
+        .at_ns = scan_now(), .inode = m->idiag_inode, .uid = m->idiag_uid, .queued = m->idiag_wqueue};
     for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         if (a->rta_type == INET_DIAG_INFO)
             result = take_info(RTA_DATA(a), RTA_PAYLOAD(a), s);
@@ -268,7 +263,7 @@ static void prepare(struct scan_diag *d, struct request *r, const struct scan_ke
     put_key(key, &r->body.id);
 }
 
-/* Takes the answer to one of the `count` requests, whose sequence numbers begin with `first`.  1: it
+/* Takes the answer to one of the `count` requests, numbered from `first` on.  1: it
  * was the last one; 0: more will come; or -errno. */
 static int take_answer(struct scan_diag *d, ssize_t length, uint32_t first, size_t count,
                        struct scan_sample samples[], bool found[]) {

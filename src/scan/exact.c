@@ -7,16 +7,15 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "capability.h"
 #include "listeners.h"
 #include "owners.h"
 #include "source.h"
@@ -51,14 +50,6 @@ struct exact {
 };
 
 /* ---- may it be loaded? ------------------------------------------------------ */
-
-static bool has_capability(unsigned which) {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capget, &header, data) != 0)
-        return false;
-    return data[which / 32].effective >> which % 32 & 1;
-}
 
 static bool may_load(void) {
     return has_capability(CAP_SYS_ADMIN) ||

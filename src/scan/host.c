@@ -2,14 +2,13 @@
 #include "host.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capability.h"
 #include "choose.h"
 #include "scan_table.h"
 
@@ -25,7 +24,7 @@ static const uint64_t MS = 1000000;
 
 struct scan_host {
     pthread_t thread;
-    pthread_mutex_t lock; /* of what scan_host_read() shows; the thread changes it */
+    pthread_mutex_t lock; /* of the state for scan_host_read(); the thread changes it */
     volatile sig_atomic_t stop;
     const char *wanted;
     struct scan_options options;
@@ -41,17 +40,12 @@ struct scan_host {
     struct scan_ledger ledger;
 };
 
-/* ---- what may be seen --------------------------------------------------------- */
+/* ---- rights --------------------------------------------------------- */
 
 /* The descriptors of other users' processes: CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. */
 static bool sees_all(void) {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{0}};
-    if (syscall(SYS_capget, &header, data) != 0)
-        return false;
-    __u32 has = data[0].effective;
-    return (has >> CAP_SYS_PTRACE & 1) &&
-           ((has >> CAP_DAC_READ_SEARCH & 1) || (has >> CAP_DAC_OVERRIDE & 1));
+    return has_capability(CAP_SYS_PTRACE) &&
+           (has_capability(CAP_DAC_READ_SEARCH) || has_capability(CAP_DAC_OVERRIDE));
 }
 
 /* ---- one slice ------------------------------------------------------------------ */

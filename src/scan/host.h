@@ -15,7 +15,7 @@ struct scan_host_state {
     enum scan_kind kind;
     const char *not_exact; /* why the source is not `exact`; "": it is, or `sampled` was asked for */
     const char *failure;   /* why the scan stands still; "": it runs */
-    bool sees_all;         /* the processes of all users can be named, not those of our own only */
+    bool sees_all;         /* the processes of all users can be named, not only our own */
     size_t sockets;        /* sampled */
     uint64_t lost;         /* exact: events without room */
     uint64_t own_time_ns;  /* processor time of the scan */

@@ -76,7 +76,7 @@ static bool end_hold(struct scan_judge *j, const struct scan_sample *s, struct s
         return false;
     j->held = false;
     if (s->at_ns - j->last.at_ns > SCAN_GAP_NS)
-        return false; /* it ended outside the watched time, whose stalls alone are counted */
+        return false; /* it ended outside the watched time; only stalls within it are counted */
     if (end == END_SENT)
         j->corked++;
     else if (end == END_ANSWERED || ended < j->sent_ns + late - EARLY_NS || ended <= j->begin_ns)

@@ -74,7 +74,7 @@ static void raise_to(double *told, double now, struct scan_series *s, uint64_t n
     }
 }
 
-/* What each series tells from now on. */
+/* The values of each series from now on. */
 static void tell(struct scan_ledger *l, uint64_t now_ns) {
     for (size_t i = 0; i < l->series_count; i++) {
         struct scan_series *s = &l->series[i];
@@ -146,8 +146,7 @@ static int take_new(struct scan_ledger *l, const struct scan_result *r, uint64_t
     return 0;
 }
 
-/* The quiet ones are settled.  Those that the source does not tell any more it has found to be no
- * stalls (a cork). */
+/* The quiet ones are settled.  If the source no longer tells one, it has found it to be no stall (a cork). */
 static void forget(struct scan_ledger *l, uint64_t now_ns) {
     uint64_t quiet = (l->count > MANY ? QUIET_OF_MANY_S : QUIET_S) * SECOND;
     size_t kept = 0;

@@ -11,7 +11,7 @@
 
 #include "symbols.h"
 
-enum { FIRSTS = 64 }; /* connections whose first call is kept until the held one comes */
+enum { FIRSTS = 64 }; /* connections; the first call of each is kept until the held one comes */
 
 struct scan_places {
     struct reader_file *process[PLACES_PROCESSES];

@@ -23,7 +23,7 @@ void scan_report_text(FILE *out, const struct scan_report *report);
 void scan_report_json(FILE *out, const struct scan_report *report);
 void scan_report_html(FILE *out, const struct scan_report *report);
 
-/* What text and page share: how the scan was made, a process with its id or its user, a count with its
+/* Shared by text and page: how the scan was made, a process with its id or its user, a count with its
  * interval, and the receiver. */
 void scan_report_head(struct prose *p, const struct scan_report *report, bool ascii);
 const char *scan_process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size);

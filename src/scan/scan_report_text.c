@@ -126,7 +126,7 @@ static void table(FILE *out, const struct scan_report *report, bool one_way, boo
         fprintf(out, "... and %zu more (--json lists all)\n", more);
 }
 
-/* What to type next, for the heaviest row. */
+/* The next command to type, for the heaviest row. */
 static void next(FILE *out, const struct scan_table *t) {
     const struct scan_row *r = &t->rows[0];
     struct prose p = {.used = 0};

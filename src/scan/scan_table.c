@@ -7,7 +7,7 @@
 
 #include "listeners.h"
 
-/* ---- whose sockets ------------------------------------------------------- */
+/* ---- owners of sockets ------------------------------------------------------- */
 
 /* True if the inode is in the sorted part of `owners`; new ones are behind it. */
 static bool is_known(const struct scan_table *t, uint64_t inode) {

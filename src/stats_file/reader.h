@@ -90,9 +90,6 @@ void reader_since(struct reader_file *after, const struct reader_file *before);
 /* The row with this index, or NULL. */
 const struct reader_row *reader_row_at(const struct reader_file *r, unsigned index);
 
-/* True for rows of the same endpoint, role, arm and mode. */
-bool reader_same_row(const struct stats_row *a, const struct stats_row *b);
-
 /* The quantile `share` (0 to 1) of a histogram in ns, to half a bucket; 0 if the histogram is empty. */
 uint64_t reader_quantile(const uint64_t *buckets, unsigned steps, double share);
 

@@ -2,8 +2,6 @@
  *
  * Sums, differences and quantiles.
  */
-#include <string.h>
-
 #include "reader_parts.h"
 
 static void add(struct reader_tally *a, const uint64_t *counter, const uint64_t *exchange,
@@ -64,11 +62,6 @@ void reader_since(struct reader_file *after, const struct reader_file *before) {
             reader_subtract(&after->rows[i].tally, &old->tally);
     }
     subtract_patterns(after, before);
-}
-
-bool reader_same_row(const struct stats_row *a, const struct stats_row *b) {
-    return a->role == b->role && a->arm == b->arm && a->mode == b->mode &&
-           memcmp(&a->endpoint, &b->endpoint, sizeof(a->endpoint)) == 0;
 }
 
 uint64_t reader_quantile(const uint64_t *buckets, unsigned steps, double share) {

@@ -20,6 +20,7 @@
 #ifndef UNSTALL_STATS_FORMAT_H
 #define UNSTALL_STATS_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -203,6 +204,12 @@ struct stats_row {
     uint8_t unused;
     struct stats_address endpoint;
 };
+
+/* True for rows of the same endpoint, role, arm and mode. */
+static inline bool stats_same_row(const struct stats_row *a, const struct stats_row *b) {
+    return a->role == b->role && a->arm == b->arm && a->mode == b->mode &&
+           __builtin_memcmp(&a->endpoint, &b->endpoint, sizeof(a->endpoint)) == 0;
+}
 
 /* The modes by number, as in the library's enum mode. */
 enum stats_mode {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each interposed name, called from everywhere: what it gives is what it gives in a bare run.
+"""Each interposed name, called from everywhere: each call gives the same result as in a bare run.
 
 One row a name in every_name.h; every situation goes through all rows.  test_versions.py has the versions.
 """

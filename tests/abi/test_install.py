@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: MIT
 """meson install: the files, and a bare LD_PRELOAD=libunstall.so that finds them."""
 
-import subprocess
 from platform import machine
 
 import pytest
 
-from harness import BUILD_ROOT, AnsweringPeer, bare_env, program, run_client
+from harness import AnsweringPeer, installed, only, program, run_client
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
     """A DESTDIR with the build installed into it."""
-    folder = tmp_path_factory.mktemp("destdir")
-    subprocess.run(["meson", "install", "-C", BUILD_ROOT, "--no-rebuild", "--destdir", folder],
-                   check=True, capture_output=True, text=True, env=bare_env())
-    return folder
-
-
-def only(root, name):
-    (path,) = [path for path in root.rglob(name) if path.is_file()]
-    return path
+    return installed(tmp_path_factory.mktemp("destdir"))
 
 
 def test_the_library_is_installed_under_its_bare_name(root):

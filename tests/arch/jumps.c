@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * vfork and syscall(2), which the library wraps in assembly: their results, arguments and errors, and the
- * callers' frames.  Prints "as bare", or says what differs.
+ * callers' frames.  Prints "as bare", or the differences.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The library of another architecture builds without a warning and cures in each mode that is to cure;
-the 64-bit command reads what a 32-bit program has counted."""
+the 64-bit command reads the counts of a 32-bit program."""
 
 import json
 import os

@@ -22,7 +22,7 @@ LINKERS = {64: "/lib64/ld-linux-x86-64.so.2", 32: "/lib/ld-linux.so.2"}
 
 
 def folder_of(bits):
-    """What this linker puts in the place of $LIB."""
+    """This linker's value of $LIB."""
     said = subprocess.run([LINKERS[bits], "--list-diagnostics"], check=True, capture_output=True, text=True)
     return re.search(r'^dl_dst_lib="(.*)"$', said.stdout, re.M).group(1)
 
@@ -70,7 +70,8 @@ def cured(times):
 
 
 def until_cured(prefix, tree, names):
-    """A single machine beside load may be slow once; what the library does not reach stalls always."""
+    """A single machine beside load may be slow once; a program that the library does
+    not reach stalls always."""
     def attempt():
         assert cured(medians(prefix, tree)) == set(names)
     patiently(attempt, 3)
@@ -107,7 +108,7 @@ def test_a_64_bit_shell_that_starts_all_kinds(prefix):
 
 
 def test_the_whole_path_of_the_64_bit_library_is_complained_about(prefix):
-    """What the other tests look for is there to be seen."""
+    """The fault that the other tests look for can be seen."""
     library = prefix / folder_of(64) / "libunstall.so"
     done = run(shell_of(prefix, "of-32"), bare_env(LD_PRELOAD=library), check=False)
     assert done.stderr.count("wrong ELF class: ELFCLASS64") == 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the simplest preload does: TCP_NODELAY on every socket, when it is made.
+ * The simplest preload: it sets TCP_NODELAY on every socket at its creation.
  */
 #include <dlfcn.h>
 #include <netinet/in.h>

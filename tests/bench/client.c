@@ -8,9 +8,9 @@
  *   WAY    pieces | one | nodelay | cork | more
  *
  * The first WARM_UP exchanges are not counted.  Prints one JSON object: the
- * median, over the chunks, of the time of an exchange (so that a neighbour who
- * takes the core for a moment spoils a chunk and not the result), and the data
- * segments of an exchange.  With `tails` also the 99th and the 99.9th percentile of the time of an exchange.
+ * median, over the chunks, of the time of an exchange (so that another program on the core spoils a chunk and
+ * not the result), and the data segments of an exchange.  With `tails` also the 99th and the 99.9th
+ * percentile of the time of an exchange.
  */
 #include "message.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the programs of the benchmark share: the message's form, time, segments.
+ * The parts that the programs of the benchmark share: the message's form, time, segments.
  *
  * A message begins with four bytes: its own length and that of the answer that
  * it wants, two bytes each, in the machine's order (all ends are on one machine).
@@ -87,7 +87,7 @@ static inline int listen_and_say(int backlog) {
     return fd;
 }
 
-/* A server of the benchmark ends with whoever started it. */
+/* A server of the benchmark ends with its parent. */
 static inline void end_with_parent(void) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that does nothing until its standard input ends: what a library alone
- * costs in memory.
+ * A process that does nothing until its standard input ends.  It shows the memory that a library alone costs.
  */
 #include <stdio.h>
 #include <unistd.h>

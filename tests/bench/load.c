@@ -5,7 +5,7 @@
  *
  * Usage: load HOST PORT CONNECTIONS WARM_UP CHUNKS PER_CHUNK [DEPTH [http]]
  *
- * http: the server is one of HTTP with keep-alive, whose answers to GET / have all the same length.
+ * http: the server speaks HTTP with keep-alive, and its answers to GET / all have the same length.
  * WARM_UP exchanges, on all connections together, are not counted; an exchange is DEPTH requests and their
  * answers.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ways of sending a message that comes in pieces: what the hand of its
- * author could have done, and what a program does that knows nothing of Nagle.
+ * The ways of sending a message that comes in pieces: each remedy that its author could have written, and the
+ * plain writes of a program without one.
  */
 #ifndef BENCH_MESSAGE_H
 #define BENCH_MESSAGE_H

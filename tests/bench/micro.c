@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a call costs that has nothing to do with TCP, and what a start costs.
+ * The cost of a call that has nothing to do with TCP, and of a start.
  *
  * Usage: micro                 one JSON object: nanoseconds of each call
  *        micro start COUNT LIB  microseconds from spawn to end of `true`, bare and under LIB,
  *                              by turns
  *
- * The least of many short runs: what the machine does beside is never negative.
+ * Takes the least of many short runs: other work on the machine only adds time.
  */
 #include <fcntl.h>
 #include <poll.h>

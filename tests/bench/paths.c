@@ -5,10 +5,9 @@
  *
  * Usage: paths [ROUNDS [NAME]]     NAME: this path alone, for callgrind_annotate
  *
- * Only the call itself is counted (collection is switched on around it).  What
- * stands around it, the peer's part included, is made by raw system calls that
- * do not pass by the library, in one process and one thread, so that the counts
- * are the same in every run.  Each path ends with a dump that bears its name.
+ * Only the call itself is counted (collection is switched on around it).  All calls around it, the peer's
+ * part included, are raw system calls that do not pass by the library, in one process and one thread, so that
+ * the counts are the same in every run.  Each path ends with a dump that bears its name.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -64,7 +63,7 @@ static long raw_ok(const char *what, long result) {
 
 #define RAW(call) raw_ok(#call, call)
 
-/* ---- a connection whose other end the library does not see ------------- */
+/* ---- a connection with its other end unseen by the library ------------- */
 
 struct pair {
     int here, there;
@@ -131,7 +130,7 @@ static void poll_with_nothing_held(void) {
         COUNTED(poll(NULL, 0, 0));
 }
 
-/* What wait: the call that is counted; an exchange of `writes` writes around it. */
+/* Counts the call `wait`, in an exchange of `writes` writes. */
 enum counted { COUNT_WRITE, COUNT_LAST_WRITE, COUNT_POLL, COUNT_READ };
 
 static void exchange(struct pair p, int writes, bool polls, enum counted what) {

@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from measure import recording  # noqa: E402
-from measure.machine import child_of  # noqa: E402
+from measure.machine import child_of, free_port  # noqa: E402
 
 VICTIMS = HERE.parent / "victims"
 BODY = "order=" + "x" * 94
@@ -56,14 +56,8 @@ def straced(argv, during=None, **options):
         return out.read()
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def ask(port, request=b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
-    """Exchanges on one connection, as soon as somebody listens."""
+    """Exchanges on one connection, as soon as the server listens."""
     for _ in range(200):
         try:
             s = socket.create_connection(("127.0.0.1", port), 10)

@@ -29,7 +29,7 @@ static int accepted(int listener) {
 
 /* False: the connection has ended. */
 static bool answer_all(int fd) {
-    static uint8_t begun[DESCRIPTORS]; /* bytes of a request whose end has not come yet */
+    static uint8_t begun[DESCRIPTORS]; /* bytes of an unfinished request */
     char requests[64 * REQUEST];
     ssize_t got = fd < DESCRIPTORS ? read(fd, requests, sizeof(requests)) : -1;
     if (got <= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What each strategy makes of recorded sequences, without a network: the policy
- * and the prediction as they are in the library, the kernel as arithmetic.
+ * Plays recorded sequences by each strategy, without a network.  Policy and prediction are the library's own
+ * code; arithmetic takes the kernel's place.
  *
  * Usage: simulate FILE...     a table for each recording
  *        simulate habit FILE...    how many quick turns make a habit, where no window is kept
@@ -39,19 +39,19 @@ struct player {
     unsigned habit; /* turns that make one; 0: a window is kept */
     unsigned quick_turns;
     enum { DECIDES, QUIETLY, STEADILY } next; /* what the last read has allowed the writes of the turn */
-    /* what came of it */
+    /* the result */
     unsigned long exchanges, turns, segments, missed, writes, undecided;
     long added;
 };
 
-/* A new connection knows what its sibling has learned, as in endpoint_cache.c. */
+/* A new connection starts with the facts of the last one of its endpoint, as in endpoint_cache.c. */
 static void connection(struct player *s, enum mode mode) {
-    struct policy sibling = s->p;
+    struct policy before = s->p;
     bool buffers = mode == MODE_COALESCE;
     s->p = (struct policy){.mode = (uint8_t)mode, .established = true, .buffer_limit = buffers ? 16384 : 0};
-    if (sibling.bursty && sibling.input_ever && !sibling.nodelay_only) {
+    if (before.bursty && before.input_ever && !before.nodelay_only) {
         s->p.bursty = s->p.from_cache = true;
-        s->p.model = sibling.model;
+        s->p.model = before.model;
     }
     s->limits = (struct policy_limits){
         .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = buffers ? BUFFER_MOST : 0};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The benchmark's programs do what they say; the simulator counts right; no hot path has grown.
+"""The benchmark's programs send as their names say; the simulator counts right; no hot path has grown.
 
 No time is judged here.
 """
@@ -51,7 +51,7 @@ def test_auto_makes_no_call_more_than_bare(row, port):
         skip("no strace here")
     auto = next(c for c in row.configurations if c.name == "unstall auto")
     bare = conf.Configuration("TCP_NODELAY", "nodelay")
-    # what happens once a connection (a query at a late moment) is no call an exchange
+    # a call made once a connection (a late query) is no call an exchange
     assert client_calls(row, auto, port) <= client_calls(row, bare, port) + 0.05
 
 
@@ -192,7 +192,7 @@ def test_what_is_measured_again_replaces_its_section_and_no_other():
 
 
 def updated(monkeypatch, folder, results):
-    """The lines of docs/benchmarks.md, and those that --update-docs makes of them."""
+    """The lines of docs/benchmarks.md, and the lines that --update-docs makes of them."""
     before = report.DOCS.read_text(encoding="utf-8")
     page_file = folder / "benchmarks.md"
     page_file.write_text(before, encoding="utf-8")
@@ -211,6 +211,6 @@ def test_a_section_measured_elsewhere_names_its_processor(monkeypatch, tmp_path)
     before, after = updated(monkeypatch, tmp_path, {
         "instructions": {"auto": {"plain_read": 123}}, "stamps": {"instructions": stamp}})
     new = [line for line in after if line not in before]
-    assert "| plain read |  123 |" in new
+    assert any(line.startswith("| plain read |  123 |") for line in new)
     assert "<sub>full run, today, commit c0ffee, load 1, Z80</sub>" in new
     assert [line for line in new if "Z80" not in line and "|" not in line] == []

@@ -117,7 +117,7 @@ class Dialog:
 
     def packet(self, time, side, flags, payload=0, *, seq=None, options=b"", fragment=0, length=None,
                ident=None):
-        """Any segment of one side; it acknowledges what `seen` says."""
+        """Any segment of one side; it acknowledges up to `seen`."""
         other = "s" if side == "c" else "c"
         segment = tcp(self.port[side], self.port[other], self.next[side] if seq is None else seq,
                       self.seen[other], flags, payload, window=self.window[side], options=options)

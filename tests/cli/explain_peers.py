@@ -2,7 +2,7 @@
 """Programs that stall, and programs that do not, for test_explain_real.py.
 
     explain_peers.py serve BEHAVIOUR            prints its port
-    explain_peers.py BEHAVIOUR PORT EXCHANGES   prints, as JSON, for each exchange what it took, in ms,
+    explain_peers.py BEHAVIOUR PORT EXCHANGES   prints, as JSON, for each exchange its time in ms,
                                                 and how many bytes its last write found held back
 
 Requests are 300 bytes, answers 200.
@@ -111,7 +111,7 @@ def bulk(sock, count):
 
 
 def typing(sock, count):
-    """Six keys, and what is typed comes back when the request is whole."""
+    """Six keys; the echo comes back when the request is whole."""
     for _ in range(count):
         for _ in range(6):
             sock.send(b"k" * (REQUEST // 6))

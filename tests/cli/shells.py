@@ -61,7 +61,7 @@ class _Terminal:
 
 
 def _typed(shell, options, setup, line):
-    """(what the line became, what was listed) after TAB TAB."""
+    """(the completed line, the listed words) after TAB TAB."""
     path = _needed(shell)
     with tempfile.TemporaryDirectory() as home:
         terminal = _Terminal([path, *options], home)
@@ -69,7 +69,7 @@ def _typed(shell, options, setup, line):
             terminal.say(f"{setup}\necho RE''ADY\n")
             terminal.until("READY\n")
             terminal.until("PROMPT> ")
-            # a key of our own says when the completion is over, and what the line is then
+            # a key of our own shows the end of the completion, and the line
             terminal.say(f"{line}\t\t\x18\x04")
             seen = terminal.until("}END")
             became = re.search(r"LINE\{(.*?)\}END", seen, re.DOTALL)[1]

@@ -31,7 +31,7 @@ connection 1 1 255 1 2000000000 0 127.0.0.1 8080 127.0.0.1 40000 100 44000000
 
 def make_stats_file(path, table=""):
     """Write the statistics file that `table` (programs/table.h) describes to `path`."""
-    # compile_c() remembers by what it is given: these are more of its sources.
+    # compile_c() caches by its sources: these are more of them.
     sources = [PROGRAMS / "table.c", SOURCE_ROOT / "src/stats_file/stats_format.h"]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
     maker = compile_c(PROGRAMS / "make_stats_file.c", PROGRAMS / "table.c", "-I",

@@ -18,14 +18,14 @@ TRIES = 5
 def typical(milliseconds):
     """The lower quartile of a connection's exchanges, without the first ones, which never stall.
 
-    Of stalling ones it is some 40 ms, whatever the machine does besides; of others it is far below 20 ms,
-    also where a busy machine makes some of them, and so the median, slow.
+    Of stalling ones it is some 40 ms under any load; of others it is far below 20 ms, also if a busy machine
+    slows some of them, and so the median.
     """
     return statistics.quantiles(milliseconds[WARM:], n=4)[0]
 
 
 class Talker:
-    """One such program, and what it measures."""
+    """One such program, and its measurements."""
 
     def __init__(self, process):
         self.process = process
@@ -40,7 +40,7 @@ class Talker:
         return json.loads(self.process.stdout.readline())
 
     def talk(self, exchanges=10):
-        """What an exchange typically takes, in milliseconds."""
+        """The typical time of an exchange, in milliseconds."""
         self.begin(exchanges)
         return typical(self.times())
 
@@ -55,7 +55,7 @@ class Talker:
 
 @contextlib.contextmanager
 def started_talker(*options, bare=False, **popen):
-    """A talker with its peer; `options` are those of `unstall run`."""
+    """A talker with its peer; `options` are for `unstall run`."""
     start = [] if bare else [COMMAND, "run", *options, "--"]
     popen.setdefault("env", bare_env())
     with AnsweringPeer() as peer:

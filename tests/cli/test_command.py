@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command explains itself in one form, and refuses what it does not know."""
+"""The command explains itself in one form, and refuses unknown words."""
 
 import re
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Completion in bash, zsh and fish offers what --help has, and the words that fit, in the real shells."""
+"""Completion in bash, zsh and fish offers the options of --help, and the words that fit,
+in the real shells."""
 
 import os
 import re
@@ -48,7 +49,7 @@ def test_verbs(complete):
     assert complete("unstall help doc") == ["doctor"]
 
 
-# what is typed -> what must be offered, and nothing else
+# the typed line -> all words that must be offered
 OFFERED = {
     "unstall run --mode ": MODES,
     "unstall run --mode co": {"cork", "coalesce"},

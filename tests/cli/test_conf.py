@@ -8,7 +8,7 @@ import pytest
 
 from harness import COMMAND, LIB, SOURCE_ROOT, bare_env, run, skip, unstall
 
-ENV = "/usr/bin/env"  # prints what the program gets
+ENV = "/usr/bin/env"  # prints the program's environment
 
 
 def settings(text, folder, *words, env=None, program=ENV):
@@ -61,7 +61,7 @@ SECTION = (": expected the name of a program without its path, or of a unit, as 
 
 UNKNOWN = ": no such variable; expected one of libunstall(7), as in UNSTALL_MODE=cork"
 
-# a line -> what is said of it
+# a line -> the warning about it
 BAD = {
     "UNSTALL_MODE=fast": "UNSTALL_MODE=fast: expected off, observe, nodelay, cork, coalesce or auto",
     "UNSTALL_MODE=": "UNSTALL_MODE=: expected off, observe, nodelay, cork, coalesce or auto",
@@ -152,6 +152,6 @@ def test_the_example_of_the_manual(tmp_path):
 
 
 def test_verbs_that_look_do_not_read_them(tmp_path):
-    """observe and ab would compare what was not asked for."""
+    """observe and ab would compare other settings than the caller asked for."""
     done = unstall("observe", "--conf", tmp_path, "--", ENV)
     assert done.stderr == "unstall observe: --conf: no such option; try --help\n"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is no sound statistics file gets one clear error: what it is, why, and what was expected."""
+"""A file that is no sound statistics file gets one clear error: its kind, the reason,
+and the expected form."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall doctor: what a preload could do for a program or a process, and what else can be done."""
+"""unstall doctor: its advice on a preload for a program or a process, and on other cures."""
 
 import contextlib
 import fcntl
@@ -26,7 +26,7 @@ ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all progr
 
 
 def told(word, code=0, **popen):
-    """What `unstall doctor --json WORD` says."""
+    """The output of `unstall doctor --json WORD`."""
     done = unstall("doctor", "--json", word, **popen)
     assert (done.returncode, done.stderr) == (code, "")
     return json.loads(done.stdout)
@@ -424,7 +424,7 @@ def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
 # ---- the text --------------------------------------------------------------
 
 def in_terminal(env, columns, *words):
-    """What the command shows on a terminal of so many columns."""
+    """The command's output on a terminal of so many columns."""
     main, other = os.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
     done = subprocess.run([COMMAND, *words], env=env, stdin=subprocess.DEVNULL, stdout=other, check=False)
@@ -488,7 +488,7 @@ def test_a_full_disk_is_told():
 
 
 def test_the_text_fits_eighty_columns(tmp_path):
-    # but for what cannot be folded: a path
+    # except a path, which cannot be folded
     for binary in (specimens.plain(tmp_path), specimens.static(tmp_path), specimens.setuid(tmp_path)):
         text = unstall("doctor", binary).stdout
         assert [line for line in text.splitlines()[1:] if len(line) > 80 and "/" not in line] == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""explain on captures made by hand: each claims what it has, and no more.
+"""explain on captures made by hand: each result claims no more than its capture shows.
 
 The first is a published trace: a request at 0.006527, a bare acknowledgement at 0.049994, the rest at
 0.050063.
@@ -77,7 +77,7 @@ LINKS = ["ethernet", "padded", "vlan", "double vlan", "mpls", "pppoe", "cooked",
 @pytest.mark.parametrize("link", LINKS)
 def test_each_kind_of_link(tmp_path, link, addresses):
     if link == "mpls" and addresses:
-        addresses = {}  # a label does not say what is behind it; IPv4 is the usual
+        addresses = {}  # a label does not tell the version; IPv4 is the usual
     found = judged(tmp_path, published(link, **addresses))
     assert found["stalls"] == 1, found
 
@@ -205,7 +205,7 @@ def keep_alive(dialog, time, _):
 
 
 def too_late(dialog, time, _):
-    """Beyond what RFC 1122 allows a delayed acknowledgement."""
+    """Later than RFC 1122 allows a delayed acknowledgement."""
     dialog.stall(time, late=620 * MS)
 
 
@@ -235,7 +235,7 @@ def slow_server_just_behind_its_kernel(dialog, time, _):
 
 
 def after_a_loss(dialog, time, _):
-    """What is sent while it recovers waits for its congestion window."""
+    """Bytes sent while it recovers wait for its congestion window."""
     dialog.data(time, "c", 1460)
     dialog.packet(time + 210 * MS, "c", PUSH | ACK, 1460, seq=dialog.next["c"] - 1460)
     dialog.data(time + 210.1 * MS, "c", 100)
@@ -394,8 +394,8 @@ def arrives(dialog, trip):
 @pytest.mark.parametrize("trip, count, pauses", [(60, 1, (47, 52)), (60, 300, (45, 110)),
                                                  (3.9, 300, (43.2, 49.5))])
 def test_a_far_applications_pauses_are_no_stall(tmp_path, trip, count, pauses):
-    """Seen at the receiver: what follows the acknowledgement sooner than a round trip is chance,
-    and what follows anywhere within what is allowed, too."""
+    """Seen at the receiver: data that follows the acknowledgement sooner than a round trip is chance, and so
+    is data at a varying delay within the allowed range."""
     dice = random.Random(12)
     capture = Capture()
     dialog = Dialog(capture)
@@ -485,7 +485,7 @@ def test_one_direction_alone_proves_nothing(tmp_path):
 
 
 def test_packets_missing_from_the_capture_make_no_stall(tmp_path):
-    """The kernel drops what tcpdump is too slow for."""
+    """The kernel drops packets when tcpdump is too slow."""
     dice = random.Random(5)
     capture = exchanges(written_under_nodelay, 300)
     capture.packets = [p for p in capture.packets if dice.random() > 0.2]

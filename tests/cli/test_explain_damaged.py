@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""explain on damaged, foreign and very large files: one clear error, what was understood until there, and
-constant memory.
+"""explain on damaged, foreign and very large files: one clear error, the findings before
+it, and constant memory.
 
 UNSTALL_TEST_LARGE=1 reads a gigabyte instead of a hundred megabytes.
 """
@@ -38,7 +38,7 @@ def stalling(count=20):
 GOOD = stalling().pcap()
 NOISE = random.Random(4).randbytes(20000)
 
-# the file, what the one line on stderr says
+# the file, the one line on stderr
 REFUSED = {
     "empty": (b"", "is empty"),
     "one byte": (b"\xa1", "neither a capture"),
@@ -98,7 +98,7 @@ def test_a_truncated_capture_tells_what_came_before(tmp_path, form):
 
 
 def test_interfaces_of_two_kinds_in_one_file(tmp_path):
-    """libpcap reads one kind: what came before the second counts, and the way out is named."""
+    """libpcap reads one kind: packets before the second kind count, and the message names the remedy."""
     one, other = stalling(2), Capture("raw")
     first, second = one.pcapng(), other.pcapng()
     path = tmp_path / "two.pcapng"
@@ -161,7 +161,7 @@ def test_an_interrupt_ends_the_pipe_not_the_report():
 
 
 def until_read(process):
-    """Until it waits for more: what was written is read."""
+    """Waits until it waits for more: it has read all bytes then."""
     for _ in range(500):
         with open(f"/proc/{process.pid}/wchan", encoding="utf-8") as waits_in:
             if "pipe" in waits_in.read():
@@ -183,7 +183,7 @@ def test_progress_is_shown_on_a_terminal_only():
         assert b"20 stalls" in process.stdout.read()
         assert process.wait(10) == 0
     shown = b""
-    with contextlib.suppress(OSError):  # EIO: nobody has the other end
+    with contextlib.suppress(OSError):  # EIO: no process has the other end
         while piece := os.read(controller, 4096):
             shown += piece
     os.close(controller)
@@ -200,7 +200,7 @@ def peak_of(feed, *words):
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         feed(process.stdin)
         process.stdin.flush()
-        # It is alive: its input has not ended yet, but all is read, but for what is in the pipe.
+        # It is alive: its input has not ended yet, but all is read, except the bytes in the pipe.
         with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
             peak = int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
         process.stdin.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""explain on what tcpdump and strace record of real programs, against what these programs know themselves.
+"""explain on captures and strace logs of real programs, against these programs' own measurements.
 
 An exchange has stalled if bytes were held back after its last write and it took more than 30 ms. Where the
 server writes in pieces, the time alone must tell.
@@ -34,14 +34,14 @@ def serving(behaviour):
 
 
 def client(behaviour, port, count, before=()):
-    """What each exchange took, in ms, and what was held back."""
+    """The time of each exchange, in ms, and the bytes held back."""
     done = subprocess.run([*before, PYTHON, "-B", PEERS, behaviour, str(port), str(count)],
                           env=bare_env(), check=True, stdout=subprocess.PIPE, timeout=60)
     return json.loads(done.stdout)
 
 
 def stalled(exchanges, by_server=False):
-    """The times of those that have stalled."""
+    """The times of the stalled exchanges."""
     return [took for took, held in exchanges if took > SLOW_MS and (held or by_server)]
 
 
@@ -95,7 +95,7 @@ def agrees(found, truth):
 
 
 def log_agrees(found, truth):
-    """The same of a log: a busy machine takes waits beyond what a timer does."""
+    """The same of a log: on a busy machine waits last longer than their timer."""
     if is_quiet(truth):
         agrees(found, truth)
     assert len(truth) / 2 <= found["stalls"] <= len(truth)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""explain on logs of strace written by hand: what a log can show, and what it must not be taken to show."""
+"""explain on logs of strace written by hand: the findings that a log supports, and the claims
+that it does not."""
 
 import json
 import random
@@ -124,11 +125,11 @@ def test_a_dup_and_a_forked_child_are_the_same_connection(tmp_path):
     assert explained(tmp_path, log.text())["stalls"] == 20
 
 
-# ---- what is no stall
+# ---- no stall
 
 def quick(log):
-    """A connection whose first message was answered at once: nothing but the reason in question speaks
-    against what follows."""
+    """A connection whose first message was answered at once: only the reason in question speaks against a
+    later stall."""
     log.connected(-100)
     log.exchange(-99, 0.5)
 
@@ -199,7 +200,7 @@ def any_time(log):
 
 
 def computing(log):
-    """The program itself takes 43 ms before it reads what is there."""
+    """The program itself takes 43 ms before it reads arrived data."""
     quick(log)
     for i in range(20):
         at = 1 + i * 100
@@ -375,7 +376,7 @@ def test_lines_without_end(tmp_path):
 
 
 def test_noise_between_the_lines(tmp_path):
-    """Binary bytes, stack traces, signals, strace's own words: what can be understood counts."""
+    """Binary bytes, stack traces, signals, strace's own words: lines that can be understood count."""
     dice = random.Random(1)
     noise = [bytes(dice.randrange(256) for _ in range(dice.randrange(200))).replace(b"\n", b"")
              for _ in range(50)]

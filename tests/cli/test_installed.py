@@ -9,21 +9,13 @@ import pytest
 import shells
 from talkers import typical
 
-from harness import BUILD_ROOT, AnsweringPeer, bare_env, program, run
+from harness import AnsweringPeer, bare_env, installed, only, program, run
 
 
 @pytest.fixture(scope="module", name="root")
 def a_root(tmp_path_factory):
     """A DESTDIR with the build installed into it."""
-    folder = tmp_path_factory.mktemp("destdir")
-    subprocess.run(["meson", "install", "-C", BUILD_ROOT, "--no-rebuild", "--destdir", folder],
-                   check=True, capture_output=True, text=True, env=bare_env())
-    return folder
-
-
-def only(root, name):
-    (path,) = [path for path in root.rglob(name) if path.is_file()]
-    return path
+    return installed(tmp_path_factory.mktemp("destdir"))
 
 
 def preloaded(command):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall metrics: what Prometheus makes of it, and a server that nobody can occupy."""
+"""unstall metrics: Prometheus's view of it, and a server that no client can occupy."""
 
 import contextlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall metrics --host: what scan sees, for a real Prometheus; its dashboard and its alerts."""
+"""unstall metrics --host: the findings of scan, for a real Prometheus; its dashboard and its alerts."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ GRAFANA = {"@grafana/schema": "13.0.1", "typescript": "5.9.3"}
 
 @contextlib.contextmanager
 def watching(*words, command=(COMMAND,), code=0):
-    """The exporter; gives (process, URL, what it said before).  It must end by SIGTERM, soon and silently."""
+    """The exporter; gives (process, URL, its output so far).  It must end by SIGTERM, soon and silently."""
     process = subprocess.Popen([*map(str, command), "metrics", "--host", "--listen", "0", *words],
                                env=bare_env(), text=True, stderr=subprocess.PIPE, cwd="/")
     try:
@@ -90,7 +90,7 @@ def test_it_counts_what_stalls_and_the_counters_only_grow(talker, source, least,
             time.sleep(0.5)
         quiet.exchanges()
         wait_for(lambda: of_program(stalls_of(url), talker.name) >= least * exchanges)
-        time.sleep(1.2)  # what ends later than the last slice
+        time.sleep(1.2)  # stalls that end later than the last slice
         stalls, lost = (of_program(stalls_of(url, *family), talker.name) for family in ((), (seconds,)))
         assert all(f'source="{source}"' in labels for labels in stalls_of(url))
         own = samples(get(url)[1])["unstall_host_own_cpu_seconds_total"]
@@ -236,7 +236,7 @@ type Written<T> = T extends string ? `${T}` : T extends (infer U)[] ? Written<U>
 
 
 def complaints_about(**dashboards):
-    """What TypeScript says of each, checked against the types that Grafana publishes."""
+    """TypeScript's errors for each, by the types that Grafana publishes."""
     home = BUILD_ROOT / "grafana"
     if not (home / "node_modules/typescript/bin/tsc").exists():
         home.mkdir(exist_ok=True)

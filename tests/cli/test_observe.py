@@ -29,7 +29,7 @@ def compiled():
 
 @pytest.fixture(name="runtime")
 def runtime_folder():
-    """A XDG_RUNTIME_DIR of our own, so that what is left behind is seen."""
+    """A XDG_RUNTIME_DIR of our own, so that the test sees every file left behind."""
     with stats_folder() as folder:
         yield folder
 

@@ -139,7 +139,7 @@ def test_an_ended_process_says_so(talker):
 
 
 def test_reading_does_not_fill_holes(talker):
-    """The library takes memory for what it needs alone; who looks must not take the rest."""
+    """The library fills only the pages that it needs.  A reader must not fill the others."""
     process, folder, _ = talker
     (path,) = folder.iterdir()
     for state in ("runs", "ended"):

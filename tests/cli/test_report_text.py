@@ -264,7 +264,7 @@ def test_no_color_is_heeded_on_a_terminal(tmp_path, no_color, coloured):
 
 
 def on_terminal(words, env):
-    """What the command writes to a terminal of its own."""
+    """The command's output on a terminal of its own."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(COMMAND, ["unstall", *words], env)

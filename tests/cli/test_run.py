@@ -26,7 +26,7 @@ EXCHANGES = 12
 # ---- cured -----------------------------------------------------------------
 
 def exchanges(*words, client="put_write", env=None):
-    """What a stalling client measured on itself, started by `unstall run WORD...`."""
+    """The measurements of a stalling client, started by `unstall run WORD...`."""
     with AnsweringPeer() as peer:
         done = unstall("run", *words, "--", program(client), *peer.target, EXCHANGES, check=True, env=env)
     assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
@@ -129,7 +129,7 @@ def test_the_library_of_the_build_is_preloaded():
 
 OWN = compile_c(Path(__file__).parent / "programs/own_preload.c", "-shared", "-fPIC")
 
-# what the caller has in LD_PRELOAD -> what the program has there
+# the caller's LD_PRELOAD -> the program's
 PRELOADS = {
     "": "{lib}",
     "{own}": "{own}:{lib}",
@@ -144,7 +144,7 @@ PRELOADS = {
 
 @pytest.mark.parametrize("before", PRELOADS)
 def test_the_callers_own_preload_is_kept(before):
-    # as an argument of env(1): the command itself must not complain about what is not there
+    # as an argument of env(1): the command itself must not complain about a missing library
     names = {"own": OWN, "lib": LIB}
     done = run(["/usr/bin/env", f"LD_PRELOAD={before.format(**names)}", COMMAND, "run", *PRINT_PRELOAD],
                bare_env())
@@ -247,7 +247,7 @@ def test_an_option_becomes_a_variable(option, tmp_path):
 
 
 def test_each_variable_of_the_library_has_its_option():
-    """But those of experiments, which `ab` and `set` begin."""
+    """Except the settings of experiments, which `ab` and `set` begin."""
     values = (SOURCE_ROOT / "src/preload/config/config_values.c").read_text()
     known = set(re.findall(r'VARIABLE\("(UNSTALL_\w+)"', values))
     assert known - {"UNSTALL_ARMS", "UNSTALL_ASSIGN", "UNSTALL_SEED"} == \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who wrote the pieces of a program that is interpreted, or compiled while it runs."""
+"""The writers of the pieces in a program that is interpreted, or compiled while it runs."""
 
 import contextlib
 import os

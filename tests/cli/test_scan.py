@@ -52,7 +52,7 @@ class Actor:
 
 @contextlib.contextmanager
 def scanning(*words, command=(COMMAND,)):
-    """A scan without an end; .told() ends it and gives what it says."""
+    """A scan without an end; .told() ends it and gives its output."""
     process = subprocess.Popen([*map(str, command), "scan", "--json", "--time", "60", *map(str, words)],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bare_env())
 
@@ -80,7 +80,7 @@ def row_of(report, pid):
 
 @pytest.fixture(name="crowd", scope="module")
 def programs_of_all_kinds():
-    """What both sources say of one program that stalls and of those that do not, at the same time."""
+    """The findings of both sources on one program that stalls and on others that do not, at the same time."""
     need("exact")
     with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
         actors = {kind: Actor(kind, 3) for kind in ("stall", "one-way", *WELL_BEHAVED)}
@@ -97,7 +97,7 @@ def test_the_program_that_stalls_is_named(crowd, source):
     assert row["endpoint"] == f"127.0.0.1:{stalls.port}" and row["role"] == "destination"
     assert row["process"]["program"].startswith("python3") and "actor.py stall" in row["process"]["command"]
     assert row["receiver"]["pid"] == stalls.pid
-    # the first exchanges of a connection do not stall, nor do those that a busy machine delays otherwise
+    # the first exchanges of a connection do not stall, nor do exchanges that a busy machine delays otherwise
     assert row["stalls_low"] <= exchanges and row["stalls_high"] >= exchanges // 2
     if source == "exact":
         assert row["stalls_low"] == row["stalls"] == row["stalls_high"] == row["stalls_seen"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from talkers import started_talker, stats_folder, typical
 
-from harness import COMMAND, bare_env, run, skip, unstall
+from harness import COMMAND, bare_env, control_of, run, skip, unstall
 
 
 @pytest.fixture(name="folder")
@@ -40,7 +40,7 @@ def done(*words, **popen):
 
 
 def refused(*words, **popen):
-    """What `unstall set WORD...` complains about."""
+    """The complaint of `unstall set WORD...`."""
     answer = unstall("set", *words, **popen)
     assert (answer.returncode, answer.stdout) == (125, "")
     return answer.stderr.removeprefix("unstall set: ")
@@ -203,11 +203,6 @@ def test_somebody_elses_cannot_be_set(talker, folder):
     finally:
         shutil.rmtree(room)
     assert talker.talk() < 20
-
-
-def control_of(folder):
-    """The control block, as a report tells it."""
-    return json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"][0]["control"]
 
 
 def test_arms_begin_an_experiment_and_none_ends_it(talker, folder):

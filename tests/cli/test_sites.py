@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who wrote the pieces: functions and lines of a real program, also when it is gone."""
+"""The writers of the pieces: functions and lines of a real program, also when it is gone."""
 
 import json
 import os
@@ -192,7 +192,7 @@ def test_a_module_may_have_any_path(tmp_path, path):
 
 
 def test_no_server_is_asked(folder, tmp_path):
-    """debuginfod would tell others what runs here: it is asked for what has no symbols."""
+    """debuginfod would tell others which programs run here: a query names each file without symbols."""
     binary = tmp_path / "talker"
     subprocess.run(["strip", "-o", binary, compile_c(SOURCE)], check=True)
     run_authors(binary, folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/tutorial.md: its blocks do what the text says."""
+"""docs/tutorial.md: its blocks behave as the text says."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ import pytest
 from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, patiently
 
 PAGE = SOURCE_ROOT / "docs" / "tutorial.md"
-SECONDS = 600  # for what hangs
+SECONDS = 600  # for a block that hangs
 WARM = 3  # the first exchanges of a connection do not stall
 
 
@@ -22,7 +22,7 @@ def blocks(port):
 
 
 def run_all(folder):
-    """What the whole page printed; each block must end, and its processes with it."""
+    """The output of the whole page; each block must end, and its processes with it."""
     (folder / "bin").mkdir()
     (folder / "bin" / "unstall").symlink_to(COMMAND)
     (folder / "bin" / "python3").symlink_to("/usr/bin/python3")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs a client of TCP Fast Open and its server in a network namespace that allows it (`unshare --net`).
 
-    fast_open_room.py PROGRAM HOW MODE          prints {"received": bytes, "facts": what the client said}
+    fast_open_room.py PROGRAM HOW MODE          prints {"received": bytes, "facts": the client's output}
 """
 
 import json
@@ -19,7 +19,7 @@ CLIENT, SERVER, WITHOUT_COOKIE = 1, 2, 0x204
 
 
 class FastPeer(AnsweringPeer):
-    """An AnsweringPeer whose listener takes data with the SYN."""
+    """An AnsweringPeer that takes data with the SYN."""
 
     def __init__(self):
         super().__init__()

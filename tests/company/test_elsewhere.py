@@ -72,7 +72,7 @@ def test_in_a_root_of_its_own(mode, tmp_path):
 
 @pytest.fixture(scope="module", name="set_user_id")
 def fixture_set_user_id(tmp_path_factory):
-    """A program that runs as root whoever starts it, and how to start it as somebody else."""
+    """A program that runs as root with any caller, and a way to start it as another user."""
     folder = tmp_path_factory.mktemp("setuid")
     as_root = [] if ROOT else ["sudo", "-n"]
     if as_root and subprocess.run([*as_root, "true"], check=False, capture_output=True).returncode != 0:
@@ -88,7 +88,7 @@ def fixture_set_user_id(tmp_path_factory):
 
 
 def as_nobody():
-    """Start as somebody else than root."""
+    """Start as another user than root."""
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"] if ROOT else []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/lib/foreign-suites.py understands what a suite says, and finds a difference where there is one."""
+"""scripts/lib/foreign-suites.py understands a suite's output, and finds a difference where there is one."""
 
 import subprocess
 import sys
@@ -85,7 +85,7 @@ def test_verdicts(bare, other, expected):
 
 
 class Planted:
-    """A suite whose one test fails in every mode."""
+    """A suite with one test, which fails in every mode."""
     name = "planted"
 
     def only(self, test):

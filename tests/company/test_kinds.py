@@ -102,8 +102,8 @@ def test_inherited_listener(mode):
 def test_inherited_connection(what, mode):
     """Accept=yes: each connection starts a service of its own.
 
-    Unseen: its first hold was begun before the window's thread was, and nobody ended it. (Without that thread
-    cork holds what is followed by no call that we see as long as the kernel does: so it is asked for.)
+    Unseen: its first hold was begun before the window's thread was, and nothing ended it. (The test asks for
+    that thread: without it cork holds bytes without a later visible call as long as the kernel does.)
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname(), timeout=20)

@@ -45,7 +45,7 @@ def test_cured_beside_two_others(mode, others, order):
     is_cured(binary("put_write"), mode, LD_PRELOAD=both(order, *others), **FAKE)
 
 
-# ---- the others still do what they are for ---------------------------------
+# ---- the others still work ---------------------------------
 
 @pytest.mark.parametrize("order", ["first", "last"])
 def test_time_is_still_faked(order):

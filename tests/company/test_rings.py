@@ -55,7 +55,7 @@ def test_a_plugin_finds_its_own_liburing(mode):
     assert done.stalls is (mode not in CURING_MODES)
 
 
-# ---- what a look costs who has no ring ---------------------------------------
+# ---- the cost of a look without a ring ---------------------------------------
 
 SILENT = """
 import socket

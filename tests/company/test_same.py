@@ -19,7 +19,7 @@ AT_ONCE = 4
 LIMIT = 30  # seconds for a case
 WINDOW_US = 100000  # long enough that what is held is held while the case runs
 
-# What libunstall(7) names as a limit: case -> modes.
+# Limits that libunstall(7) names: case -> modes.
 DOCUMENTED = {
     # an inline system call; the value read back is the one that we saw set
     "set_unseen": ("nodelay", "cork", "coalesce", "auto"),

@@ -5,12 +5,12 @@
  * the library is awake when the test begins, and in the midst of a message: one more small write
  * follows, which the library holds or buffers where it may.  The first forked child of each program
  * does so again: suites like the Linux Test Project run the test itself in a child.  (Not the child's
- * children: tests watch those until they sleep, and would take our recv for their wait.)  The runs
- * without the library load this too: what differs then is the library's doing alone.
+ * children: tests watch them until they sleep, and would take our recv for their wait.)  The runs
+ * without the library load this too: so only the library differs then.
  *
  * One thread plays both ends: a peer thread or a child would leave the process with libc's habits of
  * a program with threads, a signal, and times of children.  Both ends stay open, under numbers that
- * few tests look at.  What cannot be had (no descriptor, no network) is done without.
+ * few tests look at.  It does without a descriptor or a network if there is none.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>

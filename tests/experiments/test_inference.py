@@ -78,7 +78,7 @@ def test_strata_keep_a_slow_host_from_looking_like_a_slow_arm():
     assert abs(ranks.unpaired(slow, fast, 0.05).estimate) < 0.15
     together = ranks.unpaired({"x": numpy.concatenate(list(slow.values()))},
                                   {"x": numpy.concatenate(list(fast.values()))}, 0.05)
-    assert together.p < 0.001  # what would be said without strata
+    assert together.p < 0.001  # the verdict without strata
 
 
 def test_holms_correction():
@@ -111,7 +111,7 @@ def test_the_interval_holds_the_truth_whatever_the_tails(sure, tails):
 
 
 def test_an_ordinary_interval_looked_at_after_every_round_would_not():
-    """Why there is a confidence sequence: this is what is wrong without it."""
+    """Why there is a confidence sequence: the error rate without it."""
     random = numpy.random.default_rng(11)
     missed = sum(any(not found.low <= 0 <= found.high
                      for found in (ranks.paired(values[:n], 0.05) for n in range(6, 41)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Interrupted, crashed, no room: what was measured is kept and reported, nothing runs on, the exit code
+"""Interrupted, crashed, no room: the measurements are kept and reported, nothing runs on, the exit code
 says so."""
 
 import os

@@ -2,7 +2,6 @@
 """Experiments on a live server: assignment, decision, the guard and the kill switch."""
 
 import contextlib
-import json
 import shutil
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import time
 import pytest
 from trial import PROGRAMS, Histogram, ab, alive, client, measured, server_command, wait_until_it_listens
 
-from harness import COMMAND, LIB, bare_env, compile_c, free_port, run, unstall
+from harness import COMMAND, LIB, bare_env, compile_c, control_of, free_port, run
 
 EXCHANGES = 10
 
@@ -48,11 +47,6 @@ def running_server(pieces=2):
         child.kill()
         child.wait()
         shutil.rmtree(folder)
-
-
-def control_of(folder):
-    """The control block of the one process there."""
-    return json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"][0]["control"]
 
 
 def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
@@ -90,7 +84,7 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
 
 
 def test_the_guard_turns_a_harmful_arm_off(tmp_path):
-    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; what comes after is as fast as
+    """Under harm.c MSG_MORE takes 100 ms, so that auto is the worse arm; later connections are as fast as
     off."""
     harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
     port = free_port()

@@ -42,7 +42,7 @@ def outcomes(name, sure):
 
 
 def winners(name, sure):
-    """Who won, each time."""
+    """The winner, each time."""
     return [verdict.winner for verdict, _, _ in outcomes(name, sure) if verdict.kind == "winner"]
 
 
@@ -90,9 +90,8 @@ def test_until_sure_ends_early_where_the_effect_is_great():
 
 
 def test_the_check_can_fail():
-    """An A/A with an arm that is not the same must be seen: by shuffling arms within rounds nothing
-    would be, so the resampling of --aa keeps what the rounds have of chance, and the live experiment
-    what they have of bias."""
+    """An A/A with an arm that is not the same must be seen: a shuffle of arms within rounds would hide it, so
+    the resampling of --aa keeps the chance of the rounds, and the live experiment their bias."""
     biased = made_up(20, effect=1.5, arms=("off", "off-2"))
     assert judge(analyse(biased, describing=False), biased).kind == "winner"
     assert aa.false_winners(biased, 100) <= 20

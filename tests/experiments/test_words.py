@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is asked for, what is answered in words, and the file of results."""
+"""Options, answers in words, and the file of results."""
 
 import json
 import re
@@ -170,7 +170,7 @@ def test_hosts_merge_as_strata(tmp_path):
     whole = json.loads((tmp_path / "all.json").read_text())
     assert whole["analysis"]["arms"]["off"]["exchanges"] == 5 * 4 * 30
     assert len({unit["block"] for unit in whole["units"]}) == 20
-    # what was merged merges again
+    # a merged file merges again
     again = saved(tmp_path, "host9", made_up(4, 0.7, seed=9))
     assert "24 rounds" in ab("--merge", tmp_path / "all.json", again).stdout
 

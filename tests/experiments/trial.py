@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of experiments share: the analysis as modules, made-up and recorded results, servers."""
+"""The parts that the tests of experiments share: the analysis as modules, made-up
+and recorded results, servers."""
 
 import contextlib
 import json
@@ -43,7 +44,7 @@ def made_up(rounds, effect=1.0, noise=0.08, seed=1, arms=("off", "auto"), heavy=
                    {"here": FACTS}, began="2026-01-01T00:00:00+00:00", ended="2026-01-01T00:01:00+00:00",
                    ending="complete")
     for block in range(rounds):
-        drift = math.exp(dice.gauss(0, 0.3))  # what slows a round slows all its arms
+        drift = math.exp(dice.gauss(0, 0.3))  # load slows all arms of a round
         for arm in arms:
             shake = dice.gauss(0, noise)
             if heavy and dice.random() < 0.1:
@@ -73,7 +74,7 @@ def answering(think_ms=0, pieces=1):
 
 
 def server_command(port, think_ms=0, pieces=1):
-    """What starts it; two pieces stall."""
+    """The command that starts it; two pieces stall."""
     return [PYTHON, "-S", str(PROGRAMS / "server.py"), str(port), str(think_ms), str(pieces)]
 
 
@@ -93,7 +94,7 @@ def wait_until_it_listens(port):
 
 
 def alive(marker):
-    """The processes whose command line has this word in it."""
+    """The processes with this word in their command line."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

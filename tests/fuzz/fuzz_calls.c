@@ -7,8 +7,8 @@
  *     or out of order (net.c checks each byte by its place);
  *   - after a turn's end, and after a window, nothing is held or buffered, except bytes without room;
  *   - EAGAIN is returned only if a send made within the call met a full buffer;
- *   - an error of the connection, once it was met, is what the next write returns;
- *   - TCP_NODELAY reads back as the application has set it, and is so for whoever gets the socket;
+ *   - the next write returns an error of the connection, once it was met;
+ *   - TCP_NODELAY reads back as the application has set it, also for the next owner of the socket;
  *   - no lock stays taken and nothing reaches a descriptor that is closed.
  *
  * Input: an operation a byte, with its arguments in the bytes that follow.
@@ -60,7 +60,7 @@ static int some_fd(struct input *in) {
     return FIRST_FD + next(in) % (LAST_FD - FIRST_FD + 1);
 }
 
-/* ---- what must hold --------------------------------------------------- */
+/* ---- invariants --------------------------------------------------- */
 
 static size_t buffered_for(const struct net_socket *s) {
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
@@ -86,7 +86,7 @@ static void check_nothing_held(void) {
         const struct net_socket *s = &net.sockets[i];
         if (!s->descriptors || s->dead)
             continue;
-        if (!s->app_more && !s->cork && buffered_for(s) == 0) /* what is buffered still will push it */
+        if (!s->app_more && !s->cork && buffered_for(s) == 0) /* buffered bytes will push it */
             assert(s->withheld == 0 && "held after the end of the turn");
         if (!s->sndbuf_maybe_full && !net.excused)
             assert(buffered_for(s) == 0 && "buffered after the end of the turn");
@@ -450,7 +450,7 @@ static void op_handler(struct input *in) {
 
 #define OPERATION(name) {#name, op_##name}
 
-/* Writes stand there several times: they are what it is about. */
+/* Writes stand there several times: the target is about them. */
 static const struct {
     const char *name;
     void (*act)(struct input *in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * libFuzzer target: the configuration's parser. Any name and value either sets exactly what it may, or
- * changes nothing and says which form is expected. Filters answer, whatever they are asked about.
+ * changes nothing and says which form is expected. Filters answer any question.
  *
  * Input: lines of NAME=VALUE, as in an environment; the last line may be "ask PORT FAMILY ADDRESS".
  */

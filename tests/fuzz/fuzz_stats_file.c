@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A sound statistics file, damaged: the input is a list of patches { place, index, offset, length,
- * bytes }.  What the reader makes of it is told in every form that the command has.
+ * bytes }.  The reader's result is printed in every form that the command has.
  * Nothing may be read beyond its end, overflow, or take long.
  */
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static const char *const lines[] = {
     "pattern 1 400123 400456 96 96 4200000000",
 };
 
-/* A module whose file is there, so that stacks are unwound: a small one. */
+/* A small module with an existing file, so that stacks are unwound. */
 static uint64_t add_real_module(struct stats_module *m) {
     static const char path[] = "/usr/bin/true";
     uint8_t head[STATS_HEAD] = {0};

@@ -22,12 +22,12 @@ struct net_socket {
     size_t room;          /* in the send buffer */
     unsigned descriptors; /* that lead here */
     uint64_t cookie;
-    uint64_t received;    /* what the peer has sent */
+    uint64_t received;    /* the peer's bytes */
     int dead;             /* 0, or the errno of the next call; then EPIPE */
     bool told;            /* some call has been told that it is dead */
-    bool sndbuf_maybe_full;         /* a send met a full buffer: what is buffered may wait for the window */
+    bool sndbuf_maybe_full;         /* a send met a full buffer: buffered bytes may wait for the window */
     bool nodelay, cork;
-    bool app_nodelay;     /* what the application has set */
+    bool app_nodelay;     /* the application's value */
     bool app_more;        /* its last write had MSG_MORE */
     bool non_blocking;
     bool cloexec;
@@ -37,7 +37,7 @@ struct net {
     struct net_socket sockets[SOCKETS];
     struct net_socket *leads[DESCRIPTORS];
     int passing;         /* errno of the next send of the shim's own: EINTR, ENOBUFS */
-    bool excused;        /* ... which has been met: what is buffered may wait for the window */
+    bool excused;        /* ... which has been met: buffered bytes may wait for the window */
     bool refused;        /* a send made within this call met a full buffer */
     bool no_descriptors; /* F_DUPFD fails */
     void (*meanwhile)(void); /* once, inside the next send: a signal handler */

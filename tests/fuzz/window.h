@@ -5,7 +5,7 @@
 #ifndef UNSTALL_FUZZ_WINDOW_H
 #define UNSTALL_FUZZ_WINDOW_H
 
-/* What ticker_thread.c does at a tick at which every hold is older than the window. */
+/* The work of ticker_thread.c at a tick at which every hold is older than the window. */
 void window_ends(void);
 
 /* ... nothing is watched any more. */

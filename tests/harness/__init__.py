@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What all black-box tests share: the library's place, plain children, strace, peers on loopback."""
+"""The parts that all black-box tests share: the library's place, plain children,
+strace, peers on loopback."""
 
 from .client import ClientRun, PROGRAMS, STALL_MS, WARM, program, run_client
-from .command import COMMAND, command_of_everybody, unstall, with_capabilities
+from .command import COMMAND, command_of_everybody, control_of, unstall, with_capabilities
 from .compile import CC, compile_c, compile_rust
 from .directed import directed_cases, run_directed
+from .install import installed, only
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, NOT_EXPORTED, PASSING_MODES,
                       PROCESSOR, ROW, SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
@@ -27,11 +29,11 @@ __all__ = [
     "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS",
     "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile",
     "ToldPeer", "Trace", "WARM", "WIDE", "add_files", "added", "bare_env", "command_of_everybody",
-    "compile_c", "compile_rust", "descriptors_of", "directed_cases", "filled_manual", "free_port",
-    "is_loaded", "is_promised", "least", "mode_env", "needed_by", "patiently", "pattern", "podman_env",
-    "preload_env", "program", "program_calls", "program_shapes", "read_reports", "remove_cgroups",
-    "report_pattern", "request_all", "run", "run_client", "run_directed", "run_strace", "second_thread",
-    "shape", "skip", "start_shapes", "started", "started_server", "stats_directory", "stats_files_in",
-    "stats_flag", "stats_in", "total", "two_namespaces", "unstall", "wait_for_stats_file",
-    "with_capabilities", "within", "write_control",
+    "compile_c", "compile_rust", "control_of", "descriptors_of", "directed_cases", "filled_manual",
+    "free_port", "installed", "is_loaded", "is_promised", "least", "mode_env", "needed_by", "only",
+    "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls", "program_shapes",
+    "read_reports", "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
+    "run_strace", "second_thread", "shape", "skip", "start_shapes", "started", "started_server",
+    "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "two_namespaces", "unstall",
+    "wait_for_stats_file", "with_capabilities", "within", "write_control",
 ]

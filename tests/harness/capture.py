@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What went over loopback, seen from outside: tcpdump, and the stalls in what it wrote."""
+"""The packets on loopback, by tcpdump, and the stalls in its capture."""
 
 import contextlib
 import os

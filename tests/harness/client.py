@@ -21,7 +21,7 @@ STALL_MS = 20
 
 @dataclass
 class ClientRun:
-    """What a program measured on itself."""
+    """The measurements that a program made of itself."""
     facts: dict
     stdout: str
     stderr: str
@@ -38,7 +38,7 @@ class ClientRun:
 
     @property
     def segments(self):
-        """Data segments an exchange after the warm-up, but for those that were sent again."""
+        """Data segments an exchange after the warm-up, without retransmissions."""
         return (self.facts["segments"] - self.facts["sent_again"]) / (len(self.facts["us"]) - WARM)
 
 

@@ -2,6 +2,7 @@
 """The built command, and how tests run it."""
 
 import contextlib
+import json
 import os
 import shutil
 import tempfile
@@ -31,3 +32,8 @@ def with_capabilities(*names, user=65534):
     some = ",".join(["-all", *(f"+{name}" for name in names)])
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", f"--inh-caps={some}",
             f"--ambient-caps={some}", f"--bounding-set={some}"]
+
+
+def control_of(folder):
+    """The control block of the one process with a statistics file in `folder`, from the report."""
+    return json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"][0]["control"]

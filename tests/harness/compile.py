@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .library import BUILD_ROOT
 
-# The compiler, with what it needs for the library's architecture (scripts/arch) or sanitizer
+# The compiler, with its options for the library's architecture (scripts/arch) or sanitizer
 # (scripts/sanitize).
 CC = [os.environ.get("UNSTALL_TESTS_CC", "gcc"), *os.environ.get("UNSTALL_TESTS_CFLAGS", "").split()]
 

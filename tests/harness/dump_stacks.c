@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints who wrote the pieces, as a statistics file has it: patterns with their occurrences, and
+ * Prints the writers of the pieces from a statistics file: patterns with their occurrences, and
  * modules.  Straight from the format's header.  Usage: dump_stacks FILE
  */
 #include <fcntl.h>

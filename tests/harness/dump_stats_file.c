@@ -145,7 +145,7 @@ static uint32_t *field(struct stats_control *c, const char *name) {
                                              : NULL;
 }
 
-/* Past the checks of stats_control_write(): what a bad tool may write. */
+/* Writes, past the checks of stats_control_write(), the block that a bad tool may write. */
 static void write_raw(struct stats_file *s, const struct stats_control *c, int odd) {
     uint32_t sequence = s->control.sequence | 1;
     __atomic_store_n(&s->control.sequence, sequence, __ATOMIC_SEQ_CST);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the host of this virtual machine took of its processors.
+"""The part of this virtual machine's processors that its host took.
 
 Run as a program, it prints how many processors the host leaves.
 """

@@ -24,11 +24,11 @@ PASSING_MODES = ("off", "observe")
 CURING_MODES = ("nodelay", "cork", "coalesce", "auto")
 MODES = PASSING_MODES + CURING_MODES
 
-# Under strace, and on a busy machine, a turn may last longer than the default window, and than a habit's: for
-# tests of what becomes of a turn.
+# Under strace, and on a busy machine, a turn may last longer than the default window, and than a habit's
+# limit.  For tests of a turn's outcome.
 WIDE = {"UNSTALL_WINDOW_US": "100000", "UNSTALL_THREAD": "always"}
 
-# Where the library is built with a sanitizer: its runtime, and what it needs behind (scripts/sanitize).
+# Where the library is built with a sanitizer: its runtime, and the libraries after it (scripts/sanitize).
 _BEFORE = os.environ.get("UNSTALL_TESTS_PRELOAD_BEFORE", "")
 _BEHIND = os.environ.get("UNSTALL_TESTS_PRELOAD_BEHIND", "")
 
@@ -36,7 +36,7 @@ _BEHIND = os.environ.get("UNSTALL_TESTS_PRELOAD_BEHIND", "")
 # 64-bit ones (scripts/arch --suites i386).
 _BOTH = os.environ.get("UNSTALL_TESTS_BOTH_SIZES", "")
 
-# What tells the tests about the build is no business of the programs under test.
+# The variables that describe the build to the tests must not reach the programs under test.
 _OWN = {"LD_PRELOAD"}
 
 

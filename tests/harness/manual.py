@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manual pages as scdoc gets them: with what comes from the sources."""
+"""The manual pages as scdoc gets them, with the lists from the sources filled in."""
 
 import subprocess
 

@@ -5,7 +5,7 @@ import subprocess
 
 
 def started(stack, *words):
-    """A process whose output is read, until the stack of contexts ends."""
+    """A process with its output read, until the stack of contexts ends."""
     process = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, text=True)
     stack.callback(process.stdout.close)
     stack.callback(process.wait)

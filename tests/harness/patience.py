@@ -7,7 +7,7 @@ TRIES = 5
 def least(measure, enough, tries=TRIES):
     """The smallest of up to `tries` measurements; the first one below `enough` is the last one made.
 
-    A busy machine is late now and then.  What is forgotten or held for too long is late every time.
+    A busy machine is late now and then. A byte that is forgotten or held for too long is late every time.
     """
     smallest = measure()
     for _ in range(tries - 1):
@@ -18,7 +18,7 @@ def least(measure, enough, tries=TRIES):
 
 
 def patiently(attempt, tries=TRIES):
-    """`attempt` until it asserts nothing, up to `tries` times; gives what it returns."""
+    """`attempt` until it asserts nothing, up to `tries` times; gives its result."""
     for _ in range(tries - 1):
         try:
             return attempt()

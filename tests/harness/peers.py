@@ -56,7 +56,7 @@ class Connection:
 class Peer:
     """A server that runs `serve(connection)` in a thread for each connection.
 
-    Use as a context manager.  What went wrong in `serve` is raised when the context ends; a
+    Use as a context manager.  An exception in `serve` is raised when the context ends; a
     connection reset by the program under test is not wrong (`broken` counts them).
     """
 

@@ -46,7 +46,7 @@ def add_files(root, *files):
 
 
 def remove_cgroups(name):
-    """What podman leaves of a parent of its own; its monitor may take a moment to end."""
+    """Ends the processes that podman leaves; its monitor may take a moment to end."""
     for _ in range(100):
         roots = [path for pattern in (name, f"*/{name}") for path in Path("/sys/fs/cgroup").glob(pattern)]
         if not roots:

@@ -7,7 +7,7 @@ _reserved = []  # sockets, open until this process ends
 
 
 def free_port():
-    """A port of 127.0.0.1 for a server that binds with SO_REUSEADDR; nobody else gets it meanwhile.
+    """A port of 127.0.0.1 for a server that binds with SO_REUSEADDR; no other program gets it meanwhile.
 
     A port that is only looked up and let go can become another test's before the server has bound it. A
     bound socket that does not listen keeps it: the kernel picks this port for no bind(2) to port 0 and no

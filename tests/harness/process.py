@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plain children, and what /proc says about them."""
+"""Plain children, and their facts in /proc."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ _QEMU = os.environ.get("UNSTALL_TESTS_QEMU", "").split()
 
 
 def _by_qemu(argv, env):
-    """The command and the environment; what ld.so(8) reads is for the program, not for qemu."""
+    """The command and the environment; the variables of ld.so(8) are for the program, not for qemu."""
     if not _QEMU:
         return argv, env
     for_linker = [f"{name}={value}" for name, value in env.items() if name.startswith("LD_")]
@@ -23,7 +23,7 @@ def _by_qemu(argv, env):
 
 @dataclass
 class Finished:
-    """How a child ended and what it said."""
+    """A child's exit status and output."""
     returncode: int
     stdout: str
     stderr: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which of the collected cases run: those for the library's processor, one part of them (--part), each in one
-mode (UNSTALL_TESTS_QUICK=1)."""
+"""Which of the collected cases run: the cases for the library's processor, one part of them (--part), each in
+one mode (UNSTALL_TESTS_QUICK=1)."""
 
 from .library import MODES
 

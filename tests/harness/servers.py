@@ -16,7 +16,7 @@ REQUEST = 50
 
 @dataclass
 class ServerRun:
-    """What a client saw of a server: every answer's time, and the bytes."""
+    """A client's record of a server: every answer's time, and the bytes."""
     us: list = field(default_factory=list)
     received: bytearray = field(default_factory=bytearray)
 

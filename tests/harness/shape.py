@@ -5,7 +5,7 @@ import re
 
 from .strace import BEGIN, END
 
-# What a harness program asks on its own account, and what differs from run to run by chance.
+# Calls that a harness program makes for itself, and calls that differ from run to run by chance.
 _OWN = ("TCP_INFO",)
 # malloc's first use (brk, getrandom) may come earlier when a library was loaded before.
 _CHANCE = {"futex", "restart_syscall", "getrandom", "brk"}
@@ -13,7 +13,7 @@ _MEMORY = {"mmap", "munmap", "mprotect", "madvise", "brk"}
 
 
 def shape(call, pids=()):
-    """One call as text without what differs from run to run."""
+    """One call as text, without addresses and numbers that differ from run to run."""
     text = str(call)
     text = re.sub(r"0x[0-9a-f]+", "PTR", text)
     text = text.replace(" ,", ",")  # the seam of a resumed line

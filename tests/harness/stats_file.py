@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statistics files: a directory for them, and what is in them (by dump_stats_file.c)."""
+"""Statistics files: a directory for them, and their contents (by dump_stats_file.c)."""
 
 import contextlib
 import hashlib
@@ -42,7 +42,7 @@ def _tool():
 
 
 class StatsFile:
-    """What one file holds, as it was when it was read."""
+    """The contents of one file at the time of reading."""
 
     def __init__(self, path):
         done = subprocess.run([_tool(), path], check=False, capture_output=True, text=True)

@@ -44,7 +44,7 @@ class Call:
 
     @property
     def ret(self):
-        """What the call returned, None if it never did."""
+        """The call's result, None if it never returned."""
         return None if self.result == "?" else int(self.result, 0)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of the tests: what must fail does fail, what strace prints is understood."""
+"""Tests of the tests: the harness finds each planted error, and it understands the output of strace."""
 
 import os
 import subprocess
@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness import (BEGIN, AnsweringPeer, Peer, added, bare_env, compile_c, mode_env, preload_env, program,
-                     run, run_client, run_strace, skip)
+                     run, run_client, run_directed, run_strace, skip)
+from harness.directed import LATE
 from harness.selection import in_one_mode, part_of
 from harness.strace import parse
 
@@ -169,7 +170,7 @@ def test_marks_are_found():
 
 @dataclass(frozen=True)
 class Item:
-    """What the selection looks at."""
+    """The attributes that the selection looks at."""
     nodeid: str
     parameters: tuple = ()
 
@@ -211,3 +212,25 @@ def test_skip_fails_where_all_must_run(value, kind, monkeypatch):
     monkeypatch.setenv("UNSTALL_TESTS_MUST_RUN", value)
     with pytest.raises(getattr(pytest, kind).Exception):
         skip("a reason")
+
+
+# ---- a directed case that is only late is repeated -------------------------
+
+@pytest.mark.parametrize("word, failures, runs, passes", [
+    (LATE, 1, 2, True),   # late once: the machine's doing
+    (LATE, 4, 5, True),
+    (LATE, 9, 5, False),  # late each time
+    ("", 1, 1, False),    # any other error fails at once
+])
+def test_a_directed_case_that_is_only_late_is_repeated(tmp_path, word, failures, runs, passes):
+    log = tmp_path / "runs"
+    script = (f'echo >>{log}; [ $(wc -l <{log}) -gt {failures} ] || '
+              f'{{ echo "case: {word}200 bytes accepted, 0 arrived" >&2; exit 1; }}')
+    wrong = run_directed("bare", "case", before=["sh", "-c", script])
+    assert len(log.read_text().splitlines()) == runs
+    assert (wrong is None) == passes
+
+
+def test_the_harness_knows_the_word_of_a_late_case():
+    assert f'"{LATE}"' in (TESTS / "torture/directed/directed.h").read_text(encoding="utf-8")
+

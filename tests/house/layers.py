@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The layers of src/preload and of src/cli, by what their objects define and need (nm).
+"""The layers of src/preload and of src/cli, by the symbols that their objects define and need (nm).
 
 A layer is a folder, and an archive in the build folder.  A module is one object.
 """
@@ -15,7 +15,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
-    """A folder of layers, whose meson.build lists them, lowest first."""
+    """A folder of layers; its meson.build lists them, lowest first."""
 
     folder: str
     archive: str    # of a layer, in the build folder

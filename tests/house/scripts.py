@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Loads the Python scripts of scripts/lib, whose names are those of commands, not of modules."""
+"""Loads the Python scripts of scripts/lib, which are named like commands, not like modules."""
 
 import importlib.util
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/affected.md and the table of `unstall doctor` are what the victims' files say."""
+"""docs/affected.md and the table of `unstall doctor` agree with the victims' files."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ VERSION = re.compile(r"^(\| [^|]+ \| )[^|]+ \|", re.MULTILINE)
 
 
 def without_versions(text):
-    """The page, whatever versions the machine has."""
+    """The page, without the versions of this machine."""
     return VERSION.sub(r"\1* |", text)
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.no_library
 
 GOOD = {"test": "echo 5 passed, 0 failed", "arch": "echo 3 passed, 0 failed", "tidy": "true"}
 
-# What a step does instead -> what is named, the last line.
+# A stand-in for a step -> the named failures, the last line.
 EXPECTED = {
     "all well": ({}, [], "9 passed, 0 failed"),
     "a test": ({"test": "echo failed: one; echo 4 passed, 1 failed; exit 1"}, ["failed: one"],

@@ -26,7 +26,7 @@ CRITERION = """<?xml version="1.0"?><testsuites name="Criterion Tests" tests="4"
 
 MISSING = object()
 
-# what Meson said of one program, the report it left, further arguments -> last line, exit code
+# Meson's record of one program, the report it left, further arguments -> last line, exit code
 EXPECTED = {
     "all well": ("OK", PYTEST.format(more=""), [], "1 passed, 0 failed", 0),
     "a failed case": ("FAIL", PYTEST.format(more=BAD), [], "1 passed, 1 failed", 1),

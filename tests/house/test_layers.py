@@ -43,7 +43,7 @@ def _modules():
 
 @pytest.fixture(name="plant")
 def _plant(modules, tmp_path):
-    """plant(layer, name, source) adds a module to those that were built."""
+    """plant(layer, name, source) adds a module to the built ones."""
     def plant(layer, name, source):
         (tmp_path / f"{name}.c").write_text(source)
         subprocess.run(["cc", "-c", "-o", tmp_path / f"{name}.o", tmp_path / f"{name}.c"], check=True)

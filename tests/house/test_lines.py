@@ -39,7 +39,7 @@ def too_long(text):
 
 
 def files():
-    """The files of the tree: those that git knows, or all where it is no working tree (a release)."""
+    """The files of the tree: the ones in git, or all where it is no working tree (a release)."""
     listed = subprocess.run(["git", "-C", SOURCE_ROOT, "ls-files", "--cached", "--others",
                              "--exclude-standard"],
                             check=False, capture_output=True, text=True)

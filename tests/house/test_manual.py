@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The manual and the README name what the source has, no less and no more."""
+"""The manual and the README name all that the source has, and no more."""
 
 import re
 import subprocess

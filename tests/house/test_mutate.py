@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/mutate finds what tests notice, reports what they do not, and leaves nothing changed.
+"""scripts/mutate finds mutants that tests notice, reports the others, and leaves nothing changed.
 
 A tree of one source stands for ours: a function that is tested, one that is not.
 """
@@ -169,7 +169,7 @@ def test_the_same_seed_makes_the_same_mutants(tree):
     assert lists[0] == lists[1] != lists[2]
 
 
-# What stands in a function -> what is made of it.
+# The text in a function -> its mutants.
 PATTERNS = {
     "if (a < b && c)": ["if (a <= b && c)", "if (a < b || c)", "if (true)", "if (false)"],
     "x = a->b;": [";"],

@@ -21,7 +21,7 @@ PAST = {"docs/decisions.md", "docs/foreign-suites.md", "tests/mutants/README.md"
 
 
 def pages():
-    """The pages of the tree: those that git knows, or all where it is no working tree (a release)."""
+    """The pages of the tree: the ones in git, or all where it is no working tree (a release)."""
     listed = subprocess.run(["git", "-C", SOURCE_ROOT, "ls-files", "--cached", "--others",
                              "--exclude-standard", "*.md"],
                             check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -30,7 +30,7 @@ def pages():
 
 
 def without_code(text):
-    """The page without its blocks of code: what they show is not in this tree."""
+    """The page without its blocks of code: the files there are not in this tree."""
     return re.sub(r"^( *)```.*?^\1```", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
@@ -68,7 +68,7 @@ def missing_files(text, names):
 
 @pytest.fixture(name="names", scope="module")
 def fixture_names():
-    """All paths of the tree, but for those of build folders and of git."""
+    """All paths of the tree, except build folders and git's own."""
     root = Path(SOURCE_ROOT)
     return [str(path.relative_to(root)) for folder in ("src", "tests", "scripts", "docs", "data")
             for path in (root / folder).rglob("*")] + [path.name for path in root.iterdir()]

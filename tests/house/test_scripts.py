@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The scripts explain themselves, refuse what they do not know, and the tree keeps its habits."""
+"""The scripts explain themselves, refuse unknown words, and the tree keeps its habits."""
 
 import shutil
 import subprocess
@@ -11,8 +11,8 @@ from harness import SOURCE_ROOT
 
 pytestmark = pytest.mark.no_library
 
-COMMANDS = ["arch", "attach-cost", "attach-stress", "setup", "test", "demo", "docs", "gallery", "experiments",
-            "mutate", "package", "pictures", "soak"]
+COMMANDS = ["arch", "attach-cost", "attach-stress", "setup", "test", "demo", "docs", "foreign-suites", "fuzz",
+            "gallery", "experiments", "mutate", "package", "pictures", "sanitize", "soak", "tidy"]
 SHELL = sorted([SOURCE_ROOT / "scripts" / name for name in COMMANDS] + [SOURCE_ROOT / ".ci/run"] +
                list((SOURCE_ROOT / "scripts").rglob("*.sh")))
 SOURCES = sorted(path for folder in ("src", "tests", "scripts", "docs", ".ci")
@@ -45,6 +45,12 @@ def test_an_unknown_option_is_refused(command):
     done = run(command, "--no-such-option")
     assert done.returncode == 1
     assert "--no-such-option" in done.stderr
+
+
+@pytest.mark.parametrize("command, word", [("sanitize", "memory"), ("fuzz", "everything")])
+def test_an_unknown_name_is_refused(command, word):
+    done = run(command, word)
+    assert done.returncode == 1 and word in done.stderr
 
 
 @pytest.mark.parametrize("value", ["", "0", "1", "ten", "-5"])

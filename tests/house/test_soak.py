@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/soak counts its runs, keeps what failed, goes on where it ended, and leaves no load behind."""
+"""scripts/soak counts its runs, keeps the logs of failures, goes on where it ended, and
+leaves no load behind."""
 
 import os
 import signal
@@ -30,7 +31,7 @@ exec sleep 1000
 
 @pytest.fixture(name="soak")
 def fixture_soak(tmp_path):
-    """Gives a function that runs scripts/soak with stand-ins for what it runs."""
+    """Gives a function that runs scripts/soak with stand-ins for its commands."""
     for name, text in (("test", TEST), ("load", LOAD)):
         (tmp_path / f"{name}.sh").write_text(text.format(notes=tmp_path / "notes", load=tmp_path / "load"),
                                              encoding="utf-8")
@@ -50,7 +51,7 @@ def fixture_soak(tmp_path):
 
 
 def loads(tmp_path):
-    """The processes that made the load, those that still run."""
+    """The processes of the load that still run."""
     started = (tmp_path / "load").read_text(encoding="ascii").split()
     return started, [pid for pid in started if os.path.exists(f"/proc/{pid}")]
 

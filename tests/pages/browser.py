@@ -115,7 +115,7 @@ class Browser:
                 self._events.append(self._next())
 
     def events(self):
-        """What has happened since the page was asked for: (name, parameters)."""
+        """The events since the page was asked for: (name, parameters)."""
         return [(event["method"], event["params"]) for event in self._events]
 
     def _next(self):
@@ -159,5 +159,5 @@ class Page:
         return base64.b64decode(answer["data"])
 
     def accessibility_tree(self):
-        """The nodes that a screen reader is given, and those that it ignores."""
+        """The nodes that a screen reader is given, and the nodes that it ignores."""
         return self.call("Accessibility.getFullAXTree")["nodes"]

@@ -18,7 +18,7 @@ TABLES = {"table", "grid", "LayoutTable"}
 SCROLL_WIDTH = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 ROOT = "({title: document.title, language: document.documentElement.lang})"
 
-# The boxes of all words, cut to what scrolling parents show: [word, left, top, right, bottom].
+# The boxes of all words, cut to the visible part of scrolling parents: [word, left, top, right, bottom].
 WORDS = """(() => {
   const found = [];
   const walk = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
@@ -43,7 +43,7 @@ WORDS = """(() => {
   return found;
 })()"""
 
-# For each picture its box, and the colours of its lines and areas without those of the variable --grid.
+# For each picture its box, and the colours of its lines and areas except the variable --grid.
 PICTURES = """Array.from(document.querySelectorAll("svg")).map(svg => {
   const box = svg.getBoundingClientRect();
   const probe = document.createElementNS("http://www.w3.org/2000/svg", "g");
@@ -116,7 +116,7 @@ def fits(page, width):
 
 
 def readable(page, pixels):
-    """Words and shapes whose colour is too near to the background."""
+    """Words and shapes with a colour too near to the background."""
     for word, *box in page.evaluate(WORDS):
         part = luminance(cut(pixels, box))
         paper = commonest(part) if part.size else 0
@@ -160,7 +160,7 @@ def name_of(node):
 
 
 def spoken(page):
-    """What a screen reader cannot tell: names, the order of headings, headers of tables."""
+    """Faults for a screen reader: names, the order of headings, headers of tables."""
     root = page.evaluate(ROOT)
     for what, text in root.items():
         if not text.strip():

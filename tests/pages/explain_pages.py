@@ -36,7 +36,7 @@ def stalls(folder):
 
 
 def long_stalls(folder):
-    """Those of another system: 200 ms."""
+    """The stalls of another system: 200 ms."""
     return _page(folder, _stalling(late=0.2))
 
 

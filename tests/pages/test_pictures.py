@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pictures of docs/how-it-works.md show what the page says, by their own numbers; they are small, and
+"""The pictures of docs/how-it-works.md agree with the page's words, by their own numbers; they are small, and
 readable on a light and on a dark page, also aloud."""
 
 import io
@@ -147,7 +147,7 @@ def test_a_picture_is_readable_in_light_and_dark(browser, name):
 
 @pytest.fixture(name="recording")
 def the_recording(browser):
-    """The recording, as somebody sees it who wants no motion or who has just opened it."""
+    """The recording as a reader sees it without motion, or just after opening it."""
     def opened(motion):
         browser.call("Emulation.setEmulatedMedia",
                      features=[{"name": "prefers-reduced-motion", "value": motion}])

@@ -75,7 +75,7 @@ def test_bad_value_leaves_the_default(name, value, expected):
         done = run_client(program("put_write"), None, *peer.target,
                           **{"UNSTALL_THREAD": "always", name: value})
     assert not done.stalls, expected
-    if name != "UNSTALL_THREAD":  # whose default holds by habit alone: more than these exchanges
+    if name != "UNSTALL_THREAD":  # by default it holds by habit alone: more than these exchanges
         assert done.segments < 1.5
 
 
@@ -98,7 +98,8 @@ def test_closed_stderr_is_no_trouble():
 
 
 def test_report_does_not_go_into_a_file_that_got_number_two(tmp_path):
-    """With descriptor 2 closed, the first file that the program opens is number 2: nobody's log."""
+    """With descriptor 2 closed, the first file that the program opens is number 2.  It must
+    not get the log."""
     target = tmp_path / "data"
     code = (f"import os; os.close(2); f = os.open({str(target)!r}, os.O_CREAT | os.O_WRONLY); "
             "os.write(f, b'own')")
@@ -207,7 +208,7 @@ def public_folder():
 
 
 def run_setuid(binary, env, peer):
-    """Make `binary` setuid to another user than the one who runs it, and run it."""
+    """Make `binary` setuid to another user than its caller, and run it."""
     if os.geteuid() == 0:
         as_root("chown", NOBODY, binary)
     else:

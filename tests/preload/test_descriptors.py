@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Numbers are reused, moved and high: what was known of a connection never touches what comes after it."""
+"""Numbers are reused, moved and high: the state of a connection never touches the next
+owner of its number."""
 
 import resource
 
@@ -12,9 +13,9 @@ ENDS = ("close", "__close", "dup2", "__dup2", "dup3", "close_range", "closefrom"
 SUCCESSORS = ("file", "pipe", "unix", "udp", "tcp")
 HOLDING = ("cork", "coalesce", "auto")
 
-# The library saw neither the end nor the creation.  What is held in the kernel meets ENOTSOCK on a file or a
-# pipe and is then written plainly; coalesce asks whose the number is before it buffers.  No error tells us
-# of a UDP socket (MSG_MORE joins its datagrams): the documented limit of unseen creations.
+# The library saw neither the end nor the creation.  A held write meets ENOTSOCK on a file or a pipe and then
+# goes plain; coalesce asks for the number's connection before it buffers.  No error tells us of a UDP socket
+# (MSG_MORE joins its datagrams): the documented limit of unseen creations.
 NOT_PROMISED = {("raw", "udp", mode) for mode in ("cork", "auto")}
 
 # The other modes hold nothing: one end that the library sees, and one that it does not.

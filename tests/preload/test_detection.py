@@ -19,7 +19,7 @@ CLIENTS = (
 
 SERVERS = ("server_accept", "server_accept4", "server_syscall_accept", "server_fork", "server_thread")
 
-# What the peer listens on.
+# The address family of the peer.
 MPTCP = getattr(socket, "IPPROTO_MPTCP", 262)
 FAMILIES = {
     "ipv4": {"address": "127.0.0.1"},
@@ -92,7 +92,7 @@ def test_client_is_detected(name, tmp_path):
 
 @pytest.mark.parametrize("name, mode", [
     *[("between_poll_zero", mode) for mode in ("cork", "coalesce", "auto")],
-    # In coalesce a write to a file is an act that others can see: what is buffered leaves before.
+    # In coalesce a write to a file is an act that others can see: buffered bytes leave before.
     *[("between_file_write", mode) for mode in ("cork", "auto")],
 ])
 def test_what_is_no_wait_leaves_the_turn_whole(name, mode):
@@ -126,7 +126,7 @@ def test_family_is_cured(family, name, mode):
     assert not done.stalls
 
 
-# ---- sockets whose creation the library does not see ------------------------
+# ---- sockets that the library did not see created ------------------------
 
 def run_inherited(number, mode):
     """Run `inherited` with a connection as its descriptor `number`."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What one connection has learned its siblings know from their first message on (auto)."""
+"""Later connections of an endpoint start with the facts of earlier ones, from their
+first message on (auto)."""
 
 import pytest
 

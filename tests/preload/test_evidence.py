@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stalls that observe proves, against what tcpdump saw of the same run; and none where there is none."""
+"""Stalls that observe proves, against tcpdump's capture of the same run; and none where there is none."""
 
 import socket
 import tempfile
@@ -146,7 +146,7 @@ def test_a_stream_of_events_is_looked_at_event_by_event(tmp_path):
 
 # ---- no false alarm --------------------------------------------------------
 
-MIXES = {  # exchanges; those that take long are few
+MIXES = {  # exchanges; few of the slow kinds
     "well-behaved": 2000, "bulk": 300, "bulk-with-tail": 300, "interactive": 2000, "slow-server": 20,
     "nodelay": 1500, "more": 1500, "cork": 500, "acknowledged-at-once": 2000,
     "acknowledged-at-once-slow-server": 20, "paced": 40, "paced-two-writes": 40, "cwnd-limited": 300,
@@ -160,7 +160,7 @@ def test_there_are_ten_thousand_exchanges():
     assert sum(MIXES.values()) >= 10000
 
 
-# A loopback of its own, whose receivers acknowledge at once.  Otherwise an exchange may really stall on a
+# A loopback of its own, on which receivers acknowledge at once.  Otherwise an exchange may really stall on a
 # busy machine, because the reader, which acknowledges by reading, waits for a processor.
 AT_ONCE = ("ip link set lo up && ip route replace local 127.0.0.1 dev lo table local proto kernel scope host "
            "src 127.0.0.1 quickack 1 && exec \"$@\"")
@@ -201,7 +201,7 @@ def test_under_pacing_a_stall_is_suspected_only(tmp_path):
 
 
 def test_on_mptcp_a_stall_is_suspected_only(tmp_path):
-    """What TCP_INFO says there is about one of several connections."""
+    """TCP_INFO there tells about one of several connections."""
     mptcp = getattr(socket, "IPPROTO_MPTCP", 262)
     try:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM, mptcp).close()
@@ -214,7 +214,7 @@ def test_on_mptcp_a_stall_is_suspected_only(tmp_path):
     assert report["stalls_proved"] == 0 and report["stalls_suspected"] >= ENOUGH
 
 
-# ---- what it costs ---------------------------------------------------------
+# ---- its cost ---------------------------------------------------------
 
 def infos(calls):
     return [call for call in calls if call.has("TCP_INFO")]

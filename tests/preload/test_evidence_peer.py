@@ -36,7 +36,7 @@ def exchange(port, pieces, count=COUNT, pause=0):
 
 
 def served(tmp_path, pieces, mode="auto", pause=0, count=COUNT, **variables):
-    """Times that a bare client sees of our preloaded server, and what that reports."""
+    """Times that a bare client sees of our preloaded server, and the server's report."""
     with started_server([program("reading_server")], mode, UNSTALL_REPORT=report_pattern(tmp_path),
                         **variables) as (_, port):
         times = exchange(port, pieces, count, pause)
@@ -48,7 +48,7 @@ def served(tmp_path, pieces, mode="auto", pause=0, count=COUNT, **variables):
 def test_auto_cures_a_stalling_peer_after_two_stalls(mode, tmp_path):
     times, report = served(tmp_path, [200, 100], mode, UNSTALL_QUICKACK="auto")
     assert statistics.median(times) < STALL_MS
-    assert sum(t > 20 for t in times) <= COUNT // 3  # two that show it, and what the machine takes
+    assert sum(t > 20 for t in times) <= COUNT // 3  # two that show it, and the machine's share
     assert 2 <= report["peer_stalls"] <= COUNT // 3
     assert report["peer_stall_ns"] >= report["peer_stalls"] * 30e6
     assert report["quickacks"] > 0

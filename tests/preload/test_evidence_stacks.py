@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who wrote the pieces: patterns, their stacks and the modules, in the statistics file."""
+"""The writers of the pieces: patterns, their stacks and the modules, in the statistics file."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SECRET = "no-business-of-anybody"
 
 
 def all_stacks_in(directory):
-    """What dump_stacks.c says of each statistics file there."""
+    """The output of dump_stacks.c for each statistics file there."""
     tool = compile_c(SOURCE_ROOT / "tests/harness/dump_stacks.c", stats_flag())
     return [json.loads(subprocess.run([tool, path], check=True, capture_output=True, text=True).stdout)
             for path in Path(directory).iterdir()]
@@ -31,7 +31,7 @@ def stacks_in(directory):
 
 
 def two_places(mode, *more, count=COUNT, **variables):
-    """Run two_places; gives its facts, and who wrote the pieces."""
+    """Run two_places; gives its facts, and the writers of the pieces."""
     with stats_directory() as directory, AnsweringPeer() as peer:
         done = run_client(program("two_places"), mode, *peer.target, count, 0, *more,
                           UNSTALL_STATS=directory, SECRET=SECRET, **variables)
@@ -117,7 +117,7 @@ def test_the_modules_are_the_mapped_files_and_tell_them_from_others():
 
 @pytest.mark.parametrize("more", [[], ["thread"]])
 def test_a_stack_ends_where_the_threads_stack_ends(more):
-    """Neither the environment nor the thread's control block and what lies behind it are copied."""
+    """Neither the environment nor the thread's control block and the memory behind it are copied."""
     _, found = two_places("observe", *more)
     for occurrence in found["patterns"][0]["occurrences"]:
         for write in occurrence:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What each mode does to the plain pattern, call by call, segment by segment, and in time."""
+"""The effect of each mode on the plain pattern, call by call, segment by segment, and in time."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, STALL_MS, W
 EXCHANGES = 8
 HABIT = 16  # turns of one write, as in policy.h
 
-# Programs whose exchange is two small writes and a read -> the system call that each write is.
+# Programs with an exchange of two small writes and a read -> the system call of each write.
 TWO_WRITES = {
     "put_write": "write",
     "put_under_write": "write",
@@ -30,7 +30,7 @@ TWO_WRITES = {
 # Calls that carry many messages or another file's bytes are never held: a late push cures them.
 BULK = {"put_sendmmsg": "sendmmsg"}
 
-# Messages of other forms: what must be cured, however it is done.
+# Messages of other forms: each must be cured, by any means.
 OTHER_MESSAGES = ("put_both_sendmmsg", "body_sendfile", "body_splice", "many_small_writes")
 
 WITHOUT_PATTERN = ("plain_udp", "plain_unix", "plain_pipe", "plain_file", "plain_threads")
@@ -80,7 +80,7 @@ def written(call):
 
 
 def makes_one_send_a_turn(trace, exchanges=range(WARM, EXCHANGES)):
-    """Asserts that coalesce asks whose the number is before bytes are promised to it, and then sends once.
+    """Asserts that coalesce asks for the number's connection before it promises bytes, and then sends once.
 
     It asks again before the send if the coarse clock has ticked in between (1 to 10 ms).  Chance makes it
     tick in a turn, but not in every one.
@@ -94,7 +94,7 @@ def makes_one_send_a_turn(trace, exchanges=range(WARM, EXCHANGES)):
 
 
 def additions(bare, other):
-    """The calls that `other` makes beside those of `bare` and the promised ones; all threads together."""
+    """The calls that `other` makes beyond `bare` and the promised ones; all threads together."""
     assert len(other.pids) == len(bare.pids), "a thread or process more than bare"
     extra = []
     for bare_thread, other_thread in zip(program_shapes(bare), program_shapes(other)):
@@ -123,7 +123,7 @@ def test_nodelay_adds_one_setsockopt_before_the_second_write_and_nothing_else(na
     bare, other = traced(name, "bare"), traced(name, "nodelay")
     assert additions(bare, other) == ["setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0"]
     kind = (TWO_WRITES | BULK)[name]
-    # What a bulk call moves is known only after it, so its late push comes then.
+    # The size of a bulk call is known only after it, so its late push comes then.
     second = ["write 100", "push"] if name in BULK else ["push", "write 100"]
     assert steps(other.after(0)) == ["write 200", *second, "read"]
     assert all(call.name == kind for call in on_socket(other.after(0)) if call.name in WRITES)
@@ -233,7 +233,7 @@ def test_loading_makes_at_most_three_queries(mode):
     extra = added(start_shapes(bare), start_shapes(other))
     assert extra is not None
     standard = ("getsockopt(0,", "getsockopt(1,", "getsockopt(2,")
-    # where the heap begins: libc asks it at the program's first malloc, if not before; what $LIB is
+    # where the heap begins: libc asks it at the program's first malloc, if not before; the value of $LIB
     of_libc = ("brk(NULL)", 'readlink("/proc/self/exe"')
     extra = [line for line in extra if not line.startswith(of_libc)]
     assert [line for line in extra if not line.startswith(standard)] == [] and len(extra) <= 3

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the application set is what it reads back, what wins, and what the next owner of a socket finds."""
+"""The application reads back the value that it set; which setting wins; and the options that the next owner
+of a socket finds."""
 
 import socket
 import threading
@@ -157,7 +158,7 @@ def test_child_program_finds_the_applications_values_and_the_parent_stays_cured(
 @pytest.mark.parametrize("how", ["posix_spawn", "fork"])
 @pytest.mark.parametrize("mode", ["bare", *MODES])
 def test_the_end_of_a_program_on_the_connection_does_not_undo_the_applications_nodelay(mode, how):
-    """It had the connection as its standard input, and put TCP_NODELAY back to what it had found: 0."""
+    """It had the connection as its standard input, and put TCP_NODELAY back to the value at its start, 0."""
     with AnsweringPeer() as peer:
         done = run_client(program("spawned_on_stdio"), mode, *peer.target, EXCHANGES, 0, how)
     assert not done.stalls

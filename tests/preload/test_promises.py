@@ -79,7 +79,7 @@ def test_errors_and_signals_are_the_bare_ones(first, mode):
 
 @pytest.mark.parametrize("first", ["write", "send", "read", "option"])
 def test_coalesce_delivers_the_error_of_its_own_send_later_and_once(first):
-    """What is buffered has no error yet; the turn's end meets it, the next call but one tells it."""
+    """Buffered bytes have no error yet; the turn's end meets it, the next call but one tells it."""
     lines = results_on_a_broken_connection(first, "coalesce")
     assert [line for line in lines if "reset by peer" in line]
     assert lines[-3].startswith("write: -1 Broken pipe, SIGPIPE")
@@ -127,7 +127,7 @@ def run_delayed(calls, name, mode, *arguments, trace, **variables):
 # In cork and coalesce every exchange of both connections has such a call.
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])
 def test_no_lock_is_shared_between_connections(mode, tmp_path):
-    """What the library asks and sets under one connection's lock takes 600 ms here: another one goes on."""
+    """The library's calls under one connection's lock take 600 ms here: another connection goes on."""
     facts = run_delayed("setsockopt,getsockopt", "apart", mode, 20, trace=tmp_path / "trace")
     assert facts["burst_us"] >= DELAY_US
     assert facts["meanwhile"] >= 3

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What went wrong once does not come back: a test for each defect that was found in the finished core.
+"""A regression test for each defect that was found in the finished core.
 
-Some have theirs elsewhere: two small messages of one sendmmsg (test_modes: put_both_sendmmsg), a
+Some tests are elsewhere: two small messages of one sendmmsg (test_modes: put_both_sendmmsg), a
 header in front of a sendfile over MPTCP in coalesce (test_detection: mptcp and body_sendfile), the
 threads of the parent of a forked child (test_waits: pthread_create, thrd_create), a program with a
 seccomp filter and the report, the library let go by dlclose (tests/company), the first hold within a
@@ -30,7 +30,7 @@ AT_ONCE_MS = 30
 
 
 def lines(done):
-    """What a program printed before its facts."""
+    """The output of a program before its facts."""
     return [line for line in done.stdout.splitlines() if not line.startswith("{")]
 
 
@@ -104,7 +104,7 @@ def test_a_first_write_that_fails_can_be_followed_by_a_poll(mode, tmp_path):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_write_that_fails_costs_no_setsockopt(mode):
-    """What the kernel had refused was pushed."""
+    """Bytes that the kernel had refused were pushed."""
     with BusyPeer() as peer:
         trace = run_strace([program("was_full"), *peer.target, WARM_UP], mode_env(mode), timeout=20)
     failed = trace.between(BEGIN, END)
@@ -125,7 +125,7 @@ def test_a_forked_child_of_a_program_that_makes_threads_does_not_hang(how, mode)
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how, length", [("send", 13439), ("sendmmsg", 151), ("splice", 151)])
 def test_the_applications_own_hold_does_not_keep_what_stood_before_it(how, length, mode):
-    """What we buffered left with MSG_MORE, because the write after it had it, and what we held was forgotten
+    """Buffered bytes left with MSG_MORE because the write after them had it, and held bytes were forgotten
     when a batch had it: 200 ms late."""
     def run_once():
         with ScriptedPeer(*[EXCHANGE] * WARM_UP, 8) as peer:
@@ -208,7 +208,7 @@ def test_nothing_of_ours_goes_to_a_descriptor_2_that_is_not_stderr(how, mode):
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", ["exit", "quick_exit", "flush"])
 def test_nothing_is_held_while_the_process_ends(how, mode):
-    """What was written when the ending had begun was buffered for nobody."""
+    """Bytes written after the ending had begun were buffered and never sent."""
     with AnsweringPeer() as peer:
         run([program("was_ending"), *peer.target, WARM_UP, 0, how], mode_env(mode, UNSTALL_WINDOW_US=100000),
             timeout=20)
@@ -314,7 +314,7 @@ def test_a_handler_may_end_the_turn_within_a_wait(how, mode):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
-    """The window ended between our note of the hold and the send itself: its bytes were nobody's."""
+    """The window ended between our note of the hold and the send itself: its bytes were never pushed."""
     slow = compile_c(PROGRAMS / "slow_sends.c", "-shared", "-fPIC")
     with AnsweringPeer() as peer:
         done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}")
@@ -332,7 +332,7 @@ def test_what_a_bulk_call_moves_counts_not_what_it_may_move(how, mode):
     assert done.stalls is (mode == "bare")
 
 
-def test_ancillary_data_without_descriptors_raises_no_doubt():
+def test_ancillary_data_without_descriptors_keeps_the_option_certain():
     """After each such datagram TCP_NODELAY was set again on all connections."""
     with AnsweringPeer() as peer:
         trace = run_strace([program("was_datagrams"), *peer.target, 12], mode_env("nodelay"))
@@ -453,7 +453,8 @@ def test_a_child_keeps_no_closed_connection_open(mode):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
-    """It was counted twice, outlived its close, and undid what the application set on the next one."""
+    """It was counted twice, outlived its close, and undid an option that the application set
+    on the next one."""
     with SilentPeer() as peer:
         done = run_client(program("was_met_by_two"), mode, *peer.target, 200)
     assert done.facts["undone"] == 0
@@ -489,7 +490,8 @@ def test_stdio_on_a_socket_stays_cured_when_another_program_was_run(mode, how):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
-    """After 32 late pushes the parent believed what it remembered: from then on it stalled for ever."""
+    """After 32 late pushes the parent relied on its memory of the option: from then on
+    it stalled for ever."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_forked_then_ran"), mode, *peer.target, 12, timeout=30)
     assert not done.stalls
@@ -509,7 +511,7 @@ def test_what_is_held_when_the_window_s_thread_is_ended_leaves(how, mode):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_what_the_program_sets_stays_while_another_thread_runs_programs(mode):
-    """Its TCP_NODELAY=1 was put back to 0 by what still took 0 for its wish, and nothing set it again."""
+    """A program that still took 0 for its wish put its TCP_NODELAY=1 back to 0, and nothing set it again."""
     with AnsweringPeer() as peer:
         done = run_client(program("was_set_meanwhile"), mode, *peer.target, 4000)
     assert done.facts["lost"] == 0

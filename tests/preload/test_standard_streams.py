@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Descriptors 0 to 2 are stdio's: who writes there does so where we do not see it."""
+"""Descriptors 0 to 2 are stdio's: the library does not see the writes there."""
 
 import socket
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""UNSTALL_STATS: what the file says is what the program did, and nothing about it can hurt the program."""
+"""UNSTALL_STATS: the file agrees with the program's calls, and nothing about it can hurt the program."""
 
 import os
 import re
@@ -24,14 +24,14 @@ def directory():
 
 
 def exchanges(directory, mode, threads, connections, each, *more, **variables):
-    """Run stats_exchanges; gives what it printed, and the statistics file."""
+    """Run stats_exchanges; gives its output, and the statistics file."""
     with AnsweringPeer() as peer:
         done = run_client(program("stats_exchanges"), mode, *peer.target, threads, connections, each, *more,
                           UNSTALL_STATS=directory, timeout=120, **variables)
     return done, stats_in(directory)
 
 
-# ---- what is counted ------------------------------------------------------
+# ---- counts ------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -488,8 +488,8 @@ def test_a_full_file_system(tmp_path):
 
 
 def test_a_file_system_that_fills_up_later(tmp_path):
-    """What is not reserved is never touched, not even by a look: that would be SIGBUS. New endpoints, records
-    and stacks find no room, what has its place goes on counting."""
+    """Unreserved pages are never touched, not even by a look: that would be SIGBUS. New endpoints, records
+    and stacks find no room; existing ones go on counting."""
     script = 'LD_PRELOAD=$LIB "$@" && cp $PLACE/*.unstall $KEPT'
     kept = tmp_path / "kept"
     place = tmp_path / "place"

@@ -47,7 +47,7 @@ def directory():
 
 
 class Driven:
-    """A program under the library that does what it is told."""
+    """A program under the library that obeys commands."""
 
     def __init__(self, peer, directory, mode="auto", **variables):
         self.child = subprocess.Popen(["/usr/bin/python3", "-c", DRIVEN, *peer.target], text=True,

@@ -59,9 +59,9 @@ def test_starting_anew_fills_no_memory():
     assert done.facts["grown_kb"] < 4096
 
 
-# ---- what bounds a hold without it --------------------------------------------
-# A habit is learned where a program pauses for less than a millisecond (HABIT_GAP_NS), which a starved host
-# does not let it.
+# ---- the bound of a hold without it --------------------------------------------
+# A habit is learned where a program pauses for less than a millisecond (HABIT_GAP_NS), which
+# a starved host prevents.
 
 def habits(mode):
     """The run of changes_habit in which holds were seen, or the last one of all tries."""
@@ -86,7 +86,7 @@ def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
 @pytest.mark.unstarved
 @pytest.mark.parametrize("what, late", [("pieces", 1), ("children", 0)])
 def test_a_habit_of_many_pieces_costs_no_more(what, late):
-    """Each of seven pieces came late, and one of each child: what they learned died with them."""
+    """Each of seven pieces came late, and one of each child: their models ended with them."""
     for _ in range(TRIES):
         with AnsweringPeer() as peer:
             done = run_client(program("late_pieces"), "auto", *peer.target, 70, 0, what)
@@ -108,7 +108,8 @@ def test_a_habit_makes_one_segment_a_turn():
 
 @pytest.mark.unstarved
 def test_cork_without_a_thread_is_cork_until_read():
-    """As TCP_CORK by hand: what a program computes on is kept until the kernel's own timer, about 200 ms."""
+    """As TCP_CORK by hand: while a program computes, its bytes are held until the kernel's own timer, about
+    200 ms."""
     facts = habits("cork")
     assert 100 < statistics.median(facts["kept_ms"][0::3]) < 350, facts["kept_ms"]
 
@@ -120,7 +121,7 @@ def test_with_a_thread_the_window_is_the_bound(mode):
     assert sorted(done.facts["kept_ms"])[len(done.facts["kept_ms"]) // 2] < 40
 
 
-# ---- what the thread must not change -------------------------------------------
+# ---- effects that the thread must not have -------------------------------------------
 
 @pytest.mark.parametrize("how", ["wait", "handler", "late"])
 @pytest.mark.parametrize("mode", ALL)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Waiting while holding: by every name of the surface table, nothing is held back by it.
+"""Waits while bytes are held, by every name of the surface table: the bytes leave first.
 
-The window is 100 ms, so that it cannot hide a missing entry: what is late here is later than
-that.  What passes by the library is ended by the window, and what is no wait keeps a turn whole.
+The window is 100 ms, so that it cannot hide a missing entry: a late byte here is later than that. The window
+ends waits that pass by the library, and calls that do not wait keep a turn whole.
 """
 
 import re
@@ -119,7 +119,7 @@ def test_unseen_waits_are_ended_by_the_window(act, window_us, mode):
         late = perform(act, mode, window_us=window_us, bursts=bursts).late_ms
         # Beyond the window the kernel itself lets go after 200 ms; a busy machine wakes late.
         assert late is not None and late <= window_ms + 3 * PROMPT_MS
-        # It was held at all: what this file shows is not that nothing ever is.
+        # It was held at all: a library that never holds would pass the other cases.
         assert window_us < WINDOW_US or late >= window_ms / 4
 
     patiently(attempt, TRIES)
@@ -136,7 +136,7 @@ WHOLE = {act: rows.ALL for act in (
     "syscall SYS_wait4 with WNOHANG", "syscall SYS_waitid with WNOHANG",
     "syscall SYS_io_getevents of at least none",
     "lockf with F_TLOCK", "fcntl F_SETLK", "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
-# Others can see it: what is buffered leaves before, what the kernel holds may stay.
+# Others can see it: buffered bytes leave before, bytes held in the kernel may stay.
 WHOLE |= {act: ("cork", "auto") for act in (
     "write to a file", "semop with IPC_NOWAIT", "semtimedop with IPC_NOWAIT")}
 

@@ -2,7 +2,7 @@
 """The seccomp supervisor judges a call by its registers only, never by memory of the program.
 
 Another thread may change an address or a value between the supervisor's look and the kernel's call.  So the
-supervisor reads no memory at all: what it decides holds for each content, and the kernel reads the memory
+supervisor reads no memory at all: its decision holds for each content, and the kernel reads the memory
 once, as it does bare.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unstall run cures what a preload cannot reach: under a seccomp supervisor, without a privilege."""
+"""unstall run cures programs that a preload cannot reach: under a seccomp supervisor, without a privilege."""
 
 import contextlib
 import errno
@@ -57,7 +57,7 @@ def ring(*flags):
     return own("ring_connects", *flags, libraries=["uring"])
 
 
-# name -> the program, its words behind ADDRESS PORT EXCHANGES, and those of unstall run
+# name -> the program, its words behind ADDRESS PORT EXCHANGES, and the words of unstall run
 SUBJECTS = {
     "static": (lambda: own("raw", "-static"), [], []),
     "raw system calls": (lambda: own("raw"), [], ["--how", "seccomp"]),
@@ -83,7 +83,8 @@ def _folder():
 
 @pytest.fixture(name="unprivileged")
 def _unprivileged(folder):
-    """unprivileged(WORD...) runs `unstall WORD...` as nobody; a Path among the words is copied first."""
+    """unprivileged(WORD...) runs `unstall WORD...` as the user nobody; a Path among the
+    words is copied first."""
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
     def command(*words, env=None, check=True, **popen):

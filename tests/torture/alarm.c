@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A handler of SIGALRM that writes to a link of its own, whatever it has
- * interrupted.
+ * A handler of SIGALRM that writes to a link of its own, with any code interrupted beneath it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +30,7 @@ static void on_alarm(int number) {
     int saved = errno;
     (void)number;
     if (getpid() != program)
-        return; /* ThreadSanitizer hands over late, in a child, too, what its parent was sent */
+        return; /* ThreadSanitizer delivers its parent's signals late, and in a child too */
     if (!__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE)) {
         for (int pieces = 1 + (int)below(&own_actor, 3); pieces > 0; pieces--)
             put_little(1 + below(&own_actor, 60));

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What newer kernels put behind the header's last field (Linux 6.2 and 6.7). */
+/* The fields of newer kernels behind the header's last one (Linux 6.2 and 6.7). */
 struct info {
     struct tcp_info known;
     uint32_t rcv_wnd, rehash;
@@ -40,7 +40,7 @@ static int in_words(char *text, size_t room, const char *name, const struct info
         (unsigned long long)k->tcpi_rwnd_limited);
 }
 
-/* Exactly the one socket whose local end is our `far`, its far end our `near`. */
+/* Exactly the one socket with our `far` as its local end and our `near` as its far end. */
 static bool ask(int netlink, const struct sockaddr_in *near, const struct sockaddr_in *far) {
     struct {
         struct nlmsghdr head;

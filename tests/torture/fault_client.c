@@ -61,7 +61,7 @@ int main(int count, char **words) {
     inet_pton(AF_INET, words[1], &address.sin_addr);
     char *buffer = malloc(100); /* libc's own first call */
     setvbuf(stdout, buffer, _IOFBF, 100);
-    getsid(MARK); /* what comes before is the dynamic linker's and libc's */
+    getsid(MARK); /* earlier calls are the dynamic linker's and libc's */
     fd = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
         perror("connect");

@@ -124,7 +124,7 @@ static ssize_t by_splice(struct actor *a, int fd, const struct piece *piece) {
     return n;
 }
 
-/* Those that take flags come first. */
+/* Forms that take flags come first. */
 put_form *const put_forms[] = {
     by_send,     by_sendto,   by_sendmsg, by_sendmmsg, /* take flags */
     by_write,    by_write,    by_writev,  by_pwritev2, by_syscall,

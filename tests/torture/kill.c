@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Ends a writer at random moments and compares what its peer (this program,
- * never preloaded) has received with what the writer's calls had returned.
+ * never preloaded) has received with the results of the writer's calls.
  *
  *     torture-kill WRITER RULE HOW ROUNDS SEED
  *
- * RULE  returned  every byte whose write returned arrives
+ * RULE  returned  every byte of a finished write arrives
  *       turn      at most the open turn is missing
  *       visible   ... and nothing that was written before an act that others can see
  *       count     nothing is promised: count
@@ -49,7 +49,7 @@ static struct {
 
 struct round {
     int stream, acts[2];
-    uint64_t received, replied, seen; /* seen: what the visible acts said */
+    uint64_t received, replied, seen; /* seen: the marks of the visible acts */
     bool ended, reset;
 };
 
@@ -130,7 +130,7 @@ static void check_preloaded(uint64_t seed, const struct round *r, pid_t pid) {
         broken(seed, r, loaded ? "the library is loaded" : "the library is not loaded");
 }
 
-/* What the visible acts say, now that the writer is gone; and put the marks back. */
+/* The marks of the visible acts once the writer is gone; then resets them. */
 static void look_at_acts(struct round *r) {
     uint64_t value;
     while (recv(r->acts[0], &value, sizeof(value), MSG_DONTWAIT) == sizeof(value))

@@ -90,7 +90,7 @@ static void read_answers(void) {
     }
 }
 
-/* Compute on: what is held now stays held. */
+/* Compute on: held bytes stay held. */
 static void compute(uint32_t us) {
     uint64_t until = now_ns() + us * UINT64_C(1000);
     while (now_ns() < until)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ends writers at random moments by torture-kill and reads what it found."""
+"""Ends writers at random moments by torture-kill and reads its findings."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 from harness import LIB
 from program import BINARIES
 
-# (mode, how it ends) -> what must have arrived; see kill.c for the rules and docs/design.md, promise 4
+# (mode, end) -> the rule for the arrived bytes; see kill.c for the rules and docs/design.md, promise 4
 RULES = {
     "bare": {"kill": "returned", "exit": "returned", "pending": "count"},
     "off": {"kill": "returned", "exit": "returned", "pending": "returned"},
@@ -22,7 +22,7 @@ LIMIT = 3  # seconds for a round
 
 
 def end_writers(mode, how, rounds, seed, *, rule=None):
-    """What torture-kill says, as a dict."""
+    """The output of torture-kill, as a dict."""
     env = {}
     if mode != "bare":
         env = {"TORTURE_ENV_LD_PRELOAD": str(LIB), "TORTURE_ENV_UNSTALL_MODE": mode}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies of descriptors, and numbers that are reused as something else:
- * whatever was held for the old owner must not reach the new one.
+ * bytes held for the old owner must not reach the new one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,9 +20,9 @@
 static const char first_words[] = "born ", last_words[] = "again";
 enum { FIRST = sizeof(first_words) - 1, LAST = sizeof(last_words) - 1, HIGH = 300 };
 
-/* ---- what a number may be born as ------------------------------------ */
+/* ---- kinds of new descriptors ------------------------------------ */
 
-/* Gives a descriptor to write to, and where to look for what was written. */
+/* Gives a descriptor to write to, and one from which the written bytes can be read. */
 static int make_file(int *look) {
     int fd = memfd_create("torture", MFD_CLOEXEC);
     *look = dup(fd);

@@ -3,7 +3,7 @@
  *     torture FAST_PORT SLOW_PORT MEMORY SEED OPERATIONS
  *
  * Runs about OPERATIONS random operations, in one to four threads over a few
- * links, as the seed says.  Exit code 0: no call returned what it should not.
+ * links, as the seed says.  Exit code 0: no call returned a wrong result.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ int fast_port, slow_port;
 
 static struct slot {
     pthread_mutex_t mutex;
-    struct link *link; /* NULL: to be opened by who comes next */
+    struct link *link; /* NULL: the next actor opens it */
 } slots[SLOTS];
 
 static uint32_t slot_count, operations_each;
@@ -81,7 +81,7 @@ static bool end_link(struct actor *a, struct link *link) {
     return false;
 }
 
-/* Those after which the link may be gone. */
+/* Operations that may end the link. */
 static const struct {
     bool (*run)(struct actor *a, struct link *link);
     uint32_t weight;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The peer of the tortured program: never preloaded, it reads every stream,
- * compares it byte for byte with what the seed says, answers as the links'
- * habits say, and at each stream's end compares its length with what the
- * program's calls returned.
+ * compares it byte for byte with the seed's, answers by the links' habits, and at each stream's end compares
+ * its length with the results of the program's calls.
  *
  *     torture-peer MEMORY SEED TOO_LATE_MS
  *
@@ -44,7 +43,7 @@ struct arrival {
     uint64_t end, when;
 };
 
-/* What the kernel said when a byte had come late. */
+/* The kernel's words when a byte had come late. */
 struct look {
     uint64_t from, to; /* bytes of the stream */
     char text[BOTH_ENDS];
@@ -209,7 +208,7 @@ static void watch(struct stream *s, bool in, bool out) {
     epoll_ctl(epoll, EPOLL_CTL_MOD, s->fd, &event);
 }
 
-/* Answer what is owed.  False: the stream is broken. */
+/* Sends the answers that are due. False: the stream is broken. */
 static bool answer(struct stream *s) {
     struct habits habits = habits_of(s->link);
     uint64_t total = reply_total(&habits, s->received);
@@ -258,8 +257,8 @@ static void compare(struct stream *s, const char *bytes, size_t count) {
          (unsigned long long)(s->received + wrong), bytes + wrong, expected + wrong - done);
 }
 
-/* Bytes that have just come, late: what both ends say can be asked now, not at the stream's end.
- * What waited here for this reader, the program could not help. */
+/* Bytes that have just come, late: ask both ends now, not at the stream's end. Bytes that waited here for
+ * this reader are not the program's fault. */
 static void look_at_late(struct stream *s, uint64_t before) {
     const struct link *link = &shared->link[s->link];
     struct arrival *arrival = &s->arrivals[s->arrival_count - 1];
@@ -361,7 +360,7 @@ static void accept_all(int listener, bool slow) {
     }
 }
 
-/* Slow readers whose pause is over.  True: some still pause. */
+/* Wakes slow readers at the end of their pause. True: some still pause. */
 static bool resume(void) {
     bool pausing = false;
     uint64_t now = now_ns();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs one tortured program against its checking peer and says what went wrong."""
+"""Runs one tortured program against its checking peer and reports the errors."""
 
 import json
 import os
@@ -33,14 +33,14 @@ TRACE = struct.Struct("=QIHH40s")
 TRACES = 16384
 
 
-# What a busy machine alone can cause.  A forgotten byte is forgotten again when the seed is replayed.
+# Errors that a busy machine alone can cause.  A forgotten byte is forgotten again when the seed is replayed.
 _LATENESS = "ms after its write returned"
 _WRONG = re.compile(rf"(?:actor \d+, operation \d+, )?link (\d+): (?:byte .* {_LATENESS}, at ([0-9.]+))?")
 
 
 @dataclass
 class Outcome:
-    """What one program did, and what was wrong with it."""
+    """The outcome of one program, and its errors."""
     mode: str
     seed: int
     operations: int = 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes, and what their answers may be.
+ * Writes, and the results that they may return.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ size_t random_size(struct actor *a) {
     return 1 + below(a, limits[below(a, sizeof(limits) / sizeof(limits[0]))]);
 }
 
-/* What a call may answer: see write(2), send(2). */
+/* The results that a call may return: see write(2), send(2). */
 static void check_answer(struct actor *a, struct link *link, const struct piece *piece,
                          unsigned form, ssize_t n) {
     int error = errno;
@@ -146,7 +146,7 @@ void op_put(struct actor *a, struct link *link) {
     put_all(a, link, bytes, flags);
 }
 
-/* What the illness is made of: a few small pieces, then whatever comes next. */
+/* The writes that stall: a few small pieces, then the next operation. */
 void op_put_small(struct actor *a, struct link *link) {
     for (int pieces = 2 + (int)below(a, 4); pieces > 0; pieces--)
         put_all(a, link, 1 + below(a, once_in(a, 4) ? 1500 : 200), once_in(a, 6) ? MSG_DONTWAIT : 0);

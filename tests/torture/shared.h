@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tortured program and the peer that checks it agree on: the seed, and
- * from it the bytes of every stream and the habits of every connection; and one
- * page of memory on which the program notes what its calls returned.
+ * Shared by the tortured program and the peer that checks it: the seed, and from it the bytes of every stream
+ * and the habits of every connection; and one page of memory on which the program notes the
+ * results of its calls.
  *
  * A connection ("link") carries, from the program to the peer, bytes that are a
  * pure function of (seed, link, offset), the first eight being the link's number;
- * the peer answers `reply` bytes for each `every` bytes that have arrived.  So
- * both sides know at any moment what the other one must have.
+ * the peer answers `reply` bytes for each `every` bytes that have arrived.  So each side knows at any moment
+ * which bytes the other one must have.
  */
 #ifndef TORTURE_SHARED_H
 #define TORTURE_SHARED_H
@@ -18,8 +18,8 @@
 
 enum {
     LINKS = 2048,        /* in one program */
-    RECORDS = 2048,      /* writes of a link whose lateness is judged */
-    TRACES = 16384,      /* the last operations, for whoever looks for a fault */
+    RECORDS = 2048,      /* writes of a link that is judged for lateness */
+    TRACES = 16384,      /* the last operations, to find a fault by */
     NAME_BYTES = 8,      /* the link's number in decimal, at the head of its stream */
     LARGEST = 200 * 1024,
     PERIOD = 1000003,    /* of the streams; a prime */
@@ -27,8 +27,8 @@ enum {
 
 enum ending {
     OPEN,
-    CLEAN,  /* every byte whose write returned arrives */
-    BROKEN, /* ended in a way that resets: what arrives is a prefix */
+    CLEAN,  /* every byte of a finished write arrives */
+    BROKEN, /* ended in a way that resets: a prefix arrives */
 };
 
 /* A write returned: the stream's length then, and when. */

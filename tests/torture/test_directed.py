@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The cases of directed/, each in every mode: what chance would not surely meet.
+"""The cases of directed/, each in every mode: situations that chance might not meet.
 
-With a window of 100 ms: what leaves early was pushed, what leaves late was forgotten.  The cases sleep
-more than they work, so some run beside each other.
+With a window of 100 ms, bytes that leave early were pushed, and bytes that leave late were forgotten.  The
+cases sleep more than they work, so some run beside each other.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -30,12 +30,12 @@ def promised():
 
 
 POOL = ThreadPoolExecutor(AT_ONCE)
-begun = {}  # (mode, name): what goes wrong, when it is known
+begun = {}  # (mode, name): the known error
 
 
 @pytest.fixture(scope="module", autouse=True)
 def begin_all(request):
-    """Starts what was selected, once: a case that is repeated (conftest.py) runs by itself."""
+    """Starts the selected cases, once: a case that is repeated (conftest.py) runs by itself."""
     if not begun:
         for item in request.session.items:
             if item.function.__name__ == "test_directed":

@@ -4,8 +4,8 @@ behaviour stays that of the bare one.  It exchanges the same bytes, ends the sam
 and is no slower than a few stalls.
 
 A fault is (call, error, numbers): of the calls that come after the start (dynamic linker and libc),
-which ones fail; `2+` means the second and all later ones, `2..6` those five, `start` every one, those
-of the start included.  futex, mprotect and prctl are made while the window's thread starts or
+which ones fail; `2+` means the second and all later ones, `2..6` these five, `start` every one, from the
+start of the process on.  futex, mprotect and prctl are made while the window's thread starts or
 runs, mmap also for its stack.
 """
 
@@ -25,7 +25,7 @@ from program import BINARIES, PATIENCE
 CLIENT = str(BINARIES / "torture-fault-client")
 REQUEST, REPLY, EXCHANGES, TAIL = 300, 200, 22, 50
 AT_ONCE = 3
-# 22 exchanges, each with a stall of Nagle's or of a hold that nobody could end (the RTO), are 4.6 s.
+# 22 exchanges, each with a stall of Nagle's or of a hold that only the kernel could end (the RTO), are 4.6 s.
 SLOWEST_S = 6 * PATIENCE
 
 MODES_HERE = ("off", *CURING_MODES)
@@ -63,7 +63,7 @@ FAULTS = [
 
 
 class PatternPeer(Peer):
-    """Answers every request, and notes whether the stream was what it must be."""
+    """Answers every request, and notes whether the stream was right."""
 
     stream = None
 
@@ -90,11 +90,11 @@ def start_calls(mode):
 
 
 def run_fault(mode, fault):
-    """None, or what went wrong; 'not made' when no such call was there to fail."""
+    """None, or the error; 'not made' when no such call was there to fail."""
     call, error, numbers = fault
     kernels = "mmap2" if IS_32 and call == "mmap" else call
     if call in ("sendto", "clone") and mode != "coalesce":
-        return "not made"  # by us: it is the application's own write or fork, whose error is told as it is
+        return "not made"  # by us: it is the application's own write or fork, and its error is passed on
     when = "1+" if numbers == "start" else re.sub(r"\d+",
                                                   lambda n: str(int(n.group()) + start_calls(mode)[call]),
                                                   numbers)
@@ -133,7 +133,7 @@ begun, found = {}, {}
 
 @pytest.fixture(scope="module", autouse=True)
 def begin_all(request):
-    """Starts what was selected, once: a case that is repeated (conftest.py) runs by itself."""
+    """Starts the selected cases, once: a case that is repeated (conftest.py) runs by itself."""
     if not found and not begun:
         for item in request.session.items:
             if item.function.__name__ == "test_fault":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writers that end at random moments: what must have arrived has arrived (docs/design.md, promise 4).
+"""Writers that end at random moments: every promised byte has arrived (docs/design.md, promise 4).
 
 `kill` is SIGKILL, `pending` SIGKILL while input lies unread (the close resets the connection), `exit`
 the end of the process by its main thread while another thread writes.
@@ -23,6 +23,6 @@ def test_nothing_is_lost_that_must_arrive(mode, how):
 
 
 def test_a_loss_is_seen():
-    """Coalesce may lose what it has buffered: by the rule of the other modes that is a failure."""
+    """Coalesce may lose buffered bytes: by the rule of the other modes that is a failure."""
     found = end_writers("coalesce", "kill", ROUNDS["kill"], SEED, rule="returned")
     assert found["lossy"] > 0 and found["broken"] > 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Random programs, bare and in every mode: no call returns what a bare one could not, every stream is
-complete and in order, no byte comes later than the window allows.
+"""Random programs, bare and in every mode: no call returns a result that a bare one could not, every stream
+is complete and in order, no byte comes later than the window allows.
 
 Seeds are taken in turn, so that a failure here is a failure everywhere: `scripts/torture --mode MODE
 --seed SEED` replays it.  Programs with threads are scheduled anew each time: replay a few times.

@@ -92,7 +92,7 @@ static void *write_and_stay(void *argument) {
     return NULL;
 }
 
-/* What another thread holds: completed, ended, given to a child by this one. */
+/* A hold of another thread: this one completes it, ends it, or gives it to a child. */
 bool op_elsewhere(struct actor *a, struct link *link) {
     struct helper h = {0};
     bool lives = true;
@@ -207,7 +207,7 @@ static void *write_much(void *argument) {
     return (void *)(intptr_t)n;
 }
 
-/* Cancelled in a write: nobody knows what was accepted, and the link ends. */
+/* Cancelled in a write: the accepted number is unknown, and the link ends. */
 bool op_cancel_write(struct actor *a, struct link *link) {
     struct helper h = {0};
     struct timespec moment = {.tv_nsec = 2000000};

@@ -2,10 +2,10 @@
  *
  * The tortured program.  Its operations are small functions of an actor (a
  * thread, or a forked child, with a generator of its own) and a link that the
- * actor has for itself.  Every operation checks what its calls returned against
- * what a bare program could have seen, and notes what they accepted.
+ * actor has for itself.  Every operation checks the results of its calls against a bare program's possible
+ * ones, and notes the accepted bytes.
  *
- * Nothing here uses malloc or stdio but where that is what is tortured: forked
+ * Nothing here uses malloc or stdio, except where the test is about them: forked
  * children of a program with threads run the same operations.
  */
 #ifndef TORTURE_H
@@ -44,7 +44,7 @@ enum without {
 };
 extern unsigned without;
 
-/* TORTURE_FAULT: what this program shall do wrong once, to be found by its judges. */
+/* TORTURE_FAULT: an error that this program makes once; its judges must find it. */
 enum fault { NO_FAULT, WRONG_BYTE, LOST_BYTE, LATE_BYTE, WRONG_RETURN, HANG };
 extern _Atomic(enum fault) fault; /* one thread does it and clears it, the others look */
 
@@ -63,7 +63,7 @@ static inline bool once_in(struct actor *a, uint32_t n) {
 __attribute__((noreturn, format(printf, 3, 4))) void
 violation(const struct actor *a, const struct link *link, const char *format, ...);
 
-/* One line for whoever looks for a fault. */
+/* Notes one line, to find a fault by. */
 __attribute__((format(printf, 3, 4))) void note(const struct actor *a, const struct link *link,
                                                 const char *format, ...);
 /* `count` random operations of `a` on a link that it keeps; false: the link has ended. */
@@ -76,12 +76,12 @@ void actor_ends(struct actor *a);
 struct link *link_open(struct actor *a);
 /* The calls accepted `bytes`. */
 void link_sent(struct link *link, size_t bytes);
-/* Its own hold has begun: the kernel joins to it what it had not sent by then, full buffers say,
- * and keeps that too (213 ms, in every mode). */
+/* Its own hold has begun: the kernel joins unsent bytes to it, of a full buffer say, and keeps them too (213
+ * ms, in every mode). */
 void link_keeps(struct link *link);
 /* Its own hold (TCP_CORK, MSG_MORE) ends, as a sane program's would before it waits. */
 void link_release(struct actor *a, struct link *link);
-/* Bytes of replies that the peer owes or has sent, and nobody has read. */
+/* Unread bytes of replies, sent by the peer or due. */
 uint64_t link_owed(const struct link *link);
 /* Read all replies: afterwards a close resets nothing. */
 void link_settle(struct actor *a, struct link *link);
@@ -105,7 +105,7 @@ extern put_form *const put_forms[];
 extern const unsigned put_form_count;
 
 size_t random_size(struct actor *a);
-/* One call; returns what it accepted, 0 when it would block or was interrupted. */
+/* One call; returns the accepted number, 0 when it would block or was interrupted. */
 size_t put_once(struct actor *a, struct link *link, size_t bytes, int flags);
 /* Until all is accepted. */
 void put_all(struct actor *a, struct link *link, size_t bytes, int flags);

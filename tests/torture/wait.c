@@ -125,7 +125,7 @@ static void set(struct actor *a, struct link *link, int name, int value) {
         violation(a, link, "setsockopt %d=%d: %s", name, value, strerror(errno));
 }
 
-/* What the program set is what it reads back. */
+/* The program reads back the value that it set. */
 static void check_options(struct actor *a, struct link *link) {
     int nodelay = -1, cork = -1, error = -1;
     socklen_t length = sizeof(int);

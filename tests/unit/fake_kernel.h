@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A kernel that only writes down what it was asked, and answers what the test
- * wants.  The log is text: "nodelay(5,1) send(5,abc) ..."
+ * A kernel that only logs its calls, and answers as the test wishes.  The log is text: "nodelay(5,1)
+ * send(5,abc) ..."
  */
 #ifndef UNSTALL_FAKE_KERNEL_H
 #define UNSTALL_FAKE_KERNEL_H
@@ -15,8 +15,8 @@ enum { FAKE_SENDS = 64 };
 struct fake_kernel {
     struct text log;
     struct text wire;  /* the bytes that left */
-    int set_error;     /* what setsockopt answers: 0 or -errno */
-    int nodelay, cork; /* what is found, once asked */
+    int set_error;     /* the result of setsockopt: 0 or -errno */
+    int nodelay, cork; /* the answer, once asked */
     char ulp[4];       /* of TCP_ULP */
     int stamps, zerocopy, unsent; /* of SO_TIMESTAMPING, SO_ZEROCOPY, TCP_NOTSENT_LOWAT */
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
@@ -46,7 +46,7 @@ struct conn *fake_kernel_connected(enum mode mode);
 /* A line of its own in the log: "what(fd,with)". */
 void fake_note(const char *what, int fd, const char *with, size_t n);
 
-/* What was asked since the last call of this. */
+/* The calls since the last call of this function. */
 const char *fake_log(void);
 
 /* From now on the coarse clock stands at fake_clock.  The kernel's goes on by a tick, 4 ms, while a slow

@@ -20,7 +20,7 @@ static void happens_meanwhile(void) {
         meanwhile();
 }
 
-/* What the kernel would refuse. */
+/* The kernel would refuse such a vector. */
 static bool is_bad(const struct iovec *iov, size_t count) {
     bool bad = !iov || count > PARTS_MOST;
     for (size_t i = 0; !bad && i < count; i++)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plays a script of what an application does on one connection against policy.c
- * and writes down what policy said, so that a test is a row: script and answer.
- * The player acts as the shim would: opens and ends turns, answers the question
- * for the MSS, sets TCP_NODELAY, holds and buffers.
+ * Plays a script of an application's calls on one connection against policy.c and logs the answers of policy,
+ * so that a test is a row: script and answer. The player acts as the shim would: opens and ends turns,
+ * answers the question for the MSS, sets TCP_NODELAY, holds and buffers.
  *
  * Script, words with one space between:
  *   200   a write of 200 bytes          200m  ... with MSG_MORE
@@ -32,7 +31,7 @@
 struct player {
     struct policy policy;
     struct policy_limits limits;
-    uint32_t mss; /* what the kernel would answer, as do the next two */
+    uint32_t mss; /* the kernel's answer, as are the next two */
     bool found_nodelay, found_cork;
     bool held;
     size_t buffered;

@@ -48,7 +48,7 @@ static inline uint64_t counted(uint32_t row, enum stats_counter what) {
     return sum;
 }
 
-/* What an array of a histogram holds at this time, and in all. */
+/* The number in an array of a histogram at this time, and in all. */
 #define IN_BUCKET(row, which, ns)                                                                   \
     __extension__({                                                                                 \
         uint64_t sum_ = 0;                                                                          \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What higher layers provide in the library: here the gate is always opened.
+ * Functions that higher layers provide in the library.  Here the gate is always open.
  */
 #include "conn.h"
 #include "evidence.h"

@@ -29,7 +29,7 @@ Test(address, of_a_socket) {
     EACH_ROW(row, addresses) {
         struct sockaddr_storage from;
         struct stats_address to, wanted;
-        memset(&from, 0xa5, sizeof(from)); /* what the kernel does not fill */
+        memset(&from, 0xa5, sizeof(from)); /* bytes that the kernel does not fill */
         memset(&to, 0x5a, sizeof(to));
         memset(&wanted, 0, sizeof(wanted));
         from.ss_family = (sa_family_t)row->family;

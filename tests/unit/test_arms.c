@@ -122,7 +122,7 @@ static unsigned choose(enum stats_assignment assignment, uint64_t seed, uint64_t
     return arms_choose(&arms, &key);
 }
 
-/* A peer keeps its arm whatever its port and number; a listener whoever comes. */
+/* A peer keeps its arm with any port and number; a listener gives each client the same arm. */
 Test(arms, what_it_goes_by) {
     bool serials = false, seeds = false, ports = false;
     for (uint16_t i = 1; i < 64; i++) {

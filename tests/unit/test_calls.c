@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fuzzing target `calls` as a unit test: sequences of calls through the whole core against
- * its model (tests/fuzz/fuzz_calls.c), from the kept seeds and from one fixed number.  It says
- * in a second what scripts/fuzz would say in longer: that what keeps the bytes whole works.
+ * its model (tests/fuzz/fuzz_calls.c), from the kept seeds and from one fixed number.  In a second it shows
+ * that the bytes stay whole; scripts/fuzz shows the same for longer.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The clock: whose it is, how fine, and the stop.
+ * The clock: its source, its precision, and its stop.
  */
 #include <dlfcn.h>
 #include <time.h>
@@ -19,7 +19,7 @@ static uint64_t library_time(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Another library may replace clock_gettime(2); the vDSO is nobody's. */
+/* Another library may replace clock_gettime(2); no library can replace the vDSO. */
 Test(clock, is_the_kernels) {
     Dl_info of;
     clock_start();

@@ -207,7 +207,8 @@ Test(buffer, front_and_sent) {
     EXPECT(c.buffer == NULL);
 }
 
-/* A signal handler left for good in the middle of our sendmsg: what did the kernel take? */
+/* A signal handler left for good in the middle of our sendmsg.  The bytes that the
+ * kernel took are counted. */
 static const struct {
     const char *name;
     uint8_t origin;
@@ -317,7 +318,8 @@ static ssize_t find_it_exact(int fd, const struct msghdr *message, int flags) {
     return -EAGAIN;
 }
 
-/* A blocking send that was left asked the kernel what it had; a later send relies on our own count. */
+/* After an abandoned blocking send the kernel is asked for its bytes.  A later send relies
+ * on our own count. */
 Test(buffer, a_send_after_a_blocking_one_is_not_exact) {
     struct kernel_ops ops = *kernel;
     ops.send = find_it_exact;
@@ -357,13 +359,13 @@ Test(buffer, the_bytes_before_a_send) {
     struct iovec more[] = {{(char[]){"12345"}, 5}, {(char[]){"678"}, 3}};
     with_looks();
     ASSERT(add("abc"));
-    c.counts.bytes = 103; /* with those that wait */
+    c.counts.bytes = 103; /* with the waiting bytes */
     c.buffer->exact = true;
     EXPECT(buffer_flush(&c, 0));
     EXPECT(in_flight_seen && !exact_seen);
     EXPECT_INT("alone", before_seen, 100);
     ASSERT(add("abc"));
-    c.counts.bytes = 111; /* with those behind them, too */
+    c.counts.bytes = 111; /* with the bytes behind them, too */
     c.buffer->exact = true;
     EXPECT_INT("sent", buffer_send(&c, 5, more, 2, 0), 8);
     EXPECT(in_flight_seen && !exact_seen);

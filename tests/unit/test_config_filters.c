@@ -40,7 +40,7 @@ static const struct {
     {"8000-8999,!8443", 8443, false},
     {"8000-8999,!8443", 8442, true},
     {"8000-8999,!8443", 22, false}, /* an excluding item includes nothing */
-    {"!8443,8000-8999", 8443, false}, /* whatever the order */
+    {"!8443,8000-8999", 8443, false}, /* in any order */
     {"80,!80", 80, false},
     {"!80,!443", 22, true},
 };

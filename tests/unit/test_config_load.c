@@ -9,7 +9,7 @@
 #include "config.h"
 #include "unit.h"
 
-/* config_load() with what it says kept: the warnings go to descriptor 2. */
+/* config_load() with its warnings kept: they go to descriptor 2. */
 static const char *load(const char *program, char **environment) {
     static char said[8192];
     int pipe_ends[2], stderr_before = dup(2);
@@ -143,7 +143,7 @@ Test(config_load, a_seed_is_given_or_made) {
     EXPECT(first != 0 && config()->arms.seed > first);
 }
 
-/* What an excluded program must not do, and what is left of the rest. */
+/* The effects that an excluded program must not have, and the settings that it keeps. */
 Test(config_load, an_excluded_program_takes_no_part) {
     LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_ARMS=off:1,coalesce:1"},
              (char[]){"UNSTALL_STATS=/dev/shm"}, (char[]){"UNSTALL_SMALL=100"});
@@ -194,7 +194,7 @@ Test(config_load, long_values_are_cut) {
     cr_expect(strlen(said) < 512 && strstr(said, "nodelay"), "%s", said);
 }
 
-/* "One line": what somebody put into a value must not make two of it. */
+/* "One line": a newline within a value must not make two lines. */
 Test(config_load, a_newline_in_a_value_makes_no_second_line) {
     const char *said = LOAD_ENV("prog", (char[]){"UNSTALL_MODE=a\nunstall: b"});
     EXPECT_INT("lines", lines(said), 1);

@@ -79,7 +79,7 @@ Test(config_values, defaults) {
     EXPECT(!c.programs && !c.report && !c.log);
 }
 
-/* What is expected must be said with the warning; the test asks for a telling part of it. */
+/* The warning must name the expected form; the test looks for a part of it. */
 static const struct {
     const char *name, *value, *expected;
 } bad[] = {

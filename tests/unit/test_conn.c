@@ -90,7 +90,7 @@ Test(conn, a_sleeping_waiter_is_woken, .timeout = 10) {
     EXPECT_INT("it came", guarded, 1);
 }
 
-/* In the child: a lock that a thread of the parent held is nobody's. */
+/* In the child: a lock that a thread of the parent held is free. */
 Test(conn, a_lock_of_the_parents_is_repaired) {
     struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
@@ -131,7 +131,7 @@ Test(conn, trylock_repairs_too) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* The rest of what threads and handlers of the parent had begun. */
+/* A forked child drops all other work that threads and handlers of the parent had begun. */
 Test(conn, nothing_that_was_begun_goes_on_in_the_child) {
     struct piece piece = {0};
     struct thread others;
@@ -179,7 +179,7 @@ Test(conn, a_lingering_connection_is_the_parents) {
     EXPECT(lingers->refs == 0 && !lingers->lingering);
 }
 
-/* Who only looks whether the lock is free may change what made the connection quiet. */
+/* A caller that only looks whether the lock is free may change a fact by which the connection is quiet. */
 Test(conn, who_takes_the_lock_ends_the_quiet) {
     struct conn *c = fds_create(5, ORIGIN_SOCKET);
     conn_unlock(c);
@@ -268,7 +268,7 @@ Test(conn, fits_the_thread_local_budget) {
     cr_expect(sizeof(struct thread) <= 64, "512 bytes in all, of which others need some");
 }
 
-/* ---- what may be true at the same time ------------------------------------------ */
+/* ---- legal combinations ------------------------------------------ */
 
 static struct conn *with_facts(unsigned facts) {
     struct iovec one = {(char[]){"abc"}, 3};
@@ -315,7 +315,7 @@ Test(conn, an_unlock_finds_what_is_illegal, .signal = TRAPS) {
     conn_unlock(with_facts(IS_DRAINING));
 }
 
-/* What it was goes to the log before the process ends. */
+/* The illegal combination goes to the log before the process ends. */
 Test(conn, what_is_illegal_is_told) {
     static char said[256];
     int ends[2], status;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control block: what a tool writes is read back, and what is no control
- * block is told apart.
+ * The control block: a tool's values are read back, and other bytes are refused.
  */
 #include <errno.h>
 #include <sys/mman.h>

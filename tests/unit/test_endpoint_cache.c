@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a connection learns from those before it.
+ * A new connection starts with the facts of earlier ones of its endpoint.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -28,8 +28,8 @@ static struct conn *accepted(int fd, uint8_t endpoint) {
     return c;
 }
 
-/* A turn of so many writes by which the connection is known to be ill. */
-static void teaches(struct conn *c, unsigned writes) {
+/* Ends a turn of so many writes; the connection is then known to be bursty. */
+static void end_turn_of(struct conn *c, unsigned writes) {
     c->policy.input_ever = c->policy.nodelay = true;
     c->counts.turns++;
     c->policy.position = (uint16_t)writes;
@@ -51,7 +51,7 @@ Test(endpoint_cache, the_second_connection_starts_with_what_the_first_learned) {
     ASSERT(endpoint != 0);
     struct conn *first = accepted(4, endpoint);
     EXPECT(!first_is_held(first));
-    teaches(first, 2);
+    end_turn_of(first, 2);
     EXPECT(first_is_held(accepted(5, endpoint)));
 }
 
@@ -64,7 +64,7 @@ Test(endpoint_cache, a_family_of_its_own_for_each_endpoint) {
     uint8_t to_b = endpoint_of_destination((struct sockaddr *)&b, sizeof(b));
     ASSERT(to_a != 0 && to_b != 0 && to_a != to_b);
     EXPECT_INT("the same again", endpoint_of_destination((struct sockaddr *)&a, sizeof(a)), to_a);
-    teaches(accepted(4, to_a), 2);
+    end_turn_of(accepted(4, to_a), 2);
     EXPECT(first_is_held(accepted(5, to_a)));
     EXPECT(!first_is_held(accepted(6, to_b)));
 }
@@ -75,7 +75,7 @@ Test(endpoint_cache, without_an_endpoint_there_is_no_entry) {
     a.sin_family = AF_INET6;
     EXPECT_INT("too short", endpoint_of_destination((struct sockaddr *)&a, sizeof(a)), 0);
     struct conn *c = accepted(4, 0);
-    teaches(c, 2);
+    end_turn_of(c, 2);
     EXPECT(!first_is_held(accepted(5, 0)));
 }
 
@@ -83,9 +83,9 @@ Test(endpoint_cache, one_that_defied_prediction_takes_back_what_was_taught) {
     struct conn *listener = accepted(3, 0);
     uint8_t endpoint = endpoint_of_listener(listener);
     struct conn *first = accepted(4, endpoint);
-    teaches(first, 2);
+    end_turn_of(first, 2);
     first->policy.nodelay_only = true;
-    teaches(first, 2);
+    end_turn_of(first, 2);
     EXPECT(!first_is_held(accepted(5, endpoint)));
 }
 
@@ -100,7 +100,7 @@ Test(endpoint_cache, one_that_nobody_answers_teaches_nothing) {
     EXPECT(!first_is_held(accepted(5, endpoint)));
 }
 
-/* Without a read of the shim: the end of a turn alone teaches. */
+/* Without a read of the shim: the end of a turn alone updates the cache. */
 Test(endpoint_cache, a_turn_teaches_when_it_ends) {
     struct conn *first = accepted(4, 7);
     first->policy.input_ever = first->policy.nodelay = true;

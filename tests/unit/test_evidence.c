@@ -378,7 +378,7 @@ Test(evidence, patterns_are_bounded) {
     EXPECT_INT("a known one still counts", stats_file_mapped->pattern[0].count, 2);
 }
 
-/* A call site whose messages have one write: after 16 of them its stack is no longer kept. */
+/* A call site with messages of one write: after 16 of them its stack is no longer kept. */
 Test(evidence, single_writes_are_no_longer_sampled) {
     start("observe", NULL, NULL);
     for (int i = 0; i < 15; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each step of evidence.c by itself: which writes count as cured, when it looks, what settles a look, and
- * what a run of writes begins with.  The actions of policy and the numbers of TCP_INFO are the test's.
+ * Each step of evidence.c by itself: which writes count as cured, when it looks, which event ends a look, and
+ * the first state of a run of writes.  The actions of policy and the numbers of TCP_INFO are the test's.
  */
 #include <errno.h>
 
@@ -232,7 +232,7 @@ Test(evidence_steps, no_look) {
     EXPECT(!e->looked);
 }
 
-/* ---- what settles it ---------------------------------------------------- */
+/* ---- events that end a look ---------------------------------------------------- */
 
 static void looked_at(void) {
     kept_back();
@@ -425,7 +425,7 @@ Test(evidence_steps, the_rest_of_an_input) {
     EXPECT_INT("a message is open", e->input_at, 5);
 }
 
-/* ---- who has evidence --------------------------------------------------- */
+/* ---- connections with evidence --------------------------------------------------- */
 
 static const struct {
     const char *name, *mode, *more;
@@ -464,7 +464,7 @@ Test(evidence_steps, who_has_evidence) {
     }
 }
 
-/* In the child all counts begin at zero; what is learned of the connection stays. */
+/* In the child all counts begin at zero; the knowledge of the connection stays. */
 Test(evidence_steps, of_a_forked_child) {
     start("observe", NULL);
     const struct evidence before = *e;
@@ -486,7 +486,7 @@ Test(evidence_steps, of_a_forked_child) {
     *e = before;
 }
 
-/* ---- what is counted before it is looked at ----------------------------- */
+/* ---- counts before a look ----------------------------- */
 
 static ssize_t long_write(void) {
     return whole_write(5, "body");

@@ -58,7 +58,7 @@ Test(fds, tags) {
     EXPECT(self.depth == 0);
 }
 
-/* What cannot be in the table passes through: it is taken for something that may block. */
+/* A number outside the table passes through: the library assumes that it may block. */
 Test(fds, beyond_the_limit) {
     static const int descriptors[] = {-1, -2, INT32_MIN, FDS_LIMIT, FDS_LIMIT + 1, INT32_MAX};
     for (size_t i = 0; i < ARRAY_SIZE(descriptors); i++) {
@@ -150,8 +150,8 @@ Test(fds, creation_over_a_tag) {
     EXPECT(fds_conn(fds_word(5)) == c);
 }
 
-/* Two threads meet one descriptor: who comes second gets the connection of the first, and
- * what it had taken for it from the pool goes back there. */
+/* Two threads meet one descriptor.  The second one gets the connection of the first, and returns its own
+ * place to the pool. */
 Test(fds, the_loser_of_a_meeting_returns_to_the_pool) {
     bool first;
     struct conn *c = fds_meet(5, &first);
@@ -162,7 +162,7 @@ Test(fds, the_loser_of_a_meeting_returns_to_the_pool) {
     ASSERT(self.depth == 1); /* its lock alone */
     conn_unlock(c);
     EXPECT_INT("one connection", in_use(), 1);
-    EXPECT(created(6) == c + 1); /* what was given back is taken first */
+    EXPECT(created(6) == c + 1); /* the place returned last is taken first */
 }
 
 /* ---- copies ---------------------------------------------------------------- */

@@ -96,7 +96,7 @@ static int asks_nothing(void) {
     return 0;
 }
 
-/* Nor may the library ask who it is, behind a filter of the program. */
+/* Behind a filter of the program the library must not ask for its process id either. */
 static int a_fork_where_nothing_may_be_asked(void) {
     WANT(filter_fails(SYS_madvise, 2, 18, EINVAL));
     WANT(ours());
@@ -105,7 +105,7 @@ static int a_fork_where_nothing_may_be_asked(void) {
     return of_a_child(asks_nothing);
 }
 
-/* What the parent had begun is not the child's. */
+/* The child does not continue the parent's open calls. */
 static struct conn *parents;
 
 static int starts_anew(void) {
@@ -169,9 +169,10 @@ static int no_memory_at_the_start(void) {
     return of_a_child(is_shut);
 }
 
-/* Of what the first call prepares: memory that is told without a question, and a word to who wants one. */
+/* The first call prepares two things: the bounds of readable memory, and the opening message if
+ * it is asked for. */
 static int what_the_first_call_prepares(void) {
-    static char text[4096], path[64]; /* variables UNSTALL_ of who runs the tests have a line each */
+    static char text[4096], path[64]; /* each variable UNSTALL_ of the caller's shell has a line */
     char here;
     snprintf(path, sizeof(path), "/tmp/unit-gate-%d", getpid());
     setenv("UNSTALL_VERBOSE", "1", 1);
@@ -183,7 +184,7 @@ static int what_the_first_call_prepares(void) {
     return 0;
 }
 
-/* The next definitions: those that calls of other names stand in for are there from the start. */
+/* The next definitions: the names by which other names are replaced are known from the start. */
 static int the_next_definitions(void) {
     WANT(ours() && real_syscall && real_write && real_send && real_read && real_recv && real_sendto &&
          real_sendmsg);
@@ -192,10 +193,10 @@ static int the_next_definitions(void) {
 
 static void *next_of(const char *name, const char *version) {
     void *found = version ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
-    return found; /* not a tail call: dlsym looks who calls it */
+    return found; /* not a tail call: dlsym looks at its caller */
 }
 
-/* A library before libc whose definition has no version serves all versions, as a sanitizer's does. */
+/* A definition without a version, in a library before libc, serves all versions, as a sanitizer's does. */
 static bool is_next(const void *found, const char *name, const char *version) {
     const void *exact = next_of(name, version), *first = next_of(name, NULL);
     Dl_info of_exact, of_first;

@@ -294,7 +294,7 @@ Test(hold, restore) {
     }
 }
 
-Test(hold, doubt_after_a_fork) {
+Test(hold, nodelay_is_uncertain_after_a_fork) {
     static const struct {
         const char *name;
         bool nodelay, app, shared, nodelay_uncertain;
@@ -319,7 +319,7 @@ Test(hold, doubt_after_a_fork) {
     }
 }
 
-Test(hold, doubt_does_not_fade) {
+Test(hold, uncertainty_does_not_fade) {
     c->policy.nodelay = true;
     hold_nodelay_uncertain(c);
     for (unsigned i = 0; i < 1000; i++)
@@ -400,7 +400,7 @@ Test(hold, asks_before_it_sets) {
     c->policy.unsure = true;
     fake.nodelay = 1;
     hold_set_nodelay(c, 5);
-    EXPECT_TEXT("log", fake_log(), 
+    EXPECT_TEXT("log", fake_log(),
                 "nodelay?(5) cork?(5) ulp?(5) stamps?(5) zerocopy?(5) unsent?(5) nodelay(5,1)");
     EXPECT(c->policy.app_nodelay);
 }
@@ -431,14 +431,14 @@ Test(hold, untrack) {
         hold_untrack(c);
         conn_unlock(c);
         const char *log = fake_log();
-        const char *probe = strstr(log, " info(5)"); /* a push may ask once who writes here */
+        const char *probe = strstr(log, " info(5)"); /* a push may ask once for untracked writes */
         cr_expect(strncmp(log, row->log, probe ? (size_t)(probe - log) : strlen(log) + 1) == 0,
                   "%s: %s", row->name, log);
         cr_expect(c->policy.untracked_io && !c->held, "%s", row->name);
     }
 }
 
-/* ---- who else writes here? ----------------------------------------------------- */
+/* ---- untracked writes ----------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -547,7 +547,7 @@ Test(hold, hands_off) {
     EXPECT(!c->held);
 }
 
-/* Before a wait for readiness: what is asked first, and whether the turn has ended by then. */
+/* Before a wait for readiness: which connections are polled first, and whether the turn has ended by then. */
 static const struct {
     const char *name;
     bool only_writable, held;
@@ -665,7 +665,7 @@ Test(hold, another_thread_takes_over) {
     join();
     run(write_once, NULL);
     EXPECT_INT("turns", c->counts.turns, 2);
-    EXPECT_INT("it taught one write", turn_predict(&c->policy.model, 1), TURN_LAST);
+    EXPECT_INT("it learned one write", turn_predict(&c->policy.model, 1), TURN_LAST);
     cr_expect(self.turn == c, "mine is not yet over");
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == NULL);
@@ -679,7 +679,7 @@ static void *write_and_go_on(void *unused) {
 }
 
 Test(hold, the_end_of_mine_is_not_the_end_of_its_turn) {
-    in_mode(MODE_NODELAY); /* where nobody watches a thread's end */
+    in_mode(MODE_NODELAY); /* where no destructor watches a thread's end */
     join();
     run(write_and_go_on, NULL);
     const struct thread *owner = c->turn_owner;
@@ -699,7 +699,7 @@ static const struct {
     {"the kernel holds", .held = true},
     {"bytes are buffered", .buffers = true},
     {"somebody has the lock: his push may be under way", .locked = true},
-    {"siblings are to learn of it at once", .due = true},
+    {"its endpoint is to be updated at once", .due = true},
     {"it is the turn of another connection", .elsewhere = true},
 };
 
@@ -741,7 +741,7 @@ Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
     ASSERT(hold_leaves_turn(c));
 }
 
-/* ---- what a wait's end is timed by ------------------------------------------ */
+/* ---- the clock of a wait's end ------------------------------------------ */
 
 static const struct {
     const char *name;
@@ -767,7 +767,7 @@ Test(hold, only_a_wait_that_could_go_on_is_timed) {
     cr_expect(!hold_could_go_on(), "no turn");
 }
 
-/* One whose creation we did not see may be a listener: asked, unless that is known. */
+/* A socket met late may be a listener: the kernel is asked, unless that is known. */
 Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
     in_mode(MODE_AUTO);
     for (int established = 0; established < 2; established++) {

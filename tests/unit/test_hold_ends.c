@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether bytes may be held at all, how old a hold may get, and what its end waits for.
+ * Whether bytes may be held at all, the largest age of a hold, and the waits of its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define MS UINT64_C(1000000)
 
-static struct kernel_ops own; /* the fake kernel, but for what a test replaces */
+static struct kernel_ops own; /* the fake kernel, except functions that a test replaces */
 
 static struct conn *c;
 
@@ -147,7 +147,7 @@ Test(hold_ends, four_that_the_kernel_ended_in_a_row) {
     }
 }
 
-/* A push and a write that joins a hold look at its age; what holds nothing has none. */
+/* A push and a write that joins a hold look at its age; without a hold there is no age. */
 Test(hold_ends, when_the_age_is_looked_at) {
     ticker_now = TICKER_WITHOUT;
     c->policy.mode = MODE_AUTO;
@@ -166,7 +166,7 @@ Test(hold_ends, when_the_age_is_looked_at) {
     EXPECT(c->policy.nodelay_only);
 }
 
-/* What one connection has proved its siblings know at their next turn. */
+/* The other connections of an endpoint use the proof of one at their next turn. */
 Test(hold_ends, a_sibling_of_a_late_one) {
     c->endpoint = ENDPOINT;
     join();
@@ -210,12 +210,12 @@ static uint8_t entry_of_port(unsigned port) {
     return endpoint_of_destination((struct sockaddr *)&to, sizeof(to));
 }
 
-static void teach(uint8_t entry) {
-    struct conn taught = {.endpoint = entry,
+static void update_endpoint(uint8_t entry) {
+    struct conn before = {.endpoint = entry,
                           .policy = {.bursty = true, .input_ever = true, .quick_turns = 7}};
-    taught.policy.model.ended[0] = 17;
-    taught.policy.model.ended[15] = 18;
-    endpoint_update(&taught);
+    before.policy.model.ended[0] = 17;
+    before.policy.model.ended[15] = 18;
+    endpoint_update(&before);
 }
 
 static struct policy learned(uint8_t entry) {
@@ -228,7 +228,7 @@ static struct policy learned(uint8_t entry) {
 Test(hold_ends, an_entry_is_of_one_endpoint) {
     uint8_t entry = entry_of_port(1);
     unsigned other = 2;
-    teach(entry);
+    update_endpoint(entry);
     struct policy p = learned(entry);
     EXPECT(p.bursty && p.from_cache && p.model.ended[0] == 17 && p.model.ended[15] == 18);
     EXPECT_INT("its habit", p.quick_turns, 7);
@@ -262,7 +262,7 @@ Test(hold_ends, what_teaches_an_entry) {
         uint8_t entry = (uint8_t)(20 + (row - lessons));
         struct conn one = {.endpoint = entry, .policy = row->policy, .counts = {.turns = row->turns}};
         if (row->policy.nodelay_only)
-            teach(entry);
+            update_endpoint(entry);
         endpoint_update(&one);
         EXPECT_INT(row->name, learned(entry).bursty, row->learns);
     }
@@ -439,7 +439,7 @@ Test(hold_ends, a_message_that_goes_on) {
     EXPECT_INT("no wait", c->policy.goes_on, 0);
 }
 
-/* What is learned of a turn: not what another thread has continued. */
+/* The model learns nothing from a turn that another thread has continued. */
 Test(hold_ends, a_turn_that_another_thread_has) {
     struct thread other;
     c->policy = (struct policy){.mode = MODE_AUTO, .bursty = true, .established = true, .quick_turns = 9};
@@ -560,7 +560,7 @@ Test(hold_ends, the_window_of_a_number_that_is_another) {
     EXPECT_TEXT("a datagram ends", fake_log(), "nodelay(5,1) send(5,)");
 }
 
-/* ---- what policy wants of the kernel ------------------------------------ */
+/* ---- facts that policy asks of the kernel ------------------------------------ */
 
 static const struct {
     const char *name;
@@ -612,7 +612,7 @@ Test(hold_ends, a_restore_is_counted) {
     EXPECT(hold_acted);
 }
 
-/* ---- a close whose bytes have no room ----------------------------------- */
+/* ---- a close with bytes that have no room ----------------------------------- */
 
 /* A number of ours above the lowest, so that the program's next descriptors have the numbers that they would
  * have; a low one where there is no other. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that the library makes of the kernel, on real sockets: what each asks, and what it answers.
+ * The library's system calls, on real sockets: their arguments and their answers.
  */
 #include <errno.h>
 #include <fcntl.h>

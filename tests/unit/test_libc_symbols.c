@@ -28,7 +28,7 @@ static const struct {
 
 static void *next(const char *name, const char *version) {
     void *found = version ? dlvsym(RTLD_NEXT, name, version) : dlsym(RTLD_NEXT, name);
-    return found; /* not a tail call: dlsym looks who calls it */
+    return found; /* not a tail call: dlsym looks at its caller */
 }
 
 Test(libc_symbols, as_dlsym_answers, .init = open_libc) {

@@ -205,7 +205,7 @@ Test(libc_tables, names_of_one_hash) {
     EXPECT_INT("not there", found(&s, "cA", NULL), 0);
 }
 
-/* Behind the last entry of a bucket there is nothing of it, whatever lies there. */
+/* The search ends at the last entry of a bucket; the memory behind it belongs to another one. */
 Test(libc_tables, the_end_of_a_bucket) {
     static const struct entry one[] = {{"f", 2, 0x10, FUNCTION}};
     struct libc_symbols s = of_one(one, 1);

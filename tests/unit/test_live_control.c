@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control block of the statistics file, as a tool writes it: what is adopted, when, and what is refused.
+ * The control block of the statistics file, as a tool writes it: which values the library adopts, when, and
+ * which it refuses.
  */
 #include "config.h"
 #include "evidence.h"
@@ -226,7 +227,7 @@ Test(live_control, a_connection_that_goes_while_it_looks) {
     expect_in_force("all the same", MODE_NODELAY, 3000);
 }
 
-/* A child's file begins with what is in force. */
+/* A child's file begins with the settings in force. */
 Test(live_control, a_forked_child) {
     start("off");
     put((struct stats_control){.mode = MODE_NODELAY, .window_us = 700});

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Real-time priorities: a thread that waits for a lock lets its holder run, whatever the priorities
- * of the two.  A waiter that only yielded kept the processor from a holder of lower priority
- * until the kernel's throttling took it away: 1000 ms (sched(7), sched_rt_runtime_us).
+ * Real-time priorities: a thread that waits for a lock lets its holder run, with any priorities of the two.
+ * A waiter that only yielded kept the processor from a holder of lower priority until the kernel's throttling
+ * took it away: 1000 ms (sched(7), sched_rt_runtime_us).
  */
 #include <errno.h>
 #include <pthread.h>

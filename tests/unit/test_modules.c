@@ -148,7 +148,7 @@ Test(modules, code_with_a_file, .init = set_up) {
     EXPECT(!module_at(&here) && !module_at(file));
 }
 
-/* What was noted before is not noted twice; what is new is. */
+/* A known module is not noted twice; a new one is noted. */
 Test(modules, noted_twice, .init = set_up) {
     modules_note(file);
     int first = noted();

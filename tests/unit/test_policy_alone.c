@@ -99,7 +99,7 @@ Test(policy_alone, left_alone) {
     }
 }
 
-/* A connection whose creation we did not see: its options are asked when it matters. */
+/* A connection met late: its options are asked when a decision needs them. */
 static const struct {
     const char *name;
     enum mode mode;

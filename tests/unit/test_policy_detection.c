@@ -129,7 +129,7 @@ Test(policy_detection, need_facts_changes_nothing) {
     EXPECT(!action.need_facts && action.late_push && action.ends_unit);
 }
 
-Test(policy_detection, doubt_pushes_again) {
+Test(policy_detection, an_uncertain_option_is_pushed_again) {
     struct player player;
     player_start(&player, MODE_NODELAY);
     player.policy.nodelay = true;
@@ -138,7 +138,7 @@ Test(policy_detection, doubt_pushes_again) {
                 "plain push+plain . plain push+plain . plain push+plain .");
 }
 
-/* A program that has the connection, too, undoes at its end what the application has set meanwhile. */
+/* A second program on the connection undoes at its end an option that the application has set meanwhile. */
 static const struct {
     const char *name;
     enum mode mode;
@@ -171,7 +171,7 @@ Test(policy_detection, nodelay_found_in_place_needs_no_push) {
     EXPECT_TEXT("in place", play(&player, "200 100 r"), "plain plain .");
 }
 
-/* ---- what is counted -------------------------------------------------- */
+/* ---- counts -------------------------------------------------- */
 
 static const struct {
     const char *name;

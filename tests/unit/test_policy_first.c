@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * policy_release_first() does what policy_release() does: both are played from the same
- * states, which are drawn at random around those that connections are in.
+ * policy_release_first() and policy_release() leave the same state.  Both are played from the same states,
+ * drawn at random around the states of real connections.
  */
 #include "chance.h"
 #include "policy_inline.h"

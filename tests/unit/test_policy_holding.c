@@ -186,7 +186,7 @@ Test(policy_holding, the_question_changes_nothing) {
     }
 }
 
-/* What is held or buffered and then let go is one unit, whatever the number of writes. */
+/* Bytes that are held or buffered and then released are one unit, with any number of writes. */
 Test(policy_holding, release) {
     struct policy p = {.mode = MODE_COALESCE, .established = true};
     struct policy_limits limits = {.small = 4096, .may_hold = true};
@@ -203,7 +203,7 @@ Test(policy_holding, release) {
     cr_expect(!action.late_push, "input: the first unit of a new message");
 }
 
-/* ---- the short way behind buffered bytes ---------------------------------- */
+/* ---- the fast path behind buffered bytes ---------------------------------- */
 
 static const struct {
     const char *name;
@@ -213,7 +213,7 @@ static const struct {
     {"more than that", 4097}, {"nothing", 0},
 };
 
-/* Whatever the short way takes the long one would have buffered, and both leave the same behind. */
+/* The long path would buffer each write that the fast path takes, and both leave the same state. */
 Test(policy_holding, the_fast_path_decides_as_the_long_path) {
     const struct policy_limits limits = {.small = 4096, .may_hold = true, .room = 4096};
     EACH_ROW(row, followers) {

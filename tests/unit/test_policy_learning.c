@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a connection's past teaches: how its turns look, whether its messages go on after a wait,
- * and that prediction is not for everyone.
+ * The model learns from a connection's past: the length of its turns, and whether its messages go on after a
+ * wait. A connection that defies prediction gets TCP_NODELAY only.
  */
 #include "player.h"
 #include "unit.h"
@@ -76,7 +76,7 @@ Test(policy_learning, only_auto_falls) {
     }
 }
 
-/* A turn that the window cut teaches nothing by that. */
+/* The model learns nothing from the cut of a turn by the window. */
 Test(policy_learning, the_window_teaches_no_turn) {
     struct player player;
     player_start(&player, MODE_AUTO);
@@ -86,14 +86,14 @@ Test(policy_learning, the_window_teaches_no_turn) {
     EXPECT(memcmp(&before, &player.policy.model, sizeof(before)) == 0);
 }
 
-/* ---- illness ------------------------------------------------------------ */
+/* ---- bursty ------------------------------------------------------------ */
 
 static const struct {
     const char *name;
     enum mode mode;
     const char *script;
     bool bursty;
-} illness[] = {
+} bursty[] = {
     {"single writes", MODE_AUTO, "200 r 200 r", false},
     {"a burst in one turn", MODE_AUTO, "200 100 r", true},
     {"a burst of turns of one write", MODE_AUTO, "200 w 100 w 100 r", false},
@@ -102,8 +102,8 @@ static const struct {
     {"off does not judge", MODE_OFF, "200 100 r", false},
 };
 
-Test(policy_learning, illness) {
-    EACH_ROW(row, illness) {
+Test(policy_learning, bursty) {
+    EACH_ROW(row, bursty) {
         struct player player;
         player_start(&player, row->mode);
         play(&player, row->script);
@@ -111,7 +111,7 @@ Test(policy_learning, illness) {
     }
 }
 
-/* The turns before, cut at every wait, say nothing about those to come. */
+/* Earlier turns were cut at every wait, so they predict nothing about later ones. */
 Test(policy_learning, health_is_forgotten_when_illness_shows) {
     struct player player;
     player_start(&player, MODE_AUTO);
@@ -186,8 +186,8 @@ Test(policy_learning, a_kept_turn_is_kept_for_its_message_only) {
                 "more push. more no");
 }
 
-/* A poll for writability is asked first whatever was learnt: its answer must not make a connection
- * of which nothing is known one that is asked 255 times. */
+/* A poll for writability always goes first with timeout zero.  Its result must not let the next 255 waits of
+ * a new connection do so too. */
 Test(policy_learning, an_answer_without_a_question) {
     struct policy p = {.mode = MODE_AUTO, .established = true};
     policy_asked(&p, false);
@@ -216,7 +216,7 @@ Test(policy_learning, goes_on_does_not_wrap) {
 Test(policy_learning, asks_first_without_a_write) {
     struct player player;
     player_start(&player, MODE_AUTO);
-    play(&player, "200 q 100 r 200 q 100 r 200 a 100 r"); /* ill, and goes on */
+    play(&player, "200 q 100 r 200 q 100 r 200 a 100 r"); /* bursty, and goes on */
     ASSERT(player.policy.bursty && player.policy.goes_on >= 2);
     play(&player, "200e ?");
 }

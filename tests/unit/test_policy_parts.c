@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of policy one by one: what a failed write takes back, which errors end sending, what the window's
- * end costs, and each fact that forbids a hold.
+ * The parts of policy one by one: the counts that a failed write takes back, the errors that end sending, the
+ * cost of the window's end, and each fact that forbids a hold.
  */
 #include <errno.h>
 
@@ -258,7 +258,7 @@ Test(policy_parts, who_learns_a_habit) {
             }
 }
 
-/* ---- what may be held --------------------------------------------------- */
+/* ---- conditions of a hold --------------------------------------------------- */
 
 Test(policy_parts, what_may_be_held) {
     const struct policy good = {.mode = MODE_CORK, .established = true};

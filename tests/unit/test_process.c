@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a process: what a forked child goes on with, and what an exit waits for.
+ * The life of a process: the state of a forked child, and the waits of an exit.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,8 +20,7 @@
 #include "ticker_thread.h"
 #include "whole.h"
 
-/* What one thread's exec refuses in the parent is no refusal in a child that another thread
- * has forked meanwhile. */
+/* One thread's exec stops holds in the parent.  A child that another thread forks meanwhile may hold. */
 Test(process, a_child_of_a_process_in_exec_holds) {
     whole_start_in(MODE_CORK);
     whole_warm(5);
@@ -84,7 +83,7 @@ static void *holds_a_while(void *told) {
     return NULL;
 }
 
-/* The child returns from the handler into the wait for a lock whose holder it has not. */
+/* The child returns from the handler into the wait for a lock.  It has no thread that holds it. */
 Test(process, a_handler_forks_beneath_the_wait_for_a_lock, .timeout = 20) {
     whole_start_in(MODE_CORK);
     waited_for = whole_connected(5);
@@ -152,7 +151,7 @@ Test(process, the_strict_mode_stops_the_clock) {
     EXPECT_INT("it was refused", clock_stopped, 0);
 }
 
-/* The next program, and whoever gets a copy, must not take ours for its own wish. */
+/* The next program, and the receiver of a passed copy, must not take our option for its own wish. */
 static const struct {
     const char *name;
     bool here, untracked_io, app;
@@ -190,11 +189,11 @@ Test(process, before_a_fork_all_that_is_buffered_leaves) {
     struct conn *c = whole_warm(5);
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.turn = NULL; /* another thread's */
-    uint32_t doubts = nodelay_epoch;
+    uint32_t epoch_before = nodelay_epoch;
     uint8_t forks = forks_made;
     process_forks();
     EXPECT_INT("nothing is left", buffer_length(c), 0);
-    EXPECT_INT("it may set our options back", nodelay_epoch, doubts + 1);
+    EXPECT_INT("it may set our options back", nodelay_epoch, epoch_before + 1);
     EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
 }
 
@@ -224,7 +223,7 @@ Test(process, a_threads_end_ends_its_turn) {
     EXPECT(!c->held && self.turn == NULL);
 }
 
-/* A handler that interrupted us ends the process: what is buffered leaves all the same. */
+/* A handler that interrupted us ends the process: buffered bytes leave all the same. */
 Test(process, an_end_within_our_own_section) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
@@ -235,7 +234,7 @@ Test(process, an_end_within_our_own_section) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* At the end an inherited connection goes back to whoever has it besides, as it came. */
+/* At the end an inherited connection gets its first values back, for the other processes that have it. */
 static const struct {
     const char *name;
     enum conn_origin origin;
@@ -335,13 +334,13 @@ Test(process, a_single_task_unshares_its_table) {
 }
 
 Test(process, a_clone_that_is_a_fork_or_a_thread) {
-    uint32_t doubts = nodelay_epoch;
+    uint32_t epoch_before = nodelay_epoch;
     clones_while_holding(0);
     EXPECT(ours());
-    EXPECT_INT("a fork", nodelay_epoch, doubts + 1);
+    EXPECT_INT("a fork", nodelay_epoch, epoch_before + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
     EXPECT(ours());
-    EXPECT_INT("a thread", nodelay_epoch, doubts + 1);
+    EXPECT_INT("a thread", nodelay_epoch, epoch_before + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
     passes_for_good("no thread of its own");
 }

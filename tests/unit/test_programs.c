@@ -166,7 +166,7 @@ Test(programs, of_whom_nothing_leaves) {
     is_done();
 }
 
-/* ---- what the next program finds ---------------------------------------- */
+/* ---- options at the start of the next program ---------------------------------------- */
 
 static const struct {
     const char *name;
@@ -216,7 +216,7 @@ Test(programs, options_of_the_next_program) {
     }
 }
 
-Test(programs, the_applications_own_option_is_never_in_doubt) {
+Test(programs, the_applications_own_option_is_never_uncertain) {
     whole_start_in(MODE_NODELAY);
     struct conn *c = whole_connected(5);
     c->policy.app_nodelay = c->policy.nodelay = true;
@@ -300,7 +300,7 @@ Test(programs, statistics_of_a_process_that_is_replaced, .fini = statistics_end)
 static const struct {
     const char *name;
     enum conn_origin origin;
-    bool shared, doubt, fork_since, no_syscalls, back;
+    bool shared, uncertain, fork_since, no_syscalls, back;
 } ends[] = {
     {"inherited", ORIGIN_FOREIGN, false, false, false, false, true},
     {"accepted", ORIGIN_ACCEPTED, false, false, false, false, false},
@@ -319,7 +319,7 @@ Test(programs, what_goes_back_at_the_end) {
         hold_end_turn(PUSH_WAIT);
         c->origin = (uint8_t)row->origin;
         c->shared = row->shared;
-        c->policy.nodelay_uncertain = row->doubt;
+        c->policy.nodelay_uncertain = row->uncertain;
         if (row->no_syscalls)
             config_switch(MODE_NODELAY, true);
         c->epoch = config()->epoch; /* no sweep has work */
@@ -384,7 +384,7 @@ Test(programs, a_handler_ends_the_thread) {
     conn_lock(c);
     process_thread_ends();
     EXPECT_INT("depth", self.depth, 0);
-    EXPECT(conn_trylock(c)); /* nobody has its lock */
+    EXPECT(conn_trylock(c)); /* its lock is free */
     conn_unlock(c);
     EXPECT(!self.turn && buffer_length(c) == 0);
     self.vforked = true;
@@ -626,7 +626,7 @@ Test(programs, a_strange_task_while_bytes_are_left, .timeout = 20) {
     EXPECT_INT("sent", buffer_length(c), 0);
 }
 
-/* A process of one task keeps its table; what only passes need not stay; of two tasks one has the old
+/* A process of one task keeps its table.  A passing change need not last.  Of two tasks one has the old
  * table. */
 static const struct {
     const char *name, *mode, *more;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Whether a stall was one: tuples of TCP_INFO as they were recorded on loopback
- * (Linux 6.18, HZ=250, bbr), and what must be concluded from them.
+ * (Linux 6.18, HZ=250, bbr), and the right conclusion from each.
  */
 #include "proof.h"
 #include "unit.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The other side's stall: what a run of inputs and writes looks like, and what is
- * done about it.  A run is text: `r` an input, `w` a write of ours, a number the
- * milliseconds that pass; each input that is looked at had just arrived, unless
- * `l` (late: it had waited for 40 ms) stands in its place.
+ * The other side's stall: how it shows in a run of inputs and writes, and the cure.  A run is text: `r` an
+ * input, `w` a write of ours, a number the milliseconds that pass; each input that is looked at had just
+ * arrived, unless `l` (late: it had waited for 40 ms) stands in its place.
  */
 #include "quickack.h"
 #include "unit.h"
@@ -95,7 +94,7 @@ Test(quickack, cures_and_says_what_it_saved) {
     EXPECT_INT("saved by two messages; the whole one says nothing", r.saved_ms, 86);
 }
 
-/* Each message is counted by itself: what one has shown is not carried into the next. */
+/* Each message is counted by itself: no count goes over into the next one. */
 static const struct {
     const char *name, *run;
     unsigned saved_ms;

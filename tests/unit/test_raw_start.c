@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that clone(2) makes: its signals, its stack and its thread-locals at each start, and what
- * happens where the kernel refuses it.  And the end of a thread of the program, which may have to let go.
+ * The thread that clone(2) makes: its signals, its stack and its thread-locals at each start, and the case
+ * where the kernel refuses it. Also the end of a thread of the program, which may have to push.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -85,7 +85,7 @@ Test(raw_start, all_its_signals_are_blocked) {
     EXPECT(blocked == ~never);
 }
 
-/* A stack that overflows hits a page that nobody may touch. */
+/* A stack that overflows hits a page without any rights. */
 Test(raw_start, below_its_stack_there_is_nothing) {
     start_and_join(1);
     EXPECT(raw4(SYS_rt_sigprocmask, -1, thread.memory, 0, 8) == -EFAULT);

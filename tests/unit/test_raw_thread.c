@@ -82,7 +82,7 @@ Test(raw_thread, it_runs_and_ends) {
         cr_expect(sigismember(&blocked, i) == 1, "signal %d there", i);
 }
 
-/* It wakes who waits for it: the wait would look again after 50 ms only. */
+/* It wakes a waiting thread: the wait itself would look again after 50 ms only. */
 Test(raw_thread, its_end_wakes) {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 10; i++) {
@@ -175,7 +175,7 @@ Test(raw_thread, a_child_makes_none) {
     raw_thread_join(&thread);
 }
 
-/* A fork within a handler beneath the wait: the child returns into it, and waits for nobody. */
+/* A fork within a handler beneath the wait: the child returns into it, and does not wait. */
 Test(raw_thread, a_child_waits_for_nobody) {
     thread.id = getpid();
     thread.known_id = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What memory may be read, told by address and by the kernel.
+ * Which memory may be read, by its address and by an answer of the kernel.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 TestSuite(readable, .init = readable_start);
 
-/* The caller's stack lies above that of the one who asks. */
+/* The caller's stack lies above the asking function's. */
 __attribute__((noinline)) static bool certain(const void *start, size_t bytes) {
     return surely_readable(start, bytes);
 }

@@ -88,7 +88,7 @@ Test(reentry, a_waiter_that_leaves_a_short_lock_wakes_the_next, .timeout = 10) {
     EXPECT_INT("the next one came", passed, 1);
 }
 
-/* Two handlers deep, each beneath a lock: both are over, and what was sent under the lock counts. */
+/* Two handlers deep, each beneath a lock: both are over, and the bytes sent under the lock count. */
 Test(reentry, all_sections_are_left_at_once, .timeout = 10) {
     static uint32_t list;
     whole_start_in(MODE_COALESCE);
@@ -184,9 +184,9 @@ Test(reentry, a_piece_whose_number_is_closed_is_dropped) {
     EXPECT_TEXT("the other's alone", fake.wire_buffer, "def");
 }
 
-/* Another thread has the lock, and lets it go after we have seen that and before our piece
- * is on the list: it has looked there, and nobody would again.  The piece's bytes lie on a
- * page that faults when they are copied, which is just then: it passes for the program's. */
+/* Another thread holds the lock.  We see that, it looks at the list and unlocks, and only then our piece is
+ * put on the list: no thread would look again.  The piece's bytes lie on a page that faults when they are
+ * copied, at just that moment. */
 static struct conn *theirs;
 static char *page;
 enum { PAGE = 4096 };
@@ -258,8 +258,8 @@ Test(reentry, a_handlers_write_of_nothing_passes) {
     EXPECT_TEXT("log", fake_log(), "WRITE(5,)");
 }
 
-/* A signal that came during vfork is delivered before its mark is off: in the parent the write goes
- * behind what is buffered, in the child it passes. */
+/* A signal that came during vfork is delivered before its mark is off: in the parent the write goes behind
+ * buffered bytes, in the child it passes. */
 Test(reentry, a_handler_as_vfork_returns) {
     for (int parent = 0; parent < 2; parent++) {
         whole_start_in(MODE_COALESCE);
@@ -275,7 +275,7 @@ Test(reentry, a_handler_as_vfork_returns) {
     }
 }
 
-/* sendfile(2): the file's own position stays, the caller's is behind what was read. */
+/* sendfile(2): the file's own position stays, the caller's is behind the bytes read. */
 Test(reentry, a_handlers_sendfile_with_an_offset) {
     int file = memfd_create("body", 0);
     off64_t offset = 2;

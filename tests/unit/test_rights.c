@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Around a change of the caller's rights: what leaves, what ends, and for which calls.
+ * Around a change of the caller's rights: held bytes leave and the thread ends, for which calls.
  */
 #include <dirent.h>
 #include <linux/keyctl.h>
@@ -51,7 +51,7 @@ Test(rights, calls_that_change_them) {
     }
 }
 
-/* The thread ends, so what another thread of the program holds would stay. */
+/* The thread ends, so bytes that another thread of the program holds would stay. */
 Test(rights, holds_of_other_threads_leave) {
     whole_start_in(MODE_CORK);
     struct conn *c = whole_connected(5);

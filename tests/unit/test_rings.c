@@ -21,7 +21,7 @@ static void make_ring(void) {
     cr_skip_test("no io_uring here");
 }
 
-/* A connection that carries no byte that we see, 20 ms before whatever follows. */
+/* A connection without a byte that we see, 20 ms before the next event. */
 static struct conn *silent(int fd) {
     struct conn *c = whole_connected(fd);
     time_ns += 20 * MS;

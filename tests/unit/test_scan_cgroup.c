@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the lines of /proc/PID/cgroup tell, as systemd, docker, podman and Kubernetes write them.
+ * Names of services and containers from the lines of /proc/PID/cgroup of systemd,
+ * docker, podman and Kubernetes.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How often sockets are sampled, and what the samples stand for.
+ * How often sockets are sampled, and the estimate from the samples.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

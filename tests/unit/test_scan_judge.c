@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sequences of samples, as they were recorded from sockets of real programs, and what they show.
+ * Sequences of samples, recorded from sockets of real programs, and the verdict on each.
  */
 #include <criterion/criterion.h>
 
 #include "judge.h"
 
-/* Milliseconds, then what changes in a sequence. */
+/* Milliseconds, then the fields that change in a sequence. */
 struct look {
     unsigned at, unsent, unacked, since, out, acked, in, data_in, received;
 };

@@ -91,7 +91,7 @@ Test(shim, a_read_of_one_that_is_closed_tells_nothing) {
     EXPECT_INT("the new one's", c->pending_error, ECONNRESET);
 }
 
-/* What a blocking read ends: held bytes leave before it. */
+/* A blocking read ends the turn: held bytes leave before it. */
 static const struct {
     const char *name;
     int fd;
@@ -141,7 +141,7 @@ Test(shim, what_a_descriptor_is_is_asked_once) {
     cr_expect(strstr(log, "nodelay(5,1)") && !strstr(log, "stat"), "%s", log);
 }
 
-/* In coalesce a write elsewhere lets go what is buffered, whatever it is: others may see it. */
+/* In coalesce a write to any other descriptor sends buffered bytes first: others may see it. */
 Test(shim, buffered_bytes_leave_before_a_write_to_a_file) {
     whole_start_in(MODE_COALESCE);
     whole_warm(5);
@@ -257,7 +257,7 @@ Test(shim, what_was_passed_and_comes_back_is_known) {
     shim_descriptors_arrive(rights_to(9));
     EXPECT_TEXT("nothing was ever passed: nothing is asked", fake_log(), "");
     shim_descriptors_leave(rights_to(5));
-    fds_set(9, FDS_OTHER); /* what it was before */
+    fds_set(9, FDS_OTHER); /* its value before */
     shim_descriptors_arrive(rights_to(9));
     EXPECT(fds_conn(fds_word(9)) == c);
     EXPECT_INT("two numbers", c->refs, 2);
@@ -294,7 +294,7 @@ Test(shim, a_moved_body_behind_a_header) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* What is buffered leaves first, in the segment of what follows: held, unless it is MPTCP. */
+/* Buffered bytes leave first, held, in the segment of the next bytes; not under MPTCP. */
 Test(shim, a_moved_body_behind_buffered_bytes) {
     for (int mptcp = 0; mptcp < 2; mptcp++) {
         whole_start_in(MODE_COALESCE);
@@ -386,7 +386,7 @@ Test(shim, off_leaves_its_zero_alone) {
     EXPECT_TEXT("log", fake_log(), "");
 }
 
-/* Two writes under the application's cork are one unit; what stands before it makes it a second. */
+/* Two writes under the application's cork are one unit; a unit before it makes it the second. */
 Test(shim, the_end_of_its_cork_is_pushed) {
     whole_start_in(MODE_NODELAY);
     struct conn *c = whole_connected(5);
@@ -402,7 +402,7 @@ Test(shim, the_end_of_its_cork_is_pushed) {
     EXPECT_INT("late pushes", c->counts.late_pushes, 1);
 }
 
-/* A stream that nobody answers, corked by the application, kept TCP_NODELAY from its second piece on. */
+/* A stream without answers, corked by the application, kept TCP_NODELAY from its second piece on. */
 Test(shim, a_corked_stream_without_answers_keeps_nagle) {
     whole_start_in(MODE_AUTO);
     struct conn *c = whole_connected(5);
@@ -417,7 +417,7 @@ Test(shim, a_corked_stream_without_answers_keeps_nagle) {
     cr_expect(strstr(log, "nodelay(5,1)") && strstr(log, "nodelay(5,0)"), "%s", log);
 }
 
-/* Its own holds begin where ours end, and what was buffered counts on the room that there was. */
+/* The application's holds begin where ours end, and buffered bytes count on the earlier room. */
 static const struct {
     const char *name;
     int level, option;
@@ -445,7 +445,7 @@ Test(shim, before_it_sets_an_option_what_is_buffered_leaves) {
     }
 }
 
-/* What applies to bytes that leave later, or tells writes apart, waits for what is held. */
+/* An option for bytes that leave later, or one that tells writes apart, pushes held bytes first. */
 static const struct {
     int level, option;
 } later[] = {
@@ -504,8 +504,8 @@ Test(shim, an_option_of_other_things_lets_nothing_go) {
     }
 }
 
-/* SO_ERROR takes an error away: the one that we have kept first; and what it tells ends the
- * sending side as the error of a call would. */
+/* SO_ERROR takes an error away, our kept one first.  The error ends the sending side as the error
+ * of a call would. */
 Test(shim, so_error) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_connected(5);
@@ -547,7 +547,7 @@ Test(shim, a_sweep_before_the_first_use) {
     whole_write(5, "body");
     EXPECT_TEXT("cured", fake_log(), "WRITE(5,head) nodelay(5,1) WRITE(5,body)");
     conn_unlock(shim_find(6));
-    EXPECT_INT("the long way", fds_conn(fds_word(6))->policy.mode, MODE_NODELAY);
+    EXPECT_INT("the long path", fds_conn(fds_word(6))->policy.mode, MODE_NODELAY);
 }
 
 /* A handler that interrupts us in a section of ours moves bytes: none of our business. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fast path of a write and the quiet path of an exchange: each circumstance in which they must leave the
- * call to the long way, which the rows can tell from them.
+ * call to the long path, which the rows can tell from them.
  */
 #include <errno.h>
 #include <limits.h>
@@ -144,7 +144,7 @@ Test(shim_fast, sizes_of_a_write) {
     }
 }
 
-/* Each form goes on as it came: what is plain, and what is held. */
+/* Each form of a write keeps its call, plain and held. */
 Test(shim_fast, forms_of_a_write) {
     static const struct {
         const char *name;
@@ -486,7 +486,7 @@ Test(shim_fast, a_quiet_receive_that_does_not_wait) {
     hold_end_turn(PUSH_WAIT);
 }
 
-/* What makes a connection quiet after an input, beside what policy says. */
+/* The conditions by which a connection is quiet after an input, beside policy's own. */
 static void it_is_held(void) {
     c->held = true;
 }

@@ -39,7 +39,7 @@ Test(shim_life, while_the_connect_is_under_way_nothing_is_buffered) {
     EXPECT_TEXT("buffered", fake.wire_buffer, "hello");
 }
 
-/* Accepted sockets inherit what their listener had at the handshake, not what it has now. */
+/* Accepted sockets inherit their listener's options at the handshake, not its present ones. */
 #define ASKED "nodelay?(6) cork?(6) ulp?(6) stamps?(6) zerocopy?(6) unsent?(6) mss(6) "
 static const struct {
     const char *name;
@@ -76,8 +76,8 @@ Test(shim_life, an_accepted_one_is_asked_what_it_inherited) {
     }
 }
 
-/* UNSTALL_PORTS names the port of the server's side, whichever side is ours.  A
- * connection whose creation we did not see may be of either side. */
+/* UNSTALL_PORTS names the port of the server's side, also where we are the client. A connection met late may
+ * be of either side. */
 enum origin_seen { CONNECTED, ACCEPTED, INHERITED };
 static const struct {
     const char *name;
@@ -98,7 +98,7 @@ static void created_as(enum origin_seen origin) {
     if (origin == CONNECTED)
         whole_connected(6);
     if (origin != ACCEPTED)
-        return; /* what is inherited is met at its first use */
+        return; /* an inherited descriptor is met at its first use */
     shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
     shim_listens(3);
     shim_accepted(3, 6);
@@ -121,8 +121,8 @@ Test(shim_life, ports_are_the_servers) {
     }
 }
 
-/* An option by which the application tells its writes apart forbids holds, on its connection and on those
- * that its listener accepts from then on. */
+/* An option by which the application tells its writes apart forbids holds on its connection; set on a
+ * listener, on all connections accepted from then on. */
 static const struct {
     const char *name;
     int level, option, value;
@@ -181,7 +181,7 @@ static const struct {
 Test(shim_life, kinds_of_sockets) {
     EACH_ROW(row, kinds) {
         whole_start_in(MODE_AUTO);
-        whole_connected(6); /* what stood there before, its close unseen */
+        whole_connected(6); /* the descriptor's earlier socket, its close unseen */
         shim_socket_made(6, row->domain, row->type, row->protocol);
         const struct conn *c = fds_conn(fds_word(6));
         EXPECT_INT(row->name, c != NULL, row->ours);
@@ -227,7 +227,7 @@ Test(shim_life, cured_from_creation) {
     }
 }
 
-/* io_uring: connections that are there are cured, listeners and those under way are not. */
+/* io_uring: existing connections are cured; listeners and unfinished connections are not. */
 Test(shim_life, with_io_uring_all_are_cured) {
     whole_start_in(MODE_AUTO);
     whole_connected(5);
@@ -357,7 +357,7 @@ Test(shim_life, a_close_that_cannot_linger_sends) {
     }
 }
 
-/* dup2 closes what stood there, unless it is about to fail. */
+/* dup2 closes the socket of the new number, unless dup2 is about to fail. */
 Test(shim_life, dup2_closes_what_stood_there) {
     whole_start_in(MODE_CORK);
     struct conn *c = whole_connected(5);
@@ -389,7 +389,7 @@ Test(shim_life, stdio_takes_a_number) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* What its listener is it is too. */
+/* An accepted connection takes over its listener's properties. */
 Test(shim_life, accepted_over_mptcp) {
     whole_start_in(MODE_CORK);
     shim_socket_made(3, AF_INET, SOCK_STREAM, 262);
@@ -589,7 +589,7 @@ Test(shim_life, a_long_line_of_the_log_ends_as_a_line) {
     EXPECT(strncmp(text, "unstall: xx", 11) == 0 && text[n - 1] == '\n' && text[n - 2] == 'x');
 }
 
-/* The kernel refuses such a message; what lies behind it is not followed. */
+/* The kernel refuses such a message; its pointers are not followed. */
 Test(shim_life, a_control_message_that_says_it_is_longer) {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = "";
     struct msghdr message = {.msg_control = control, .msg_controllen = sizeof(control)};
@@ -606,7 +606,7 @@ Test(shim_life, a_control_message_that_says_it_is_longer) {
     EXPECT(c->passed);
 }
 
-/* A quarter of what SO_SNDBUF says, and never nothing. */
+/* A quarter of SO_SNDBUF, and never zero. */
 Test(shim_life, how_much_is_buffered) {
     static const struct {
         const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of the write path: the forms of a write, and what is known of their memory; calls during which
- * another thread closes the connection.
+ * The parts of the write path: the forms of a write, and which memory is known to be readable; calls during
+ * which another thread closes the connection.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -143,7 +143,7 @@ Test(shim_parts, what_must_not_be_delayed) {
         EXPECT_INT(row->name, shim_special(&row->o), row->special);
 }
 
-/* ---- who must not wait ----------------------------------------------------- */
+/* ---- calls that must not wait ----------------------------------------------------- */
 
 static int answer_of_flags;
 
@@ -267,7 +267,7 @@ Test(shim_parts, a_connection_that_is_closed_during_a_write) {
     for (unsigned i = 0; i < ARRAY_SIZE(modes) * 4; i++)
         for (size_t row = 0; row < ARRAY_SIZE(answers); row++) {
             by_another = i & 1;
-            /* a mode that does not cure counts what was sent, wherever the number leads by then */
+            /* a mode that does not cure counts the sent bytes, also if the number has a new socket by then */
             if (mode_cures(modes[i / 4]) || answers[row].answer < 0)
                 closed_during_a_write(modes[i / 4], i / 2 % 2, row);
         }
@@ -295,7 +295,7 @@ Test(shim_parts, a_handlers_messages) {
     EXPECT_TEXT("sent in order", fake.wire_buffer, "abcde");
 }
 
-/* What was taken counts; the error is the next call's. */
+/* Bytes that the kernel took count; the next call gets the error. */
 Test(shim_parts, a_handlers_message_that_fails) {
     char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *next = page + PAGE;
@@ -357,7 +357,7 @@ Test(shim_parts, a_control_message_that_is_not_there) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* What the kernel refuses to send is not passed on; before anything was set, the call comes first. */
+/* A message that the kernel refuses is not passed on; the call comes before any option is set. */
 Test(shim_parts, descriptors_of_a_message_that_is_refused) {
     for (int acted = 0; acted < 2; acted++)
         for (int refused = 0; refused < 2; refused++) {

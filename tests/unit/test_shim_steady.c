@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The quiet and the steady path do what the long path does: the same exchanges are played twice, once by the
+ * The quiet and the steady path act as the long path: the same exchanges are played twice, once by the
  * long path alone, once as the exports choose the path.  After each step both have made the same calls and
  * left the same connection.
  */
@@ -107,7 +107,7 @@ static void sets_the_mode(void) {
     config_switch(one_in(4) ? MODE_CORK : windowless || one_in(2) ? MODE_AUTO : MODE_COALESCE, false);
 }
 
-/* What may come between two calls. */
+/* Events between two calls. */
 static void an_event(void) {
     static struct thread other;
     switch (draw(12)) {

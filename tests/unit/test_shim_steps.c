@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors' lives and reads, one fact at a time: what an accepted connection takes over, which close gives
- * an option back, which read or write elsewhere ends a turn, and how a connection is met.
+ * Descriptors' lives and reads, one fact at a time: the properties of an accepted connection, which close
+ * gives an option back, which read or write elsewhere ends a turn, and how a connection is met.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@ static struct conn *known(int fd) {
     return fds_conn(fds_word(fd));
 }
 
-/* ---- what an accepted connection takes over ----------------------------- */
+/* ---- properties of an accepted connection ----------------------------- */
 
 static struct conn *listener(void) {
     shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
@@ -71,7 +71,7 @@ Test(shim_steps, what_an_accepted_one_takes_over) {
 }
 
 /* One endpoint for all that a listener accepts. */
-Test(shim_steps, siblings) {
+Test(shim_steps, endpoints) {
     whole_start_in(MODE_AUTO);
     listener();
     shim_accepted(3, 6);
@@ -94,7 +94,7 @@ Test(shim_steps, a_listener_has_no_option_of_ours) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- who gives its option back at its close ----------------------------- */
+/* ---- which close gives an option back ----------------------------- */
 
 static const struct {
     const char *name;
@@ -133,7 +133,7 @@ Test(shim_steps, which_close_gives_an_option_back) {
     }
 }
 
-/* ---- what ends a turn --------------------------------------------------- */
+/* ---- ends of a turn --------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -159,7 +159,7 @@ Test(shim_steps, a_close_elsewhere) {
     }
 }
 
-/* A write or a read elsewhere; what an unknown descriptor is is asked where it matters. */
+/* A write or a read elsewhere; an unknown descriptor is classified only if the turn depends on it. */
 static const struct {
     const char *name;
     uintptr_t word, then;
@@ -304,7 +304,7 @@ Test(shim_steps, a_read_that_brings_nothing) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* A turn that was left without the lock ends with the read, whatever that brings. */
+/* A turn that was left without the lock ends with the read, with data, end or error. */
 Test(shim_steps, a_turn_that_was_left) {
     static const ssize_t gots[] = {5, 0, -1};
     for (size_t i = 0; i < ARRAY_SIZE(gots); i++) {
@@ -346,7 +346,7 @@ Test(shim_steps, what_a_read_without_bytes_says) {
     }
 }
 
-/* The first input teaches the endpoint, so that the next connection knows. */
+/* The first input updates the endpoint, so that the next connection starts with it. */
 Test(shim_steps, the_first_input_teaches) {
     whole_start_in(MODE_AUTO);
     c = whole_connected(5);
@@ -458,7 +458,7 @@ Test(shim_steps, what_is_cured_when_it_is_made) {
 
 /* ---- moved bodies ------------------------------------------------------- */
 
-/* What it is asked for: the turn of another connection ends, its own goes on. */
+/* A read for the same connection keeps its turn open; a read of another one ends it. */
 Test(shim_steps, a_moved_body_and_turns) {
     struct call call;
     whole_start_in(MODE_CORK);

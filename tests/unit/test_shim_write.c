@@ -6,47 +6,13 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include "config.h"
-#include "coalesce_buffer.h"
 #include "hold.h"
-#include "real.h"
 #include "shim_parts.h"
 #include "ticker.h"
 #include "whole.h"
-
-/* ---- behind buffered bytes ------------------------------------------------- */
-
-/* A blocking write that a signal ends returns what left: a second call would block again. */
-Test(shim_write, interrupted_behind_buffered_bytes_it_is_short) {
-    whole_start_in(MODE_COALESCE);
-    whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    fake.sends[fake.send_count] = 5;
-    fake_real.answers[fake_real.count] = 1000;
-    EXPECT_INT("two with the buffered, a thousand by the second call", whole_write_long(5, 5000),
-               1002);
-    const char *log = fake_log();
-    cr_expect(strstr(log, "send(5,abcxx") && strstr(log, " SENDMSG(5,xx"), "%s", log);
-    cr_expect(!strstr(strstr(log, "SENDMSG") + 1, "SENDMSG"), "it blocked again: %s", log);
-    EXPECT_INT("on the wire", fake.wire.used, 1005);
-}
-
-/* MSG_MORE behind bytes that found no room: it must not hold those too. */
-Test(shim_write, what_is_stuck_leaves_before_the_applications_own_hold) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    fake.sends[fake.send_count] = fake.sends[fake.send_count + 1] = -EAGAIN;
-    hold_end_turn(PUSH_WAIT);
-    ASSERT(c->flush_blocked);
-    fake_log();
-    EXPECT_INT("taken", whole_send(5, "x", MSG_MORE), 1);
-    EXPECT_TEXT("apart", fake_log(), "send(5,abc) send(5,abc) SEND_MORE(5,x)");
-    EXPECT_TEXT("in order", fake.wire_buffer, "abcx");
-}
 
 /* ---- a hold that is released -------------------------------------------------- */
 
@@ -66,7 +32,7 @@ static void by_the_fast_path(void) {
     EXPECT_INT("released", whole_write_long(5, 5000), 5000);
 }
 
-static void by_the_long_way(void) {
+static void by_the_long_path(void) {
     struct iovec part = {(char[]){"body"}, 4};
     EXPECT_INT("released",
                shim_write(&(struct write_request){
@@ -76,7 +42,7 @@ static void by_the_long_way(void) {
 
 /* The thread ends after it: nothing is held, and nothing is to be set. */
 Test(shim_write, a_release_is_over_when_the_write_is) {
-    static void (*const ways[])(void) = {by_the_fast_path, by_the_long_way};
+    static void (*const ways[])(void) = {by_the_fast_path, by_the_long_path};
     for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
         pthread_t thread;
         whole_start_in(MODE_CORK);
@@ -92,8 +58,8 @@ Test(shim_write, a_release_is_over_when_the_write_is) {
 
 /* ---- forms --------------------------------------------------------------------- */
 
-/* Each form goes on by its own name, or by its own system call where it came so; what is
- * held needs a flag, which write(2) and writev(2) have not. */
+/* Each form goes on by its own name, or by its own system call if it came by syscall(2).  A hold needs a
+ * flag, which write(2) and writev(2) lack. */
 static const struct {
     const char *name;
     enum out_form form;
@@ -155,7 +121,7 @@ Test(shim_write, each_form_goes_on_as_it_came) {
     }
 }
 
-/* What the kernel is to refuse is not looked into. */
+/* The library does not look into a message that the kernel will refuse. */
 Test(shim_write, what_is_no_vector_goes_on_as_it_came) {
     static struct iovec huge[] = {{NULL, 5}, {NULL, SIZE_MAX - 3}}, half[] = {{NULL, SSIZE_MAX}, {NULL, 1}};
     const struct msghdr *unreadable = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -195,7 +161,7 @@ Test(shim_write, what_was_buffered_leaves_before_what_is_no_vector) {
     EXPECT_TEXT("log", fake_log(), "send(5,abc) WRITEV(5,bad)");
 }
 
-/* MSG_OOB and its like, an address, what a message carries: never held, never buffered. */
+/* Writes with MSG_OOB and its like, an address, or control data are never held or buffered. */
 Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE};
     static const int flags[] = {MSG_OOB, MSG_ZEROCOPY, MSG_EOR, MSG_CONFIRM, MSG_FASTOPEN};
@@ -225,7 +191,7 @@ Test(shim_write, what_is_more_than_bytes_goes_on_as_it_came) {
     }
 }
 
-/* ---- what the kernel says ---------------------------------------------------------- */
+/* ---- answers of the kernel ---------------------------------------------------------- */
 
 static ssize_t by_fast_path(void) {
     return whole_write(5, "abc");
@@ -259,8 +225,8 @@ static void the_window_ends(void) {
     conn_unlock(c);
 }
 
-/* The window ends between the decision to hold and the send: what came after it is held all the
- * same, and leaves with the turn. */
+/* The window ends between the decision to hold and the send: the later write is held all the same, and leaves
+ * with the turn. */
 Test(shim_write, held_after_the_window_has_ended) {
     EACH_WAY(way) {
         whole_start_in(MODE_CORK);
@@ -279,7 +245,7 @@ Test(shim_write, held_after_the_window_has_ended) {
     }
 }
 
-/* A write that fails is none: what was held before it still is, or is let go. */
+/* A write that fails does not count: bytes held before it stay held, or are pushed. */
 static const struct {
     const char *name;
     bool held_before, window;
@@ -339,7 +305,7 @@ Test(shim_write, behind_an_error_the_kernel_answers) {
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         whole_start_in(modes[i]);
         struct conn *c = whole_connected(5);
-        conn_unlock(shim_find(5)); /* whose mode is known from now on */
+        conn_unlock(shim_find(5)); /* its mode is known from now on */
         c->policy.mode = MODE_OFF;
         fake_real.answers[0] = -ECONNRESET;
         EXPECT_INT("it passes, and fails", whole_write(5, "abc"), -1);
@@ -356,8 +322,8 @@ Test(shim_write, behind_an_error_the_kernel_answers) {
 
 /* ---- streams, answers --------------------------------------------------------------- */
 
-/* Eight small writes that nobody answers are a stream, which is Nagle's again; unless the answers
- * come in where we do not see them. */
+/* Eight small writes without an answer are a stream, which gets Nagle's algorithm back, unless unseen calls
+ * read the answers. */
 static const struct {
     const char *name;
     uint64_t received;
@@ -404,239 +370,6 @@ Test(shim_write, answered_before_it_is_accounted_for) {
     }
 }
 
-/* ---- more behind buffered bytes ------------------------------------------------------- */
-
-static void stuck(const char *bytes) {
-    EXPECT_INT("buffered", whole_write(5, bytes), strlen(bytes));
-    fake.sends[fake.send_count] = -EAGAIN;
-    hold_end_turn(PUSH_WAIT);
-    struct conn *c = fds_conn(fds_word(5));
-    ASSERT(c && c->flush_blocked);
-    c->policy.mss = 1460; /* asked already */
-    fake_log();
-}
-
-/* What the caller passed was wrong: no fault of the bytes that wait. */
-Test(shim_write, a_callers_fault_is_told_and_what_waited_leaves) {
-    static const int errors[] = {EFAULT, EINVAL, EMSGSIZE, EOPNOTSUPP};
-    for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-        whole_start_in(MODE_COALESCE);
-        struct conn *c = whole_warm(5);
-        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-        fake.sends[fake.send_count] = -errors[i];
-        EXPECT_INT("told", whole_write_long(5, 5000), -1);
-        EXPECT_INT("errno", errno, errors[i]);
-        EXPECT_TEXT("wire", fake.wire_buffer, "abc");
-        EXPECT_INT("nothing waits", buffer_length(c), 0);
-        EXPECT_INT("nothing is kept", c->pending_error, 0);
-        EXPECT_INT("depth", self.depth, 0);
-        shim_closing(5);
-    }
-}
-
-static volatile int pipes_broken;
-
-static void broken(int signal) {
-    (void)signal;
-    pipes_broken++;
-}
-
-/* EPIPE comes with SIGPIPE, as the kernel's own would, unless the caller wants none. */
-Test(shim_write, an_error_of_what_waited_is_the_writes) {
-    signal(SIGPIPE, broken);
-    for (int polite = 0; polite < 2; polite++) {
-        whole_start_in(MODE_COALESCE);
-        whole_warm(5);
-        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-        fake.sends[fake.send_count] = -EPIPE;
-        pipes_broken = 0;
-        static char all[5000];
-        EXPECT_INT("told", shim_write_fast(5, all, 5000, polite ? MSG_NOSIGNAL : 0, FORM_SEND, 0), -1);
-        EXPECT_INT("errno", errno, EPIPE);
-        EXPECT_INT("signals", pipes_broken, !polite);
-        EXPECT_TEXT("wire", fake.wire_buffer, "");
-        fake_real.answers[fake_real.count] = -EPIPE;
-        EXPECT_INT("and the next is the kernel's to refuse", whole_write(5, "abc"), -1);
-        shim_closing(5);
-    }
-}
-
-/* An error of buffered bytes that the window met is told by the next write, once. */
-Test(shim_write, a_kept_error_is_told_once) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    fake.sends[fake.send_count] = -ECONNRESET;
-    hold_end_turn(PUSH_WAIT);
-    EXPECT_INT("kept", c->pending_error, ECONNRESET);
-    fake_log();
-    EXPECT_INT("told", whole_write(5, "abc"), -1);
-    EXPECT_INT("errno", errno, ECONNRESET);
-    EXPECT_TEXT("nothing is sent", fake_log(), "");
-    fake_real.answers[fake_real.count] = -EPIPE;
-    EXPECT_INT("the kernel's", whole_write(5, "abc"), -1);
-    EXPECT_INT("errno", errno, EPIPE);
-}
-
-/* No room for what waits: a blocking writer sends it by a blocking call, then its own bytes. */
-Test(shim_write, a_blocking_writer_drains) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    stuck("abc");
-    fake.sends[fake.send_count] = -EAGAIN;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    const char *log = fake_log(), asks[] = "cookie(5) ";
-    if (strncmp(log, asks, strlen(asks)) == 0)
-        log += strlen(asks); /* a busy machine: what the number is was asked too long ago */
-    cr_expect(strncmp(log, "send(5,abcxx", 12) == 0, "%s", log);
-    cr_expect(strstr(log, " SEND(5,abc) WRITE(5,xx"), "%s", log);
-    EXPECT_INT("wire", fake.wire.used, 5003);
-    EXPECT(!c->flush_blocked && !c->draining && self.draining == NULL);
-}
-
-Test(shim_write, a_non_blocking_writer_hears_of_no_room) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    stuck("abc");
-    fake.non_blocking = true;
-    fake.sends[fake.send_count] = -EAGAIN;
-    EXPECT_INT("none", whole_write_long(5, 5000), -1);
-    EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_INT("it waits on", buffer_length(c), 3);
-    fake.sends[fake.send_count] = 13;
-    EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
-    EXPECT_INT("in order", fake.wire.used, 13);
-    EXPECT_INT("depth", self.depth, 0);
-}
-
-/* The kernel takes a part: it has no room for what comes next, which is not buffered. */
-Test(shim_write, after_a_part_nothing_is_buffered) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    EXPECT(policy_knows_sndbuf(&c->policy));
-    fake.non_blocking = true;
-    fake.sends[fake.send_count] = 13;
-    EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
-    fake_log();
-    EXPECT_INT("written", whole_write(5, "abc"), 3);
-    cr_expect(strstr(fake_log(), "WRITE(5,abc)"), "by the kernel");
-}
-
-/* The drain is left by a signal or a timeout: the application's write has not happened, and what waits
- * still does; another error ends the connection. */
-static const struct {
-    const char *name;
-    int error;
-    size_t waits;
-} drains[] = {{"a signal", EINTR, 3}, {"SO_SNDTIMEO", EAGAIN, 3}, {"a reset", ECONNRESET, 0}};
-
-Test(shim_write, a_drain_that_fails) {
-    EACH_ROW(row, drains) {
-        whole_start_in(MODE_COALESCE);
-        struct conn *c = whole_warm(5);
-        stuck("abc");
-        fake.sends[fake.send_count] = -EAGAIN;
-        fake_real.answers[fake_real.count] = -row->error;
-        EXPECT_INT(row->name, whole_write_long(5, 5000), -1);
-        EXPECT_INT(row->name, errno, row->error);
-        EXPECT_INT(row->name, buffer_length(c), row->waits);
-        EXPECT_INT(row->name, c->policy.refuses, row->waits == 0);
-        EXPECT(!c->draining && self.draining == NULL);
-        EXPECT_INT("depth", self.depth, 0);
-        shim_closing(5);
-    }
-}
-
-static void a_handler_writes(void) {
-    EXPECT_INT("kept aside", whole_write(5, "hi"), 2);
-}
-
-/* A handler that interrupts the blocking send writes to the same connection: behind what is
- * being sent, before what its thread has yet to write. */
-Test(shim_write, a_handlers_bytes_come_between) {
-    whole_start_in(MODE_COALESCE);
-    whole_warm(5);
-    stuck("abc");
-    fake.sends[fake.send_count] = -EAGAIN;
-    fake_real.meanwhile = a_handler_writes;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    cr_expect(strncmp(fake.wire_buffer, "abchixx", 7) == 0, "%.10s", fake.wire_buffer);
-    EXPECT_INT("wire", fake.wire.used, 5005);
-}
-
-/* Another thread is blocked sending what stands before. */
-static struct conn *drained;
-
-static void the_other_is_done(void) {
-    conn_lock(drained);
-    drained->draining = false;
-    buffer_free(drained);
-    conn_unlock(drained);
-}
-
-Test(shim_write, a_blocking_writer_waits_for_who_drains) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    stuck("abc");
-    drained = c;
-    c->draining = true;
-    fake_real.meanwhile = the_other_is_done;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    const char *log = fake_log();
-    cr_expect(strncmp(log, "SLEEP(0) WRITE(5,xx", 19) == 0, "%s", log);
-}
-
-static int room_and_done(int fd, int timeout_ms) {
-    (void)fd, (void)timeout_ms;
-    drained->draining = false;
-    return 1;
-}
-
-Test(shim_write, a_non_blocking_writer_beside_who_drains) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    stuck("abc");
-    c->draining = true;
-    fake.non_blocking = fake.full = true;
-    EXPECT_INT("no room", whole_write_long(5, 5000), -1);
-    EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_TEXT("asked for an edge", fake_log(), "room(5)");
-    EXPECT_INT("still theirs", buffer_length(c), 3);
-    struct kernel_ops ops = *kernel;
-    drained = c;
-    ops.writable = room_and_done;
-    const struct kernel_ops *before = kernel;
-    kernel = &ops;
-    EXPECT_INT("once that thread is back", whole_write_long(5, 5000), 5000);
-    kernel = before;
-    EXPECT_INT("in order", fake.wire.used, 5003);
-}
-
-/* More parts than one call of ours takes, the second of which fails: what left counts. */
-Test(shim_write, many_parts_behind_buffered_bytes) {
-    static struct iovec parts[100];
-    static char letters[100][50];
-    memset(letters, 'x', sizeof(letters));
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-        parts[i] = (struct iovec){letters[i], 50};
-    static const struct {
-        ssize_t second;
-        ssize_t result;
-    } rows[] = {{0, 5000}, {-EINTR, 10 + 64 * 50 - 10}, {7, 10 + 64 * 50 - 10 + 7}};
-    EACH_ROW(row, rows) {
-        whole_start_in(MODE_COALESCE);
-        whole_warm(5);
-        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-        fake.sends[fake.send_count] = 13;
-        fake_real.answers[fake_real.count + 1] = row->second;
-        struct write_request o = {.fd = 5, .form = FORM_WRITEV, .iov = parts, .iov_count = 100};
-        EXPECT_INT("sent", shim_write(&o), row->result);
-        EXPECT_INT("wire", fake.wire.used, 3 + row->result);
-        shim_closing(5);
-    }
-}
-
 /* ---- counts ----------------------------------------------------------------------- */
 
 static const struct {
@@ -661,56 +394,6 @@ Test(shim_write, what_a_message_counts) {
         EXPECT_INT(mode_names[row->mode], c->counts.buffered_writes - before.buffered_writes, row->buffered);
         shim_closing(5);
     }
-}
-
-/* The number is closed and reused during the drain, by calls that pass us by.  Once the buffer went back
- * to the pool while the thread sent from it, and the new connection lost as many bytes as were sent. */
-static struct coalesce_buffer *sent_from, *reused;
-
-static void the_number_is_reused(void) {
-    struct iovec one = {(char[]){"new"}, 3};
-    sent_from = drained->buffer;
-    conn_lock(drained);
-    conn_reset(drained, 5, ORIGIN_SOCKET);
-    ASSERT(buffer_add(drained, &one, 1, 3));
-    reused = drained->buffer;
-    conn_unlock(drained);
-}
-
-Test(shim_write, a_number_that_is_reused_during_a_drain) {
-    whole_start_in(MODE_COALESCE);
-    drained = whole_warm(5);
-    stuck("abcdef");
-    fake_real.meanwhile = the_number_is_reused;
-    fake.sends[fake.send_count] = -EAGAIN;
-    fake_real.answers[fake_real.count] = 2;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    EXPECT(reused && reused != sent_from);
-    cr_expect(strncmp(fake.wire_buffer, "abnewxxx", 8) == 0, "%.12s", fake.wire_buffer);
-    EXPECT_INT("depth", self.depth, 0);
-}
-
-/* The window finds that the number is another's while a thread sends from the buffer: the buffer stays until
- * the call has returned. */
-static void the_window_finds_another(void) {
-    conn_lock(drained);
-    fake.cookie = 99;
-    hold_window_ends(drained);
-    EXPECT_INT("still there", buffer_length(drained), 6);
-    conn_unlock(drained);
-}
-
-Test(shim_write, a_buffer_stays_while_a_thread_sends_from_it) {
-    whole_start_in(MODE_COALESCE);
-    drained = whole_warm(5);
-    stuck("abcdef");
-    fake.sends[fake.send_count] = -EAGAIN;
-    fake_real.meanwhile = the_window_finds_another;
-    fake_real.answers[fake_real.count] = 2;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    const char *log = fake_log();
-    cr_expect(strstr(log, " SEND(5,ab") && !strstr(log, "(5,cdef"), "to another: %s", log);
-    EXPECT_INT("depth", self.depth, 0);
 }
 
 Test(shim_write, a_write_of_nothing_is_none) {
@@ -752,193 +435,4 @@ Test(shim_write, parts_are_looked_at_as_far_as_they_are_sent) {
     EXPECT(shim_parts_readable(&p, 8));
     EXPECT(!shim_parts_readable(&p, 9));
     EXPECT(!shim_parts_readable(&p, 16));
-}
-
-/* ---- a quiet connection ------------------------------------------------------- */
-
-static ssize_t three_bytes(int fd, void *buffer, size_t bytes) {
-    (void)fd, (void)buffer, (void)bytes;
-    return 3;
-}
-
-static struct conn *quiet_one(void) {
-    whole_start_in(MODE_AUTO);
-    struct conn *c = whole_connected(5);
-    real_read = (void *)(uintptr_t)three_bytes;
-    hold_watch_thread_end();
-    whole_write(5, "abc");
-    whole_read(5, 3);
-    ASSERT(c->quiet == QUIET);
-    fake_log();
-    return c;
-}
-
-static void exchanges_one(struct conn *c) {
-    char buffer[100];
-    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT(c->quiet == QUIET_WROTE && self.turn == c && c->turn_owner == &self);
-    EXPECT_INT("read", shim_read_quiet(5, buffer, sizeof(buffer), c), 3);
-    EXPECT(c->quiet == QUIET && !self.turn && !c->turn_owner);
-    EXPECT_INT("depth", self.depth, 0);
-}
-
-/* It stays so from exchange to exchange, counts them, and is pushed late at the second write of a message. */
-Test(shim_write, a_quiet_connection) {
-    struct conn *c = quiet_one();
-    const struct conn_counts before = c->counts;
-    for (int i = 0; i < 3; i++)
-        exchanges_one(c);
-    EXPECT_TEXT("plain", fake_log(), "WRITE(5,abc) WRITE(5,abc) WRITE(5,abc)");
-    EXPECT_INT("writes", c->counts.writes - before.writes, 3);
-    EXPECT_INT("messages", c->counts.messages - before.messages, 3);
-    EXPECT_INT("turns", c->counts.turns - before.turns, 3);
-    EXPECT_INT("reads", c->counts.reads - before.reads, 3);
-    EXPECT_INT("bytes", c->counts.bytes - before.bytes, 9);
-    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT_INT("second", whole_write(5, "def"), 3);
-    EXPECT(c->quiet == QUIET_NOT && c->policy.bursty);
-    const char *log = fake_log();
-    cr_expect(strstr(log, "nodelay"), "%s", log);
-    shim_closing(5);
-}
-
-/* coalesce: so it is by habit, and the buffer's bytes keep their place behind the first write of the turn
- * that ends the habit. */
-Test(shim_write, a_quiet_connection_in_coalesce) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_connected(5);
-    real_read = (void *)(uintptr_t)three_bytes;
-    hold_watch_thread_end();
-    for (int i = 0; i < HABIT; i++) {
-        EXPECT_INT("not yet", c->quiet, QUIET_NOT);
-        whole_write(5, "abc");
-        whole_read(5, 3);
-    }
-    ASSERT(c->quiet == QUIET);
-    fake_log();
-    fake.wire.used = 0;
-    exchanges_one(c);
-    EXPECT_TEXT("plain", fake_log(), "WRITE(5,abc)");
-    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT_INT("second", whole_write(5, "def"), 3);
-    EXPECT_INT("waits", buffer_length(c), 3);
-    whole_read(5, 3);
-    EXPECT_TEXT("in order", fake_log(), "WRITE(5,abc) cookie(5) nodelay(5,1) send(5,def)");
-    EXPECT(c->quiet == QUIET_NOT && c->policy.bursty);
-    shim_closing(5);
-}
-
-/* ... and a message larger than is buffered is judged: it may fill the send buffer. */
-Test(shim_write, a_long_message_on_a_quiet_connection_in_coalesce) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_connected(5);
-    static char all[8192];
-    for (int i = 0; i < HABIT; i++) {
-        whole_write(5, "abc");
-        whole_read(5, 3);
-    }
-    ASSERT(c->quiet == QUIET);
-    c->policy.buffer_limit = sizeof(all) - 1;
-    EXPECT_INT("written", shim_write_quiet(5, all, sizeof(all), 0), sizeof(all));
-    EXPECT(c->policy.sndbuf_maybe_full && c->policy.large);
-    shim_closing(5);
-}
-
-/* Two threads that write a message's pieces have no habit of one write: their pieces are joined. */
-Test(shim_write, a_turn_that_another_thread_takes_over_is_no_single_one) {
-    static struct thread other;
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_connected(5);
-    for (int i = 0; i < 2 * HABIT; i++) {
-        EXPECT_INT("first", whole_write(5, "abc"), 3);
-        STORE(&c->turn_owner, &other);
-        self.turn = NULL;
-        EXPECT_INT("second", whole_write(5, "def"), 3);
-        EXPECT_INT("joined", buffer_length(c), 6);
-        whole_read(5, 3);
-    }
-    shim_closing(5);
-}
-
-/* Whatever else takes the lock may change it: the next write is judged. */
-Test(shim_write, another_taker_of_the_lock_ends_the_quiet) {
-    struct conn *c = quiet_one();
-    conn_lock(c);
-    conn_unlock(c);
-    EXPECT_INT("not quiet", c->quiet, QUIET_NOT);
-    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT_INT("still not", c->quiet, QUIET_NOT);
-    whole_read(5, 3);
-    EXPECT_INT("again", c->quiet, QUIET);
-    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
-    conn_lock(c);
-    conn_unlock(c);
-    char buffer[100];
-    EXPECT_INT("read", shim_read_quiet(5, buffer, sizeof(buffer), c), 3);
-    EXPECT(c->policy.message_bytes == 0 && !self.turn && !c->turn_owner && c->quiet == QUIET);
-    config_switch(MODE_OFF, false);
-    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT(c->quiet == QUIET_NOT && c->policy.mode == MODE_OFF);
-    shim_closing(5);
-}
-
-/* A write that fails is none; input that may go on ends the quiet. */
-Test(shim_write, what_is_unusual_on_a_quiet_connection) {
-    struct conn *c = quiet_one();
-    const struct conn_counts before = c->counts;
-    char page[4096];
-    fake_real.answers[fake_real.count] = -EAGAIN;
-    EXPECT_INT("fails", shim_write_quiet(5, "abc", 3, 0), -1);
-    EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_INT("writes", c->counts.writes, before.writes);
-    EXPECT_INT("messages", c->counts.messages, before.messages);
-    EXPECT_INT("bytes", c->policy.message_bytes, 0);
-    EXPECT_INT("units", c->policy.units, 0);
-    EXPECT_INT("not quiet", c->quiet, QUIET_NOT);
-    whole_read(5, 3);
-    EXPECT_INT("quiet", c->quiet, QUIET);
-    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT_INT("full", shim_read_quiet(5, page, 3, c), 3);
-    EXPECT_INT("a small full read leaves nothing", c->quiet, QUIET);
-    shim_closing(5);
-}
-
-static pthread_barrier_t first_written, read_returned;
-
-/* An exchange, and a message of two writes, of which the first is made during another thread's read. */
-static void *writes_two(void *unused) {
-    hold_watch_thread_end();
-    whole_write(5, "abc");
-    whole_read(5, 3);
-    EXPECT_INT("first", shim_write_quiet(5, "abc", 3, 0), 3);
-    EXPECT_INT("quiet", self.turn->quiet, QUIET_WROTE);
-    pthread_barrier_wait(&first_written);
-    pthread_barrier_wait(&read_returned);
-    EXPECT_INT("second", whole_write(5, "def"), 3);
-    return unused;
-}
-
-static pthread_t writer;
-
-static ssize_t three_bytes_late(int fd, void *buffer, size_t bytes) {
-    EXPECT_INT("a writer", pthread_create(&writer, NULL, writes_two, NULL), 0);
-    pthread_barrier_wait(&first_written);
-    return three_bytes(fd, buffer, bytes);
-}
-
-/* A read that began before another thread's turn does not end it. */
-Test(shim_write, a_quiet_turn_of_another_thread, .timeout = 10) {
-    struct conn *c = quiet_one();
-    char buffer[100];
-    pthread_barrier_init(&first_written, NULL, 2);
-    pthread_barrier_init(&read_returned, NULL, 2);
-    for (int i = 0; i < 3; i++) /* turn 5 leaves without the lock */
-        exchanges_one(c);
-    EXPECT_INT("written", shim_write_quiet(5, "abc", 3, 0), 3);
-    real_read = (void *)(uintptr_t)three_bytes_late;
-    EXPECT_INT("read", shim_read_quiet(5, buffer, sizeof(buffer), c), 3);
-    EXPECT_INT("its turn", c->policy.position, 1);
-    pthread_barrier_wait(&read_returned);
-    pthread_join(writer, NULL);
-    shim_closing(5);
 }

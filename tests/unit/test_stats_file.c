@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The making of the statistics file: where it is refused, with which warning, and what is left behind.
+ * The making of the statistics file: where it is refused, with which warning, and that
+ * nothing is left behind.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the statistics file says of connections: rows, records, counters and times.
+ * Connections in the statistics file: rows, records, counters and times.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -276,7 +276,7 @@ Test(tally, no_more_bytes_than_were_seen) {
     EXPECT_INT("unseen", counted(1, COUNT_UNSEEN_BYTES), 0);
 }
 
-/* What others wrote before we were loaded is not unseen. */
+/* Bytes written before we were loaded do not count as unseen. */
 Test(tally, bytes_from_before_us) {
     statistics_start("off", NULL, NULL);
     fake.tcp_info.bytes_sent = 1000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each step of tally.c and of stats.c by itself: when counts move, what a connection without a file, a record
- * or known ends does, which bytes are unseen, and where a sum ends.
+ * Each step of tally.c and of stats.c by itself: when counts move, a connection without a file, a record or
+ * known ends, which bytes are unseen, and where a sum ends.
  */
 #include <errno.h>
 
@@ -180,7 +180,7 @@ Test(tally_steps, each_counter_moves) {
     e->told = none;
 }
 
-/* What has no row counts as `other`; what has no record has its row all the same. */
+/* A connection without a row counts as `other`; one without a record has its row all the same. */
 Test(tally_steps, without_a_row_or_a_record) {
     start("off");
     c->counts.writes = 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window's thread: it lets go in time, drops off its list what holds no more, parks, and ends.
+ * The window's thread: it pushes in time, drops connections without a hold from its list, parks, and ends.
  * Times are bounds with room for a busy machine.
  */
 #include <dirent.h>
@@ -218,7 +218,7 @@ static bool taken_by_the_thread(void) {
     return !LOAD(&ticker_incoming);
 }
 
-/* What is on its own list it pushes itself. */
+/* It pushes the connections of its own list itself. */
 Test(ticker, the_end_pushes_what_it_has_taken) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
     ASSERT(starts());

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The steps of the window's thread, without the thread: how long a tick is, which hold is too old, what a
- * look at a connection does, who stays on the list, and whether the thread leaves.  test_ticker.c has the
- * thread itself.  No test can measure its times exactly on a busy machine, so this file takes its source in.
+ * The steps of the window's thread, without the thread: the length of a tick, which hold is too old, the
+ * effect of a look at a connection, which one stays on the list, and whether the thread leaves.
+ * test_ticker.c has the thread itself.  No test can measure its times exactly on a busy machine, so this file
+ * takes its source in.
  */
 #include "../../src/preload/hold/ticker_thread.c" /* NOLINT(bugprone-suspicious-include) */
 
@@ -391,7 +392,7 @@ Test(ticker_steps, until_when_it_sleeps) {
     cr_expect(clock_now() - begun < 400 * MS, "it is told to end");
 }
 
-/* ---- who gets a thread -------------------------------------------------- */
+/* ---- processes with a thread -------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The timeline of `unstall explain`: nothing is lost, whatever the order and the span of the times.
+ * The timeline of `unstall explain`: nothing is lost, with any order and span of the times.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@ static void learn(struct turn_model *model, int times, unsigned writes) {
         turn_learn(model, writes);
 }
 
-/* What is foretold of the first `most` writes: ? unknown, + more, . last */
+/* The predictions for the first `most` writes: ? unknown, + more, . last */
 static const char *foretold(const struct turn_model *model, unsigned most) {
     static char signs[64];
     for (unsigned position = 1; position <= most; position++)
@@ -29,7 +29,7 @@ static const struct {
 } learnt[] = {
     {"nothing seen", {{0, 0}}, "????"},
     {"one turn of one write", {{1, 1}}, ".???"},
-    {"one turn of two writes teaches at once", {{1, 2}}, "+.??"},
+    {"one turn of two writes is learned at once", {{1, 2}}, "+.??"},
     {"one turn of three", {{1, 3}}, "++.?"},
     {"always two", {{50, 2}}, "+.??"},
     {"always five", {{50, 5}}, "++++.?"},
@@ -69,8 +69,8 @@ Test(turn, share_never_returns_to_unknown) {
     EXPECT_INT("after all an only one", turn_predict(&model, 1), TURN_LAST);
 }
 
-/* Turns longer than the table end somewhere in its last slot.  A segment costs more than a push:
- * what goes on to the 40th write must not leave one by one from the 16th on. */
+/* Turns longer than the table end somewhere in its last slot.  A segment costs more than a push: the writes
+ * of a turn of 40 must not leave one by one from the 16th on. */
 Test(turn, longer_than_the_table) {
     static const unsigned lengths[] = {17, 20, 40, 1000, UINT16_MAX};
     for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {

@@ -31,7 +31,7 @@ static unsigned lines_with(const char *words) {
     return count;
 }
 
-static void write_by_the_long_way(const char *bytes) {
+static void write_by_the_long_path(const char *bytes) {
     struct iovec part = {(char *)(uintptr_t)bytes, strlen(bytes)};
     shim_write(&(struct write_request){.fd = 5, .form = FORM_WRITEV, .iov = &part, .iov_count = 1});
 }
@@ -48,7 +48,7 @@ Test(verbose, late_pushes) {
         struct conn *c = whole_connected(5);
         for (int i = 0; i < 2; i++) {
             whole_write(5, "head");
-            write_by_the_long_way("body");
+            write_by_the_long_path("body");
             whole_read(5, 100);
             ASSERT(c->policy.nodelay);
             c->policy.nodelay = false;

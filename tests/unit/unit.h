@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the unit tests share.  Criterion runs each test in a process of its own:
+ * The helpers that all unit tests share.  Criterion runs each test in a process of its own:
  * static state is fresh in each.
  */
 #ifndef UNSTALL_UNIT_H
@@ -13,7 +13,7 @@
 
 #include "base.h"
 
-/* `for each row of a static table`; rows begin with what they are about. */
+/* `for each row of a static table`; rows begin with their subject. */
 #define EACH_ROW(row, table) \
     for (__typeof__(&(table)[0]) row = (table); row < (table) + ARRAY_SIZE(table); row++)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests share that link all of the library but its exports: connections as
- * shim_life.c makes them, writes as the exports make them.  The kernel and the next in
- * line only write down (fake_kernel.h, fake_real.h); the window's thread is said to be
- * there and is not, so that nothing happens but what the test does.
+ * For tests that link all of the library but its exports: connections as
+ * shim_life.c makes them, writes as the exports make them.  The kernel and the next in line only log their
+ * calls (fake_kernel.h, fake_real.h).  The library takes the window's thread for running, but there is none:
+ * only the test acts.
  */
 #ifndef UNSTALL_WHOLE_H
 #define UNSTALL_WHOLE_H

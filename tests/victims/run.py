@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Measures real programs, bare and treated, and prints a table: median, p90, data segments an exchange.
 
-Columns: bare, the modes, and what two simple preloads would have done; then what `unstall report` says of the
-run in observe (stalls proved, of exchanges). Behind them the programs that are well, whose system calls may
-not change.
+Columns: bare, the modes, and two simple preloads; then the result of `unstall report` on the run in observe
+(stalls proved, of exchanges). Behind them the programs without a stall, whose system calls may not change.
 """
 
 import argparse
@@ -25,7 +24,7 @@ from runner.table import Table  # noqa: E402
 from runner.wells import load_well, wells  # noqa: E402
 
 COLUMNS = (*TREATMENTS, *SIMPLE)
-# What one cell may fail by, while the others go on.
+# The errors by which one cell may fail while the others go on.
 FAILURES = (AssertionError, OSError, subprocess.SubprocessError)
 
 
@@ -51,7 +50,7 @@ def treatment_of(column):
 
 
 def measure(victim, columns, table):
-    """All columns of one victim; returns (column -> Measurement, None where it failed; what is wrong)."""
+    """All columns of one victim; returns (column -> Measurement, None where it failed; the complaints)."""
     done, found = {}, []
     for column in columns:
         treatment = treatment_of(column)
@@ -69,12 +68,12 @@ def measure(victim, columns, table):
 
 
 def verdict_of(done):
-    """What the report said in mode observe, for a table; nothing, if that was not measured."""
+    """The report's result in mode observe, for a table; empty if that was not measured."""
     return done["observe"].observed.short() if done.get("observe") else ""
 
 
 def run_victims(names, columns, write):
-    """What is wrong; `write` gets name -> column -> Measurement of each victim once it is measured."""
+    """The complaints; `write` gets name -> column -> Measurement of each victim once it is measured."""
     table, found = Table(columns), []
     for name in names:
         victim = load(name)
@@ -92,7 +91,7 @@ def run_victims(names, columns, write):
 
 
 def run_wells(names, write):
-    """What is wrong; `write` gets name -> mode -> what it says of each program once it is measured."""
+    """The complaints; `write` gets name -> mode -> the result of each program once it is measured."""
     found = []
     for name in names:
         well = load_well(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The runner can fail: what is wrong with a victim is seen, not passed over."""
+"""The runner can fail: it finds each planted error of a victim."""
 
 import os
 import shutil
@@ -25,19 +25,19 @@ BARE_RUNS = (52.0,) * 10
 
 
 @pytest.mark.parametrize("victim, expects, median, segments, judgement", [
-    (EXCHANGE, "ill", 44.0, 1, "right"),
-    (EXCHANGE, "ill", 0.1, 1, "the stall is not there"),
-    (EXCHANGE, "well", 0.1, 1, "right"),
-    (EXCHANGE, "well", 44.0, 1, "the stall is still there"),
-    (EXCHANGE, "well", 5.1, 1, "the stall is still there"),
-    (EXCHANGE, "well", 0.1, 2, "at most 1"),
-    (EXCHANGE, "well", 0.1, None, "right"),
+    (EXCHANGE, "stalls", 44.0, 1, "right"),
+    (EXCHANGE, "stalls", 0.1, 1, "the stall is not there"),
+    (EXCHANGE, "cured", 0.1, 1, "right"),
+    (EXCHANGE, "cured", 44.0, 1, "the stall is still there"),
+    (EXCHANGE, "cured", 5.1, 1, "the stall is still there"),
+    (EXCHANGE, "cured", 0.1, 2, "at most 1"),
+    (EXCHANGE, "cured", 0.1, None, "right"),
     (EXCHANGE, "any", 44.0, 1, "right"),
-    (WHOLE_RUN, "ill", 52.0, None, "right"),
-    (WHOLE_RUN, "ill", 8.0, None, "no stall fits"),
-    (WHOLE_RUN, "ill", 31.0, None, "the stall is not there"),
-    (WHOLE_RUN, "well", 8.0, None, "right"),
-    (WHOLE_RUN, "well", 50.0, None, "the stall is still there"),
+    (WHOLE_RUN, "stalls", 52.0, None, "right"),
+    (WHOLE_RUN, "stalls", 8.0, None, "no stall fits"),
+    (WHOLE_RUN, "stalls", 31.0, None, "the stall is not there"),
+    (WHOLE_RUN, "cured", 8.0, None, "right"),
+    (WHOLE_RUN, "cured", 50.0, None, "the stall is still there"),
 ])
 def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
     measurement = Measurement((median,) * 10, segments, BARE_RUNS)
@@ -49,13 +49,13 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
 
 
 @pytest.mark.parametrize("victim, expects, median, segments, noise", [
-    (EXCHANGE, "well", 12.0, 1, True),
-    (EXCHANGE, "well", 44.0, 1, False),
-    (EXCHANGE, "well", 12.0, 2, False),
-    (EXCHANGE, "well", 0.1, 2, True),
-    (EXCHANGE, "ill", 12.0, 1, False),
-    (WHOLE_RUN, "well", 30.0, None, True),
-    (WHOLE_RUN, "well", 50.0, None, False),
+    (EXCHANGE, "cured", 12.0, 1, True),
+    (EXCHANGE, "cured", 44.0, 1, False),
+    (EXCHANGE, "cured", 12.0, 2, False),
+    (EXCHANGE, "cured", 0.1, 2, True),
+    (EXCHANGE, "stalls", 12.0, 1, False),
+    (WHOLE_RUN, "cured", 30.0, None, True),
+    (WHOLE_RUN, "cured", 50.0, None, False),
 ])
 def test_only_noise_is_measured_again(victim, expects, median, segments, noise):
     measurement, treatment = Measurement((median,) * 10, segments, BARE_RUNS), Treatment("treated", expects)
@@ -75,7 +75,7 @@ def test_too_few_exchanges_are_refused():
 
 def test_a_treatment_that_did_not_reach_the_process_is_seen():
     with pytest.raises(AssertionError, match="not loaded"):
-        Treatment("treated", "well", LIB).assert_in(os.getpid())
+        Treatment("treated", "cured", LIB).assert_in(os.getpid())
 
 
 def test_a_hung_up_answer_is_seen():
@@ -132,7 +132,7 @@ def _runs(pid):
 ])
 def test_the_time_of_sending_once_is_the_measure(mode, ratio, right):
     once = compared([0.1 * ratio] * 10, [0.1] * 10)
-    found = complaints(EXCHANGE, Treatment(mode, "well"), Measurement((0.1,) * 10, once=once))
+    found = complaints(EXCHANGE, Treatment(mode, "cured"), Measurement((0.1,) * 10, once=once))
     assert not found if right else "sending once" in found[0]
 
 
@@ -258,7 +258,7 @@ def test_notes_name_what_a_rate_and_ten_requests_were_compared_with(gallery):
     ({"treated": 900, "bare": 100}, "right"),
 ])
 def test_a_rate_is_judged(rates, judgement):
-    found = complaints(EXCHANGE, Treatment("treated", "well"), Measurement((0.1,) * 10, rates=rates))
+    found = complaints(EXCHANGE, Treatment("treated", "cured"), Measurement((0.1,) * 10, rates=rates))
     assert not found if judgement == "right" else judgement in found[0]
 
 
@@ -286,7 +286,7 @@ def report(kind="stalls", role="destination", sentence=f"x loses 44 ms: {STALLS}
 ])
 def test_a_report_on_a_victim_is_judged(found, expected, judgement):
     victim = Victim("", "client", (), None, verdict=expected)
-    wrong = complaints(victim, Treatment("observe", "ill"), Measurement((44.0,) * 10, observed=found))
+    wrong = complaints(victim, Treatment("observe", "stalls"), Measurement((44.0,) * 10, observed=found))
     assert not wrong if judgement == "right" else judgement in wrong[0]
 
 

@@ -12,8 +12,8 @@ from runner import (OWN, TREATMENTS, affected, complaints, load, load_well, may_
                     wrong_of_well)
 
 # With one try, on two cores with 14 runnable neighbours, 3 of 180 cured ones had medians of 5.5 to 13.7 ms.
-# With three, one of 235 under a load of 12 had 6.1 ms three times. So what is slower than cured, but no stall
-# (44 ms), and what took more segments, is measured again; whatever else is wrong fails at once.
+# With three, one of 235 under a load of 12 had 6.1 ms three times. So a time above cured but below a stall
+# (44 ms), or a higher number of segments, is measured again; any other error fails at once.
 TRIES = 6
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Other people's test suites, bare and under the library: what scripts/lib/foreign-suites.py is made of."""
+"""Test suites of other projects, bare and under the library: the parts of scripts/lib/foreign-suites.py."""

@@ -16,7 +16,7 @@ WARM_UP = Path(__file__).resolve().parents[3] / "tests/company/warm_up.c"
 
 @dataclass(frozen=True)
 class Host:
-    """What is preloaded: the library in every mode but `bare`, the warm-up (None: without) always."""
+    """LD_PRELOAD of a run: the library in every mode but `bare`, the warm-up (None: without) always."""
     library: Path
     warm_up: Path | None = None
 
@@ -38,7 +38,7 @@ class Host:
         return plain_environment() | self.variables(mode, reports)
 
     def complaint(self):
-        """What is wrong with the preloads, before any result is believed; empty if nothing is."""
+        """The faults of the preloads, asked before any result is believed; empty if there are none."""
         probe = "print(open('/proc/self/maps').read())"
         for mode in ("bare", "auto", "coalesce"):
             with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ class Host:
 
 
 def plain_environment():
-    """This process's variables without those that could change a test."""
+    """This process's variables, except any that could change a test."""
     return {name: value for name, value in os.environ.items()
             if name != "LD_PRELOAD" and not name.startswith(("UNSTALL_", "PYTHON"))}
 
@@ -69,7 +69,7 @@ def compile_warm_up(folder):
 
 
 def reports(folder):
-    """What the library's own reports of all the processes say."""
+    """The sums of the library's own reports of all processes."""
     for path in Path(folder).glob("*.json"):
         try:
             yield json.loads(path.read_text(encoding="utf-8"))
@@ -85,7 +85,7 @@ def kept(facts):
 def run_bounded(command, env, limit, cwd=None):
     """Run a command in a session of its own; (exit status or None when its time was up, its output).
 
-    What the command leaves behind is ended with it.
+    Processes that the command leaves behind are ended.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         with subprocess.Popen([str(word) for word in command], env=env, cwd=cwd, stdin=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ def run_bounded(command, env, limit, cwd=None):
 
 
 def end_session(process):
-    """End what a command left behind, it included."""
+    """End a command and all processes that it left behind."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A test must end in every mode as it ends bare; what does not is run again, and judged.
+"""A test must end in every mode as it ends bare; a test that differs is run again, and judged.
 
 A suite here is an object with a `name`, `run(mode, host, only=None)`, which gives the Run of all of it
-or of one test, and `only(test)`: what `run` takes for that test, None where only all can be run again.
+or of one test, and `only(test)`: the argument of `run` for that test, None where only all can be run again.
 """
 
 from collections import Counter
@@ -87,7 +87,7 @@ def verdict(bare, other):
 
 
 def judge(suite, mode, test, runs, host):
-    """Run a test again, bare and under its mode, and say what it is."""
+    """Run a test again, bare and under its mode, and name the cause of the difference."""
     only = suite.only(test)
     seen = {"bare": [], mode: []}
     for which, outcomes in seen.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A Linux Test Project that somebody has built and installed: its syscalls and its Open POSIX Test Suite.
+"""An installed Linux Test Project: its syscalls and its Open POSIX Test Suite.
 
     FOLDER/runtest/syscalls                             lines of a name and a command
     FOLDER/testcases/bin                                the commands
@@ -31,12 +31,12 @@ LEFT_OUT = {
 
 
 def left_out(name):
-    """Whether a test is dangerous for who shares the machine."""
+    """Whether a test could harm other programs on this machine."""
     return any(fnmatch.fnmatch(name, pattern) for pattern in LEFT_OUT)
 
 
 def wrong(text, *marks):
-    """The lines of output that tell of a failure, without what differs from run to run."""
+    """The lines of output that tell of a failure, without numbers that differ from run to run."""
     return sorted({plain(line) for line in text.splitlines() if any(mark in line for mark in marks)})
 
 
@@ -108,6 +108,6 @@ def suites(folder, confined, jobs):
 
 
 def version(folder):
-    """What the document calls it."""
+    """Its name in the document."""
     told = folder / "Version"
     return f"Linux Test Project {told.read_text().strip() if told.is_file() else 'of unknown version'}"

@@ -19,7 +19,7 @@ def missing():
 
 
 def version():
-    """What the document calls it."""
+    """Its name in the document."""
     told = subprocess.run(["perl", "-MPOE", "-MPOE::Test::Loops", "-e",
                            "printf 'Perl %vd, POE %s, its tests %s', "
                            "$^V, $POE::VERSION, $POE::Test::Loops::VERSION"],

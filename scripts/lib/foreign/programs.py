@@ -30,7 +30,7 @@ CONFINED = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--net", "--fork", 
 
 
 def confinement():
-    """What stands before a command so that it changes this machine for nobody else.
+    """The words before a command that confine its changes to namespaces of its own.
 
     A user other than root needs none.  Root of a container that may not make namespaces cannot change the
     machine either.
@@ -44,7 +44,7 @@ def confinement():
 
 
 def plain(line):
-    """A line of output without what differs from run to run."""
+    """A line of output without numbers that differ from run to run."""
     return re.sub(r"0x[0-9a-f]+|\d+", "N", line).strip()
 
 
@@ -63,11 +63,11 @@ class Programs:
         raise NotImplementedError
 
     def outcome(self, status, text):
-        """What exit status (None: its time was up) and output say."""
+        """The outcome by exit status (None: its time was up) and output."""
         raise NotImplementedError
 
     def variables(self):
-        """What the tests' environment has besides."""
+        """The variables that the tests' environment has besides."""
         return {}
 
     def only(self, test):
@@ -86,7 +86,7 @@ class Programs:
             return Run({only: self.outcome(status, text)}, time.monotonic() - begin)
 
     def compared(self, test, host, modes):
-        """Run one test bare twice, then in each mode; give its Run of each mode and what was judged of it.
+        """Run one test bare twice, then in each mode; give its Run of each mode and the judgements.
 
         Where it does not run bare, or ends otherwise the second time, there is nothing to compare with.
         """
@@ -102,7 +102,7 @@ class Programs:
 
 
 def run_programs(suite, host, modes=MODES):
-    """All the tests of a suite; give (a line of the table, what was judged)."""
+    """All tests of a suite; give (a line of the table, the judgements)."""
     print(suite.name, flush=True)
     with concurrent.futures.ThreadPoolExecutor(suite.jobs) as pool:
         done = list(pool.map(lambda test: suite.compared(test, host, modes), suite.tests))

@@ -86,7 +86,7 @@ class Suite:
             return run
 
     def only(self, test):
-        """What regrtest's -m takes for a test; None where only the whole suite can be run again."""
+        """regrtest's argument -m for a test; None where only the whole suite can be run again."""
         method = test.rpartition(".")[2]
         return None if method in ("setUpClass", "tearDownClass", "setUpModule") or "(" in test else test
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of what was found: for the terminal, for a document, for the test runner."""
+"""Tables of the results: for the terminal, for a document, for the test runner."""
 
 import platform
 import sys
@@ -10,7 +10,7 @@ from collections import Counter
 
 
 def verdict_of_mode(judged):
-    """A mode's cell, from what was judged of one suite in it."""
+    """A mode's cell, from the judgements of one suite in it."""
     counts = Counter(one.verdict for one in judged)
     words = [f"{counts[name]} {name}" for name in ("different", "explained", "flaky") if counts[name]]
     return ", ".join(words if counts["different"] else ["same", *words])
@@ -57,13 +57,13 @@ def fill(path, name, body):
 
 
 def block(what, lines, judged):
-    """The body of a block: what was run, its table, what was judged."""
+    """The body of a block: the suite, its table, the judgements."""
     listed = "".join(wrapped(str(one), "- ", "  ") for one in judged) or "None.\n"
     return f"{stand(what)}\n{lines}\nNot as bare at first, and run again:\n\n{listed}"
 
 
 def write_junit(path, results, modes):
-    """One case for each suite and mode; `results` are pairs of a suite's name and what was judged of it."""
+    """One case for each suite and mode; `results` are pairs of a suite's name and its judgements."""
     root = xml.Element("testsuite", name="foreign")
     for name, judged in results:
         for mode in modes:

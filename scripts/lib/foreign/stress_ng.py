@@ -28,7 +28,7 @@ LEFT_OUT = {
     "opcode": "executes random instructions",
 }
 
-# Beside -bytes, which each gets that has it: what else is without a small bound.
+# Each stressor that has -bytes gets it.  These have other sizes without a small bound.
 BOUNDS = {
     "forkheavy": ("--forkheavy-procs", "32"),
     "zombie": ("--zombie-max", "64"),
@@ -37,7 +37,7 @@ BOUNDS = {
     "mlockmany": ("--mlockmany-procs", "16"),
 }
 
-# What fits beside Python's suites: stressors that met a defect of ours, and each kind of wait once.
+# Short enough to run beside Python's suites: stressors that met a defect of ours, and each kind of wait once.
 QUICK = {"sock", "sockmany", "sockfd", "sockabuse", "epoll", "sigrt", "sigq", "sigfd", "sigio", "timer",
          "poll", "mq",
          "sem-sysv", "futex", "pthread", "clone", "vfork", "fork", "close", "seccomp", "cap", "unshare",
@@ -47,7 +47,7 @@ SKIPPED = {3, 4}  # no resource, not implemented: stress-ng(1), EXIT STATUS
 
 
 def asked(*words):
-    """What stress-ng answers."""
+    """The output of stress-ng."""
     return subprocess.run(["stress-ng", *words], capture_output=True, text=True, check=False).stdout
 
 
@@ -86,7 +86,7 @@ class Class(Programs):
 
 
 def version():
-    """What the document calls it."""
+    """Its name in the document."""
     return asked("--version").partition(" (")[0].replace(", version", "")
 
 

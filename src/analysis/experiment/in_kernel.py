@@ -73,7 +73,7 @@ class Carrier:
         self._child.wait()
 
     def look(self):
-        """What is new, as `stats_files.report` has it."""
+        """The new values, in the form of `stats_files.report`."""
         told = dict(self.process)
         self.process["connections"] = []
         return [told]
@@ -92,7 +92,7 @@ class Carrier:
         return [line.removeprefix("unstall attach: ") for line in text.splitlines()]
 
     def hints(self):
-        """What the user must know when it is over."""
+        """The notes for the user at the end."""
         found = self.complaints()
         if self._child and self._child.returncode:
             found.append(self._not_put_back())

@@ -3,7 +3,7 @@
 
 The library assigns the arms, as UNSTALL_ARMS or the control block of the statistics file (`unstall set`)
 tells it; for a target without the library the kernel does (in_kernel.py).  This module reads the statistics
-files every half second, or what the kernel tells in their words.  A connection is counted when it has
+files every half second, or the kernel's lines in the same words.  A connection is counted when it has
 ended or has had --min-exchanges exchanges.  In that order it enters the confidence sequence by which
 --until-sure and the guard decide: a decision that is taken after every read needs an interval that is valid
 at all of them.
@@ -231,7 +231,7 @@ class Live:
                 continue  # it is being created, or has just been removed
 
     def _look(self, reports):
-        """Take in what was read once."""
+        """Take in the result of one read."""
         if self.killed:
             return  # all arms are in mode off, so later exchanges belong to no arm
         for process in reports:

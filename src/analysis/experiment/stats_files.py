@@ -54,7 +54,7 @@ class Folder:
         return []
 
     def clear(self):
-        """Forget what has been read."""
+        """Forget all rows read so far."""
         for path in self.files():
             with contextlib.suppress(OSError):
                 os.unlink(path)

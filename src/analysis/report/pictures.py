@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The pictures of the page: SVG by matplotlib.  Arms differ in line style, marker and hatch, so that
-they can be read without colours.  Each picture has a text that states what it shows."""
+they can be read without colours.  Each picture has a text that states its content."""
 
 import html
 import io

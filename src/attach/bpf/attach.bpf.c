@@ -2,12 +2,12 @@
  *
  * Gives TCP_NODELAY to the sockets of a cgroup, and takes it back.
  *
- * The programs take over a socket when its connection is made (sock_ops); a walk over all sockets takes
- * over those that exist already.  Mode `always` then sets the option.  Mode `proof` asks for a callback
- * at each round trip, and sets the option once an acknowledgement has come late while less than a segment
- * waited.  Mode `late` first asks for a callback at each send, and sets the option before a second small
- * segment.  The application reads back the value that it set, and its TCP_NODELAY=0 does not bring the
- * stall back (getsockopt, setsockopt).
+ * The programs take over a socket when its connection is made (sock_ops); a walk over all sockets takes over
+ * the existing ones.  Mode `always` then sets the option.  Mode `proof` asks for a callback at each round
+ * trip, and sets the option once an acknowledgement has come late while less than a segment waited.  Mode
+ * `late` first asks for a callback at each send, and sets the option before a second small segment.  The
+ * application reads back the value that it set, and its TCP_NODELAY=0 does not bring the stall back
+ * (getsockopt, setsockopt).
  *
  * The storage of a socket records our changes.  The walk `restore` undoes them; it is pinned, so that it
  * outlives the command.

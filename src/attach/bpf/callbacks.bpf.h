@@ -34,7 +34,7 @@ static __always_inline void arm(struct bpf_sock_ops *ops, struct attach_socket *
     ask(ops, s, wanted | BPF_SOCK_OPS_STATE_CB_FLAG);
 }
 
-/* The same for a connection that exists.  -1: there is no callback for those before Linux 6.12. */
+/* The same for a connection that exists.  -1: before Linux 6.12 it gets no callback. */
 static __always_inline int arm_existing(struct tcp_sock *tp, struct attach_socket *s, __u8 wanted) {
     int flags = 0;
     if (bpf_getsockopt(tp, TCP, CALLBACK_FLAGS, &flags, sizeof(flags)) != 0)

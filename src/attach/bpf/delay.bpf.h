@@ -83,7 +83,7 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
 
 /* Does this acknowledgement let held data go, later than after a round trip? */
 static __always_inline int ends_stall(struct attach_connection *r, const struct tcp_sock *tp,
-                                      const struct segment *got, __u64 now) {
+                                      const struct tcp_segment *got, __u64 now) {
     __u64 held_ns = r->held_ns;
     if (tp->snd_nxt == r->held_next && is_after(tp->snd_sml, got->acknowledged))
         return 0; /* the small segment is still in flight */
@@ -106,7 +106,7 @@ static __always_inline void on_input(struct attach_connection *r, const struct t
 
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
-    struct segment got;
+    struct tcp_segment got;
     struct attach_connection *r = record_of(sk);
     struct tcp_sock *tp = r ? bpf_skc_to_tcp_sock(sk) : 0;
     if (!r || !tp || read_segment(skb, &got))
@@ -123,7 +123,7 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     return 0;
 }
 
-/* After shutdown(SHUT_WR) tcp_probe does not tell what arrives.  This tracepoint does, once the data has been
+/* After shutdown(SHUT_WR) tcp_probe does not see arriving data. This tracepoint does, once the data is
  * queued.  The message is known by then, because its sends have returned; the FIN is no message. */
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(after_data, const struct sock *sk) {

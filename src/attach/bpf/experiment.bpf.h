@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * An experiment: each connection gets an arm by chance when it is taken in, and a record, to which
- * delay.bpf.h adds what it measures.  Included by attach.bpf.c.
+ * delay.bpf.h adds its measurements.  Included by attach.bpf.c.
  */
 #ifndef UNSTALL_EXPERIMENT_BPF_H
 #define UNSTALL_EXPERIMENT_BPF_H
@@ -59,7 +59,8 @@ static __always_inline void describe(struct attach_connection *r, const struct t
     r->peer.port = bpf_ntohs(BPF_CORE_READ(c, skc_dport));
 }
 
-/* Takes a connection into the experiment, once.  `to` is what bpf_setsockopt() takes in this program. */
+/* Takes a connection into the experiment, once.  `to` is the first argument of
+ * bpf_setsockopt() in this program. */
 static __always_inline void enrol(void *to, const struct tcp_sock *tp, struct attach_socket *s,
                                   struct attach_config *c, __u8 role) {
     struct attach_experiment *e = &c->experiment;

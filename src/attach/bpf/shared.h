@@ -15,11 +15,11 @@
 enum { ATTACH_VERSION = 7, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF, ATTACH_LATE };
 
-/* What `unstall ab --live` asks for, and how many connections have got an arm. */
+/* The request of `unstall ab --live`, and the number of connections that have got an arm. */
 struct attach_experiment {
     __u64 seed;
-    __u64 connections, existed; /* of them, those that were there before */
-    __u64 missed;               /* of them, those without room for a record, which have no arm */
+    __u64 connections, existed; /* of them, older than the attachment */
+    __u64 missed;               /* of them, without room for a record, and so without an arm */
     __u32 arms;                 /* 0: it is no experiment */
     __u32 assignment;           /* enum stats_assignment */
     __u32 nodelay;              /* a bit for each arm: it sets TCP_NODELAY */
@@ -78,8 +78,8 @@ struct attach_connection {
     __u64 messages, exchanges, exchange_ns, stalls;
     __u64 segments; /* of data, known at its end */
     struct stats_address peer, local;
-    __u32 sent;      /* what the write that returned last has written up to */
-    __u32 answered;  /* what had been written when input came last */
+    __u32 sent;      /* write_seq after the write that returned last */
+    __u32 answered;  /* write_seq when input came last */
     __u32 held_next; /* snd_nxt when data was held */
     __u32 segments_before;
     __u32 exchange[COARSE_BUCKETS];

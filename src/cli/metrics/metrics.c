@@ -46,7 +46,7 @@ static void add_series(struct metrics *m, const struct reader_file *r,
                        const struct reader_row *row) {
     for (size_t i = 0; i < m->count; i++) {
         struct series *s = &m->series[i];
-        if (s->pid == r->header.pid && reader_same_row(&s->row.id, &row->id) &&
+        if (s->pid == r->header.pid && stats_same_row(&s->row.id, &row->id) &&
             strcmp(s->program, r->header.program) == 0) {
             reader_add(&s->row.tally, &row->tally);
             return;

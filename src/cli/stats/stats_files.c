@@ -133,7 +133,7 @@ void stats_files_close(struct stats_files *s) {
 static struct reader_row *row_like(struct reader_row *rows, size_t *count,
                                    const struct reader_row *like) {
     for (size_t i = 0; i < *count; i++)
-        if (reader_same_row(&rows[i].id, &like->id))
+        if (stats_same_row(&rows[i].id, &like->id))
             return &rows[i];
     rows[*count] = (struct reader_row){.index = like->index, .id = like->id};
     return &rows[(*count)++];

@@ -45,7 +45,7 @@ static void remember(struct screen *s) {
 static void find_again(struct screen *s) {
     for (size_t i = 0; i < s->top->count; i++)
         if (s->top->lines[i].process->header.pid == s->selected_pid &&
-            reader_same_row(&s->top->lines[i].id, &s->selected_row)) {
+            stats_same_row(&s->top->lines[i].id, &s->selected_row)) {
             s->selected = i;
             return;
         }

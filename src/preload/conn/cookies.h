@@ -4,7 +4,7 @@
  * connection that is already known.
  *
  * A hash table of pointers, under one short lock.  It is used when a descriptor is first
- * met or a cookie first asked, never by a write in steady state.  A connection that ends stays
+ * met or a cookie first asked, never by a write on the fast path.  A connection that ends stays
  * in the table: its cookie no longer matches, and the next rebuild drops its slot.  Without
  * memory for a larger table a connection is not entered, and its copies become connections of
  * their own.

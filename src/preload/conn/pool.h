@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Pieces of one size, from mapped chunks that are never unmapped.  The first word of a free
- * piece points to the next one.  Writes in steady state do not use a pool (spin.h).
+ * piece points to the next one.  Writes on the fast path do not use a pool (spin.h).
  */
 #ifndef UNSTALL_POOL_H
 #define UNSTALL_POOL_H

@@ -19,8 +19,6 @@ enum {
     ONE_WAY = 8,          /* small writes without any input ever: a stream */
 };
 
-#define DECISION static inline __attribute__((always_inline))
-
 static inline void count16(uint16_t *n) {
     *n = (uint16_t)(*n + (*n != UINT16_MAX));
 }
@@ -51,21 +49,21 @@ static inline bool has_room(const struct policy *p, const struct policy_limits *
     return bytes <= limits->room && !p->sndbuf_maybe_full && p->message_bytes + bytes <= p->buffer_limit;
 }
 
-/* True if a write of `bytes` counts as a small write of its message. */
-static inline bool is_small_write(const struct policy *p, const struct policy_limits *limits, size_t bytes) {
-    return bytes < (p->mss ? p->mss : limits->small + 1);
+/* True if a write of `bytes` counts as a small write of its message.  `small` is that of the limits. */
+static inline bool is_small_write(const struct policy *p, uint32_t small, size_t bytes) {
+    return bytes < (p->mss ? p->mss : small + 1);
 }
 
 /* True if a hold of this write is allowed.  Whether it pays, and whether there is room, policy_holds()
  * decides.  Changes nothing. */
-DECISION bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
+INLINE bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
                                     const struct policy_write *w) {
     return policy_might_hold(p) && !w->special && !w->more && has_size_to_hold(limits, w->bytes) &&
            !policy_expects_no_more(p) && policy_may_hold(p, limits);
 }
 
 /* True if this write should be held or buffered.  Changes nothing. */
-DECISION bool policy_holds(const struct policy *p, const struct policy_limits *limits,
+INLINE bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                            const struct policy_write *w) {
     if (!policy_may_hold_write(p, limits, w))
         return false;
@@ -102,7 +100,7 @@ static inline bool mss_is_old(struct policy *p, size_t bytes) {
 /* Count a unit of `bytes` that leaves now and fill `action`, which must be zero.
  * Nagle delays a small unit while a small segment is in flight (Minshall's test in the
  * kernel's tcp_output.c); the tail of a large unit is a small segment too. */
-DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, size_t bytes,
+INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size_t bytes,
                         struct policy_action *action) {
     size_t mss = p->mss ? p->mss : SURELY_SMALL;
     if (p->units == 0) {
@@ -147,7 +145,7 @@ DECISION void unit_ends(struct policy *p, const struct policy_limits *limits, si
 }
 
 /* As policy_write(), for at least one byte.  `action` must be zero. */
-DECISION void policy_decide(struct policy *p, const struct policy_limits *limits,
+INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
                             const struct policy_write *w, struct policy_action *action) {
     if (policy_holds(p, limits, w)) {
         action->how = p->mode == MODE_COALESCE ? WRITE_COALESCE : WRITE_MORE;
@@ -167,7 +165,7 @@ DECISION void policy_decide(struct policy *p, const struct policy_limits *limits
     }
     if (UNLIKELY(action->need_facts))
         return;
-    action->small_write = is_small_write(p, limits, w->bytes);
+    action->small_write = is_small_write(p, limits->small, w->bytes);
     if (action->small_write)
         count16(&p->small_writes);
     action->burst = action->small_write && p->small_writes == 2;
@@ -230,8 +228,7 @@ static inline bool policy_quiet_takes(const struct policy *p, size_t bytes) {
 /* The first write of a message of a quiet connection: as policy_turn_begins() and policy_decide().  It is
  * plain, and ends a unit.  True: it is small. */
 static inline bool policy_quiet_write(struct policy *p, uint32_t small, size_t bytes) {
-    const struct policy_limits limits = {.small = small};
-    bool counts = is_small_write(p, &limits, bytes);
+    bool counts = is_small_write(p, small, bytes);
     p->position = p->units = p->turns = 1;
     p->small_writes = counts;
     p->first_unit = p->message_bytes = (uint32_t)bytes;
@@ -239,7 +236,7 @@ static inline bool policy_quiet_write(struct policy *p, uint32_t small, size_t b
 }
 
 /* The answer to that write, or to a steady turn (below), which leaves no input: as policy_turn_ends() and
- * policy_input().  A steady turn teaches the model nothing. */
+ * policy_input().  The model learns nothing from a steady turn. */
 static inline void policy_quiet_answer(struct policy *p) {
     p->position = p->units = p->turns = p->small_writes = 0;
     p->message_bytes = 0;
@@ -275,8 +272,7 @@ static inline enum turn_guess policy_steady_guess(const struct policy *p, uint32
 
 /* As policy_turn_begins() for the first write, and policy_decide() for a held one.  True: it is small. */
 static inline bool policy_steady_write(struct policy *p, uint32_t small, size_t bytes) {
-    const struct policy_limits limits = {.small = small};
-    bool counts = is_small_write(p, &limits, bytes);
+    bool counts = is_small_write(p, small, bytes);
     p->position++;
     p->turns = 1;
     p->small_writes = (uint16_t)(p->small_writes + counts);
@@ -328,7 +324,7 @@ static inline bool policy_buffers_on(struct policy *p, const struct policy_limit
         p->message_bytes == 0)
         return false;
     p->message_bytes += (uint32_t)bytes;
-    if (is_small_write(p, limits, bytes))
+    if (is_small_write(p, limits->small, bytes))
         count16(&p->small_writes);
     count16(&p->position);
     return true;

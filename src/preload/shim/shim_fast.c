@@ -86,8 +86,8 @@ COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_act
     evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
 }
 
-/* True: the connection's facts are up to date, it has no pending error, and its mode cures. */
-INLINE bool in_steady_state(const struct conn *c, const struct config *now) {
+/* True: no fact is missing or old, there is no pending error, and the mode cures. */
+INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
     return c->epoch == now->epoch && c->filters_applied && c->nodelay_checked == LOAD(&nodelay_epoch) &&
            !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
 }
@@ -110,7 +110,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return slow_path(w);
     }
     enum ticker_state ticker = ticker_state();
-    if (UNLIKELY(!in_steady_state(c, now) ||
+    if (UNLIKELY(!facts_are_current(c, now) ||
                  ticker_undecided(ticker, &c->policy) ||
                  (c->evidence && !tally_begins(c)))) {
         shim_refresh(c);

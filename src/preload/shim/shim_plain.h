@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the short paths of a write only (shim_fast.c, shim_quiet.c): one contiguous buffer, kept in
+ * Shared by the fast paths of a write only (shim_fast.c, shim_quiet.c): one contiguous buffer, kept in
  * registers, and its send once the decision is made.
  */
 #ifndef UNSTALL_SHIM_PLAIN_H
@@ -10,9 +10,6 @@
 
 #include "real.h"
 #include "shim_parts.h"
-
-#define INLINE static inline __attribute__((always_inline))
-#define COLD   static __attribute__((noinline, cold))
 
 /* The arguments of the call, kept in registers. */
 struct plain {

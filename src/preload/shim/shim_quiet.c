@@ -17,7 +17,7 @@ COLD ssize_t quiet_fell_short(struct conn *c, struct plain w, ssize_t sent) {
     const struct policy_limits limits = decide_limits();
     const struct policy_action action = {.how = WRITE_PLAIN,
                                          .ends_unit = true,
-                                         .small_write = is_small_write(&c->policy, &limits, w.bytes),
+                                         .small_write = is_small_write(&c->policy, limits.small, w.bytes),
                                          .new_message = true};
     return shim_plain_fell_short(c, w, &action, sent, false);
 }

@@ -165,9 +165,6 @@ void shim_other_write(int fd) {
 
 /* ---- a quiet or steady connection ---------------------------------------- */
 
-#define INLINE static inline __attribute__((always_inline))
-#define COLD   static __attribute__((noinline, cold))
-
 ssize_t shim_read(int fd, void *buffer, size_t bytes) {
     struct call call = shim_read_begins(fd, false);
     ssize_t got = REAL(read)(fd, buffer, bytes);

@@ -108,18 +108,13 @@ void stats_valid(uint32_t *state) {
     STORE_RELEASE(state, (uint32_t)STATS_VALID);
 }
 
-static bool same_row(const struct stats_row *a, const struct stats_row *b) {
-    return a->role == b->role && a->arm == b->arm && a->mode == b->mode &&
-           memcmp(&a->endpoint, &b->endpoint, sizeof(a->endpoint)) == 0;
-}
-
 uint32_t stats_row(const struct stats_row *wanted) {
     struct stats_file *s = stats_file_now();
     if (!s)
         return EVIDENCE_NONE;
     spin_lock(&lock);
     uint32_t i = closed ? STATS_ROWS : 1;
-    while (i < rows_used && !same_row(&s->row[i], wanted))
+    while (i < rows_used && !stats_same_row(&s->row[i], wanted))
         i++;
     if (i < STATS_ROWS && i == rows_used && !stats_file_reserve(s->shard[i], sizeof(s->shard[i])))
         i = STATS_ROWS;

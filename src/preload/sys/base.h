@@ -17,6 +17,9 @@
 #define LIKELY(x)     __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)   __builtin_expect(!!(x), 0)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* A part of a path whose instructions count, and a part that is left out of it. */
+#define INLINE        static inline __attribute__((always_inline))
+#define COLD          static __attribute__((noinline, cold))
 
 /* Relaxed atomics on plain objects: single words that are read without a lock. */
 #define LOAD(p)             __atomic_load_n((p), __ATOMIC_RELAXED)

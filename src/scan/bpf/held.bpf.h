@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Is data of a socket held back by Nagle's algorithm?  What a segment that arrives says.  Of scan and attach,
+ * Is data of a socket held back by Nagle's algorithm?  The arriving segment shows it.  Of scan and attach,
  * each with the members of kernel structures that it reads (kernel_types.h).
  */
 #ifndef UNSTALL_HELD_BPF_H
@@ -42,7 +42,7 @@ static __always_inline int is_held(const struct sock *sk, const struct tcp_sock 
     return sk->sk_pacing_rate / 1000 * PACED_MS >= queued;
 }
 
-struct segment {
+struct tcp_segment {
     __u32 sequence, acknowledged;
     __u32 bytes; /* of data */
 };
@@ -52,7 +52,7 @@ static __always_inline __u32 number_at(const __u8 *bytes) {
 }
 
 /* 0 if it can be read. */
-static __always_inline int read_segment(const struct sk_buff *skb, struct segment *s) {
+static __always_inline int read_segment(const struct sk_buff *skb, struct tcp_segment *s) {
     __u8 header[TCP_HEADER];
     if (bpf_probe_read_kernel(header, sizeof(header), skb->head + skb->transport_header))
         return -1;

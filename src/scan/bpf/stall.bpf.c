@@ -208,7 +208,7 @@ static __always_inline void count_answer(struct sock *sk) {
 
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
-    struct segment got;
+    struct tcp_segment got;
     struct hold *h = hold_of(sk);
     if (!h || !(h->held || h->waits))
         return 0;

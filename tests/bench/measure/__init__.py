@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/bench measures, one file per kind of measurement."""
+"""The measurements of scripts/bench, one file for each kind."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the BPF programs of `unstall attach` and of a live experiment cost a program that does not stall.
+"""The cost of the BPF programs of `unstall attach` and of a live experiment for a program
+that does not stall.
 
 By the kernel's own run-time statistics (kernel.bpf_stats_enabled), like host_scan.  Client and peer are in a
 cgroup of their own, one of them, or none.
@@ -24,7 +25,7 @@ FEW, MORE, AGAIN = (0, 1, 10), (0, 1, 60), 15  # before mode late gives up its c
 
 ARMS = "--arms off:1,off:1 --seed 1"
 
-# name -> what is attached, who is in the cgroup, the client's shape and way, the target
+# name -> the attachment, the processes in the cgroup, the client's shape and way, the target
 ROWS = {
     "always": ("--mode always", "client", "one", "pieces", 1.01),
     "proof": ("--mode proof", "client", "one", "pieces", 1.01),
@@ -60,7 +61,7 @@ def cgroup():
 
 @contextlib.contextmanager
 def within(folder):
-    """What is started meanwhile is in the cgroup.  None: it stays where it is."""
+    """Processes started meanwhile are in the cgroup.  None: they stay in the caller's."""
     own = next(line[3:] for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines()
                if line.startswith("0::"))
     if folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The configurations that are compared: who sends in which way, with what preloaded."""
+"""The compared configurations: how the program sends, and the preloaded library."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from .machine import LIB, PROGRAMS, environment
 
 @dataclass(frozen=True)
 class Configuration:
-    """`way` is what the program itself does; `stalls`: each exchange takes 40 ms."""
+    """`way` is the program's own way to send; `stalls`: each exchange takes 40 ms."""
     name: str
     way: str
     preload: object = None
@@ -21,7 +21,7 @@ class Configuration:
 
 
 ONE = Configuration("one send", "one")
-AGAIN = Configuration("one send, again", "one")  # what the same thing measured twice differs by
+AGAIN = Configuration("one send, again", "one")  # the difference between two measurements of the same thing
 BARE = Configuration("bare", "pieces", stalls=True)
 
 MORE = Configuration("MSG_MORE by hand", "more")  # the least that leaves the first piece in the kernel
@@ -44,7 +44,7 @@ UNSTALL_OFF = Configuration("unstall off", "pieces", LIB, "off", stalls=True)
 # A program that writes its messages whole.
 WELL_BEHAVED = [Configuration(f"unstall {mode}", "one", LIB, mode) for mode in [*MODES, "observe", "off"]]
 
-ILL = [ONE, AGAIN, BARE, *BY_HAND, *OTHER_PRELOADS, *UNSTALL, UNSTALL_OFF]
+STALLING = [ONE, AGAIN, BARE, *BY_HAND, *OTHER_PRELOADS, *UNSTALL, UNSTALL_OFF]
 WELL = [ONE, AGAIN, *WELL_BEHAVED]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rows of the main table: a client, or a server, whose messages come in pieces."""
+"""The rows of the main table: a client or a server that sends its messages in pieces."""
 
 import re
 import tempfile
@@ -36,13 +36,13 @@ def targets(auto, coalesce):
 
 NEAR_MORE = Target(1.005, conf.MORE.name)
 ROWS = [
-    Row("two", "200 B + 100 B, read 200 B", "two", conf.ILL, targets(NEAR_MORE, Target(1.015))),
-    Row("fifteen", "fifteen 2-byte writes, read 2 B", "fifteen", conf.ILL,
+    Row("two", "200 B + 100 B, read 200 B", "two", conf.STALLING, targets(NEAR_MORE, Target(1.015))),
+    Row("fifteen", "fifteen 2-byte writes, read 2 B", "fifteen", conf.STALLING,
         targets(NEAR_MORE, Target(1.03)), per_chunk=150),
-    Row("body", "header 200 B + body 16 KiB", "body", conf.ILL, targets(NEAR_MORE, Target(1.03))),
-    Row("random", "pieces of changing number (2 to 6)", "random", conf.ILL,
+    Row("body", "header 200 B + body 16 KiB", "body", conf.STALLING, targets(NEAR_MORE, Target(1.03))),
+    Row("random", "pieces of changing number (2 to 6)", "random", conf.STALLING,
         targets(Target(1.03, conf.MORE.name), Target(1.05))),
-    Row("server", "server that answers in two writes, epoll, 1 000 connections", "", conf.ILL,
+    Row("server", "server that answers in two writes, epoll, 1 000 connections", "", conf.STALLING,
         targets(NEAR_MORE, Target(1.02)), per_chunk=1000, connections=1000),
     Row("threads", "200 B + 100 B, read 200 B, in a program with an idle thread", "two", conf.THREADED,
         {"unstall auto": Target(1, conf.MORE.name)}),
@@ -50,9 +50,9 @@ ROWS = [
         {**targets(Target(1.005), Target(1.01)), "unstall observe": Target(1.005)}),
 ]
 
-# Exchanges that are not counted: some 50 ms, in which the library learns and its thread calms down.
+# Exchanges that are not counted: some 50 ms, until the library has learned and its thread ticks slowly.
 WARM_UP = 4000
-# On each connection of the server, whose single thread holds only after 16 turns of a habit (policy.h).
+# On each connection of the server: its single thread holds only after 16 turns of a habit (policy.h).
 HABIT_LEARNED = 20
 STALLED = ["2", "2", "4"]  # warm-up, chunks, exchanges in each: some 44 ms an exchange
 
@@ -85,7 +85,7 @@ def system_calls_of(argv, env):
 
 
 def client_calls(row, configuration, port):
-    """System calls an exchange: what 100 more exchanges add."""
+    """System calls an exchange: the calls that 100 more exchanges add, divided by 100."""
     few, more = (8, 12) if configuration.stalls else (100, 200)
     base = [program("client"), HOST, port, row.shape, configuration.way]
     env = configuration.env()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `unstall scan --source exact` costs a program that does not stall, and one that does.
+"""The cost of `unstall scan --source exact` for a program that does not stall, and for one that does.
 
 By the kernel's own run-time statistics of BPF programs (kernel.bpf_stats_enabled): paired runs show no
 difference.

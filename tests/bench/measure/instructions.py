@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Instructions of the hot paths under callgrind, against those recorded in instructions.json.
+"""Instructions of the hot paths under callgrind, against the numbers in instructions.json.
 
 They are the same in every run of one binary, so that 5 % more is a fact and not noise; another
 compiler, libc or optimisation makes others, which are shown but not judged.
@@ -25,7 +25,7 @@ TARGETS = {"plain_write": 150, "plain_read": 100, "first_of_two": 220, "last_of_
 
 
 def compiled_by():
-    """What the numbers depend on."""
+    """The machine and the compiler on which the numbers depend."""
     with open(LIB, "rb") as file:
         compiler = re.search(rb"(GCC: \([^)]*\) [\d.]+|[\w ]*clang version [\w.:+~-]+)", file.read())
     options = json.loads((BUILD / "meson-info/intro-buildoptions.json").read_text(encoding="utf-8"))

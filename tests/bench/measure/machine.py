@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,9 @@ ROOT = Path(os.environ.get("UNSTALL_SOURCE_ROOT", Path(__file__).resolve().paren
 BUILD = Path(os.environ.get("UNSTALL_BUILD_ROOT", ROOT / "build"))
 LIB = Path(os.environ.get("UNSTALL_LIB", BUILD / "src/preload/libunstall.so"))
 PROGRAMS = BUILD / "tests/bench"
+
+sys.path.append(str(ROOT / "tests/harness"))  # for ports.py alone: the package imports pytest
+from ports import free_port  # noqa: E402, F401  # pylint: disable=wrong-import-position
 
 CORE = max(os.sched_getaffinity(0))
 
@@ -47,7 +51,7 @@ def environment(preload=None, mode=None, **more):
 
 @contextmanager
 def pinned(core=CORE):
-    """What is started meanwhile runs on one core."""
+    """Processes started meanwhile run on one core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -70,13 +74,13 @@ def run_json(argv, env=None, timeout=120):
 
 
 def child_of(pid):
-    """The process that strace, or whatever else is wrapped around it, has started."""
+    """The process that strace or another wrapper has started."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return int(file.read().split()[0])
 
 
 def cpu_ns(pid):
-    """What the threads of a process have run, without those that have ended."""
+    """The processor time of a process's threads, without the ended ones."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         total += int((task / "schedstat").read_text(encoding="ascii").split()[0])

@@ -62,7 +62,7 @@ def machine():
 
 
 def earlier(file):
-    """What was measured before stays until it is measured again; each section bears its stamp."""
+    """An earlier measurement stays until its section is measured again; each section has its date."""
     if file.exists():
         results = json.loads(file.read_text(encoding="utf-8"))
         if "stamps" in results:
@@ -79,7 +79,7 @@ def progress(title):
 
 
 def measure_section(name, o, results):
-    """One section into `results`; what it says is printed at once."""
+    """Measures one section into `results` and prints it at once."""
     rounds = o.rounds or (7 if o.quick else 25)
     row = next((row for row in exchanges.ROWS if row.name == name), None)
     if row:

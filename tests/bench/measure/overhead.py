@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the library costs where there is nothing to cure: calls, start, memory, its thread."""
+"""The library's cost where there is nothing to cure: calls, start, memory, its thread."""
 
 import glob
 import re
@@ -84,8 +84,8 @@ def library_pages(pid):
 
 
 def process_memory():
-    """KiB: what the library's file has resident (all but the data is shared by every process under
-    it), and what the process has of its own more than bare."""
+    """KiB: the resident part of the library's file (all but the data is shared by every process under it),
+    and the private memory of the process beyond bare."""
     def measured(env):
         with running([program("idle")], env, stdin=subprocess.PIPE) as idle:
             return rollup(idle.pid)["Anonymous"], library_pages(idle.pid)
@@ -128,9 +128,9 @@ def ran_ns(task):
 
 
 def thread_under_load(mode, connections, seconds, idle_after):
-    """The share of a core that the window's thread takes while the server turns over bursts at full speed, and
-    whether it has ended `idle_after` seconds after the last of them. The server has a single thread of its own:
-    it gets the thread as one with more would."""
+    """The share of a core that the window's thread takes while the server turns over bursts at full speed,
+    and whether it has ended `idle_after` seconds after the last of them. The server has a single thread of
+    its own: it gets the thread as one with more would."""
     with pinned(), running([program("server"), "epoll", "pieces"],
                            environment(LIB, mode, UNSTALL_THREAD="always")) as server:
         load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",

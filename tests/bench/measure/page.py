@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The sections of docs/benchmarks.md: what is measured again replaces its section, the others stay."""
+"""The sections of docs/benchmarks.md: a new measurement replaces its section, the others stay."""
 
 HEAD = "## "
 
 
 def head(text):
-    """What stands before the first section."""
+    """The text before the first section."""
     return text.partition("\n" + HEAD)[0].strip("\n")
 
 

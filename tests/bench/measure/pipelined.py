@@ -17,7 +17,7 @@ JUDGED = ("unstall auto", "unstall coalesce", "unstall cork")
 NODELAY, CORKED, MORE = conf.BY_HAND
 BY_HAND = [NODELAY, *(conf.Configuration(c.name, c.way, stalls=True) for c in (conf.ONE, CORKED, MORE)),
            *conf.OTHER_PRELOADS, *conf.UNSTALL]
-PRELOADED = [c for c in real.ILL if c is not real.BARE]
+PRELOADED = [c for c in real.STALLING if c is not real.BARE]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def of_http(argv_of, connections):
 
 
 def measure(rounds, connections, with_real, progress):
-    """name -> rows, and name -> reason for what is not there."""
+    """name -> rows, and name -> reason for each missing server."""
     results, skipped = {}, {}
     with pinned(), tempfile.TemporaryDirectory(prefix="unstall-bench-") as folder:
         for count in connections:
@@ -76,7 +76,7 @@ def measure(rounds, connections, with_real, progress):
 
 
 def verdict(name, row, reference):
-    """What it takes of the time, and the 99th percentile, against TCP_NODELAY in the same rounds."""
+    """Its time and its 99th percentile, divided by the ones of TCP_NODELAY in the same rounds."""
     if name not in JUDGED:
         return ""
     reached = row["ratio"]["median"] <= TARGET and row["p99 ns"]["median"] <= reference["p99 ns"]["median"]

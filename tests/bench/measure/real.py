@@ -13,21 +13,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .configurations import Configuration
-from .machine import LIB, PROGRAMS, ROOT, found, pinned, run
+from .machine import LIB, PROGRAMS, ROOT, found, free_port, pinned, run
 from .rounds import paired
 
-# A real server sends as it does; what differs is what is preloaded.
+# A real server sends in its own way; only the preloaded library differs.
 BARE = Configuration("bare", "")
 NODELAY = Configuration("preload: TCP_NODELAY", "", PROGRAMS / "bench-always_nodelay.so")
 MODES = [Configuration(f"unstall {mode}", "", LIB, mode) for mode in ("auto", "coalesce", "cork", "nodelay")]
-ILL = [NODELAY, BARE, *MODES]  # the first one divides: the stalled one would make every ratio tiny
+STALLING = [NODELAY, BARE, *MODES]  # the first one divides: the stalled one would make every ratio tiny
 WELL = [BARE, Configuration("bare, again", ""), NODELAY, *MODES]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_for(port, process, seconds=20):
@@ -59,8 +53,8 @@ def serving(argv, port, env, **options):
 
 class KeptUp:
     """A server for each configuration, all up at the same time, so that the slices of load in turn can be
-    short and many: what the machine does beside then falls on all alike.  Each is started anew after
-    some slices, for a process may be lucky with its addresses.  `serve(configuration)` gives a context
+    short and many: other load then falls on all alike.  Each is started anew after some slices,
+    because a process may be lucky with its addresses.  `serve(configuration)` gives a context
     with the port in it, `load(port)` one slice."""
 
     def __init__(self, serve, load, slices=6):
@@ -266,10 +260,10 @@ def measure(rounds, seconds, connections, progress):
         if not found("javac", "wrk"):
             argv = jdk(folder)
             for count in connections:
-                measured(f"JDK HttpServer, wrk, {count} connections", ["java", "wrk"], ILL,
+                measured(f"JDK HttpServer, wrk, {count} connections", ["java", "wrk"], STALLING,
                          under_wrk(argv, count, seconds))
         for count in connections:
-            measured(f"Python http.server, wrk, {count} connections", ["wrk"], ILL,
+            measured(f"Python http.server, wrk, {count} connections", ["wrk"], STALLING,
                      under_wrk(python(folder), count, seconds))
         well("nginx, wrk, 10 connections", ["nginx", "wrk"], kept_serving(nginx(folder)),
              lambda port: wrk(port, 10, 1), 6 * rounds)

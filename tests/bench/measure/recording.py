@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a real program does with its connections, from strace's words to the simulator's.
+"""Turns the strace log of a real program's connections into a recording for the simulator.
 
     record.py NAME PROGRAM...     writes recordings/NAME.txt
 """

@@ -156,7 +156,7 @@ def instructions_text(added):
 
 
 def sections(results):
-    """(section, title, text) of what was measured."""
+    """(section, title, text) of each measurement."""
     for row in ROWS:
         if row.name in results["rows"]:
             yield row.name, row.title, row_table(row, results["rows"][row.name])
@@ -238,8 +238,8 @@ def draw_pictures(results):
 
 
 def update_docs(results, complete):
-    """Unless the results are complete, what they lack stays as it is.  What stands outside the two marks does
-    in any case."""
+    """If the results are incomplete, the sections without a result stay.  Text outside the
+    two marks always stays."""
     before, old = DOCS.read_text(encoding="utf-8").split(BEGIN)
     written, after = old.split(END)
     head = "\n\n".join([machine_line(results), PICTURE]) if complete else page.head(written)

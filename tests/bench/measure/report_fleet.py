@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of what a fleet has: pipelines, the bill, tails beside other work, statistics, short programs."""
+"""Tables for a fleet: pipelines, the bill, tails beside other work, statistics, short programs."""
 
 from . import bill, pipelined
 from .tables import digits, paragraph, ratio, table
@@ -64,14 +64,15 @@ def short_lived_table(programs):
 
 
 def sections(results):
-    """(section, title, text) of what was measured."""
+    """(section, title, text) of each measurement."""
     for name, rows in results.get("pipelined", {}).items():
         yield "pipelined", f"16 requests under way: {name}", pipelined_table(rows)
     if "bill" in results:
         yield "bill", "The bill of a million exchanges", paragraph(
             "Packets of both directions, acknowledgements too; bytes computed from them, with the heads of "
             f"Ethernet, IP and TCP; CPU of server and client. {bill.CONNECTIONS} connections to our epoll "
-            "server. The last two columns: how much of the packets, bytes and CPU is saved.") + "\n\n![A million exchanges](benchmarks-bill.svg)\n\n" + "\n\n".join(
+            "server. The last two columns: how much of the packets, bytes and CPU is saved.") + (
+                "\n\n![A million exchanges](benchmarks-bill.svg)\n\n") + "\n\n".join(
                 f"{case[0].upper()}{case[1:]}:\n\n{bill_table(rows)}"
                 for case, rows in results["bill"].items())
     if results.get("tails"):

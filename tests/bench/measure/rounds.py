@@ -18,7 +18,7 @@ def spread(values):
 
 def paired(configurations, measure, rounds, say=None, seed=1, also=(), others=()):
     """measure(configuration) -> {"ns": ..., other numbers}.  A row of statistics for each
-    configuration; the first one is what the others are divided by.  `also`: numbers whose ratio is
+    configuration; the others are divided by the first one.  `also`: numbers whose ratio is
     taken in the same way, as "<number> ratio".  `others`: configurations by which the time is divided too, as
     "ratio to <configuration>"."""
     dice = random.Random(seed)

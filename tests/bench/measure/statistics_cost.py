@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What UNSTALL_STATS adds to an exchange: the same mode with and without it, in paired rounds.
+"""The time that UNSTALL_STATS adds to an exchange: the same mode with and without it, in paired rounds.
 
 By hand: `cd tests/bench && UNSTALL_BUILD_ROOT=... /usr/bin/python3 -m measure.statistics_cost [ROUNDS]`
 """

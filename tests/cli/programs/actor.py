@@ -103,7 +103,7 @@ def paced(sock, _rate):
     sock.sendall(b"p" * 300)
 
 
-# what one end does again and again, and how the other one answers
+# the repeated calls of one end, and the other's answer
 KINDS = {
     "stall": (lambda sock, rate: exchange(sock, rate, 200, 100), answer),
     "single": (lambda sock, rate: exchange(sock, rate or 200, 300), answer),

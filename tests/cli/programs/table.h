@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a statistics file from lines of text, so that a test says what is in it:
+ * Fills a statistics file from lines of text, so that a test states its contents:
  *
  *     header KEY NUMBER          version, pid, mode, started_ns, ...
  *     program PATH | library VERSION

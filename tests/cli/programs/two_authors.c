@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * two_authors ADDRESS PORT EXCHANGES [wait]: a client whose header and body are written
- * by two functions; the report must name both, with their lines.
+ * two_authors ADDRESS PORT EXCHANGES [wait]: a client in which two functions write header and body; the
+ * report must name both, with their lines.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

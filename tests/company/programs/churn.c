@@ -4,7 +4,7 @@
  * in four ways in turn.  At the end both processes have as much memory and as many descriptors as after the
  * first thousand.
  *
- * Usage: churn COUNT.  Prints what each process had after FIRST connections and at the end.
+ * Usage: churn COUNT.  Prints the memory of each process after FIRST connections and at the end.
  */
 #include "client.h"
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a socket that nobody reads until it takes no more, small writes included, and closes it while no
- * descriptor is to be had: what was accepted must arrive.  Prints how many bytes that is before it closes:
- * only then may the peer read, or the socket would never be full.
+ * Fills a socket with a silent reader until it takes no more, small writes included, and closes it while no
+ * descriptor is to be had: accepted bytes must arrive.  Prints how many bytes that is before it closes: only
+ * then may the peer read, or the socket would never be full.
  */
 #include "client.h"
 #include <sys/resource.h>

@@ -43,7 +43,7 @@ static inline long median_us(int fd, int from, int count)
 /* How the program ends. */
 static UNUSED void (*confined_end)(int) = _exit;
 
-/* What `begin` found out, for the last line. */
+/* The findings of `begin`, for the last line. */
 static UNUSED int confined_errno;
 
 static inline int confined_main(int argc, char **argv, const struct confinement *known, size_t how_many)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * TCP Fast Open (tcp(7)): the first write leaves with the SYN. argv[5]: `sendto` with MSG_FASTOPEN, or
- * `option`, TCP_FASTOPEN_CONNECT and a plain write. Reports whether the SYN's data was taken, and what the
- * calls returned.
+ * `option`, TCP_FASTOPEN_CONNECT and a plain write. Reports whether the SYN's data was taken, and the results
+ * of the calls.
  */
 #include "client.h"
 

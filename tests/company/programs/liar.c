@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A library whose calls do what libc's do not (test_same.py must find it).
+ * A library with calls that differ from libc's (test_same.py must find it).
  */
 #include <errno.h>
 #include <signal.h>

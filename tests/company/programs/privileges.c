@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Changes what the calling thread may do, in the middle of a message, by libc's name or by syscall(2): every
- * thread that the program did not start itself must have afterwards what the caller has.
+ * Changes the rights of the calling thread, in the middle of a message, by libc's name or by syscall(2):
+ * every thread that the program did not start itself must have the caller's rights afterwards.
  *
  * Usage: PROGRAM ADDRESS PORT COUNT HOW [thread].  With `thread` the program has a thread of its own.
- * Prints `had`: tasks not the program's own before the call; `stayed`: those of them that are there after it;
- * `has`: such tasks after more exchanges; `differ`: those of them that have not what the caller has.
+ * Prints `had`: tasks not the program's own before the call; `stayed`: the number of them after it; `has`:
+ * such tasks after more exchanges; `differ`: the number of them with other rights than the caller's.
  */
 #include "confined.h"
 #include <dirent.h>
@@ -126,7 +126,7 @@ static int foreign_tasks(pid_t *tasks)
     return count;
 }
 
-/* What /proc says of a task's rights, as one text. */
+/* A task's rights in /proc, as one text. */
 static void rights(pid_t task, char *text, size_t size)
 {
     static const char *const told[] = {"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp:"};

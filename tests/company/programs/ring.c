@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What rings.c does by liburing: linked into it, or a plugin of its own.
+ * The calls of rings.c to liburing: linked into it, or a plugin of its own.
  */
 #include <liburing.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client whose connections are made by libc and read and written by an io_uring alone, one after another.
+ * A client that makes its connections by libc and reads and writes them by an io_uring
+ * alone, one after another.
  *
  * ADDRESS PORT EXCHANGES CONNECTIONS HOW [PLUGIN]: HOW is `first`, `connected` (the ring is made when the
  * first connection is) or `open` (no connection is closed); PLUGIN is ring.c as a library. Its facts: the

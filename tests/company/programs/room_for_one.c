@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * RLIMIT_NPROC leaves room for one more task, which is made in the middle of a message.  The user is one of
- * its own, because the limit counts all tasks of a user; and not root, whom it does not bind.
+ * its own, because the limit counts all tasks of a user; and not root, because the limit does not bind root.
  */
 #include "confined.h"
 #include <grp.h>

@@ -130,8 +130,8 @@ CASE(options_nowhere) {
     socklen_t length;
     for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
         int level = options[i][0], name = options[i][1], value = 0;
-        /* TCP_ULP takes a string, and no null ends this one: where a BPF program is attached to setsockopt(2),
-         * the kernel copies all four bytes and refuses what else it would have read to the null. */
+        /* TCP_ULP takes a string, and no null ends this one.  Without a BPF program at setsockopt(2) the
+         * kernel reads up to the null; with one it copies all four bytes and refuses them. */
         memcpy(end_of_memory - 2, "xx", 2);
         SAY(setsockopt(fd, level, name, NOWHERE, 4));
         SAY(setsockopt(fd, level, name, NOWHERE, 0));

@@ -12,7 +12,7 @@
 
 #define NOWHERE ((void *)nowhere)
 
-/* A vector whose first part is good, and that goes on nowhere. */
+/* A vector with a good first part and an unmapped rest. */
 static struct iovec *half_a_vector(void) {
     struct iovec *v = (struct iovec *)(void *)end_of_memory - 1;
     *v = (struct iovec){known, 5};

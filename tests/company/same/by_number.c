@@ -69,7 +69,7 @@ CASE(duplicated_over_another_by_number) {
     say("%s", text);
 }
 
-/* In coalesce the bytes in the buffer were lost, and those for the pipe with them. */
+/* In coalesce the bytes in the buffer were lost, and the pipe's bytes with them. */
 CASE(replaced_by_number_with_bytes_held) {
     int pipes[2];
     char text[8] = "";
@@ -88,7 +88,7 @@ CASE(replaced_by_number_with_bytes_held) {
     SAY(close(70));
 }
 
-/* The kernel's own AIO: in coalesce its bytes overtook those in the buffer. */
+/* The kernel's own AIO: in coalesce its bytes overtook the buffered ones. */
 CASE(submitted_by_number) {
     aio_context_t context = 0;
     struct iocb block = {.aio_fildes = (unsigned)fd, .aio_lio_opcode = IOCB_CMD_PWRITE,
@@ -116,7 +116,7 @@ static void *writes_with_flags(void *unused) {
     return unused;
 }
 
-/* The bytes in the buffer are those of another thread. */
+/* Another thread has written the bytes in the buffer. */
 CASE(written_with_flags_by_another_thread) {
     pthread_t thread;
     others = fd;
@@ -213,7 +213,7 @@ CASE(readable_no_more_between_two_writes) {
     SAY(write(fd, "after", 5));
 }
 
-/* The sum of what was accepted is what arrives, whatever the time limit cuts off. */
+/* All accepted bytes arrive, and no more, wherever the time limit cuts. */
 CASE(a_time_limit_for_sending) {
     struct timeval limit = {.tv_usec = 30000};
     int small = 4608;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Threads that have been told to end make one call each: those that are cancellation points end
- * in it, the others run on.
+ * Threads that have been told to end make one call each: a cancellation point ends the thread,
+ * the others run on.
  */
 #include "same.h"
 
@@ -115,7 +115,7 @@ CASE(by_syscall) {
     TELL(by_setsockopt);
 }
 
-/* What is buffered stands before them, and there is no room: they block, and are not cancelled. */
+/* Buffered bytes stand before them, and there is no room: they block, and are not cancelled. */
 static void *takes_later(void *over) {
     struct timespec moment = {.tv_nsec = 50000000};
     raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, 0);

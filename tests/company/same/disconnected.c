@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * connect(AF_UNSPEC): a socket that is connected no more, and then perhaps to another peer.  Not
- * compared: what Nagle's algorithm has kept until then is dropped, bare; where it is cured it left.
+ * connect(AF_UNSPEC): a socket that is connected no more, and then perhaps to another peer.  Not compared:
+ * bare, bytes that Nagle's algorithm has kept until then are dropped; cured, they have left.
  */
 #include "same.h"
 

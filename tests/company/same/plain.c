@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ordinary calls: what every program does.
+ * Ordinary calls, as every program makes them.
  */
 #include "same.h"
 

@@ -39,5 +39,5 @@ def some(count):
 began = time.monotonic()
 with ThreadPoolExecutor(4) as lanes:
     for lane in [lanes.submit(some, (CONNECTIONS + lane) // 4) for lane in range(4)]:
-        lane.result()  # what one raised ends the program with status 1
+        lane.result()  # an exception of one ends the program with status 1
 print(f"took {(time.monotonic() - began) / EXCHANGES * 1e6:.1f} us")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes an arm harmful: a kernel, as it were, in which MSG_MORE takes 100 ms.  It
- * stands behind libunstall.so, so that it sees what the library makes of a send:
+ * stands behind libunstall.so, so that it sees the library's sends:
  * `auto` and `cork` hold by MSG_MORE, `off` does not.
  */
 #include <dlfcn.h>

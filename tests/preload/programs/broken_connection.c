@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The peer resets the connection: the errors and signals that the writes, reads and
- * SO_ERROR give, in lines that must be those of a bare run.
+ * The peer resets the connection: the errors and signals that the writes, reads and SO_ERROR give, in lines
+ * that must equal a bare run's.
  */
 #include "client.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the test programs share: connect to the peer in the test process, run
+ * The parts that the test programs share: connect to the peer in the test process, run
  * exchanges, mark the system call trace, print the facts as one line of JSON.
  *
  * Every client takes: ADDRESS PORT [COUNT [PROTOCOL]].  An exchange is a
  * message of HEADER + BODY bytes and an answer of REPLY bytes, the sizes of
  * harness.AnsweringPeer.
  *
- * What this header does on its own account (marks, TCP_INFO) are raw system
- * calls: no library sees them.
+ * This header's own calls (marks, TCP_INFO) are raw system calls: no library sees them.
  */
 #ifndef UNSTALL_TEST_CLIENT_H
 #define UNSTALL_TEST_CLIENT_H

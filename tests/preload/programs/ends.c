@@ -26,7 +26,7 @@ int main(int argc, char **argv)
         next_message(i);
         exchange(fd);
     }
-    /* The last message has no answer yet: what is held must not be lost. */
+    /* The last message has no answer yet: held bytes must not be lost. */
     next_message(3);
     CHECK(write(fd, message, HEADER) == HEADER);
     CHECK(write(fd, message + HEADER, BODY) == BODY);

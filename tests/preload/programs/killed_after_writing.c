@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Three exchanges, then two writes that succeed, then SIGKILL: what a write returned
- * success for is in the kernel.
+ * Three exchanges, then two writes that succeed, then SIGKILL: the bytes of a successful write
+ * are in the kernel.
  */
 #include "client.h"
 

@@ -3,10 +3,10 @@
  * Usage: no_shared_store PORT WRITES
  *
  * Two threads exchange messages of WRITES small writes over connections of their own.  Once the library knows
- * them, its writable memory is made read-only: the data and bss of libunstall.so, in which everything lies
- * that threads share.  A store there by an exchange ends the program with the address and status 1.  What is
- * left writable is the stack with the thread's own variables, and the connections.  Turns 128 and 256 are
- * outside: there a connection shares with its endpoint what it has learned.
+ * them, its writable memory is made read-only: the data and bss of libunstall.so, which have all that threads
+ * share.  A store there by an exchange ends the program with the address and status 1.  Only the stack with
+ * the thread's own variables, and the connections stay writable.  Turns 128 and 256 are outside: there a
+ * connection updates the entry of its endpoint.
  */
 #include <arpa/inet.h>
 #include <link.h>
@@ -42,7 +42,8 @@ static void stored(int number, siginfo_t *info, void *context) {
     _exit(1);
 }
 
-/* The writable segments of the library, its bss included; what the linker has made read-only is left out. */
+/* The writable segments of the library, its bss included; memory that the linker has made
+ * read-only is left out. */
 static int find_places(struct dl_phdr_info *info, size_t size, void *unused) {
     (void)size, (void)unused;
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Exchanges without a stall by Nagle's algorithm, that may look like one: NAME COUNT, both ends
- * in this process.  In half of them a message has two small writes, with Nagle in force, and what
- * delays the bytes or the answer is something else.
+ * in this process.  In half of them a message has two small writes, with Nagle in force, and something else
+ * delays the bytes or the answer.
  */
 #include "client.h"
 

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     }
     mark(END);
     ADD_FACT("\"nodelay\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
-    /* What is still held back must not be lost to the count. */
+    /* Bytes that are still held must count, too. */
     shutdown(fd, SHUT_WR);
     char end;
     CHECK(read(fd, &end, 1) == 0);

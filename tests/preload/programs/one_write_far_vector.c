@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Without the pattern: one writev a turn, whose vector lies in a mapping of its own, then read.
+ * Without the pattern: one writev a turn, with its vector in a mapping of its own, then read.
  */
 #include <sys/mman.h>
 #include <sys/uio.h>

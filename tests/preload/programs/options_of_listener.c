@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What an accepted connection reads back when its listener had the option set
- * before the handshake, after it, only until then, or never, or had it when this program
- * was started (systemd's NoDelay=).  Both ends live here.
+ * The value that an accepted connection reads back when its listener had the option set before the handshake,
+ * after it, only until then, or never, or had it when this program was started (systemd's NoDelay=).  Both
+ * ends live here.
  */
 #include "client.h"
 

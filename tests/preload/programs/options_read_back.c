@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sets TCP_NODELAY and TCP_CORK in every way, writes in bursts in between, and
- * prints what it reads back: the lines must be those of a bare run.
+ * Sets TCP_NODELAY and TCP_CORK in every way, writes in bursts in between, and prints the values that it
+ * reads back: the lines must equal a bare run's.
  */
 #include "client.h"
 

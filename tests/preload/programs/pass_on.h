@@ -21,7 +21,7 @@ static UNUSED void exchange(int fd)
     read_reply(fd);
 }
 
-/* The second image of the program: prints what the kernel says of descriptor 3. */
+/* The second image of the program: prints the kernel's options of descriptor 3. */
 static UNUSED void tell_if_second(int argc, char **argv)
 {
     if (argc != 2 || strcmp(argv[1], "tell") != 0) return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes of random sizes by random calls, with random waits and reads between, for
- * the seed argv[5]: whatever is held, buffered or pushed, the stream must be whole.
- * The peer answers one byte for each 1000 bytes; reads wait for what is due.
+ * the seed argv[5]: the stream must be whole, with any byte held, buffered or pushed.
+ * The peer answers one byte for each 1000 bytes; reads wait for the bytes due.
  */
 #include "client.h"
 #include <sys/mman.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection's number is closed by HOW and reused as WHAT: what is then
- * written there twice must arrive as it would bare, and nothing of the
- * connection's last, unanswered message may be lost.
+ * A connection's number is closed by HOW and reused as WHAT: two later writes there must arrive as they would
+ * bare, and nothing of the connection's last, unanswered message may be lost.
  *
  * reborn ADDRESS PORT HOW WHAT ADDRESS PORT   (the second peer is for WHAT=tcp)
  * With HOW=raw no library sees the end or the creation.
@@ -14,7 +13,7 @@ extern int __close(int fd);
 extern int __dup2(int from, int to);
 
 static int fd;            /* the number */
-static int far_end = -1;  /* where to read what was written there */
+static int far_end = -1;  /* the descriptor at which the written bytes arrive */
 static bool unseen;       /* HOW=raw */
 
 static void exchange(int socket)
@@ -113,7 +112,7 @@ static void check_far_end(const char *what)
 int main(int argc, char **argv)
 {
     CHECK(argc == 7);
-    alarm(10); /* what does not arrive is waited for no longer */
+    alarm(10); /* do not wait longer for missing bytes */
     const char *how = argv[3], *what = argv[4];
     unseen = strcmp(how, "raw") == 0;
     fd = connect_to((client_t){argv[1], atoi(argv[2]), 0, 0});

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exchanges, then a child whose standard input and output are the connection.  While it runs, the application
- * sets TCP_NODELAY=1.  The child ends, and the parent goes on.  argv[5] names how the child is made.
+ * Exchanges, then a child with the connection as its standard input and output.  While it runs, the
+ * application sets TCP_NODELAY=1.  The child ends, and the parent goes on.  argv[5] names how
+ * the child is made.
  */
 #include <spawn.h>
 

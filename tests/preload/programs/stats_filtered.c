@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A program that installs a seccomp filter of its own: what statistics need is
- * deadly from then on.
+ * A program that installs a seccomp filter of its own: the calls of statistics end the program from then on.
  */
 #include "client.h"
 #include <linux/filter.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * write, then a FILE on the same descriptor whose fclose flushes and closes it; then the
- * number is reused as a file.
+ * write, then a FILE on the same descriptor; its fclose flushes and closes it; then the number is
+ * reused as a file.
  */
 #include "client.h"
 #include <sys/mman.h>

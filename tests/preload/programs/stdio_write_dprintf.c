@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header by write, the body by dprintf: what is held must leave before.
+ * The header by write, the body by dprintf: held bytes must leave before.
  */
 #include "client.h"
 

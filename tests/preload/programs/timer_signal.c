@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     CHECK(timer_settime(timer, 0, &each, NULL) == 0);
     int taken = 0;
     for (int i = 0; i < TIMES; i++) {
-        exchange(fd); /* what keeps bytes is awake */
+        exchange(fd); /* the thread that holds bytes is awake */
         struct timespec most = {5, 0};
         if (waits) {
             taken += sigtimedwait(&set, NULL, &most) == SIGRTMIN;

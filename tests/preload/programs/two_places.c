@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A header and a body, written by two functions; says where these lie and where they were called
- * from.  With a fifth argument: in a thread, whose stack is shallow.
+ * from.  With a fifth argument: in a thread, which has a shallow stack.
  */
 #include "client.h"
 

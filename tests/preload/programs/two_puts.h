@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client whose exchange is PUT(header), PUT(body), read: the including file
+ * A client with the exchange PUT(header), PUT(body), read: the including file
  * defines PUT(fd, data, length), which returns true when all was written.
  */
 #include "client.h"

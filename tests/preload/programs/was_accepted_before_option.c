@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server whose listener gets TCP_NODELAY (or TCP_CORK: argument "cork") when the
- * connection is already waiting to be accepted: the connection has it not.
+ * A server.  Its listener gets TCP_NODELAY (or TCP_CORK: argument "cork") when the connection is already
+ * waiting to be accepted: the connection has it not.
  */
 #define SERVE serve_late
 #include "server.h"

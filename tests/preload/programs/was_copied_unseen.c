@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A connection made by raw system calls and copied before its first use: messages of two writes by one
- * number, which is then closed; what does the other number read back?
+ * number, which is then closed.  Prints the value that the other number reads back.
  */
 #include "client.h"
 

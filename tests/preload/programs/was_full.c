@@ -2,7 +2,7 @@
  *
  * Exchanges with a poll between header and body, then the send buffer is filled, and a new turn
  * begins with small writes that answer EAGAIN, and goes on with a poll.  The peer does not read
- * meanwhile.  The facts: what succeeded, in calls and in bytes.
+ * meanwhile.  The facts: successful calls and their bytes.
  */
 #include "client.h"
 
@@ -19,7 +19,7 @@ static void exchange(int fd)
 
 static char data[64 * BIG];
 
-/* Writes until nothing more goes in; gives the number of writes.  Large ones alone: they are no illness. */
+/* Writes until nothing more goes in; gives the number of writes.  Large ones alone: they do not stall. */
 static int fill_up(int fd, size_t *at)
 {
     int writes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header by write, the body by argv[5] (sendfile, splice) with a length far beyond what there is.
+ * The header by write, the body by argv[5] (sendfile, splice) with a length far beyond the file's.
  */
 #include "client.h"
 #include <sys/mman.h>

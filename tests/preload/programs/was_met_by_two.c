@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two threads write at the same moment to a connection whose creation was unseen.  It is closed, another with
+ * Two threads write at the same moment to a connection that was created unseen.  It is closed, another with
  * TCP_NODELAY of the application's own takes its number, and an exec fails.  The fact `undone`: how many
  * times that connection had lost its TCP_NODELAY.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that would close the connection and fail: what it reads back after each, and
- * whether it goes on.
+ * Calls that would close the connection and fail: the options that it reads back after each, and whether it
+ * goes on.
  */
 #include <linux/close_range.h>
 #include <sys/resource.h>

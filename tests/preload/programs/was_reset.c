@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Exchanges, until the peer resets the connection; then small writes, some time apart.  Prints what
- * each gave.
+ * Exchanges, until the peer resets the connection; then small writes, some time apart.  Prints
+ * the result of each.
  */
 #include "client.h"
 
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 6; i++) {
         ssize_t n = write(fd, message, BODY);
         printf("%zd %s\n", n, n < 0 ? strerrorname_np(errno) : "");
-        await_error(fd, false); /* what is buffered meets it when the window ends */
+        await_error(fd, false); /* buffered bytes meet it when the window ends */
     }
     return report();
 }

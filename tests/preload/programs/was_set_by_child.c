@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A connection that came over a Unix socket, is cured, and then goes on in a forked child, which sets
- * TCP_NODELAY itself.  The parent closes its number after that: what does the kernel say in the child?
+ * TCP_NODELAY itself.  The parent closes its number after that.  The child prints the kernel's value.
  */
 #include "client.h"
 

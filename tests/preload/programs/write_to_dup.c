@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes to a dup of what it reads, as git does.
+ * Reads from one descriptor and writes to a dup of it, as git does.
  */
 #include "client.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of descriptors: whatever closes the connection's only descriptor
- * while bytes are buffered must let them go first.
+ * The life of descriptors: each call that closes the connection's only descriptor must
+ * send buffered bytes first.
  */
 #include "acts.h"
 
@@ -31,7 +31,7 @@ ACT(dup2, another_file, 0, dup2(another, connection))
 ACT(__dup2, another_file, 0, other_dup2(another, connection))
 ACT(dup3, another_file, 0, dup3(another, connection, O_CLOEXEC))
 
-/* What is written to a dup joins what is held, and the dup need not be asked what it is. */
+/* A write to a dup joins the hold, and the dup need not be classified. */
 static long say_by(int descriptor) {
     return send(descriptor, "and more", 8, 0) + poll(NULL, 0, WAIT_MS);
 }

@@ -32,7 +32,7 @@ static void on_fault(int number) {
     jump(place, 1);
 }
 
-/* Bare, the write says EFAULT, and nobody jumps. */
+/* Bare, the write returns EFAULT, and no jump follows. */
 static long fault_and_go_on(int connection, void (*by)(struct __jmp_buf_tag *, int)) {
     struct sigaction action = {.sa_handler = on_fault};
     jump = by;

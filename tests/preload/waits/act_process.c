@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The process divides, ends, or changes what it may do.
+ * The process divides, ends, or changes its rights.
  */
 #include "acts.h"
 
@@ -49,7 +49,7 @@ ACT(__vfork, NULL, 0, leave_child(other_vfork()))
 ACT(forkpty, NULL, 0, pty_fork())
 ACT(daemon, NULL, 0, daemon(1, 1))
 
-/* An end that takes its time: what is registered to run in it sleeps.  The
+/* A slow end: a function registered for it sleeps.  The
  * library's own destructor is later than that. */
 static void slow_exit(void) {
     if (atexit(sleep_out_of_sight) != 0 || at_quick_exit(sleep_out_of_sight) != 0)
@@ -86,7 +86,7 @@ static _Noreturn void leave_c11_thread(void) {
 ACT(pthread_exit, NULL, IN_THREAD, exit_slowly(leave_pthread))
 ACT(thrd_exit, NULL, IN_THREAD, exit_slowly(leave_c11_thread))
 
-/* What was begun without a window is let go when the first thread of the program allows one.
+/* A hold begun without a window is pushed when the first thread of the program allows one.
  * The acts run by UNSTALL_THREAD=own. */
 static void *no_work(void *unused) {
     return unused;
@@ -176,7 +176,7 @@ ACT_AS(syscall_seccomp, "syscall SYS_seccomp", no_new_privileges, 0,
 ACT_AS(syscall_unshare, "syscall SYS_unshare", NULL, 0, syscall(SYS_unshare, CLONE_FS))
 ACT_AS(unshare_user, "unshare CLONE_NEWUSER", NULL, 0, unshare(CLONE_NEWUSER))
 
-/* TCP_NODELAY as the kernel has it, which is not always what the application reads back. */
+/* TCP_NODELAY as the kernel has it, which may differ from the value that the application reads back. */
 static long nodelay_in_kernel(int connection) {
     int value = -1;
     socklen_t length = sizeof value;

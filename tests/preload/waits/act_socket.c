@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of sockets: connecting and accepting wait; a shutdown ends what was
- * to be said; options answer what the application set.
+ * The life of sockets: connecting and accepting wait; a shutdown ends the sending side; options return the
+ * application's values.
  */
 #include "acts.h"
 

@@ -139,7 +139,7 @@ KEEP(semtimedop, "semtimedop with IPC_NOWAIT", what_is_asked,
 KEEP(lockf, "lockf with F_TLOCK", what_is_asked, lockf(file, F_TLOCK, 0))
 KEEP(setlk, "fcntl F_SETLK", what_is_asked,
      fcntl(file, F_SETLK, &(struct flock){.l_type = F_WRLCK}))
-/* what the connection has learned to expect (see `polling`) */
+/* the habit that the connection has learned (see `polling`) */
 KEEP(ready, "poll that returns at once", NULL,
      poll(&(struct pollfd){.fd = connection, .events = POLLIN | POLLOUT}, 1, -1))
 KEEP(child, "waitpid with WNOHANG", what_is_asked, waitpid(child, NULL, WNOHANG))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Acts that another process can see: what was written before must not come
- * after.  SIGURG does nothing by default.
+ * Acts that another process can see: earlier writes must not come after them.  SIGURG
+ * does nothing by default.
  */
 #include "acts.h"
 
@@ -46,7 +46,7 @@ ACT(rename, file_named_old, 0, rename("old", "new"))
 ACT(renameat, file_named_old, 0, renameat(AT_FDCWD, "old", AT_FDCWD, "new"))
 ACT(renameat2, file_named_old, 0, renameat2(AT_FDCWD, "old", AT_FDCWD, "new", 0))
 
-/* Writes and sends that have room, to whatever it is. */
+/* Writes and sends that have room, to any kind of descriptor. */
 static int file, other, queue;
 static FILE *stream;
 

@@ -72,8 +72,8 @@ ACT(eventfd_write, no_room_in_eventfd, ALARM, eventfd_write(full, 1))
 ACT_AS(syscall_write, "syscall SYS_write", no_room, ALARM,
        syscall(SYS_write, full, more, (size_t)MORE))
 
-/* The same names on the connection, after what it holds: they must come after
- * it, and leave with it at the wait. */
+/* The same names on the connection, behind held bytes: they must come after these, and leave with
+ * them at the wait. */
 static void more_to_send(void) {
     int ends[2];
     headers[0].msg_hdr = header;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a thread can do while it holds bytes.  Each act is one call of one
+ * The calls that a thread can make while it holds bytes.  Each act is one call of one
  * name of the surface table, by exactly that name.  An act file states its
  * acts with ACT; wait_while_holding.c finds them by name and runs one.
  *

@@ -23,7 +23,7 @@ HELD = 16  # bytes: the time of the write, and a word to see in a trace
 WORD = b"held...."
 WINDOW_US = 100000
 PATIENCE_S = 0.3  # more than any window, less than the client's sleep
-START_S = 10.0  # a machine may be busy; nobody waits for a healthy client
+START_S = 10.0  # for a busy machine; a healthy client ends sooner
 _SEGMENTS_IN = 152  # offset of tcpi_data_segs_in in struct tcp_info
 
 
@@ -49,7 +49,7 @@ def absent():
 
 @dataclass
 class Outcome:
-    """What the peer saw of the client's act."""
+    """The peer's record of the client's act."""
     data: bytes = b""
     late_ms: float = None  # from the write to the arrival; None: they never came, or not first
     segments: int = 0
@@ -123,7 +123,7 @@ def _hear(child, connection):
 
 
 def _greet(child, connection, preloaded, bursts):
-    """Exchange what precedes the act.  Returns the segments that came until then."""
+    """Make the exchanges before the act.  Returns the segments that came until then."""
     pid, = struct.unpack("=q", _hear(child, connection))
     child.is_at(pid)
     if preloaded and not is_loaded(pid):
@@ -137,7 +137,7 @@ def _greet(child, connection, preloaded, bursts):
 
 
 def _listen_for_held(connection, expected, outcome):
-    """Take `expected` bytes, or what comes of them while the client has patience."""
+    """Take up to `expected` bytes, as many as come while the client waits."""
     begun = time.monotonic()
     while len(outcome.data) < expected:
         left = begun + PATIENCE_S - time.monotonic()
@@ -159,7 +159,7 @@ def _listen_for_held(connection, expected, outcome):
 
 def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=WINDOW_US,
             polling=False, trace=False, to_the_end=False, origin=None):
-    """Have the client perform `act` with bytes held, and tell what its peer saw.
+    """Have the client perform `act` with bytes held, and return its peer's record.
 
     Without `mode` the client runs bare.  The client is ended as soon as the bytes are there
     (or are not coming), unless it runs `to_the_end`.

@@ -12,7 +12,7 @@ _SECTION_FIELDS = ("name", "type", "flags", "address", "offset", "size", "link")
 
 @dataclass(frozen=True)
 class _Layout:
-    """What differs by the class of the file."""
+    """The parts that differ by the class of the file."""
     header: struct.Struct  # the offset of the sections, behind `before`; their size and count
     before: int
     section: struct.Struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Judges what came of an act: returns nothing, or raises Held with what went wrong."""
+"""Judges the outcome of an act: returns nothing, or raises Held with the error."""
 
 import re
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from .client import HELD, perform
 PROMPT_MS = 20.0
 MORE = b"and more"
 TRIES = 5  # a busy machine may be late once, a missing entry is late every time
-BURSTS = 6  # what `auto` sees of a connection before it holds: exchanges of two writes each
+BURSTS = 6  # exchanges of two writes each that `auto` sees of a connection before it holds
 
 _QUERIES = re.compile(r"SO_PROTOCOL|SO_TYPE|SO_DOMAIN")
 
 
 class Held(AssertionError):
-    """The library did not do what the row promises."""
+    """The library broke the row's promise."""
 
 
 def _require(truth, outcome, what):

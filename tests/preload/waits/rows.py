@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What is expected of each row of src/preload/sys/surface.def when it is called with bytes held.
+"""The expected outcome of each row of src/preload/sys/surface.def, called with bytes held.
 
-The same in every mode that holds, unless said otherwise: the peer has the bytes at once, although
-the caller (or whoever comes after it) waits for a third of a second where no window ends it.
+The same in every mode that holds, unless said otherwise: the peer has the bytes at once, although the caller
+(or its successor) waits for a third of a second where no window ends it.
 """
 
 import re
@@ -35,7 +35,7 @@ OWN_VALUE = "the application reads back what it has set: nothing"
 
 @dataclass(frozen=True)
 class Check:
-    """One act, and what must come of it."""
+    """One act, and its expected outcome."""
     act: str
     modes: tuple = ALL
     judge: str = PROMPT
@@ -103,7 +103,7 @@ ROWS = {
             mq_timedreceive="mq_timedreceive", aio_suspend="futex", aio_suspend64="futex"),
     # libc's own threads write there, or read
     **_rows(ACTS, ALL, aio_read="", aio_read64=""),
-    # what the kernel holds leaves with the bytes that libc's own thread writes
+    # bytes held in the kernel leave with the bytes that libc's own thread writes
     **_rows(ACTS, BUFFERED, aio_write="", aio_write64="", lio_listio="", lio_listio64=""),
     # life of sockets
     **_rows(WAITS, ALL, connect="connect", __connect="connect", accept="accept",
@@ -140,7 +140,7 @@ ROWS = {
     **_rows(ACTS, ALL, setgid="setgid", setegid="setresgid", setregid="setregid", setresgid="setresgid",
             setfsuid="setfsuid", setfsgid="setfsgid", setgroups="setgroups", initgroups="setgroups",
             personality="personality", capset="capset"),
-    # what began without a window
+    # holds begun without a window
     **_rows(ACTS, ("cork",), **{name: "clone|clone3" for name in WINDOWLESS}),
     **_rows(WAITS, BUFFERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
             __longjmp_chk="poll"),
@@ -175,7 +175,7 @@ OTHERS = (
     *([Check("syscall SYS_recv")] if machine().startswith(("arm", "ppc")) else []),
     *([Check("older pthread_cond_timedwait")] if machine() == "x86_64" else []),
     Check("syscall SYS_io_uring_setup", ("nodelay", "auto"), CURED),
-    # these may close what stood at the new number: nothing is held over them
+    # these may close the old owner of the new number: no hold lasts over them
     Check("dup2 of it", ALL, UNASKED), Check("__dup2 of it", ALL, UNASKED),
     Check("dup3 of it", ALL, UNASKED),
 )

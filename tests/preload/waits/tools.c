@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What several acts need to make a call block.
+ * Helpers by which several acts make a call block.
  */
 #include "acts.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread flips what a pointer of a call points to, while another thread makes the call many times.
+ * A thread flips the memory behind a pointer of a call, while another thread makes the call many times.
  *
  * flips TRIES connect | flips TRIES setsockopt
  *
  * `connect`: the address has one port or another; both listen.  Prints the number of connections by each
- * port, of those whose port was another one just before the call, and of those with TCP_NODELAY.
+ * port, of connections with another port just before the call, and of connections with TCP_NODELAY.
  * `setsockopt`: the value of TCP_NODELAY is 0 or 1.  Prints how many sockets have 0, and how many 1.
  */
 #include <arpa/inet.h>

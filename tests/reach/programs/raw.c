@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client whose system calls all are made inline: no library sees them.
+ * A client that makes all its system calls inline: no library sees them.
  *
  * ADDRESS PORT EXCHANGES
  */

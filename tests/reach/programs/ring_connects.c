@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client whose connection is made, written and read by an io_uring: only socket(2) is a call.
+ * A client that makes, writes and reads its connection by an io_uring: only socket(2) is a call.
  *
  * ADDRESS PORT EXCHANGES HOW: `before` makes the socket before the ring, `after` behind it.
  */

@@ -36,7 +36,7 @@ static const struct option stamps = {
     "SO_TIMESTAMPING", SOL_SOCKET, SO_TIMESTAMPING,
     {SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY}, sizeof(int)};
 
-/* ---- who sets it, and when -------------------------------------------- */
+/* ---- the setter and the moment -------------------------------------------- */
 
 static void by_libc(int fd, const struct option *o) {
     CHECK(setsockopt(fd, o->level, o->option, &o->value, o->length) == 0, "%s: %s", o->name,
@@ -65,7 +65,7 @@ static struct pair with_it_by_syscall(const struct option *o) {
     return p;
 }
 
-/* What is held when it is set leaves before. */
+/* Held bytes leave before it is set. */
 static struct pair with_it_later(const struct option *o) {
     struct pair p = pair_warm(0);
     put_all(&p, 20);
@@ -108,7 +108,7 @@ static struct pair (*const ways[])(const struct option *) = {with_option, with_i
                                                              inherited, accepted};
 static const char *const way_names[] = {"set", "set by syscall", "set later", "inherited", "accepted"};
 
-/* ---- what can be told ------------------------------------------------- */
+/* ---- differences that the program can see ------------------------------------------------- */
 
 static int stamps_of(int fd) {
     int count = 0;
@@ -168,7 +168,7 @@ static void each_write_is_a_segment(void) {
         }
 }
 
-/* What is written before such an option is set leaves without it. */
+/* Bytes written before such an option is set leave without it. */
 static const struct option between[] = {
     {"IP_TOS", IPPROTO_IP, IP_TOS, {IPTOS_LOWDELAY}, sizeof(int)},
     {"IP_TTL", IPPROTO_IP, IP_TTL, {60}, sizeof(int)},

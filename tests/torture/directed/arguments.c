@@ -24,7 +24,7 @@ enum { MANY = IOV_MAX + 1 };
 static struct pair ours, bare;
 static char *bad; /* an address that faults */
 
-/* `n` and errno of our call against what the raw one returned. */
+/* Compares `n` and errno of our call with the raw call's. */
 static void same(const char *what, ssize_t n, long raw_result) {
     long mine = n < 0 ? -errno : n;
     CHECK(mine == raw_result, "%s returned %ld (%s), bare %ld (%s)", what, mine,
@@ -88,7 +88,7 @@ static void write_nothing(int way) {
     }
 }
 
-/* The window ends what is held all the same, before the kernel's 200 ms.  A busy machine may take these
+/* The window ends the hold all the same, before the kernel's 200 ms.  A busy machine may take these
  * 200 ms, but not five times in a row. */
 static void zero_lengths(void) {
     enum { WAYS = 7, TRIES = 5 };
@@ -102,7 +102,7 @@ static void zero_lengths(void) {
             arrives(&bare, 5000);
             took = (unsigned)(now_ms() - before);
         }
-        CHECK(took < window_ms() + 80, "way %d: kept for %u ms", way, took);
+        CHECK_TIME(took < window_ms() + 80, "way %d: kept for %u ms", way, took);
     }
 }
 
@@ -162,7 +162,7 @@ static void bad_vectors(void) {
     settle();
 }
 
-/* As many parts as one call may have, behind what is held or buffered: one call takes them all. */
+/* As many parts as one call may have, behind held or buffered bytes: one call takes them all. */
 static void long_vectors(void) {
     static struct iovec many[IOV_MAX];
     begin();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What signal handlers write to a connection that is in use beneath them, and who comes after.
+ * Writes of signal handlers to a connection that is in use beneath them, and the writes that follow.
  */
 #include "directed.h"
 

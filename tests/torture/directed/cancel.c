@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cancelled threads: no lock and no hold is left behind, and what is a
- * cancellation point without us is one with us.
+ * Cancelled threads: no lock and no hold is left behind, and each cancellation point stays one.
  */
 #include "directed.h"
 
@@ -86,7 +85,7 @@ static void in_write(void) {
         ;
 }
 
-/* coalesce sends first what it has buffered, by a call that blocks. */
+/* coalesce first sends its buffered bytes, by a call that blocks. */
 static void in_write_behind(void) {
     stage = 0;
     fcntl(shared.ours, F_SETFL, O_NONBLOCK);
@@ -252,8 +251,8 @@ static void cancellation_points(void) {
             (pthread_t)(uintptr_t)in_thread(cancelled_before, (void *)(uintptr_t)&points[i].call);
         pthread_join(thread, &result);
         CHECK(result == PTHREAD_CANCELED, "%s is no cancellation point", points[i].name);
-        CHECK(receive(&shared, shared.put, 60) == shared.put, "%s: not all arrived within 60 ms",
-              points[i].name);
+        CHECK_TIME(receive(&shared, shared.put, 60) == shared.put, "%s: not all arrived within 60 ms",
+                   points[i].name);
         raw_sleep(2);
         CHECK(receive(&shared, shared.put + 1, 20) == shared.put, "%s wrote though cancelled",
               points[i].name);
@@ -266,7 +265,7 @@ static void cancellation_points(void) {
 
 /* ---- asynchronous cancellation --------------------------------------- */
 
-/* A reader may be cancelled at any instruction, those of ours among them.  (POSIX does not allow it to
+/* A reader may be cancelled at any instruction, ours included.  (POSIX does not allow it to
  * call recv then; bare, nothing happens where only the kernel is called.) */
 static void *read_for_ever(void *unused) {
     (void)unused;

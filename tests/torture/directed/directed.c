@@ -270,14 +270,14 @@ int send_buffer(const struct pair *p, int bytes) {
     raw(SYS_getsockopt, p->ours, SOL_SOCKET, SO_SNDBUF, (long)&before, (long)&length, 0);
     if (raw(SYS_setsockopt, p->ours, SOL_SOCKET, SO_SNDBUFFORCE, (long)&bytes, sizeof(bytes), 0) < 0)
         raw(SYS_setsockopt, p->ours, SOL_SOCKET, SO_SNDBUF, (long)&bytes, sizeof(bytes), 0);
-    return before / 2; /* the kernel doubles what it is given: socket(7) */
+    return before / 2; /* the kernel doubles the value: socket(7) */
 }
 
 void fill_amid_messages(struct pair *p) {
     char answer[10];
     uint64_t before;
     reply(p, sizeof(answer));
-    do { /* the peer's kernel makes a little room as it packs what lies there */
+    do { /* the peer's kernel makes a little room as it packs the data there */
         before = p->put;
         put_until_full(p, 700);
         put_until_full(p, 10);
@@ -322,8 +322,8 @@ uint64_t receive(struct pair *p, uint64_t total, int ms) {
 
 void arrives(struct pair *p, int ms) {
     receive(p, p->put, ms);
-    CHECK(p->received == p->put, "%llu bytes accepted, %llu arrived within %d ms",
-          (unsigned long long)p->put, (unsigned long long)p->received, ms);
+    CHECK_TIME(p->received == p->put, "%llu bytes accepted, %llu arrived within %d ms",
+               (unsigned long long)p->put, (unsigned long long)p->received, ms);
 }
 
 void ends(struct pair *p, int ms) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Directed cases: what chance would not surely meet, one function each.  A case
+ * Directed cases: situations that chance might not meet, one function each.  A case
  * has a connection with both ends in its own hands: `ours` is used as any
  * program would, `theirs` by raw system calls that no library sees, so that the
- * same program is its own incorruptible peer.  Run with a long window, so that
- * what leaves early was pushed and what leaves late was forgotten.
+ * same program is its own incorruptible peer.  Run with a long window, so bytes that leave early were pushed,
+ * and bytes that leave late were forgotten.
  */
 #ifndef TORTURE_DIRECTED_H
 #define TORTURE_DIRECTED_H
@@ -39,6 +39,8 @@ __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ..
         if (!(condition)) \
             fail(__VA_ARGS__); \
     } while (0)
+/* A time, or bytes by a time.  harness/directed.py repeats a case that failed by this alone. */
+#define CHECK_TIME(condition, format, ...) CHECK(condition, "LATE: " format, __VA_ARGS__)
 
 bool mode_is(const char *mode); /* of UNSTALL_MODE; "bare" without the library */
 unsigned window_ms(void);
@@ -53,9 +55,9 @@ void exchange(struct pair *p);
 
 /* The bytes that stream `ours` carries from `offset` on. */
 const char *content(uint64_t offset);
-/* One write of the next `bytes`; what it returned is counted and returned. */
+/* One write of the next `bytes`; its result is counted and returned. */
 ssize_t put(struct pair *p, size_t bytes);
-/* ... which must all be accepted. */
+/* ... and all must be accepted. */
 void put_all(struct pair *p, size_t bytes);
 /* Write until EAGAIN, `bytes` at a time; the socket must be non-blocking. */
 void put_until_full(struct pair *p, size_t bytes);
@@ -65,15 +67,15 @@ void fill_for_good(struct pair *p);
 /* ... and then an answer is read: the next write begins a message. */
 void fill_amid_messages(struct pair *p);
 enum { WIDE_BUFFER = 16 << 20 };
-/* Sets SO_SNDBUF unseen, and says what to give back. */
+/* Sets SO_SNDBUF unseen, and returns the old value. */
 int send_buffer(const struct pair *p, int bytes);
-/* ... and, an answer having begun a new message, a little more, for which there is room while it
- * is written and none afterwards: what coalesce has buffered cannot leave. */
+/* ... and, an answer having begun a new message, a little more.  There is room for it during the write and
+ * none afterwards, so bytes that coalesce has buffered cannot leave. */
 void overfill(struct pair *p);
 
-/* Their end reads what is there, checking it; waits at most `ms` for `total` bytes in all. */
+/* Their end reads and checks the bytes there; waits at most `ms` for `total` bytes in all. */
 uint64_t receive(struct pair *p, uint64_t total, int ms);
-/* All that was put arrives within `ms`, or the case fails. */
+/* All written bytes arrive within `ms`, or the case fails. */
 void arrives(struct pair *p, int ms);
 /* ... and then, however late, the end of the stream. */
 void ends(struct pair *p, int ms);

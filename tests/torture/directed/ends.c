@@ -56,7 +56,7 @@ static uint64_t *shared_count(void) {
     return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* A child with a connection of its own whose other end the parent keeps. */
+/* A child with a connection of its own; the parent keeps the other end. */
 static pid_t child_with(struct pair *p, int options, void (*act)(struct pair *)) {
     if (!accepted)
         accepted = shared_count();
@@ -106,7 +106,7 @@ static void fill_and_end(struct pair *p) {
     all_ends[which]();
 }
 
-/* The peer reads nothing for some seconds: the kernel has no room for what was buffered. */
+/* The peer reads nothing for some seconds: the kernel has no room for buffered bytes. */
 static void end_with_a_full_socket(void) {
     enum { WAYS = 3 };
     struct pair pairs[WAYS];
@@ -152,7 +152,7 @@ static void close_with_a_full_socket_and_no_descriptor(void) {
     close_full(128);
 }
 
-/* What found no room is sent when there is some, though nothing else is called meanwhile. */
+/* Bytes that found no room are sent once there is room, although the program calls nothing meanwhile. */
 static void rights_change_with_a_full_socket(void) {
     for (int round = 0; round < 4; round++) {
         struct pair p = pair_warm(SMALL_BUFFERS);

@@ -30,7 +30,7 @@ static void watch_pipes(void) {
     signal(SIGPIPE, on_pipe);
 }
 
-/* What a call answered, and how many SIGPIPE came with it. */
+/* A call's result, and the number of SIGPIPE that came with it. */
 struct answer {
     int error; /* 0: it succeeded */
     int pipes;
@@ -156,7 +156,7 @@ static int so_error(int fd) {
     return error;
 }
 
-/* What a push of ours meets is still there for the application, once. */
+/* The application still gets the error of a push of ours, once. */
 static void error_is_not_consumed(void) {
     for (int way = 0; way < 4; way++) {
         struct pair p = pair_warm(0);
@@ -190,7 +190,7 @@ static void error_is_not_consumed(void) {
     }
 }
 
-/* What a push of ours meets raises no signal: only a write does. */
+/* The error of a push of ours raises no signal: only a write does. */
 static void no_signal_by_a_push(void) {
     struct pair p = pair_warm(0);
     struct pollfd none = {.fd = -1};
@@ -248,7 +248,7 @@ static void refused(void) {
     struct pair p = pair_make(0);
     struct sockaddr_in address;
     socklen_t length = sizeof(address);
-    getpeername(p.ours, (struct sockaddr *)&address, &length); /* nobody listens there any more */
+    getpeername(p.ours, (struct sockaddr *)&address, &length); /* no socket listens there any more */
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(connect(fd, (struct sockaddr *)&address, length) == -1 && errno == ECONNREFUSED,
           "connect: %s", strerror(errno));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A handler that uses another connection, while a call on this one is blocked: what
- * the blocked call then brings is not lost.
+ * A handler that uses another connection, while a call on this one is blocked: the blocked call's result is
+ * not lost.
  */
 #include "directed.h"
 

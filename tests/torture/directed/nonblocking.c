@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Full send buffers: what is accepted is delivered, in order, and EAGAIN comes
+ * Full send buffers: accepted bytes are delivered, in order, and EAGAIN comes
  * only with a promise that an edge follows.
  */
 #include "directed.h"
@@ -116,14 +116,15 @@ static void level_of_writability(void) {
     }
 }
 
-/* A header that is held, then a full buffer, then a wait for room: nobody waits for the other. */
+/* A header that is held, then a full buffer, then a wait for room: the two sides do not
+ * wait for each other. */
 static void wait_for_room_while_holding(void) {
     struct pair p = full_pair(0);
     for (int round = 0; round < 5; round++) {
         put_all(&p, 100);
         uint64_t before = now_ms();
         CHECK(writable(p.ours, round % 3, 1000), "not writable while holding");
-        CHECK(now_ms() - before < 60, "a wait for writability took %d ms", (int)(now_ms() - before));
+        CHECK_TIME(now_ms() - before < 60, "a wait for writability took %d ms", (int)(now_ms() - before));
         put_all(&p, 200);
         struct pollfd in = {.fd = p.ours, .events = POLLIN};
         poll(&in, 1, 1);
@@ -139,7 +140,7 @@ static void send_timeout(void) {
     for (int i = 0; i < 100000 && n >= 0; i++) {
         uint64_t before = now_ms();
         n = put(&p, 100);
-        CHECK(now_ms() - before < 1500, "SO_SNDTIMEO of 60 ms took %d ms", (int)(now_ms() - before));
+        CHECK_TIME(now_ms() - before < 1500, "SO_SNDTIMEO of 60 ms took %d ms", (int)(now_ms() - before));
         if (n < 0)
             CHECK(errno == EAGAIN && now_ms() - before >= 50, "after %d ms: %s",
                   (int)(now_ms() - before), strerror(errno));
@@ -173,7 +174,7 @@ static void dontwait_on_a_blocking_socket(void) {
         overfill(&p);
         fcntl(p.ours, F_SETFL, 0);
         while ((n = send(p.ours, content(p.put), 300, MSG_DONTWAIT)) > 0)
-            p.put += (uint64_t)n; /* for ever, if it waits: nobody reads */
+            p.put += (uint64_t)n; /* for ever, if it waits: the peer does not read */
         CHECK(errno == EAGAIN, "MSG_DONTWAIT behind what waits: %s", strerror(errno));
         arrives(&p, 3000);
     }
@@ -188,7 +189,7 @@ static void *read_later(void *argument) {
     return NULL;
 }
 
-/* One message by sendmmsg, which buffers nothing, behind what is buffered. */
+/* One message by sendmmsg, which buffers nothing, behind buffered bytes. */
 static int send_many(const struct pair *p, size_t bytes, int flags) {
     struct iovec part = {(void *)(uintptr_t)content(p->put), bytes};
     struct mmsghdr one = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
@@ -198,7 +199,7 @@ static int send_many(const struct pair *p, size_t bytes, int flags) {
 static void dontwait_of_many_messages(void) {
     struct pair p = full_pair(SMALL_BUFFERS);
     int n;
-    do { /* nobody reads */
+    do { /* the peer does not read */
         overfill(&p);
         fcntl(p.ours, F_SETFL, 0);
         n = send_many(&p, 50, MSG_DONTWAIT);
@@ -209,8 +210,8 @@ static void dontwait_of_many_messages(void) {
     arrives(&p, 3000);
 }
 
-/* Once there is room, EAGAIN comes only with another edge: also where what was buffered could not
- * leave when its window ended, and while another thread is blocked writing what stands before. */
+/* Once there is room, EAGAIN comes only with another edge: also where buffered bytes could not leave when
+ * their window ended, and while another thread is blocked in a write of earlier bytes. */
 static int32_t writing_task;
 static uint32_t begun;
 
@@ -225,7 +226,7 @@ static void *write_blocking(void *argument) {
 static void *count_all(void *argument) {
     static char buffer[65536];
     struct pair *p = argument;
-    raw_sleep(30); /* so that who waits for the edge is there */
+    raw_sleep(30); /* so that the thread already waits for the edge */
     while (p->received < p->put)
         p->received += (uint64_t)raw(SYS_recvfrom, p->theirs, (long)buffer, sizeof(buffer), 0, 0, 0);
     return NULL;

@@ -63,7 +63,7 @@ static void held_at_Fork(void) {
     fork_while_holding(_Fork);
 }
 
-/* A fork that passes by nobody: what the parent has is the parent's to send, once. */
+/* A fork that no library sees: the parent sends its held bytes, once. */
 static void unseen_fork(void) {
     struct pair p = pair_warm(0);
     for (int round = 0; round < 3; round++) {

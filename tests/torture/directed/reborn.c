@@ -20,7 +20,7 @@ static void close_unseen(int fd) {
     raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-/* What is written to the new one after its creation is the new one's, although the end of the turn
+/* Bytes written after the creation of the new socket go to it, although the end of the turn
  * is not seen either. */
 static void written_after(void) {
     struct pair old = pair_warm(0);

@@ -145,7 +145,7 @@ static void waits_are_interrupted(void) {
 /* ---- a handler writes to the connection that it interrupted ----------- */
 
 enum { NOTES = 65536 };
-static volatile uint64_t completed; /* bytes of the main program whose write has returned */
+static volatile uint64_t completed; /* bytes of the main program, written by calls that have returned */
 static uint64_t completed_at[NOTES]; /* ... when the handler wrote its n-th byte */
 
 static void put_in_handler(int number) {
@@ -155,8 +155,8 @@ static void put_in_handler(int number) {
         alarms++;
 }
 
-/* Read to the end: every byte is either the main program's or the handler's, the main program's
- * are in order, and the handler's come behind all whose write had returned. */
+/* Read to the end: every byte is either the main program's or the handler's, the main program's are in order,
+ * and the handler's come behind all bytes of finished writes. */
 struct both {
     int32_t blocked; /* a thread that is interrupted when it is blocked, before anything is read */
     uint64_t main_bytes, handler_bytes;
@@ -251,7 +251,7 @@ static void handler_writes_while_blocked(void) {
             while ((n = write(shared.ours, letters(at), 650)) > 0)
                 completed = at += (uint64_t)n;
         CHECK(recv(shared.ours, answer, sizeof(answer), 0) == sizeof(answer), "no answer");
-        int room = send_buffer(&shared, WIDE_BUFFER); /* what coalesce buffers now cannot leave */
+        int room = send_buffer(&shared, WIDE_BUFFER); /* bytes that coalesce buffers now cannot leave */
         for (int i = 0; i < 5 && (n = write(shared.ours, letters(at), 10)) > 0; i++)
             completed = at += (uint64_t)n;
         send_buffer(&shared, room);
@@ -275,7 +275,7 @@ static void jump(int number) {
     siglongjmp(back, 1);
 }
 
-/* How much arrived of what nobody could count: nothing is wrong, nothing is left. */
+/* Counts the arrived bytes, whose number no side knew before.  Each byte is right, and none is left. */
 static void resynchronise(struct pair *p) {
     uint64_t sure = p->put;
     receive(p, sure, 10000);
@@ -331,7 +331,7 @@ static void jump_from_a_blocked_call(void) {
     }
 }
 
-/* Their end reads what nobody counts, up to the mark behind it. */
+/* Their end reads the uncounted bytes, up to the mark behind them. */
 enum { MARK = '!' };
 
 static void *swallow(void *argument) {
@@ -349,18 +349,18 @@ static void *swallow(void *argument) {
     }
 }
 
-/* Nothing is kept in the kernel for longer than the window, and nothing comes behind what is
- * written now. */
+/* Nothing is kept in the kernel for longer than the window, and nothing comes behind
+ * the bytes written now. */
 static void nothing_is_kept(void *reader, const uint64_t *marked_at) {
     int unsent = -1;
     raw_sleep(window_ms() + 60);
     raw(SYS_ioctl, shared.ours, SIOCOUTQNSD, (long)&unsent, 0, 0, 0);
-    CHECK(unsent == 0, "%d bytes kept for %u ms", unsent, window_ms() + 60);
+    CHECK_TIME(unsent == 0, "%d bytes kept for %u ms", unsent, window_ms() + 60);
     uint64_t before = now_ms();
     CHECK(write(shared.ours, &(char){MARK}, 1) == 1, "write: %s", strerror(errno));
     joined(reader);
-    CHECK(*marked_at < before + window_ms() + 60, "the last byte was kept for %d ms",
-          (int)(*marked_at - before));
+    CHECK_TIME(*marked_at < before + window_ms() + 60, "the last byte was kept for %d ms",
+               (int)(*marked_at - before));
     shared.received = shared.put;
 }
 

@@ -266,7 +266,7 @@ static void reborn(void (*closing)(int), bool seen) {
         joined(thread);
         CHECK(is_empty(look, kind), "after the turn: bytes of the old owner in kind %d", kind);
         CHECK(write(fd, "new", 3) == 3, "the new owner cannot write");
-        if (seen || !mode_is("coalesce")) /* what is buffered is lost by a close that we cannot see */
+        if (seen || !mode_is("coalesce")) /* a close that we cannot see loses buffered bytes */
             ends(&shared, 500);
         close(fd);
         close(look);
@@ -300,8 +300,8 @@ static void *read_one(void *argument) {
     return NULL;
 }
 
-/* What the old connection still gives the reader is no news of the new socket, which is not even
- * connected: its first write is refused as bare. */
+/* The old connection's last input tells nothing about the new socket.  That one is not even connected: its
+ * first write is refused as bare. */
 static void closed_beneath_a_read(void) {
     ssize_t got = -1;
     char byte = 'x';

@@ -17,7 +17,7 @@ BODY = "order=" + "x" * 94
 def interpreter():
     """A Python with the package in it; it cannot be moved once it is made."""
     def make(draft):
-        # Environments know their own path: this folder's name is only a mark of what was installed.
+        # Environments know their own path: this folder's name only marks the installed version.
         home = Path(draft).parent / "python-geventhttpclient"
         build(["/usr/bin/python3", "-m", "venv", "--clear", home])
         build([home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "-r", VERSIONS],
@@ -33,8 +33,8 @@ def measure(treatment, scratch):
         return [python, HERE / "client.py", port, EXCHANGES, BODY, *more]
 
     found = run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
-    # Where it stalls, a ten takes half a second; nobody compares it.
-    return replace(found, once=tens(treatment, scratch, python)) if treatment.expects == "well" else found
+    # Where it stalls, a ten takes half a second; it is compared with nothing.
+    return replace(found, once=tens(treatment, scratch, python)) if treatment.expects == "cured" else found
 
 
 def tens(treatment, scratch, python):

@@ -15,7 +15,7 @@ SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_T
 
 
 def repository(scratch):
-    """A bare repository with one commit and some refs; returns what ls-remote must say."""
+    """A bare repository with one commit and some refs; returns the expected output of ls-remote."""
     env = BARE.env(**SETTINGS)
     home = scratch / "repository"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The second simple preload, in the manner of libautocork (2007): a socket whose program asks for TCP_NODELAY
- * is corked instead; the cork is drawn and put back before a read or a select that could wait for the answer.
+ * The second simple preload, in the manner of libautocork (2007): where the program asks for TCP_NODELAY, the
+ * socket is corked instead; the cork is drawn and put back before a read or a select that could
+ * wait for the answer.
  */
 #include <dlfcn.h>
 #include <errno.h>

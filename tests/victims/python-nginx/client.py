@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Posts header and body by two sends over one connection and prints what it saw as JSON.
+"""Posts header and body by two sends over one connection and prints its results as JSON.
 
 Arguments: port, exchanges.
 """

@@ -8,7 +8,8 @@ from runner import BARE, Nginx, TREATMENTS, Well
 from runner.qnam import post, program, servers
 
 POSTS, RUNS = 5, 12
-# What starting the library may cost a program's first request, beside the noise of a machine with two cores.
+# The time that the library's start may add to a program's first request, beside the noise of a machine with
+# two cores.
 SLACK_MS = 5
 
 

@@ -5,13 +5,13 @@ A victim is a folder beside this one with a `victim.py` that defines VICTIM; not
 told of it: test_victims.py and run.py find it by its folder.  Its measure(treatment, scratch) starts
 the sick program with treatment.env(), and everything else bare; drives it over one connection, asserts
 that each answer is right and that the preload is where it should be (treatment.assert_in), and returns
-measured(times, segment counts).  What does that:
+measured(times, segment counts).  The helpers for that:
 
     a sick client   run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another TalkPeer
     a sick server   run_http_server(), run_line_server(); or a Daemon and a Driver; under load measure_load()
     to build it     compiled(), made(), compile_java(), harness.compile_c()
 
-What it needs from Debian goes to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
+Debian packages that it needs go to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
 left to scripts/gallery --all.
 
 A program that is well has a `well.py` with WELL (see wells.py). A column of the table is a Treatment: bare
@@ -30,7 +30,7 @@ from .in_turns import Turns, compared, in_turns, on_one_core
 from .java import compile_java
 from .line_server import run_line_server
 from .load import measure_load
-from .judge import CURED_MS, ILL_MS, complaints, may_be_noise
+from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
@@ -42,14 +42,10 @@ from .victims import Affected, Victim, load, victims
 from .wells import Well, load_well, wells
 
 __all__ = [
-    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ILL_MS", "ImapPeer",
-    "Measurement",
-    "Nginx", "OWN", "Observed",
-    "SIMPLE", "SmtpPeer", "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well",
-    "build",
-    "compared", "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made",
-    "may_be_noise",
+    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ImapPeer",
+    "Measurement", "Nginx", "OWN", "Observed", "SIMPLE", "STALLING_MS", "SmtpPeer", "TREATMENTS",
+    "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
+    "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made", "may_be_noise",
     "measure_load", "measured", "on_one_core", "run_client", "run_http_server", "run_line_server",
-    "run_mailer", "simple", "talk", "victims", "wells",
-    "wrong_of_well",
+    "run_mailer", "simple", "talk", "victims", "wells", "wrong_of_well",
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""docs/affected.md and the table of `unstall doctor`, from what the victims' files say.
+"""docs/affected.md and the table of `unstall doctor`, from the victims' files.
 
-The times are those of docs/gallery.md, the versions those of the packages on this machine.
+The times come from docs/gallery.md, the versions from the packages on this machine.
 """
 
 import json
@@ -49,7 +49,7 @@ _C_HEAD = """\
 
 
 def all_affected():
-    """(name of the victim, Victim) of those that stand for a software, by its name."""
+    """(name of the victim, Victim) of all that stand for a software, by its name."""
     found = [(name, load(name)) for name in victims(heavy=True)]
     return sorted(((name, one) for name, one in found if one.affected),
                   key=lambda pair: pair[1].affected.software.lower())

@@ -8,7 +8,7 @@ from .measurement import measured
 
 
 def talk(peer, treatment, scratch, command, connections=1, **variables):
-    """Run `command` (a function of the port that gives the argument list) to its end; what it said."""
+    """Run `command` (a function of the port that gives the argument list) to its end; returns its output."""
     client = subprocess.Popen([str(word) for word in command(peer.port)], env=treatment.env(**variables),
                               cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Compiles or installs what a victim needs, once, and remembers it in the build root."""
+"""Compiles or installs the parts of a victim, once, and remembers it in the build root."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ def made(sources, make, *salt):
     """The folder that `make(draft folder)` filled, made anew only if `sources` or `salt` changed.
 
     `sources` is a file, or a list of files and folders of which the first lies in the victim's own folder:
-    what the build reads, and not the victim.py beside it.
+    all that the build reads, and not the victim.py beside it.
     """
     sources = [sources] if isinstance(sources, Path) else sources
     home, digest = sources[0].parent, hashlib.sha256(repr(salt).encode())
@@ -42,7 +42,7 @@ def made(sources, make, *salt):
 
 
 def build(command, cwd=None, seconds=100, **variables):
-    """Run a compiler or installer with low priority; what it says counts only when it fails."""
+    """Run a compiler or installer with low priority; its output is shown only if it fails."""
     done = subprocess.run(["nice", "-n", "15", *map(str, command)], cwd=cwd, timeout=seconds, check=False,
                           env={**os.environ, **variables}, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stands before a server that cannot count, and counts what the client sends."""
+"""Stands before a server that cannot count, and counts the client's data segments."""
 
 import select
 import socket
@@ -10,7 +10,8 @@ from .tcp_info import data_segments_in
 
 
 class CountingRelay(Peer):
-    """Hands on what both sides say; `counts` has the client's data segments of each connection that ended."""
+    """Passes the bytes on in both directions; `counts` has the client's data segments of
+    each connection that ended."""
 
     def __init__(self, port):
         super().__init__()

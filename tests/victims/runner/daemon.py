@@ -15,7 +15,7 @@ _LISTEN = "0A"
 
 
 def free_port():
-    """A port that nobody listened on a moment ago."""
+    """A port without a listener a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -46,7 +46,7 @@ def _children(pid):
 
 
 def _targets(pid):
-    """What the descriptors of a process lead to; nothing, if it has just ended."""
+    """The targets of a process's descriptors; none, if it has just ended."""
     try:
         return set(descriptors_of(pid).values())
     except OSError:
@@ -57,7 +57,7 @@ class Daemon:
     """A server in the foreground, as a context manager.
 
     `command` is a function of the port that gives the argument list.  The server is the leader of
-    a process group of its own, so that what it started ends with it.
+    a process group of its own, so that its children end with it.
     """
 
     def __init__(self, command, env, scratch, name="daemon", start_seconds=_START_SECONDS):
@@ -71,7 +71,7 @@ class Daemon:
         return self._process.pid
 
     def log(self):
-        """What it has said so far."""
+        """Its output so far."""
         return self._log.read_text("utf-8", "replace")
 
     def processes(self):

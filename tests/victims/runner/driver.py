@@ -10,7 +10,7 @@ from .tcp_info import data_segments_in
 class Driver:
     """A client on one keep-alive connection, as a context manager.
 
-    Each request leaves whole, so that what stalls is the other side.
+    Each request leaves whole, so that only the other side can stall.
     """
 
     def __init__(self, port, timeout=10):
@@ -24,7 +24,7 @@ class Driver:
         self._socket.sendall(piece)
 
     def exchange(self, request, answered):
-        """Send `request`, read until `answered(bytes so far)`, and return what came.
+        """Send `request`, read until `answered(bytes so far)`, and return the answer.
 
         The time runs from the request's leaving to the answer's last byte.
         """

@@ -16,7 +16,7 @@ def whole(so_far):
 
 
 def run_http_server(treatment, scratch, command, exchanges, path, body, pid=None, **variables):
-    """Ask `command`'s server for `path` again and again; `body` is what must come.  A Measurement.
+    """Ask `command`'s server for `path` again and again; `body` is the expected answer. A Measurement.
 
     `pid` is a function of the Daemon that gives the process to look at, where it is not the first one.
     """

@@ -7,7 +7,7 @@ from .talk_peer import TalkPeer
 
 
 class ImapPeer(TalkPeer):
-    """`commands` has each command's words without the tag; `literals` what was appended."""
+    """`commands` has each command's words without the tag; `literals` the appended mails."""
 
     hello = b"* OK [CAPABILITY IMAP4rev1] ready\r\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two programs that do the same, compared in pairs: what slows one round slows both halves of it."""
+"""Two programs that do the same, compared in pairs: load slows both halves of a round."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ class Turns:
 
 @contextlib.contextmanager
 def on_one_core():
-    """What is started inside shares one core: how two sides find to two cores is a matter of chance."""
+    """Processes started inside share one core: on two cores chance would place the two sides."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(before)})
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a measurement must be under a treatment.  Pure: numbers in, complaints out.
+"""Judges a measurement under a treatment. Pure: numbers in, complaints out.
 
 A stall is a delayed acknowledgement: 40 ms and a tick.  Nothing here is tighter than the
 difference between 5 ms and that.
@@ -8,16 +8,16 @@ difference between 5 ms and that.
 from .measurement import WARM
 from .observed import wrong_of_victim
 
-ILL_MS = 30.0
+STALLING_MS = 30.0
 CURED_MS = 5.0
-# A whole run of a program takes what it takes beside the stall: it is compared with bare runs.
+# A whole run of a program takes more time than its stalls: it is compared with bare runs.
 GAIN_MS = 35.0
 NO_GAIN_MS = 10.0
 # Under load: the share of the own cure's requests a second, and the multiple of bare (the story of JRuby).
 OF_OWN_CURE = 0.9
 OF_BARE = 8.7
-# Of the time of a bare client that sends once (the story of geventhttpclient), in the modes without a call
-# more of it: the second segment of nodelay and cork's pushes cost what they cost.
+# Of the time of a bare client that sends once (the story of geventhttpclient), in the modes that add no call:
+# the second segment of nodelay and cork's pushes have their price.
 MOST_OF_ONCE = 1.1
 LIKE_ONCE = ("auto", "coalesce")
 # An exchange here and there is cut otherwise by chance (a late reader, a window that ended).
@@ -30,29 +30,29 @@ TOLD = 0.8
 
 def _time_of_exchange(measurement, expects):
     median = measurement.median
-    if expects == "ill" and median < ILL_MS:
-        return [f"median {median:.1f} ms: the stall is not there (under {ILL_MS:g} ms)"]
-    if expects == "well" and median >= CURED_MS:
+    if expects == "stalls" and median < STALLING_MS:
+        return [f"median {median:.1f} ms: the stall is not there (under {STALLING_MS:g} ms)"]
+    if expects == "cured" and median >= CURED_MS:
         return [f"median {median:.1f} ms: the stall is still there (not under {CURED_MS:g} ms)"]
     return []
 
 
 def _time_of_run(measurement, expects):
-    if expects == "ill" and measurement.median < ILL_MS:
+    if expects == "stalls" and measurement.median < STALLING_MS:
         return [f"median {measurement.median:.1f} ms: no stall fits into that"]
     if not measurement.bare_ms:
         return []
     compared = f"median {measurement.median:.1f} ms, {measurement.gain:.1f} ms under bare"
-    if expects == "ill" and measurement.gain > NO_GAIN_MS:
+    if expects == "stalls" and measurement.gain > NO_GAIN_MS:
         return [f"{compared}: the stall is not there"]
-    if expects == "well" and measurement.gain < GAIN_MS:
+    if expects == "cured" and measurement.gain < GAIN_MS:
         return [f"{compared}: the stall is still there"]
     return []
 
 
 def _rate(rates, expects):
     found = []
-    if expects != "well" or "bare" not in rates:
+    if expects != "cured" or "bare" not in rates:
         return found
     if rates["treated"] < OF_BARE * rates["bare"]:
         found.append(f"{rates['treated']:.0f} requests a second, bare {rates['bare']:.0f}: "
@@ -65,10 +65,10 @@ def _rate(rates, expects):
 def _verdict(victim, measurement):
     """Whether the report names the stall, on the right side, and about as often as it was there."""
     found = measurement.observed
-    stalled = sum(time >= ILL_MS for time in measurement.times_ms)
+    stalled = sum(time >= STALLING_MS for time in measurement.times_ms)
     if measurement.rates:  # under load every exchange stalls
         stalled = found.row["exchanges"]
-    most = stalled / TOLD + WARM + 2  # those that warm up may stall, too
+    most = stalled / TOLD + WARM + 2  # the warm-up may stall, too
     return wrong_of_victim(found, victim.sick, victim.verdict, TOLD * stalled, most)
 
 
@@ -81,7 +81,7 @@ def complaints(victim, treatment, measurement):
 def may_be_noise(victim, treatment, measurement, found):
     """Whether other work on the machine can cause it: a time between cured and stalled alone, or more
     segments, because the window ended while the program waited for a processor."""
-    if treatment.expects != "well" or measurement.rates or len(found) != 1:
+    if treatment.expects != "cured" or measurement.rates or len(found) != 1:
         return False
     if "data segments" in found[0]:
         return True
@@ -89,7 +89,7 @@ def may_be_noise(victim, treatment, measurement, found):
         return False
     if victim.whole_run:
         return measurement.gain > NO_GAIN_MS
-    return measurement.median < ILL_MS
+    return measurement.median < STALLING_MS
 
 
 def _most_segments(victim, treatment, measurement):

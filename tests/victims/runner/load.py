@@ -48,11 +48,11 @@ def measure_load(treatment, scratch, command, path, own_cure=None):
     """A Measurement of `command`'s server, once it is warm.
 
     `own_cure` is the command with the program's own cure: where the treatment is to cure, it and bare are
-    measured beside, in turns; without one nothing is judged. The latencies are those that wrk gives: the half
-    and the tenth of its requests that took longer.
+    measured beside, in turns; without one nothing is judged. The latencies are wrk's: the median and the 90th
+    percentile of its requests.
     """
     commands = {"treated": (treatment, command)}
-    if treatment.expects == "well" and own_cure:
+    if treatment.expects == "cured" and own_cure:
         commands.update({"bare": (BARE, command), "own cure": (BARE, own_cure)})
     best = {}
     with contextlib.ExitStack() as stack:

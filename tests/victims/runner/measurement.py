@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What one run of a victim gave."""
+"""The results of one run of a victim."""
 
 import statistics
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ WARM = 3
 class Measurement:
     """Exchange times after the warm-up, and the sick side's data segments an exchange (or None).
 
-    Where the times are those of whole runs, `bare_ms` has those of bare runs made in turns with them, so that
-    a busy machine slows both alike. Where a load was measured, `rates` has the requests a second by name:
-    "treated", and what it is compared with. `once` has the Turns with the same program sending once, bare;
-    `observed` is what the report says of a run in mode observe.
+    If the times are of whole runs, `bare_ms` has the times of bare runs made in turns with them, so that a
+    busy machine slows both alike. Where a load was measured, `rates` has the requests a second by name:
+    "treated", and the others. `once` has the Turns with the same program sending once, bare;
+    `observed` is the report's result on a run in mode observe.
     """
     times_ms: tuple
     segments: float = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `unstall report` says of a program that ran under observe."""
+"""The result of `unstall report` on a program that ran under observe."""
 
 import contextlib
 import json
@@ -57,7 +57,7 @@ def statistics(owner=None):
 
 
 def observed(folder):
-    """What the report on all processes in `folder` says."""
+    """The report on all processes in `folder`."""
     told = json.loads(unstall("report", "--json", folder, check=True).stdout)
     verdict, rows = told["verdict"], told["rows"]
     row = next((row for row in rows if (row["role"], row["endpoint"]) ==
@@ -74,7 +74,7 @@ def _unlike(found, expected):
 
 
 def wrong_of_well(found, known=0, says=""):
-    """What is wrong with the report on a program that is well, but for `known` real stalls.
+    """The complaints about the report on a program without a stall, except `known` real ones.
 
     `says` must be in it.
     """
@@ -90,7 +90,7 @@ def wrong_of_well(found, known=0, says=""):
 
 
 def wrong_of_victim(found, sick, expected, least, most):
-    """What is wrong with the report on a sick program, `least` to `most` of whose exchanges stalled."""
+    """The complaints about the report on a stalling program; `least` to `most` of its exchanges stalled."""
     wrong = _unlike(found, expected)
     if expected.startswith(UNSEEN):
         if found.kind != "unseen" or any(found.claims.values()):

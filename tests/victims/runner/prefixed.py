@@ -22,8 +22,8 @@ def prefixed(daemon, prefix, env):
 def driven(daemon, prefix, env, ready=None):
     """A Driver of the daemon behind `prefix`.
 
-    `ready` is the word in its log that says that it serves.  In the end the server is given time to do what
-    it does after its last answer.
+    `ready` is the word in its log that says that it serves.  In the end the server gets time for its work
+    after the last answer.
     """
     with prefixed(daemon, prefix, env) as server:
         deadline = time.monotonic() + 10

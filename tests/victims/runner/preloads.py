@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What two simple preloads would have done: columns of the table that nothing judges."""
+"""Two simple preloads: columns of the table that are not judged."""
 
 import shutil
 

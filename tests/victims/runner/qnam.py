@@ -14,7 +14,7 @@ from .nginx import Nginx
 from .victims import HOME
 
 POSTS = 20
-# The body must be read whole before the answer: who answers the head alone hides the stall.
+# The body must be read whole before the answer: an answer to the head alone hides the stall.
 _SERVERS = """\
 server {{
     listen 127.0.0.1:@PORT@ {ssl};

@@ -10,7 +10,7 @@ _END = b"\r\n.\r\n"
 
 
 class SmtpPeer(TalkPeer):
-    """`mails` has what arrived between DATA and the final dot."""
+    """`mails` has the bytes between DATA and the final dot."""
 
     hello = b"220 localhost ESMTP\r\n"
 

@@ -15,7 +15,7 @@ class TalkPeer(Peer):
     take(pending) -> None if the message is not all there, else (its length, the answer, whether an
     exchange ends with it).  The first answer waits until meet() has been called with the client's
     process, so that the client is looked at while it lives.  An exchange's time runs from the end of one
-    to the end of the next: what the client spends on an answer is part of it.
+    to the end of the next: the client's work on an answer is part of it.
     """
 
     hello = b""

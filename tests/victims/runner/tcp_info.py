@@ -9,6 +9,6 @@ _DATA_SEGS_IN = 152
 
 
 def data_segments_in(sock):
-    """The segments with data that arrived on a socket so far: what the other side sent."""
+    """The segments with data that arrived on a socket so far."""
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     return struct.unpack_from("=I", info, _DATA_SEGS_IN)[0]

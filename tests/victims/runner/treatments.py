@@ -14,10 +14,10 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 @dataclass(frozen=True)
 class Treatment:
-    """What the sick process, and it alone, gets into its environment.
+    """The environment of the stalling process, and of no other one.
 
-    `expects` is what must come of it: `ill` (the stall stays), `well` (it is gone), or `any`
-    (shown in the table, not judged). With `own` the victim runs with its own cure and without a preload.
+    `expects` is the outcome: `stalls` (the stall stays), `cured` (it is gone), or `any` (shown in the table,
+    not judged). With `own` the victim runs with its own cure and without a preload.
     """
     name: str
     expects: str
@@ -38,7 +38,7 @@ class Treatment:
 
     @property
     def reports(self):
-        """Whether the treatment is our library, which can report what it did."""
+        """Whether the treatment is our library, which can report."""
         return self.preload == LIB
 
     def report_to(self, pattern):
@@ -62,10 +62,10 @@ def _mode(mode, expects):
     return Treatment(mode, expects, LIB, {"UNSTALL_MODE": mode})
 
 
-BARE = Treatment("bare", "ill")
-OWN = Treatment("own cure", "well", own=True)
+BARE = Treatment("bare", "stalls")
+OWN = Treatment("own cure", "cured", own=True)
 TREATMENTS = {treatment.name: treatment for treatment in (
     BARE,
-    *(_mode(mode, "ill") for mode in PASSING_MODES),
-    *(_mode(mode, "well") for mode in CURING_MODES),
+    *(_mode(mode, "stalls") for mode in PASSING_MODES),
+    *(_mode(mode, "cured") for mode in CURING_MODES),
 )}

@@ -25,24 +25,24 @@ def _installed(package):
 
 
 def missing(commands, packages=()):
-    """Those of them that this machine lacks."""
+    """The packages that this machine lacks."""
     return [need for need in commands if shutil.which(need, path=SEARCH) is None] + \
            [package for package in packages if not _installed(package)]
 
 
 @dataclass(frozen=True)
 class Affected:
-    """What a user of the software searches for: his row in docs/affected.md, and what doctor tells him.
+    """The software's row in docs/affected.md, which a user searches for, and doctor's advice.
 
     software  its name, and the part of it that stalls
-    package   the Debian package whose version the row names; "" where `version` names it
+    package   the Debian package that has the row's version; "" where `version` names it
     version   the version that was measured, where no package of Debian was
     own       a setting of the software that cures, "" if it has none
     source    a change of the program that uses or is the software
     measured  the runner has measured `own`, or else `source`: the treatment OWN
-    observe   what to put behind `unstall observe --` and `unstall run --`
+    observe   the command line behind `unstall observe --` and `unstall run --`
     programs  names of its program files: doctor knows it by one of them
-    words     text in a script of which each tells that the script uses it
+    words     texts; each one in a script shows that the script uses it
     libraries the begin of the name of a shared library that a program links
     """
     software: str
@@ -59,18 +59,18 @@ class Affected:
 
 @dataclass(frozen=True)
 class Victim:
-    """A real program with the illness.
+    """A real program that stalls.
 
-    story     one line: what writes apart, and where that is known from
-    sick      which side ails and gets the preload: client, server or relay
+    story     one line: the code that writes apart, and the source of that knowledge
+    sick      the side that stalls and gets the preload: client, server or relay
     needs     commands (from Debian packages, see packages.txt)
     packages  Debian packages that are no commands: libraries and their headers
-    heavy     what it needs is big: run by scripts/gallery --all alone (see packages-heavy.txt)
+    heavy     its packages are big: run by scripts/gallery --all alone (see packages-heavy.txt)
     measure   measure(treatment, scratch) -> Measurement; raises AssertionError when an answer is wrong
-    verdict   what the verdict of `unstall report` on a run in mode observe must have in it
+    verdict   text that the verdict of `unstall report` on a run in mode observe must have
     segments  treatment name -> most data segments an exchange of the sick side
-    whole_run the times are those of whole runs, of which a stall is only a part
-    affected  the software that has the illness; None: another victim's, or a program of this folder alone
+    whole_run the times are of whole runs; a stall is only a part of each
+    affected  the software that stalls; None: another victim's, or a program of this folder alone
     """
     story: str
     sick: str

@@ -3,8 +3,8 @@
 
 A folder beside this one with a `well.py` that defines WELL. Its drive(command prefix, env, scratch) runs the
 program, started as `prefix + its own command`, through the same exchanges each time. The trace of each
-process, in the order in which they are made, is made comparable: addresses, times, numbers of processes
-and what the loader does are left out, as is what depends on the scheduler.
+process, in the order in which they are made, is made comparable: addresses, times, numbers of processes, the
+loader's calls and all that depends on the scheduler are left out.
 """
 
 import importlib.util
@@ -26,8 +26,8 @@ from .victims import HOME, missing
 # In the other modes a turn may cost a push, and a thread is started (docs/design.md, promise 6).
 MODES = ("off", "observe", "nodelay", "auto")
 
-# Calls about connections. Everything else (memory, time, locks, signals, files, waits whose number depends on
-# how fast the other side is) differs between two bare runs already.
+# Calls about connections. Everything else (memory, time, locks, signals, files, waits that depend in number
+# on the other side's speed) differs between two bare runs already.
 _JUDGED = {"socket", "connect", "bind", "listen", "accept", "accept4", "setsockopt", "getsockopt", "shutdown",
            "getsockname", "getpeername", "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom",
            "recvmsg",
@@ -43,11 +43,11 @@ class Well:
     """A program in which nothing may change.
 
     drive   drive(prefix, env, scratch); `prefix` is strace, which writes the trace
-    judged  of the traces of its processes, those lines that may not change
+    judged  the lines of its processes' traces that may not change
     owner   the user that it becomes where the tests run as root
-    says    what the report must say of it, beside that it does not stall
-    stalls  real ones that it has outside of what is judged, at most
-    also    also(scratch) -> (complaints, a line of facts): what else must be so
+    says    text that the report must have, beside that it does not stall
+    stalls  real ones outside of the judged lines, at most
+    also    also(scratch) -> (complaints, a line of facts): further conditions
     """
     story: str
     needs: tuple
@@ -78,7 +78,7 @@ class Well:
                             for pid in by_birth(calls, pids)])
 
     def verdict(self, mode, bare=None):
-        """`same`, perhaps with the number of promised calls, or what differs."""
+        """`same`, perhaps with the number of promised calls, or the differences."""
         bare = bare or self.trace(BARE)
         return compare(bare, self.trace(TREATMENTS[mode]))
 
@@ -87,7 +87,7 @@ class Well:
         return {mode: self.verdict(mode, bare) for mode in MODES}
 
     def observed(self):
-        """What the report says of it in mode observe; it is not traced then."""
+        """The report's result in mode observe; it is not traced then."""
         with tempfile.TemporaryDirectory(prefix=f"unstall-{self.name}-") as folder, \
              statistics(self.owner if os.geteuid() == 0 else None) as directory:
             treatment = TREATMENTS["observe"].adding(UNSTALL_STATS=directory)
@@ -114,7 +114,8 @@ def _settings(treatment, folder):
 
 
 def by_birth(calls, pids):
-    """`pids` by the call of the parent that made each; whose first call comes first, the scheduler decides."""
+    """`pids` by the call of the parent that made each; the scheduler decides the order
+    of their first calls."""
     born = {call.ret: at for at, call in enumerate(calls) if call.name in _MAKING}
     return sorted(pids, key=lambda pid: born.get(pid, -1))
 
@@ -127,7 +128,7 @@ def is_judged(call):
 
 
 def shape(call, pids):
-    """A call without what differs between two runs of the same."""
+    """A call without the parts that differ between two runs of the same."""
     text = f"{call.name}({call.args}) = {call.result} {call.errno}".strip()
     text = re.sub(r"<([\w-]+):\[.*?\]>", r"<\1>", text)
     text = re.sub(r"0x[0-9a-f]+", "PTR", text)
@@ -140,7 +141,7 @@ def shape(call, pids):
 
 
 def compare(bare, treated):
-    """What `treated` has that `bare` has not: `same` when promise 6 names all of it."""
+    """The calls that only `treated` has: `same` when promise 6 names all of them."""
     if len(bare) != len(treated):
         return f"{len(treated)} processes and threads, bare {len(bare)}"
     promised = 0
@@ -157,7 +158,7 @@ def compare(bare, treated):
 
 
 def wells(heavy=False):
-    """The names of the programs that are well; with `heavy`, of those that are heavy too."""
+    """The names of the programs without a stall; with `heavy`, of the heavy ones too."""
     names = sorted(path.parent.name for path in HOME.glob("*/well.py"))
     return [name for name in names if heavy or not load_well(name).heavy]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""socat as a relay: what reaches it in two pieces it passes on by two writes."""
+"""socat as a relay: it passes a message of two pieces on by two writes."""
 
 import time
 

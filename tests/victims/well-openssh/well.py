@@ -25,7 +25,7 @@ def drive(prefix, env, scratch):
         build(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", scratch / name])
     conf = scratch / "sshd.conf"
     if os.geteuid() == 0:
-        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # what its start script does
+        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)  # as its start script does
 
     def command(port):
         conf.write_text(_SERVER.format(port=port, home=scratch), "utf-8")

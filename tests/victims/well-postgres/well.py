@@ -20,7 +20,7 @@ def _folder():
 
 
 def _user():
-    """The server refuses to be root: who it is then, and the words that make one so."""
+    """The server refuses to be root: the user that it becomes, and the command that does so."""
     if os.geteuid() != 0:
         return None, []
     return pwd.getpwnam("nobody"), ["setpriv", "--reuid", "nobody", "--clear-groups"]
