@@ -71,7 +71,7 @@ static int pin_map(const struct bpf_map *map, const char *name, const char *pin)
     return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
 }
 
-/* What measures is there before any connection has its arm. */
+/* Attach the measuring programs before any connection gets its arm. */
 static int pin_experiment(struct attach_bpf *b, const char *name) {
     int failed = pin_map(b->maps.connections, name, PIN_CONNECTIONS);
     if (!failed)
@@ -87,7 +87,7 @@ static int pin_experiment(struct attach_bpf *b, const char *name) {
     return failed;
 }
 
-/* What puts back is there before anything is set. */
+/* Attach the program that puts values back before any other program sets one. */
 static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup,
                    bool experiment) {
     int failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
