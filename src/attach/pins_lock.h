@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The folder of all pins: whose it may be, and its lock.  An attachment looks at the others and then makes its
- * own pin.  Under the lock no other one begins in between.
+ * The folder of all pins: whose it may be, and its lock.  An attachment looks at the others and then makes
+ * its own pin.  Under the lock no other one begins in between.
  *
  * Where all users may write to the BPF file system (mode 1777, its default), any user may make the folder
  * first.  Its owner could hold the lock for ever, and remove what is pinned.  So a folder counts only if it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Is the cost of an exchange flat from one connection to ten thousand, from one thread to 64, on two cores?"""
+"""Is the cost of an exchange flat from one connection to ten thousand, and from one thread to 64?"""
 
 from contextlib import nullcontext
 
