@@ -124,7 +124,7 @@ static struct policy quiet_policy(enum mode mode) {
 
 Test(policy_first, what_is_quiet) {
     static const bool quiet[MODE_COUNT] = {
-        [MODE_NODELAY] = true, [MODE_AUTO] = true, [MODE_COALESCE] = true};
+        [MODE_OFF] = true, [MODE_NODELAY] = true, [MODE_AUTO] = true, [MODE_COALESCE] = true};
     bool (*const is)(const struct policy *) = policy_is_quiet;
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         const struct policy usual = quiet_policy((enum mode)mode);

@@ -216,6 +216,7 @@ static inline bool policy_is_quiet(const struct policy *p) {
     uint32_t facts = p->facts & asked;
     return (facts == (settled | POLICY_FACTS(.mode = MODE_AUTO)) ||
             facts == (settled | POLICY_FACTS(.mode = MODE_NODELAY)) ||
+            facts == (settled | POLICY_FACTS(.mode = MODE_OFF)) ||
             (facts == (settled | POLICY_FACTS(.mode = MODE_COALESCE)) && p->single_turns >= HABIT)) &&
            !p->window_ends && !p->goes_on && !p->kept_turn;
 }
