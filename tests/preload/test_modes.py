@@ -107,10 +107,15 @@ def additions(bare, other):
 # ---- call by call ----------------------------------------------------------
 
 @pytest.mark.parametrize("mode", PASSING_MODES)
-@pytest.mark.parametrize("name", [*TWO_WRITES, *BULK])
+@pytest.mark.parametrize("name", [*TWO_WRITES, *BULK, "far_messages"])
 def test_off_and_observe_make_the_bare_calls(name, mode):
     bare, other = traced(name, "bare"), traced(name, mode)
     assert additions(bare, other) == []
+
+
+def test_off_asks_nothing_before_clone3():
+    """It made getpid and process_vm_readv to learn the flags."""
+    assert additions(traced("far_clone", "bare"), traced("far_clone", "off")) == []
 
 
 @pytest.mark.parametrize("name", [*TWO_WRITES, *BULK])

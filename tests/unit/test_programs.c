@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "gate.h"
 #include "hold.h"
 #include "process.h"
+#include "readable.h"
 #include "real.h"
 #include "statistics.h"
 #include "ticker_thread.h"
@@ -523,6 +525,63 @@ Test(programs, a_strange_task_under_a_filter) {
     process_clones(CLONE_VM);
     EXPECT(!ours() && !config()->killed);
     EXPECT_TEXT("nothing", fake_log(), "");
+}
+
+/* The flags of clone3(2) are in memory that may be bad.  In off, and under a filter, only memory that is
+ * certain without a call is read; what stays unknown is taken for a child that the library does not serve.
+ * A call that must fail makes no child: a program that only asks for the call lost the cure. */
+enum where { ON_STACK, FAR, UNREADABLE, NOWHERE };
+enum meaning { NOTHING, A_FORK, ASIDE };
+
+static const struct {
+    const char *name, *mode, *more;
+    bool filter;
+    enum where where;
+    uint64_t flags;
+    enum meaning meaning;
+} clones3[] = {
+    {"a fork", "UNSTALL_MODE=cork", NULL, false, ON_STACK, 0, A_FORK},
+    {"a fork, far", "UNSTALL_MODE=cork", NULL, false, FAR, 0, A_FORK},
+    {"memory, far", "UNSTALL_MODE=cork", NULL, false, FAR, CLONE_VM, ASIDE},
+    {"unreadable", "UNSTALL_MODE=cork", NULL, false, UNREADABLE, 0, NOTHING},
+    {"NULL", "UNSTALL_MODE=cork", NULL, false, NOWHERE, 0, NOTHING},
+    {"far, observed", "UNSTALL_MODE=observe", NULL, false, FAR, 0, A_FORK},
+    {"off", "UNSTALL_MODE=off", NULL, false, ON_STACK, 0, A_FORK},
+    {"off, memory", "UNSTALL_MODE=off", NULL, false, ON_STACK, CLONE_VM, ASIDE},
+    {"off, far", "UNSTALL_MODE=off", NULL, false, FAR, 0, ASIDE},
+    {"off, NULL", "UNSTALL_MODE=off", NULL, false, NOWHERE, 0, NOTHING},
+    {"off, with live control, far", "UNSTALL_MODE=off", "UNSTALL_STATS=/dev/shm/none", false, FAR, 0, A_FORK},
+    {"a filter", "UNSTALL_MODE=cork", NULL, true, ON_STACK, 0, A_FORK},
+    {"a filter, far", "UNSTALL_MODE=cork", NULL, true, FAR, 0, ASIDE},
+};
+
+static enum meaning meaning_in_a_child(size_t row) {
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t flags = clones3[row].flags, *far = NULL;
+        whole_start((const char *const[]){clones3[row].mode, clones3[row].more, NULL});
+        readable_start();
+        ticker_now = TICKER_NONE;
+        if (clones3[row].filter)
+            config_switch(MODE_OFF, true);
+        if (clones3[row].where != NOWHERE) {
+            far = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            *far = flags;
+        }
+        if (clones3[row].where == UNREADABLE)
+            mprotect(far, 4096, PROT_NONE);
+        uint32_t before = nodelay_epoch;
+        process_clones_by(clones3[row].where == ON_STACK ? &flags : far);
+        _exit(!ours() ? ASIDE : nodelay_epoch != before ? A_FORK : NOTHING);
+    }
+    ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return (enum meaning)WEXITSTATUS(status);
+}
+
+Test(programs, what_clone3_makes) {
+    for (size_t i = 0; i < ARRAY_SIZE(clones3); i++)
+        EXPECT_INT(clones3[i].name, meaning_in_a_child(i), clones3[i].meaning);
 }
 
 /* Bytes for which there was no room: everything stays, and the thread that will send them is back. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fds.h"
 
+#include "config.h"
 #include "raw.h"
 #include "spin.h"
 
@@ -23,7 +24,7 @@ static struct conn *pool_take(void) {
         pool_free = c->next_free;
     } else if (pool_used < FDS_LIMIT) {
         struct conn **chunk = &pool[pool_used / POOL_CHUNK];
-        if (!*chunk)
+        if (!*chunk && !config()->no_syscalls)
             STORE_RELEASE(chunk, (struct conn *)raw_map(POOL_CHUNK * sizeof(struct conn)));
         if (*chunk) {
             c = &(*chunk)[pool_used % POOL_CHUNK];

@@ -13,8 +13,8 @@
  * The creation of a descriptor resets its state; a close that we could not see
  * leaves a stale word, which the next creation replaces.
  *
- * When the table or the pool cannot grow, the descriptor stays FDS_UNKNOWN and
- * its calls pass through.
+ * When the table or the pool cannot grow (no memory, or a filter of the program's own), the
+ * descriptor stays FDS_UNKNOWN and its calls pass through.
  */
 #ifndef UNSTALL_FDS_H
 #define UNSTALL_FDS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fds.h"
 
+#include "config.h"
 #include "raw.h"
 
 /* Every process uses the lowest descriptors: their page needs no mapping. */
@@ -9,7 +10,7 @@ uintptr_t *fds_pages[FDS_PAGES];
 
 static int high;
 
-/* The page of fd, mapped on demand; NULL: no memory. */
+/* The page of fd, mapped on demand; NULL: no memory, or no system call allowed. */
 static uintptr_t *page_of(int fd) {
     if (LIKELY(fds_is_low(fd)))
         return fds_first;
@@ -17,7 +18,7 @@ static uintptr_t *page_of(int fd) {
     uintptr_t *page = LOAD_ACQUIRE(slot);
     if (LIKELY(page != NULL))
         return page;
-    uintptr_t *fresh = raw_map(FDS_PAGE * sizeof(*page));
+    uintptr_t *fresh = config()->no_syscalls ? NULL : raw_map(FDS_PAGE * sizeof(*page));
     if (!fresh)
         return NULL;
     if (__atomic_compare_exchange_n(slot, &page, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

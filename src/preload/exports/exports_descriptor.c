@@ -195,21 +195,19 @@ static bool may_wait(long n, long a, long b, long c, long d) {
     }
 }
 
-/* Runs before calls that return twice; jump.S then makes the call without a frame of ours.  An unreadable
- * argument of clone3 is left to the kernel, which reports the error. */
+/* Runs before calls that return twice; jump.S then makes the call without a frame of ours. */
 void unstall_syscall_begins(long n, long a) {
     int saved = errno;
-    uint64_t flags = CLONE_VM; /* for SYS_vfork, and if the flags cannot be read */
-    struct iovec here = {&flags, sizeof(flags)}, there = {(void *)a, sizeof(flags)};
-    if (n == SYS_clone)
-        flags = (unsigned long)a;
-    else if (n == SYS_clone3)
-        raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
+    if (n == SYS_clone3)
+        process_clones_by((const void *)a);
+    else if (n == SYS_clone)
+        process_clones((unsigned long)a);
 #ifdef SYS_fork
     else if (n == SYS_fork)
-        flags = 0;
+        process_clones(0);
 #endif
-    process_clones(flags);
+    else
+        process_clones(CLONE_VM); /* SYS_vfork */
     errno = saved;
 }
 
@@ -235,7 +233,7 @@ static struct socket_call socket_call(long call, const unsigned long *arguments)
     };
     struct socket_call made = {0};
     if (call < 0 || (size_t)call >= ARRAY_SIZE(calls) || !calls[call].number ||
-        !readable(arguments, calls[call].count * sizeof(*arguments)))
+        !process_may_read(arguments, calls[call].count * sizeof(*arguments)))
         return made;
     made.number = calls[call].number;
     for (int i = 0; i < calls[call].count; i++)

@@ -152,7 +152,7 @@ int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags
     ssize_t moved = sent < 0 ? -1 : 0;
     for (int i = 0; i < sent; i++) {
         if (!acted)
-            shim_descriptors_leave(&messages[i].msg_hdr);
+            shim_descriptors_left(&messages[i].msg_hdr);
         if (call.conn)
             moved += messages[i].msg_len;
     }

@@ -3,6 +3,7 @@
  * Forks, and tasks that share other resources than a thread does.
  */
 #include <sched.h>
+#include <string.h>
 
 #include "coalesce_buffer.h"
 #include "config.h"
@@ -10,6 +11,7 @@
 #include "gate.h"
 #include "hold.h"
 #include "process.h"
+#include "readable.h"
 #include "stats_rows.h"
 #include "sweep.h"
 #include "ticker_thread.h"
@@ -100,7 +102,16 @@ static void process_steps_aside(void) {
 /* True: mode `off` without experiment or live control, in which the library makes no system call. */
 static bool only_passes(void) {
     const struct config *now = config();
-    return now->no_syscalls || (now->mode == MODE_OFF && now->arms.count == 0 && !stats_file_wanted());
+    return now->no_syscalls || (now->mode == MODE_OFF && now->arms.count == 0 && !stats_file_wanted() &&
+                                !stats_file_now());
+}
+
+static bool may_ask(void) {
+    return ours() && !only_passes();
+}
+
+bool process_may_read(const void *start, size_t bytes) {
+    return may_ask() ? readable(start, bytes) : surely_readable(start, bytes);
 }
 
 /* The window's thread has ended. */
@@ -118,4 +129,15 @@ void process_clones(unsigned long flags) {
         process_steps_aside();
     else
         process_forks();
+}
+
+/* The flags are the first member (struct clone_args).  If they are not known, the child may share more or
+ * less than a thread does, so the library steps aside. */
+void process_clones_by(const void *arguments) {
+    uint64_t flags = CLONE_VM;
+    if (process_may_read(arguments, sizeof(flags)))
+        memcpy(&flags, arguments, sizeof(flags));
+    else if (!arguments || may_ask())
+        return; /* the call fails, and makes no child */
+    process_clones((unsigned long)flags);
 }

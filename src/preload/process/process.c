@@ -120,7 +120,7 @@ void process_is_replaced(const char *path) {
     STORE(&hold_refused, true);
     hand_all_over(true);
     /* a search of PATH tries directories that lack the program: the process then goes on */
-    if (!path || !config()->report || is_executable(path))
+    if (!path || !config()->report || config()->no_syscalls || is_executable(path))
         process_reports(true);
 }
 

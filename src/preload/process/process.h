@@ -19,8 +19,12 @@ void process_gets_threads(void);
 bool process_makes_room(void);
 /* The ticker had to end for a moment: watch again the connections with unsent buffered bytes. */
 void process_goes_on(void);
-/* Before clone(2) with these flags. */
+/* Before clone(2) with these flags, and before clone3(2) with these arguments. */
 void process_clones(unsigned long flags);
+void process_clones_by(const void *arguments);
+/* True: the caller's memory may be read before its call.  In `off`, after a filter of the program's own, and
+ * where we pass everything on, no call of ours asks: true only where it is certain without one. */
+bool process_may_read(const void *start, size_t bytes);
 /* Before the calling thread gets a descriptor table of its own. */
 void process_unshares_table(void);
 /* Before a call that runs another program, here or in a child that the same call

@@ -102,13 +102,15 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 
-/* The descriptors in a message leave this process (SCM_RIGHTS).  Runs before the send once the
- * library has held bytes or set an option, because it may have to restore options; otherwise after
- * it.  The kernel may still refuse the message. */
+/* The descriptors in a message leave this process (SCM_RIGHTS).  Once the library has held bytes or set an
+ * option (hold_acted), shim_descriptors_leave() runs before the send, because it may have to restore options;
+ * the kernel may still refuse the message.  Otherwise shim_descriptors_left() runs after a send that
+ * succeeded: the kernel has then read the message and its control data. */
 void shim_descriptors_leave(const struct msghdr *message);
+void shim_descriptors_left(const struct msghdr *message);
 /* A write of the form FORM_SENDMSG.  The message may carry descriptors. */
 ssize_t shim_write_message(const struct write_request *o);
-/* Descriptors may have arrived: the kernel has filled in `message`. */
+/* Descriptors may have arrived: the kernel has filled in `message` and its control data. */
 void shim_descriptors_arrive(const struct msghdr *message);
 
 /* ---- reads ----------------------------------------------------------- */

@@ -12,11 +12,9 @@
 #include "readable.h"
 #include "shim.h"
 
-/* The message is readable memory; its pointers and lengths may be wrong. */
+/* The message and its control data are readable memory; the lengths in them may be wrong. */
 static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
     struct msghdr m = *message;
-    if (!m.msg_control || !readable(m.msg_control, m.msg_controllen))
-        return;
     const char *end = (const char *)m.msg_control + m.msg_controllen;
     for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
         if (h->cmsg_len > (size_t)(end - (const char *)h))
@@ -49,8 +47,21 @@ static void leaves(int fd) {
     conn_unlock(c);
 }
 
+/* Before the call.  Under a filter of the program's own, and where every call passes through, nothing is
+ * asked. */
+static bool may_be_read(const void *start, size_t bytes) {
+    return LIKELY(lies_on_stack(start, bytes)) ||
+           (ours() && !config()->no_syscalls && readable_elsewhere(start, bytes));
+}
+
 void shim_descriptors_leave(const struct msghdr *message) {
-    if (readable(message, sizeof(*message)) && message->msg_controllen && ours())
+    if (may_be_read(message, sizeof(*message)) && message->msg_controllen && ours() &&
+        message->msg_control && may_be_read(message->msg_control, message->msg_controllen))
+        each_passed(message, leaves);
+}
+
+void shim_descriptors_left(const struct msghdr *message) {
+    if (message->msg_controllen && ours())
         each_passed(message, leaves);
 }
 
@@ -60,7 +71,7 @@ ssize_t shim_write_message(const struct write_request *o) {
         shim_descriptors_leave(o->message);
     ssize_t sent = shim_write(o);
     if (!acted && sent >= 0)
-        shim_descriptors_leave(o->message);
+        shim_descriptors_left(o->message);
     return sent;
 }
 

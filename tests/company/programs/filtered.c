@@ -9,18 +9,21 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+
 #define ALLOW(call)                                                                                \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1),                                         \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-static struct sock_filter own_calls[] = {
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    ALLOW(read),
-    ALLOW(write),
-    ALLOW(clock_gettime),
-    ALLOW(exit),
-    ALLOW(exit_group),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+#define NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+#define PLAIN  ALLOW(read), ALLOW(write), ALLOW(clock_gettime), ALLOW(exit), ALLOW(exit_group)
+#define KILL   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+static struct sock_filter own_calls[] = {NUMBER, PLAIN, KILL};
+static struct sock_filter more_calls[] = {
+    NUMBER, PLAIN, ALLOW(sendmsg), ALLOW(sendmmsg), ALLOW(recvmsg), ALLOW(clone3), ALLOW(wait4),
+    ALLOW(execve), ALLOW(socket), ALLOW(dup3), KILL,
 };
 
 static struct sock_fprog program = {sizeof own_calls / sizeof own_calls[0], own_calls};
@@ -75,12 +78,62 @@ static void refused(void)
     confined_errno = errno;
 }
 
+/* More calls, each with arguments in a mapping of their own, which only the kernel can tell to be readable;
+ * and more and higher descriptors than the library has room for without a mapping more. */
+struct far {
+    struct mmsghdr one;
+    struct iovec piece;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr head;
+    } control;
+    char byte;
+    uint64_t child[8];
+};
+
+static struct msghdr *rights(struct far *far, int fd)
+{
+    far->piece = (struct iovec){&far->byte, 1};
+    far->one.msg_hdr = (struct msghdr){.msg_iov = &far->piece, .msg_iovlen = 1, .msg_control = &far->control,
+                                       .msg_controllen = sizeof far->control};
+    far->control.head =
+        (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&far->control.head), &fd, sizeof fd);
+    return &far->one.msg_hdr;
+}
+
+static void by_prctl_and_far_arguments(void)
+{
+    enum { SOCKETS = 300, HIGH = 1100 };
+    char *const nothing[] = {NULL};
+    struct rlimit limit;
+    int ends[2];
+    struct far *far = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(far != MAP_FAILED && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > HIGH);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    far->child[4] = SIGCHLD;
+    program = (struct sock_fprog){sizeof more_calls / sizeof more_calls[0], more_calls};
+    by_prctl();
+    CHECK(sendmsg(ends[0], rights(far, ends[0]), 0) == 1);
+    CHECK(recvmsg(ends[1], rights(far, 0), 0) == 1);
+    rights(far, ends[0]);
+    CHECK(sendmmsg(ends[0], &far->one, 1, 0) == 1);
+    CHECK(execve("/does/not/exist", nothing, nothing) == -1);
+    CHECK(dup3(socket(AF_INET, SOCK_STREAM, 0), HIGH, 0) == HIGH);
+    for (int i = 0; i < SOCKETS; i++) CHECK(socket(AF_INET, SOCK_STREAM, 0) >= 0);
+    long child = syscall(SYS_clone3, far->child, sizeof far->child);
+    if (child == 0) raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+    CHECK(child > 0 && raw_call(SYS_wait4, child, 0, 0, 0, 0) == child);
+}
+
 int main(int argc, char **argv)
 {
     static const struct confinement known[] = {
         {"prctl", by_prctl},           {"syscall", by_syscall},     {"exit", by_prctl_and_exit},
         {"all-threads", by_syscall_for_all}, {"syscall-prctl", by_syscall_prctl},
-        {"refused", refused},
+        {"far", by_prctl_and_far_arguments}, {"refused", refused},
     };
     return confined_main(argc, argv, known, sizeof known / sizeof known[0]);
 }
