@@ -555,6 +555,12 @@ static const struct {
     {"a filter, far", "UNSTALL_MODE=cork", NULL, true, FAR, 0, ASIDE},
 };
 
+static uint64_t *far_away(void) {
+    void *far = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT(far != MAP_FAILED);
+    return far;
+}
+
 static enum meaning meaning_in_a_child(size_t row) {
     int status = -1;
     pid_t child = fork();
@@ -566,7 +572,7 @@ static enum meaning meaning_in_a_child(size_t row) {
         if (clones3[row].filter)
             config_switch(MODE_OFF, true);
         if (clones3[row].where != NOWHERE) {
-            far = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            far = far_away();
             *far = flags;
         }
         if (clones3[row].where == UNREADABLE)
@@ -582,6 +588,25 @@ static enum meaning meaning_in_a_child(size_t row) {
 Test(programs, what_clone3_makes) {
     for (size_t i = 0; i < ARRAY_SIZE(clones3); i++)
         EXPECT_INT(clones3[i].name, meaning_in_a_child(i), clones3[i].meaning);
+}
+
+/* A tool may switch the mode of a process with a statistics file, so it must not step aside. */
+Test(programs, clone3_in_off_with_a_statistics_file, .fini = statistics_end) {
+    statistics_start("off", NULL, NULL);
+    whole_connected(5);
+    whole_write(5, "head");
+    ASSERT(stats_file_now());
+    process_clones_by(far_away());
+    EXPECT(ours());
+}
+
+Test(programs, where_every_call_passes_nothing_is_asked) {
+    whole_start_in(MODE_CORK);
+    const uint64_t *far = far_away();
+    EXPECT(process_may_read(far, sizeof(*far)));
+    self.vforked = true;
+    EXPECT(!process_may_read(far, sizeof(*far)));
+    self.vforked = false;
 }
 
 /* Bytes for which there was no room: everything stays, and the thread that will send them is back. */
