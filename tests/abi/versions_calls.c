@@ -3,7 +3,8 @@
  * A program that was linked against every name of the surface under each of its versions in libc
  * (V(), which the test generates).  It calls each one in a child of its own, with arguments of zero,
  * having said where the name led.  (A va_list is a structure behind a pointer on some processors, which the
- * library copies: it is one of zeros.)  What then answers is versions_stand_in.c.
+ * library copies; it follows a request of POSIX AIO, as libc does.  Both are zeros.)  What then answers is
+ * versions_stand_in.c.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -38,9 +39,10 @@ int main(void) {
         raw3(SYS_write, 1, (long)line, length);
         long child = raw_fork();
         if (child == 0) {
-            static const long zeros[8];
+            static const long zeros[64];
             long list = strstr(calls[i].what, "vdprintf") ? (long)zeros : 0;
-            calls[i].call(0, 0, list, list, 0, 0);
+            long request = strncmp(calls[i].what, "aio_", 4) == 0 ? (long)zeros : 0;
+            calls[i].call(request, 0, list, list, 0, 0);
             raw3(SYS_write, 1, (long)"nothing\n", 8);
             raw1(SYS_exit_group, 1);
         }

@@ -47,7 +47,7 @@ def test_a_filter_that_kills_sees_no_call_of_ours(how, mode):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_filter_that_kills_sees_no_question_of_ours_about_memory_and_no_mapping(mode, tmp_path):
-    """clone3 made getpid and process_vm_readv, messages rt_sigprocmask, a failed exec faccessat, sockets mmap."""
+    """clone3 made process_vm_readv, messages rt_sigprocmask, a failed exec faccessat, new sockets mmap."""
     confined("filtered", "far", mode, UNSTALL_WINDOW_US=100000, UNSTALL_REPORT=f"{tmp_path}/%p.json")
     assert list(tmp_path.iterdir()) == []
 

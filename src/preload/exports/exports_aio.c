@@ -12,8 +12,6 @@
 _Static_assert(sizeof(struct aiocb) == sizeof(struct aiocb64), "one layout, two names");
 
 static void queues(const struct aiocb *block) {
-    if (!block)
-        return;
     process_gets_threads();
     hold_before_visible();
     shim_untrack(block->aio_fildes);
