@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A short selection of the long runs of CONTRIBUTING.md: scripts/attach-stress and scripts/attach-cost."""
 
-import os
 import re
 import subprocess
 
