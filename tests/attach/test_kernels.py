@@ -29,7 +29,8 @@ def of_release(release):
 
 
 def test_a_kernel_of_version_2_6_is_refused_in_one_line():
-    done = run(["setarch", "--uname-2.6", COMMAND, "attach", "--port", "1"], bare_env(), check=False, timeout=20)
+    done = run(["setarch", "--uname-2.6", COMMAND, "attach", "--port", "1"], bare_env(), check=False,
+               timeout=20)
     assert (done.returncode, done.stderr) == (125, f"unstall attach: {TOO_OLD}\n")
 
 
