@@ -10,7 +10,7 @@ from attachments import attached
 from running import ALMOST_ALL
 from talkers import PINS, alone, is_cured, nothing_pinned, stalls, talking
 
-from harness import COMMAND, bare_env, compile_c, unstall
+from harness import COMMAND, bare_env, compile_c, run, unstall
 
 HERE = Path(__file__).parent / "programs"
 TOO_OLD = "the kernel is older than Linux 6.1, and its programs cannot set TCP_NODELAY"
@@ -29,8 +29,8 @@ def of_release(release):
 
 
 def test_a_kernel_of_version_2_6_is_refused_in_one_line():
-    done = subprocess.run(["setarch", "--uname-2.6", COMMAND, "attach", "--port", "1"], capture_output=True,
-                          text=True, check=False, env=bare_env())
+    done = run(["setarch", "--uname-2.6", COMMAND, "attach", "--port", "1"], bare_env(), check=False,
+               timeout=20)
     assert (done.returncode, done.stderr) == (125, f"unstall attach: {TOO_OLD}\n")
 
 
@@ -43,7 +43,7 @@ def test_a_kernel_of_version_2_6_is_refused_in_one_line():
 def test_what_a_kernel_cannot_is_refused_in_one_line(release, words, why):
     with talking() as talker:
         target = [] if "--port" in words else [talker.pid]
-        done = unstall("attach", *target, *words, env=of_release(release))
+        done = unstall("attach", *target, *words, env=of_release(release), timeout=20)
         assert (done.returncode, done.stderr) == (125, f"unstall attach: {why}\n")
         assert not PINS.exists() and stalls(talker)
 

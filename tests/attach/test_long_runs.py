@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A short selection of the long runs of CONTRIBUTING.md: scripts/attach-stress and scripts/attach-cost."""
 
-import os
 import re
 import subprocess
 
@@ -37,7 +36,7 @@ def test_no_byte_is_lost_beside_connections_that_come_and_go():
 def test_the_cost_of_each_program_in_each_mode():
     with open("/proc/sys/kernel/bpf_stats_enabled", encoding="ascii") as setting:
         was = setting.read()
-        done = script("attach-cost", 1)
+        done = script("attach-cost", 0.4)
         setting.seek(0)
         assert setting.read() == was
     assert done.returncode == 0, done.stdout + done.stderr
@@ -45,6 +44,6 @@ def test_the_cost_of_each_program_in_each_mode():
     runs = {tuple(row[:3]): (int(row[3]), int(row[4])) for row in rows if len(row) == 5}
     made = {tuple(row[:2]): int(row[3]) for row in rows if row[2] == "exchanges"}
     for mode in ("always", "proof", "late"):
-        assert made[mode, "stall"] > 200  # 22, with stalls
+        assert made[mode, "stall"] > 40  # 9, with stalls
         assert all(0 < ns < 1e5 for _, ns in (runs[mode, kind, "on_event"] for kind in ("stall", "single")))
     assert runs["always", "single", "on_event"][0] < runs["proof", "single", "on_event"][0]

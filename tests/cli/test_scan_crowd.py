@@ -14,7 +14,7 @@ from test_scan import need, scanning
 from harness import bare_env
 
 PROGRAM = Path(__file__).parent / "programs/crowd.py"
-PROCESSES, CONNECTIONS, SECONDS = map(int, os.environ.get("UNSTALL_TESTS_CROWD", "50,1500,4").split(","))
+PROCESSES, CONNECTIONS, SECONDS = map(int, os.environ.get("UNSTALL_TESTS_CROWD", "50,1500,5").split(","))
 STALLING = 3
 
 

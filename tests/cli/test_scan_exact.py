@@ -22,7 +22,7 @@ from harness.capture import captured
 SENDERS = 5
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def it_may_be_used():
     need("exact")
 

@@ -7,6 +7,7 @@ import pty
 import select
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -56,10 +57,13 @@ def _terminal():
 
 
 def test_ctrl_c_ends_the_program_with_the_code_of_sigint(terminal):
-    terminal.type(f"{UNDER} sh -c 'echo it  runs; exec sleep 300'\n")
-    terminal.until("it runs")
+    terminal.type(f"{UNDER} sh -c 'echo it  is  $$ .; exec sleep 300'\n")
+    terminal.until("it is ")
+    program = Path("/proc") / terminal.until(" .")
+    assert program.exists()
     terminal.type("\x03")
     terminal.until(PROMPT)
+    assert not program.exists()
     terminal.type("echo code $?\n")
     terminal.until("code 130")
 
