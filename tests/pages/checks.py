@@ -60,6 +60,13 @@ PICTURES = """Array.from(document.querySelectorAll("svg")).map(svg => {
   return [[box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY], [...colours]];
 })"""
 
+# The texts of pictures that reach beyond their picture.
+CUT = """[...document.querySelectorAll("svg text")].filter(text => {
+  const box = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
+  return box.left < all.left - 1 || box.right > all.right + 1 || box.top < all.top - 1 ||
+         box.bottom > all.bottom + 1;
+}).map(text => text.textContent)"""
+
 
 CHANNELS = (0.2126, 0.7152, 0.0722)
 
@@ -113,6 +120,12 @@ def fits(page, width):
     wanted, given = page.evaluate(SCROLL_WIDTH)
     if wanted > given:
         yield f"width: {wanted} pixels, where the window has {width}"
+
+
+def whole(page):
+    """Texts of a picture that it cuts off."""
+    for text in page.evaluate(CUT):
+        yield f"cut: {text!r} of a picture"
 
 
 def readable(page, pixels):
@@ -205,6 +218,7 @@ def faults(page):
     for width in WIDTHS:
         page.show(width, "light")
         found += fits(page, width)
+    found += whole(page)
     for scheme in SCHEMES:  # at the last width, where tables do not scroll and every word is there to be seen
         page.show(width, scheme)
         pixels = numpy.asarray(Image.open(io.BytesIO(page.screenshot())))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One browser for all tests of this folder: its start takes longer than a page."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def a_keeper_of_screenshots(request):
         for width in WIDTHS if folder else ():
             for scheme in SCHEMES:
                 page.show(width, scheme)
-                path = folder / f"{name.replace(' ', '-')}-{width}-{scheme}.png"
+                path = folder / f"{re.sub('[^a-z0-9]+', '-', name)}-{width}-{scheme}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(page.screenshot())
     return keep

@@ -61,6 +61,8 @@ PLANTED = {
     "text in a picture that stays black": (
         "<text ", '<text style="fill: #000" ',
         ["contrast: 1.1 of the word 'some' (dark)", "contrast: 1.1 of the word 'text' (dark)"]),
+    "text beyond its picture": (
+        '<text x="5"', '<text x="-6"', ["cut: 'some text' of a picture"]),
     "pale text": (
         "<p>Some words", '<p style="color: #999">words', ["contrast: 2.8 of the word 'words.' (light)"]),
     "a line that stays black": (
