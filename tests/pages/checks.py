@@ -137,8 +137,9 @@ def readable(page, pixels):
         if best < TEXT_CONTRAST:
             yield f"contrast: {best:.1f} of the word {word[:40]!r}"
     for box, colours in page.evaluate(PICTURES):
-        paper = commonest(luminance(cut(pixels, box)[::4, ::4]))
-        for colour in colours:
+        part = cut(pixels, box)[::4, ::4]
+        paper = commonest(luminance(part)) if part.size else None  # none: it is hidden
+        for colour in colours if part.size else ():
             ratio = ratio_of(luminance(numpy.array([int(part) for part in colour[4:-1].split(",")])), paper)
             if 1.01 < ratio < SHAPE_CONTRAST:
                 yield f"contrast: {ratio:.1f} of the shapes in {colour}"
