@@ -60,6 +60,10 @@ PICTURES = """Array.from(document.querySelectorAll("svg")).map(svg => {
   return [[box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY], [...colours]];
 })"""
 
+# The names of the regions that scroll.
+SCROLLED = """[...document.querySelectorAll("[role=region]")].filter(region =>
+  region.scrollWidth > region.clientWidth).map(region => region.getAttribute("aria-label"))"""
+
 # The texts of pictures that reach beyond their picture.
 CUT = """[...document.querySelectorAll("svg text")].filter(text => {
   const box = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
@@ -120,6 +124,12 @@ def fits(page, width):
     wanted, given = page.evaluate(SCROLL_WIDTH)
     if wanted > given:
         yield f"width: {wanted} pixels, where the window has {width}"
+
+
+def scrolls(page, width):
+    """A table that is wider than its place, on a desktop."""
+    for name in page.evaluate(SCROLLED) if width == WIDTHS[-1] else ():
+        yield f"width: the table {name!r} scrolls at {width} pixels"
 
 
 def whole(page):
@@ -218,7 +228,7 @@ def faults(page):
     found = [*spoken(page)]
     for width in WIDTHS:
         page.show(width, "light")
-        found += fits(page, width)
+        found += [*fits(page, width), *scrolls(page, width)]
     found += whole(page)
     for scheme in SCHEMES:  # at the last width, where tables do not scroll and every word is there to be seen
         page.show(width, scheme)

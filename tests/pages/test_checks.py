@@ -50,6 +50,8 @@ PLANTED = {
         "<p>", '<p style="width: 500px">', ["width: 5"]),
     "too wide for both": (
         "<p>", '<p style="width: 1500px">', ["width: 15", "width: 15"]),
+    "a table too wide for a desktop": (
+        "width: 900px", "width: 1600px", ["width: the table 'Numbers' scrolls at 1400"]),
     "a word too long": (
         "<p>", f'<p style="overflow-wrap: normal">{"x" * 90} ', ["width: "]),
     "no dark scheme": (
