@@ -362,6 +362,52 @@ def test_data_that_looks_like_the_end_of_a_call(tmp_path):
     assert explained(tmp_path, log.text())["stalls"] == 20
 
 
+LIBC = " > /usr/lib/x86_64-linux-gnu/libc.so.6(send+0x19) [0x10ab59]"
+
+
+@pytest.mark.parametrize("frames, places", [
+    (("/opt/app(send_header+0x14) [0x1234]", "/opt/app(send_body+0x1f) [0x1299]"),
+     ["send_header in app", "send_body in app"]),
+    (("/opt/app(put+0x14) [0x1234]", "/opt/app(put+0x14) [0x1234]"), ["put in app", "put in app"]),
+    (("/opt/lib.so(Client::send(int, char const*)+0x1) [0x1]", "/opt/app(+0x14) [0x1299]"),
+     ["Client::send(int, char const*) in lib.so", "code in app"]),
+    (("/opt/app(" + "x" * 5000 + "+0x1) [0x1]", "anon(inode)"), ["x" * 95, "code in anon"]),
+    (("nonsense", "("), ["main in app", "main in app"]),
+], ids=["functions", "a wrapper", "C++", "damaged", "nonsense"])
+def test_the_stacks_of_strace_k_name_the_places(tmp_path, frames, places):
+    log = Log()
+    log.connected()
+    log.lines.append(" > /opt/app(of_no_write+0x1) [0x1]")
+    log.exchange(1, 0.5)
+    for i in range(20):
+        at = 100 + i * 100
+        for piece, frame in enumerate(frames):
+            log.write(at + 0.1 * piece, 200 - 100 * piece)
+            log.lines += [LIBC, f" > {frame}", " > /opt/app(main+0x127) [0x13c7]"]
+        log.read(at + 0.2, 43)
+        log.lines += [LIBC, " > /opt/app(of_the_read+0x1) [0x1]"]
+    (writer,) = explained(tmp_path, log.text())["writers"]
+    example = writer["examples"][0]
+    assert [example[name]["place"] for name in ("first_write", "second_write")] == places
+    text = " ".join(unstall("explain", tmp_path / "strace.log", check=True).stdout.split())
+    page = unstall("explain", "--html", "-", tmp_path / "strace.log", check=True).stdout
+    if places[0] == places[1]:
+        said = f"Both pieces are written by {places[0]}."
+    else:
+        said = f"The first piece is written by {places[0]}, the second by {places[1]}."
+    assert (said in text) and (f"<p>{said}</p>" in page)
+
+
+def test_the_stack_of_another_call_is_not_the_writers(tmp_path):
+    log = re.sub(r"^(100 [0-9:.]+ )(write\(.*)$",
+                 r"\1\2\n\1getpid() = 100 <0.000010>\n > /opt/app(of_no_write+0x1) [0x1]", stalling().text(),
+                 flags=re.MULTILINE)
+    assert "of_no_write" in log
+    (writer,) = explained(tmp_path, log)["writers"]
+    assert writer["examples"][0]["first_write"]["place"] is None
+    assert "written by" not in unstall("explain", tmp_path / "strace.log", check=True).stdout
+
+
 def test_lines_without_end(tmp_path):
     """strace -s 1000000: the head and the tail of a line are enough."""
     log = Log()

@@ -297,8 +297,8 @@ def test_enter_opens_the_endpoint_and_any_key_leaves_it():
     ([], "ask_second", "Who wrote the pieces"),
     (["shared"], "ask_first", "Who wrote the pieces, here or at other endpoints")])
 def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
-    """Once it named the authors of all endpoints of the process.  A pair of calls belongs to the endpoint that
-    it was first seen at."""
+    """Once it named the authors of all endpoints of the process.  A pair of calls belongs to the endpoint
+    where it was first seen."""
     with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
             program(folder, compile_c(PROGRAMS / "two_endpoints.c"), *peer.target, *other.target, *how), \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=120) as terminal:

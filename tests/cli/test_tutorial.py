@@ -53,6 +53,8 @@ def test_the_page_cures_and_proves_it(tmp_path):
         printed = run_all(folder)
         assert median(folder / "before") > 30, printed
         assert median(folder / "after") < 5, printed
+        assert median(folder / "switchable") < 5, printed
+        assert median(folder / "off") > 30, printed
         assert median(folder / "mended") < 5, printed
         report = " ".join((folder / "report.txt").read_text("utf-8").split())
         assert "it sends each answer in two small writes and Nagle holds the second" in report

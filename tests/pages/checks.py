@@ -60,6 +60,17 @@ PICTURES = """Array.from(document.querySelectorAll("svg")).map(svg => {
   return [[box.left + scrollX, box.top + scrollY, box.right + scrollX, box.bottom + scrollY], [...colours]];
 })"""
 
+# The names of the regions that scroll.
+SCROLLED = """[...document.querySelectorAll("[role=region]")].filter(region =>
+  region.scrollWidth > region.clientWidth).map(region => region.getAttribute("aria-label"))"""
+
+# The texts of pictures that reach beyond their picture.
+CUT = """[...document.querySelectorAll("svg text")].filter(text => {
+  const box = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
+  return box.left < all.left - 1 || box.right > all.right + 1 || box.top < all.top - 1 ||
+         box.bottom > all.bottom + 1;
+}).map(text => text.textContent)"""
+
 
 CHANNELS = (0.2126, 0.7152, 0.0722)
 
@@ -115,6 +126,18 @@ def fits(page, width):
         yield f"width: {wanted} pixels, where the window has {width}"
 
 
+def scrolls(page, width):
+    """A table that is wider than its place, on a desktop."""
+    for name in page.evaluate(SCROLLED) if width == WIDTHS[-1] else ():
+        yield f"width: the table {name!r} scrolls at {width} pixels"
+
+
+def whole(page):
+    """Texts of a picture that it cuts off."""
+    for text in page.evaluate(CUT):
+        yield f"cut: {text!r} of a picture"
+
+
 def readable(page, pixels):
     """Words and shapes with a colour too near to the background."""
     for word, *box in page.evaluate(WORDS):
@@ -124,8 +147,9 @@ def readable(page, pixels):
         if best < TEXT_CONTRAST:
             yield f"contrast: {best:.1f} of the word {word[:40]!r}"
     for box, colours in page.evaluate(PICTURES):
-        paper = commonest(luminance(cut(pixels, box)[::4, ::4]))
-        for colour in colours:
+        part = cut(pixels, box)[::4, ::4]
+        paper = commonest(luminance(part)) if part.size else None  # none: it is hidden
+        for colour in colours if part.size else ():
             ratio = ratio_of(luminance(numpy.array([int(part) for part in colour[4:-1].split(",")])), paper)
             if 1.01 < ratio < SHAPE_CONTRAST:
                 yield f"contrast: {ratio:.1f} of the shapes in {colour}"
@@ -204,7 +228,8 @@ def faults(page):
     found = [*spoken(page)]
     for width in WIDTHS:
         page.show(width, "light")
-        found += fits(page, width)
+        found += [*fits(page, width), *scrolls(page, width)]
+    found += whole(page)
     for scheme in SCHEMES:  # at the last width, where tables do not scroll and every word is there to be seen
         page.show(width, scheme)
         pixels = numpy.asarray(Image.open(io.BytesIO(page.screenshot())))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pages of `unstall explain --html`, of recordings made by hand."""
+"""Pages of `unstall explain --html`, of recordings and a log made by hand."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
 from captures import Capture, Dialog  # noqa: E402
+from test_explain_strace import stalling  # noqa: E402
 
 from harness import unstall  # noqa: E402
 
@@ -46,4 +47,22 @@ def no_stall(folder):
     dialog = Dialog(capture)
     dialog.handshake(0)
     dialog.whole(0.1)
+    return _page(folder, capture)
+
+
+def of_a_log(folder):
+    """A log of strace, which shows correlation only."""
+    (folder / "strace.log").write_text(stalling().text(), encoding="utf-8")
+    unstall("explain", "--html", folder / "page.html", folder / "strace.log", check=True)
+    return folder / "page.html"
+
+
+def three_writers(folder):
+    """Clients of one server, with 3, 20 and 100 stalls."""
+    capture = Capture()
+    for client, count in (("192.0.2.10", 3), ("192.0.2.1", 20), ("192.0.2.2", 100)):
+        dialog = Dialog(capture, client=client, server="192.0.2.99")
+        dialog.handshake(0)
+        for i in range(count):
+            dialog.stall(0.1 + i * 0.1, late=0.0435)
     return _page(folder, capture)

@@ -50,6 +50,8 @@ PLANTED = {
         "<p>", '<p style="width: 500px">', ["width: 5"]),
     "too wide for both": (
         "<p>", '<p style="width: 1500px">', ["width: 15", "width: 15"]),
+    "a table too wide for a desktop": (
+        "width: 900px", "width: 1600px", ["width: the table 'Numbers' scrolls at 1400"]),
     "a word too long": (
         "<p>", f'<p style="overflow-wrap: normal">{"x" * 90} ', ["width: "]),
     "no dark scheme": (
@@ -61,6 +63,8 @@ PLANTED = {
     "text in a picture that stays black": (
         "<text ", '<text style="fill: #000" ',
         ["contrast: 1.1 of the word 'some' (dark)", "contrast: 1.1 of the word 'text' (dark)"]),
+    "text beyond its picture": (
+        '<text x="5"', '<text x="-6"', ["cut: 'some text' of a picture"]),
     "pale text": (
         "<p>Some words", '<p style="color: #999">words', ["contrast: 2.8 of the word 'words.' (light)"]),
     "a line that stays black": (

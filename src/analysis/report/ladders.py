@@ -9,6 +9,11 @@ SEGMENTS_MOST = 4
 DELAY_MS = 30  # a delayed acknowledgement takes at least as long
 
 
+def _time(ms):
+    """In the unit that keeps it short: its label has 68 pixels."""
+    return f"{ms / 1e3:.3g} s" if ms >= 999.5 else f"{ms:.3g} ms" if ms >= 0.1 else f"{ms * 1e3:.3g} µs"
+
+
 def what_happens(arm, fastest_ms):
     """(data segments, median in ms, held: None or "proved" or "by its time"); None: there is no record.
 
@@ -32,7 +37,7 @@ def in_words(arm, happens):
     why = {None: "", "proved": "; the rest is held, as most exchanges prove",
            "by its time": "; the rest is probably held: another arm is faster "
                           f"by {DELAY_MS} ms and more"}[held]
-    return f"{arm.name}: {segments}, the answer after {median:.3g} ms{why}."
+    return f"{arm.name}: {segments}, the answer after {_time(median)}{why}."
 
 
 def _arrow(at, text, time, right=True):
@@ -50,7 +55,7 @@ def _steps(happens, longest_ms):
     steps = [("data", TOP + n * LINE, "data", "0 ms" if n == 0 else "") for n in range(at_once)]
     end = max(TOP + median / longest_ms * TALLEST, steps[-1][1] + LINE * (count - at_once + 1))
     steps += [("data", end - LINE * (count - n), "the rest", "") for n in range(at_once, count)]
-    return [*steps, ("answer", end, "answer", f"{median:.3g} ms")], end
+    return [*steps, ("answer", end, "answer", _time(median))], end
 
 
 def ladder(arm, number, fastest_ms, longest_ms):

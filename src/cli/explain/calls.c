@@ -107,6 +107,8 @@ static void call_write(struct strace_log *g, struct thread *t, const struct call
         return;
     }
     message_write(t, conn, (uint64_t)c->value, more, c->line, c->begin_ns);
+    g->written = conn->node.key;
+    g->written_line = c->line;
 }
 
 static void call_socket(struct strace_log *g, struct thread *t, const struct call *c) {

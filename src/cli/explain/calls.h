@@ -15,6 +15,8 @@ struct strace_log {
     int64_t raw_ns;      /* the same as the line states it */
     uint64_t lines_timed;
     bool tcpdump; /* has lines that tcpdump prints */
+    uint64_t written; /* the connection that the newest line wrote to; 0: it is no write */
+    uint64_t written_line;
     bool exact;   /* the durations of some calls are known (-T) */
 };
 

@@ -28,6 +28,7 @@ struct piece {
     uint32_t bytes;
     int pid;
     int64_t waited_ns; /* thread.waited_ns at that time */
+    char place[PLACE_TEXT];
 };
 
 struct connection {

@@ -30,6 +30,8 @@ static void cure(FILE *out, const struct finding *r) {
     page_paragraph(out, text);
     for (int i = 0; i < CURES_THERE; i++)
         page_command(out, findings_cure_there(r, i));
+    if (findings_places(r, text, sizeof(text)))
+        page_paragraph(out, text);
     page_paragraph(
         out, "In the source of the writer: send the pieces of a message by one call (a buffer, "
              "writev), or set TCP_CORK around them, or set TCP_NODELAY. This command names the two "

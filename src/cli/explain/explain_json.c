@@ -36,6 +36,8 @@ static void examples(struct json *j, const struct findings *f, const struct find
             json_object(j, names[f->source == SOURCE_STRACE][k]);
             json_unsigned(j, f->source == SOURCE_STRACE ? "line" : "packet", e->number[k]);
             json_real(j, "at_ms", ms(e->at_ns[k] - f->from_ns));
+            if (f->source == SOURCE_STRACE && k < 2)
+                json_string(j, "place", e->place[k][0] ? e->place[k] : NULL);
             json_object_end(j);
         }
         json_unsigned(j, "first_bytes", e->bytes[0]);

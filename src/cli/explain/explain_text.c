@@ -117,6 +117,8 @@ static void cure(FILE *out, const struct finding *r) {
 
 static void look_closer(FILE *out, const struct finding *r) {
     char note[NOTE_TEXT + 64];
+    if (findings_places(r, note, sizeof(note)))
+        paragraph(out, note);
     snprintf(note, sizeof(note), "Why likely: %s", r->evidence);
     paragraph(out, note);
     fprintf(out, "To be sure:\n");

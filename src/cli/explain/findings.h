@@ -14,7 +14,7 @@
 #include "flow.h"
 #include "stall.h"
 
-enum { NAME_TEXT = 200, NOTE_TEXT = 400, NOTES = 12, FINDINGS = 512 };
+enum { NAME_TEXT = 200, NOTE_TEXT = 400, NOTES = 12, FINDINGS = 512, PLACE_TEXT = 96 };
 
 enum source { SOURCE_CAPTURE, SOURCE_STRACE };
 
@@ -27,6 +27,7 @@ struct finding_example {
     int64_t at_ns[3];
     int64_t answer_at_ns; /* a capture: 0 if it was not seen */
     uint32_t bytes[2];
+    char place[2][PLACE_TEXT]; /* strace -k: who wrote the pieces, "send_header in app"; "" if not known */
 };
 
 /* A program or host that writes messages in pieces, its peer, and the time that this costs. */
@@ -89,6 +90,9 @@ const char *findings_cure(const struct finding *r, char text[NOTE_TEXT]);
 enum { CURES_THERE = 2 };
 const char *findings_other_side(const struct finding *r);
 const char *findings_cure_there(const struct finding *r, int which);
+
+/* "The first piece is written by send_header in app, the second by send_body in app."; false: not known. */
+bool findings_places(const struct finding *r, char *text, size_t size);
 
 /* The one sentence that sums a file up: "199 stalls of 43.6 ms cost 8.7 s: …". */
 void findings_sentence(const struct findings *f, char *text, size_t size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "findings.h"
 
@@ -19,6 +20,18 @@ const char *findings_cure(const struct finding *r, char text[NOTE_TEXT]) {
              : r->by_server ? "SERVER"
                             : "PROGRAM");
     return text;
+}
+
+bool findings_places(const struct finding *r, char *text, size_t size) {
+    const struct finding_example *e = &r->examples[0];
+    if (!e->place[0][0] || !e->place[1][0])
+        return false;
+    if (strcmp(e->place[0], e->place[1]) == 0)
+        snprintf(text, size, "Both pieces are written by %s.", e->place[0]);
+    else
+        snprintf(text, size, "The first piece is written by %s, the second by %s.", e->place[0],
+                 e->place[1]);
+    return true;
 }
 
 const char *findings_other_side(const struct finding *r) {

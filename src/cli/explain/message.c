@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* The MSS of Ethernet and of loopback: a log does not show the real one. */
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
 
@@ -46,6 +48,13 @@ void message_write(const struct thread *t, struct connection *conn, uint64_t byt
         conn->second = piece;
     conn->rest_bytes += bytes;
     conn->pushed |= conn->nodelay;
+}
+
+void message_place(struct connection *conn, uint64_t line, const char *place) {
+    struct piece *const pieces[] = {&conn->first, &conn->second, &conn->last};
+    for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
+        if (pieces[i]->line == line && !pieces[i]->place[0])
+            snprintf(pieces[i]->place, PLACE_TEXT, "%s", place);
 }
 
 void message_nodelay(struct connection *conn, bool on) {
@@ -164,6 +173,8 @@ void message_input(struct connections *l, const struct thread *t, struct connect
                                           .bytes = {conn->first.bytes, (uint32_t)conn->rest_bytes}};
         snprintf(example.from, sizeof(example.from), "%d", conn->descriptor);
         memcpy(example.to, h->service, sizeof(example.to));
+        memcpy(example.place[0], conn->first.place, PLACE_TEXT);
+        memcpy(example.place[1], conn->second.place, PLACE_TEXT);
         note_unheld(h, conn, kind, line, at_ns);
         int64_t wait = at_ns - from->at_ns;
         conversation_add(h, kind, wait < LONG_NS ? wait : LONG_NS, &example);

@@ -111,6 +111,25 @@ static void whole_call(struct strace_log *g, struct thread *t, const struct line
     calls_apply(g, t, &c);
 }
 
+/* " > /opt/app(send_header+0x14) [0x1234]" behind a call (strace -k), the innermost frame first.  A place is
+ * the first frame outside libc. */
+static void take_frame(struct strace_log *g, const char *text) {
+    struct connection *conn = g->written ? connections_get(&g->connections, g->written) : NULL;
+    const char *open = strchr(text, '('), *module = open, *plus = open ? strrchr(open, '+') : NULL;
+    char place[PLACE_TEXT];
+    if (!conn || !open)
+        return;
+    while (module > text + 3 && module[-1] != '/')
+        module--;
+    if (module == open || strncmp(module, "libc.", 5) == 0 || strncmp(module, "libc-", 5) == 0 ||
+        strncmp(module, "libpthread", 10) == 0)
+        return;
+    bool named = plus && plus > open + 1;
+    snprintf(place, sizeof(place), "%.*s in %.*s", named ? (int)(plus - open) - 1 : 4,
+             named ? open + 1 : "code", (int)(open - module), module);
+    message_place(conn, g->written_line, place);
+}
+
 /* "12:00:00.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [P.], …" */
 static bool is_tcpdumps_text(const char *line) {
     return strstr(line, ": Flags [") && (strstr(line, "IP ") || strstr(line, "IP6 "));
@@ -121,8 +140,12 @@ static void take_line(struct strace_log *g, const char *text) {
     line_read(text, &in);
     g->out->entries++;
     g->tcpdump |= in.kind == LINE_OTHER && is_tcpdumps_text(text);
-    if (in.kind != LINE_OTHER)
+    if (in.kind != LINE_OTHER) {
         g->out->understood++;
+        g->written = 0;
+    } else if (strncmp(text, " > ", 3) == 0) {
+        take_frame(g, text);
+    }
     if (in.kind == LINE_OTHER || !is_usable(g, &in)) {
         if (in.time == TIME_COARSE && g->time == TIME_NONE)
             g->time = TIME_COARSE;

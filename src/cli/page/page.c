@@ -31,6 +31,9 @@ static const char style[] =
     "svg text { font: 13px sans-serif }\n"
     "@media (min-width: 50em) { .ladders figcaption { display: flex; align-items: end;\n"
     "  min-height: 2.9em } }\n" /* two lines, so that pictures beside each other begin together */
+    /* a table may take the room beside the text */
+    "@media (min-width: 66em) { .wide { width: fit-content; min-width: 100%;\n"
+    "  max-width: calc(50vw + 29em) } }\n"
     "@media print { th button { cursor: auto } body { max-width: none } }\n";
 
 /* Sorts a table by the column of the clicked heading; a second click reverses the order. */
