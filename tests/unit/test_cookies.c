@@ -15,8 +15,6 @@ static unsigned long looks;
 #undef LOAD
 #define LOAD(p) (looks++, __atomic_load_n((p), __ATOMIC_RELAXED))
 #include "../../src/preload/conn/cookies.c"
-#undef LOAD
-#define LOAD(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
 enum { FIRST = 3, FEW = 200, MANY = 8000, MOST_LOOKS = 4 };
 
