@@ -6,6 +6,9 @@ typedef long call_t(long, long, long, long, long, long);
 
 static struct timespec no_time;
 static struct timeval no_timeval;
+#if __SIZEOF_LONG__ == 4
+static int64_t no_time_64[2]; /* seconds, and the rest */
+#endif
 static char buffer[64] = "text", path_from[] = "/does/not/exist/a", path_to[] = "/does/not/exist/b";
 static struct iovec piece = {buffer, 4};
 static struct msghdr header = {.msg_iov = &piece, .msg_iovlen = 1};
@@ -147,6 +150,37 @@ static const struct {
     {"aio_suspend", PLAIN, {P(&no_requests), 0, P(&no_time)}},
     {"aio_suspend64", PLAIN, {P(&no_requests), 0, P(&no_time)}},
     {"mq_timedreceive", PLAIN, {BAD, P(buffer), sizeof buffer, 0, P(&no_time)}},
+#if __SIZEOF_LONG__ == 4 /* what programs with 64-bit times call (ROW32); the waits before there is a child */
+    {"__sendmsg64", PLAIN, {BAD, P(&header), 0}},
+    {"__sendmmsg64", PLAIN, {BAD, P(&headers), 1, 0}},
+    {"__recvmsg64", PLAIN, {BAD, P(&header), 0}},
+    {"__recvmmsg64", PLAIN, {BAD, P(&headers), 1, 0, 0}},
+    {"__ppoll64", PLAIN, {0, 0, P(&no_time_64), 0}},
+    {"__select64", PLAIN, {0, 0, 0, 0, P(&no_time_64)}},
+    {"__pselect64", PLAIN, {0, 0, 0, 0, P(&no_time_64), 0}},
+    {"__epoll_pwait2_time64", PLAIN, {BAD, P(buffer), 1, P(&no_time_64), 0}},
+    {"__nanosleep64", PLAIN, {P(&no_time_64), 0}},
+    {"__clock_nanosleep_time64", PLAIN, {CLOCK_MONOTONIC, 0, P(&no_time_64), 0}},
+    {"__thrd_sleep64", PLAIN, {P(&no_time_64), 0}},
+    {"__sem_timedwait64", PLAIN, {P(&many), P(&no_time_64)}},
+    {"__sem_clockwait64", PLAIN, {P(&many), CLOCK_MONOTONIC, P(&no_time_64)}},
+    {"__pthread_cond_timedwait64", PLAIN, {P(&spurious), P(&checked), P(&no_time_64)}},
+    {"__pthread_cond_clockwait64", PLAIN, {P(&spurious), P(&checked), CLOCK_MONOTONIC, P(&no_time_64)}},
+    {"__cnd_timedwait64", PLAIN, {P(&spurious), P(&checked), P(&no_time_64)}},
+    {"__pthread_timedjoin_np64", SELF, {0, 0, P(&no_time_64)}},
+    {"__pthread_clockjoin_np64", SELF, {0, 0, CLOCK_MONOTONIC, P(&no_time_64)}},
+    {"__wait3_time64", PLAIN, {0, 0, 0}},
+    {"__wait4_time64", PLAIN, {BAD, 0, 0, 0}},
+    {"__sigtimedwait64", PLAIN, {P(&no_signals), 0, P(&no_time_64)}},
+    {"__semtimedop64", PLAIN, {BAD, P(buffer), 1, P(&no_time_64)}},
+    {"__mq_timedsend_time64", PLAIN, {BAD, P(buffer), 4, 0, P(&no_time_64)}},
+    {"__mq_timedreceive_time64", PLAIN, {BAD, P(buffer), sizeof buffer, 0, P(&no_time_64)}},
+    {"__aio_suspend_time64", PLAIN, {P(&no_requests), 0, P(&no_time_64)}},
+    {"__getsockopt64", PLAIN, {BAD, IPPROTO_TCP, TCP_NODELAY, P(buffer), P(&length)}},
+    {"__setsockopt64", PLAIN, {BAD, IPPROTO_TCP, TCP_NODELAY, P(&length), sizeof(int)}},
+    {"__fcntl_time64", PLAIN, {BAD, F_GETFL, 0}},
+    {"__prctl_time64", PLAIN, {BAD, 0, 0, 0, 0}},
+#endif
     {"socket", PLAIN, {BAD, SOCK_STREAM, 0}},
     {"connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},
     {"__connect", PLAIN, {BAD, P(&nowhere), sizeof nowhere}},
