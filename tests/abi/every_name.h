@@ -6,6 +6,10 @@ typedef long call_t(long, long, long, long, long, long);
 
 static struct timespec no_time, moment = {.tv_nsec = 1000000};
 static struct timeval moment_of_select = {.tv_usec = 1000}; /* it leaves what is left of it */
+#if __SIZEOF_LONG__ == 4
+/* Seconds, and the rest. */
+static int64_t no_time_64[2], moment_64[2] = {0, 1000000}, moment_of_select_64[2] = {0, 1000};
+#endif
 static char buffer[64] = "text", path_from[] = "/does/not/exist/a", path_to[] = "/does/not/exist/b";
 static struct iovec piece = {buffer, 4};
 static struct msghdr header = {.msg_iov = &piece, .msg_iovlen = 1};
@@ -154,6 +158,38 @@ static const struct {
     {"aio_suspend", PLAIN, "p.p", {P(&no_requests), 0, P(&no_time)}},
     {"aio_suspend64", PLAIN, "p.p", {P(&no_requests), 0, P(&no_time)}},
     {"mq_timedreceive", PLAIN, ".p.pp", {BAD, P(buffer), sizeof buffer, 0, P(&no_time)}},
+#if __SIZEOF_LONG__ == 4 /* names of programs with 64-bit times (ROW32); the waits before there is a child */
+    {"__sendmsg64", PLAIN, ".p", {BAD, P(&header), 0}},
+    {"__sendmmsg64", PLAIN, ".p", {BAD, P(&headers), 1, 0}},
+    {"__recvmsg64", PLAIN, ".p", {BAD, P(&header), 0}},
+    {"__recvmmsg64", PLAIN, ".p..p", {BAD, P(&headers), 1, 0, 0}},
+    {"__ppoll64", PLAIN, "p.pp", {P(&no_descriptor), 1, P(&moment_64), 0}},
+    {"__select64", PLAIN, ".pppp", {1, 0, P(&none), 0, P(&moment_of_select_64)}},
+    {"__pselect64", PLAIN, ".ppppp", {1, 0, P(&none), 0, P(&moment_64), 0}},
+    {"__epoll_pwait2_time64", PLAIN, ".p.pp", {BAD, P(buffer), 1, P(&no_time_64), 0}},
+    {"__nanosleep64", PLAIN, "pp", {P(&no_time_64), 0}},
+    {"__clock_nanosleep_time64", PLAIN, "..pp", {CLOCK_MONOTONIC, 0, P(&no_time_64), 0}},
+    {"__thrd_sleep64", PLAIN, "pp", {P(&no_time_64), 0}},
+    {"__sem_timedwait64", PLAIN, "pp", {P(&many), P(&no_time_64)}},
+    {"__sem_clockwait64", PLAIN, "p.p", {P(&many), CLOCK_MONOTONIC, P(&no_time_64)}},
+    {"__pthread_cond_timedwait64", PLAIN, "ppp", {P(&spurious), P(&checked), P(&no_time_64)}},
+    {"__pthread_cond_clockwait64", PLAIN, "pp.p",
+     {P(&spurious), P(&checked), CLOCK_MONOTONIC, P(&no_time_64)}},
+    {"__cnd_timedwait64", PLAIN, "ppp", {P(&spurious), P(&checked), P(&no_time_64)}},
+    {"__pthread_timedjoin_np64", SELF, ".pp", {0, 0, P(&no_time_64)}},
+    {"__pthread_clockjoin_np64", SELF, ".p.p", {0, 0, CLOCK_MONOTONIC, P(&no_time_64)}},
+    {"__wait3_time64", PLAIN, "p.p", {0, 0, 0}},
+    {"__wait4_time64", PLAIN, ".p.p", {BAD, 0, 0, 0}},
+    {"__sigtimedwait64", PLAIN, "ppp", {P(&no_signals), 0, P(&no_time_64)}},
+    {"__semtimedop64", PLAIN, ".p.p", {BAD, P(buffer), 1, P(&no_time_64)}},
+    {"__mq_timedsend_time64", PLAIN, ".p..p", {BAD, P(buffer), 4, 0, P(&no_time_64)}},
+    {"__mq_timedreceive_time64", PLAIN, ".p.pp", {BAD, P(buffer), sizeof buffer, 0, P(&no_time_64)}},
+    {"__aio_suspend_time64", PLAIN, "p.p", {P(&no_requests), 0, P(&no_time_64)}},
+    {"__getsockopt64", PLAIN, "...pp", {BAD, IPPROTO_TCP, TCP_NODELAY, P(buffer), P(&length)}},
+    {"__setsockopt64", PLAIN, "...p", {BAD, IPPROTO_TCP, TCP_NODELAY, P(&length), sizeof(int)}},
+    {"__fcntl_time64", PLAIN, "", {BAD, F_GETFL, 0}},
+    {"__prctl_time64", PLAIN, "", {BAD, 0, 0, 0, 0}},
+#endif
     {"socket", PLAIN, "", {BAD, SOCK_STREAM, 0}},
     {"connect", PLAIN, ".p", {BAD, P(&nowhere), sizeof nowhere}},
     {"__connect", PLAIN, ".p", {BAD, P(&nowhere), sizeof nowhere}},

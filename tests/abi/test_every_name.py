@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, MODES, PROCESSOR, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c,
-                     pattern, preload_env, program, run, run_client)
+from harness import (CURING_MODES, LIB, MODES, PROCESSOR, ROW, SOURCE_ROOT, AnsweringPeer, bare_env,
+                     compile_c, pattern, preload_env, program, run, run_client)
 
 SITUATIONS = [(name, state)
               for name in ("main", "errno", "signal", "inside", "forked", "vforked", "thread", "cloned",
@@ -68,7 +68,7 @@ def differences(situation, state, env):
 
 def surface():
     text = (SOURCE_ROOT / "src/preload/sys/surface.def").read_text(encoding="utf-8")
-    return re.findall(r"^ROW\((\w+),", text, re.M)
+    return re.findall(rf"^{ROW}\((\w+),", text, re.M)
 
 
 def test_every_name_has_its_row():

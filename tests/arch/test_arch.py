@@ -4,6 +4,7 @@ the 64-bit command reads the counts of a 32-bit program."""
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -22,6 +23,19 @@ MODES = ("off", "observe", "nodelay", "cork", "coalesce", "auto")
 def test_it_builds_and_cures(architecture):
     times = patiently(lambda: judged(architecture), 3)
     assert set(times) == {"bare", *MODES}
+
+
+def test_an_unknown_processor_has_no_jumps_and_the_build_says_so():
+    judged("unknown")
+    build = SOURCE_ROOT / "build-unknown"
+    done = subprocess.run(["nm", "-D", "--defined-only", build / "src/preload/libunstall.so"], check=True,
+                          text=True, capture_output=True)
+    names = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+    assert "write" in names and "fork" in names
+    assert names & {"vfork", "__vfork", "syscall"} == set()
+    log = (build / "meson-logs/meson-log.txt").read_text(encoding="utf-8")
+    assert re.search(r"WARNING: jump\.S has no part for \w+: the library is built without the names vfork "
+                     "and syscall", log)
 
 
 def test_the_command_reads_the_statistics_of_a_32_bit_program():

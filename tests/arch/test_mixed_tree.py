@@ -44,6 +44,7 @@ def a_prefix():
         shutil.copy(compile_c(source), folder / "bin/of-64")
         shutil.copy(build / "exchange", folder / "bin/of-32")
         shutil.copy(compile_c(source, "-static"), folder / "bin/static")
+        shutil.copy(folder / "bin/of-64", folder / "bin/setuid")
         yield folder
     finally:
         shutil.rmtree(folder)
@@ -100,7 +101,7 @@ def test_an_experiment_and_an_observation_name_it_likewise(prefix, tmp_path):
 def test_a_64_bit_shell_that_starts_all_kinds(prefix):
     names = ["of-64", "of-32", "static"]
     if os.geteuid() == 0 and not os.statvfs(prefix).f_flag & os.ST_NOSUID:
-        setuid = Path(shutil.copy(prefix / "bin/of-64", prefix / "bin/setuid"))
+        setuid = prefix / "bin/setuid"
         os.chown(setuid, NOBODY, NOBODY)
         setuid.chmod(0o4755)
         names.append("setuid")
@@ -154,3 +155,65 @@ def test_a_program_for_musl_gets_the_whole_path(prefix):
     program = compile_c(SOURCE_ROOT / "tests/arch/environment.c", cc="musl-gcc")
     done = command(prefix, "run", program)
     assert done.stdout == f"{prefix}/{folder_of(64)}/libunstall.so\n"
+
+
+def test_the_blocks_of_the_page_on_deployment(prefix, tmp_path):
+    """`./app32` is a 32-bit program; the second block watches it."""
+    page = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    part = page.split("\n## A closed-source 32-bit program\n")[1].split("\n## ")[0]
+    block = "".join(re.findall(r"^```sh\n(.*?)^```$", part, re.M | re.S))
+    (stats,) = re.findall(r"^install -d -m 700 (\S+)", block, re.M)
+    shutil.copy(prefix / "bin/of-32", tmp_path / "app32")
+    env = bare_env()
+    env["PATH"] = f"{prefix}/bin:{env['PATH']}"
+
+    def attempt():
+        shutil.rmtree(stats, ignore_errors=True)
+        done = run(["bash", "-euc", block], env, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done
+        times = map(float, re.findall(r"^(\d+\.\d+) \d+\.\d+ [01]$", done.stdout, re.M))
+        assert ["cured" if ms < STALLS_MS else "stalls" for ms in times] == \
+            re.findall(r"# (cured|stalls)\b", block)
+        assert "Cured" in done.stdout and done.stderr == ""
+    patiently(attempt, 3)
+
+
+@pytest.fixture(name="printed", scope="module")
+def what_each_prints(prefix, tmp_path_factory):
+    """(which libraries are there, entry of LD_PRELOAD, program) -> its lines."""
+    if os.geteuid() != 0:
+        skip("only root may put libraries into the linker's folders of another root")
+    root, results = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("results")
+    run(["unshare", "--mount", "--propagation", "private",
+         SOURCE_ROOT / "tests/arch/standard_folders.sh", root, prefix, folder_of(32), results], bare_env())
+    return {tuple(path.name.split(",")): path.read_text().splitlines() for path in results.iterdir()}
+
+
+# (which libraries are there, entry of LD_PRELOAD, program) -> what ld.so prints; the others print nothing.
+COMPLAINTS = {
+    ("64", "full", "of-32"): "wrong ELF class: ELFCLASS64",
+    ("64", "bare", "of-32"): "cannot open shared object file",
+    ("64", "lib", "of-32"): "cannot open shared object file",
+    ("both", "full", "of-32"): "wrong ELF class: ELFCLASS64",
+    ("64", "bare", "setuid"): "cannot open shared object file",
+    ("both", "bare", "setuid"): "cannot open shared object file",
+}
+
+
+def test_ld_so_prints_what_the_page_says(printed):
+    """docs/architectures.md: a line for each of these and none for any other."""
+    said = {case: re.findall(r"from LD_PRELOAD cannot be preloaded \((.*)\): ignored", "\n".join(lines))
+            for case, lines in printed.items()}
+    assert len(said) == 24
+    assert {case: words for case, words in said.items() if words} == \
+        {case: [words] for case, words in COMPLAINTS.items()}
+    assert all(len(lines) == 1 + len(said[case]) for case, lines in printed.items())
+    page = (SOURCE_ROOT / "docs/architectures.md").read_text(encoding="utf-8")
+    assert set(COMPLAINTS.values()) == set(re.findall(r"^\|[^|]*\|[^|]*`([^`|]*)`, one line \|$", page, re.M))
+
+
+def test_the_bare_name_and_lib_cure_programs_of_both_sizes(printed):
+    """In the linker's own folders, as packages put the libraries."""
+    setting = {case for case, lines in printed.items() if lines[-1].endswith(" 1")}  # TCP_NODELAY
+    assert setting == {(there, entry, program) for there, entry, program in printed
+                       if program == "of-64" or (program, there) == ("of-32", "both") and entry != "full"}

@@ -6,7 +6,7 @@
 # Installs the packages in OLDER, upgrades to those in NEWER, runs the test of the packages, removes and
 # purges them, in a root of its own: this machine's under an overlay in memory.  DEBIAN is the folder debian/.
 # Into RESULTS go lists of the files that each step has added to the machine's, changed and taken away.  With
-# the mount namespace all of it ends.
+# the mount namespace all of it ends.  When the packages are removed, a service still has its drop-in.
 set -euo pipefail
 folder=$1 older=$2 newer=$3 results=$4
 
@@ -49,8 +49,13 @@ inside dpkg --verify "${names[@]}" >"$results/verified"
 inside unstall --version >"$results/version"
 mkdir "$root/packages/tree"
 cp -r "$5" "$root/packages/tree/debian"
+cp -r "$5/../scripts" "$root/packages/tree/scripts"
 inside /packages/tree/debian/tests/cures >"$results/cures" 2>&1 || echo "failed" >>"$results/cures"
-inside dpkg -r "${names[@]}" >>"$results/dpkg" 2>&1
+inside /packages/tree/scripts/demo --installed --exchanges 50 >"$results/demo" 2>&1 ||
+    echo "failed" >>"$results/demo"
+dropin=/etc/systemd/system/app.service.d/50-unstall.conf
+inside sh -c "mkdir -p ${dropin%/*} && echo '[Service]' >$dropin"
+inside dpkg -r "${names[@]}" >"$results/removal" 2>&1
 list removed
 inside dpkg -P "${names[@]}" >>"$results/dpkg" 2>&1
 list purged

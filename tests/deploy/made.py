@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 
-from harness import BUILD_ROOT, SOURCE_ROOT, bare_env
+from harness import BUILD_ROOT, COMMAND, SOURCE_ROOT, bare_env
 
 FOLDER = BUILD_ROOT / "deploy"
 SOURCES = ("meson.build", "meson_options.txt", "src", "data", "docs", "debian", "scripts", "README.md",
@@ -23,6 +23,11 @@ def _version():
                 digest.update(f"{path.relative_to(SOURCE_ROOT)} {path.stat().st_mode:o}\n".encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def with_command(env):
+    """... where `unstall` is the command as built."""
+    return {**env, "PATH": f"{COMMAND.parent}:{env['PATH']}"}
 
 
 def run(*command, **options):

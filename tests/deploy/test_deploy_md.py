@@ -9,10 +9,10 @@ import shutil
 import subprocess
 
 import pytest
-from made import packages, portable, run
+from made import packages, portable, run, with_command
 from roots import CLIENT, EXCHANGES, REQUEST, median_wait_of
 
-from harness import SOURCE_ROOT, STALL_MS, AnsweringPeer, skip
+from harness import SOURCE_ROOT, STALL_MS, AnsweringPeer, bare_env, compile_c, skip
 
 PAGE = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
 
@@ -76,37 +76,60 @@ def test_packages_shell_and_sudo(tmp_path):
         said = run("unshare", "--mount", "--propagation", "private", SOURCE_ROOT / "tests/deploy/page.sh",
                    root, tmp_path, packages())
     assert measured(peer) == expected(blocks), said
-    assert len(peer.connections) == 8
+    assert len(peer.connections) == 9
     assert "wrote" in said and "stall" in said
 
 
 def test_compose_gives_the_library_to_the_service(tmp_path):
+    """The second block reads what a program of this machine has counted with the service's variables."""
     if shutil.which("podman-compose") is None:
         skip("podman-compose is not installed")
     write_files("compose", tmp_path)
-    said = run("bash", "-euc", script("compose"), cwd=tmp_path)
-    (create,) = re.findall(r"^podman create .*$", said, re.M)
-    assert "-e LD_PRELOAD=/unstall/libunstall.so -e UNSTALL_MODE=auto" in create
-    assert f"{tmp_path}/build-packages/portable:/unstall:ro" in create or ",destination=/unstall,ro" in create
-    assert create.endswith(" app")
+    create_block, watch = [text for language, text, _ in section("compose") if language == "sh"]
+    (folder,) = re.findall(r"^install -d -m 700 (\S+)$", create_block, re.M)
+    try:
+        said = run("bash", "-euc", create_block, cwd=tmp_path)
+        (create,) = re.findall(r"^podman create .*$", said, re.M)
+        assert "-e LD_PRELOAD=/unstall/libunstall.so -e UNSTALL_MODE=auto -e UNSTALL_STATS=/stats" in create
+        for place, to in ((f"{tmp_path}/build-packages/portable", "/unstall"), (folder, "/stats")):
+            assert f"-v {place}:{to}" in create or f"source={place},destination={to}" in create, create
+        assert re.search(r":/unstall:ro\b|destination=/unstall,ro\b", create)
+        assert create.endswith(" app")
+        run(compile_c(SOURCE_ROOT / "tests/arch/exchange.c"),
+            env=bare_env(LD_PRELOAD=portable(), UNSTALL_MODE="auto", UNSTALL_STATS=folder))
+        assert "Cured" in run("bash", "-euc", watch, env=with_command(bare_env()))
+    finally:
+        shutil.rmtree(folder)
 
 
-COPY = [("{folder}", 0, ""), ("{folder}/none", 1, "No such file"), ("", 2, "Usage")]
+NOBODY = 65534
+COPY = [("{folder}", 0, 0, ""), ("{folder}", NOBODY, 0, ""), ("{folder}/none", 0, 1, "No such file"),
+        ("", 0, 2, "Usage")]
 
 
-@pytest.mark.parametrize("argument, code, words", COPY)
-def test_the_program_of_the_image_copies_the_whole_library_or_says_why(tmp_path, argument, code, words):
+@pytest.mark.parametrize("argument, user, code, words", COPY)
+def test_the_program_of_the_image_copies_the_whole_library_or_says_why(tmp_path, argument, user, code, words):
+    """Also as the user of the init container, into a folder as Kubernetes makes an emptyDir."""
     library = portable()
     root, folder = tmp_path / "root", "/to"
     (root / "to").mkdir(parents=True)
+    (root / "to").chmod(0o777)
     shutil.copy(library, root)
     shutil.copy(library.parent / "copy", root)
     words_of = ["/copy", argument.format(folder=folder)] if argument else ["/copy"]
-    done = subprocess.run(words_of, check=False, capture_output=True, text=True,
-                          cwd="/", preexec_fn=lambda: os.chroot(root))
+
+    def into_the_container():
+        os.chroot(root)
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+
+    done = subprocess.run(words_of, check=False, capture_output=True, text=True, cwd="/",
+                          preexec_fn=into_the_container)
     assert done.returncode == code and words in done.stderr
     copies = [path.name for path in (root / "to").iterdir()]
     assert copies == (["libunstall.so"] if code == 0 else [])
     if code == 0:
+        copied = (root / "to/libunstall.so").stat()
         assert (root / "to/libunstall.so").read_bytes() == library.read_bytes()
-        assert (root / "to/libunstall.so").stat().st_mode & 0o777 == 0o644
+        assert (copied.st_mode & 0o777, copied.st_uid) == (0o644, user)

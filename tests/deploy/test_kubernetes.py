@@ -5,10 +5,11 @@ gives the library to the container.  No cluster and no kubectl are needed."""
 import copy
 import re
 import shutil
+import subprocess
 
 import pytest
 import yaml
-from made import run
+from made import run, with_command
 from manifests import Schemas
 
 from harness import SOURCE_ROOT, bare_env
@@ -81,6 +82,25 @@ def test_the_container_gets_the_library(schemas):
     assert (app["name"], app["image"]) == ("app", "app")
 
 
+def not_restricted(context):
+    """What the profile "restricted" of Kubernetes' Pod Security Standards misses in a securityContext."""
+    needs = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+             "seccompProfile": {"type": "RuntimeDefault"}}
+    missing = [name for name, value in needs.items() if context.get(name) != value]
+    return missing + (["runAsUser"] if context.get("runAsUser") == 0 else [])
+
+
+def test_the_init_container_may_run_in_a_restricted_namespace(schemas):
+    """It names a user: the image has none, and Kubernetes refuses runAsNonRoot without one."""
+    (init,) = rendered(schemas)["spec"]["template"]["spec"]["initContainers"]
+    context = init["securityContext"]
+    assert not_restricted(context) == []
+    assert context["runAsUser"] == 65534
+    for name in ("runAsNonRoot", "allowPrivilegeEscalation", "capabilities", "seccompProfile"):
+        assert not_restricted({key: value for key, value in context.items() if key != name}) == [name]
+    assert not_restricted({**context, "runAsUser": 0}) == ["runAsUser"]
+
+
 def test_what_the_vendor_has_stays(schemas):
     """Other containers, variables, mounts and volumes."""
     vendor = deployment()
@@ -98,12 +118,27 @@ def test_what_the_vendor_has_stays(schemas):
     assert {one["name"] for one in after["volumes"]} == {"data", "unstall"}
 
 
-def test_kubectl_makes_the_same_of_it(tmp_path):
-    """Where there is a kubectl: the block of the page, against our own merge."""
-    if shutil.which("kubectl") is None:
-        return  # Debian's is older than the form of the patches
+def blocks():
+    """Of the shell."""
+    return re.findall(r"^```sh\n(.*?)^```$", PAGE.split("\n## ")[0], re.M | re.S)
+
+
+def kubectl_makes_the_same_of_it(tmp_path):
+    """The block of the page, against our own merge."""
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(deployment()), encoding="utf-8")
-    (block,) = re.findall(r"^```sh\n(.*?)^```$", PAGE.split("\n## ")[0], re.M | re.S)
-    whole = yaml.safe_load(run("bash", "-euc", block, cwd=tmp_path, env=bare_env()))
+    whole = yaml.safe_load(run("bash", "-euc", blocks()[0], cwd=tmp_path, env=bare_env()))
     assert whole == rendered(Schemas(RELEASES[-1]))
+
+
+if shutil.which("kubectl"):  # no package of the tests brings it
+    test_kubectl_makes_the_same_of_it = kubectl_makes_the_same_of_it
+
+
+def test_the_command_by_which_a_node_is_watched():
+    """It watches this machine here.  Its code is 1 where something stalls."""
+    render, watch = blocks()
+    assert render.startswith("kubectl kustomize .")
+    done = subprocess.run(["bash", "-uc", watch], env=with_command(bare_env()), check=False, text=True,
+                          capture_output=True, timeout=60)
+    assert done.returncode in (0, 1) and "Scanned" in done.stdout, done

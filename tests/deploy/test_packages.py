@@ -2,6 +2,7 @@
 """The packages: what is in them, that they install, work, upgrade and go without a trace, and that two builds
 are equal."""
 
+import fnmatch
 import hashlib
 import re
 import shutil
@@ -17,6 +18,11 @@ NAMES = ("libunstall0", "unstall", "unstall-analysis")
 # What dpkg and the triggers of other packages write for themselves.
 BOOKS = re.compile(r"(added|changed) /(var/lib/dpkg/|var/log/|var/cache/|etc/ld\.so\.cache$)|"
                    r"gone /var/lib/dpkg/")
+
+
+# What deb-systemd-helper writes for a unit of a package.
+UNITS_STATE = {"added /var/lib/systemd/deb-systemd-helper-enabled/unstall-metrics.service.dsh-also"}
+DROPIN = "/etc/systemd/system/app.service.d/50-unstall.conf"
 
 
 def package(folder, name):
@@ -47,6 +53,27 @@ def test_the_library_is_where_the_linker_of_each_architecture_looks():
         f"/usr/lib/{triplet()}/libunstall.so", "/usr/share/man/man7/libunstall.7.gz",
         "/usr/share/lintian/overrides/libunstall0"}
     assert field(path, "Multi-Arch") == "same"
+
+
+def test_the_exporter_for_a_fleet_is_the_unit_of_the_page_and_waits_to_be_enabled(tmp_path):
+    page = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
+    path = package(packages(), "unstall")
+    run("dpkg-deb", "-R", path, tmp_path)
+    (unit,) = tmp_path.rglob("unstall-metrics.service")
+    assert unit.parent == tmp_path / "lib/systemd/system"
+    text = re.sub(r"^#.*\n", "", unit.read_text(encoding="utf-8"), flags=re.M)
+    assert re.findall(r"^```\n(\[Unit\].*?)^```$", page, re.M | re.S) == [text]
+    scripts = "".join(file.read_text(encoding="utf-8") for file in (tmp_path / "DEBIAN").glob("p*"))
+    assert "update-state" in scripts and "unstall-metrics.service" in scripts
+    assert not re.search(r"deb-systemd-invoke (start|restart|\$_dh_action)", scripts)
+
+
+def test_the_page_names_what_the_command_needs():
+    page = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    (words,) = re.findall(r"^The command needs (.*?)\.$", page, re.M)
+    depends = re.findall(r"(?:^|, )([a-z0-9.+-]+)", field(package(packages(), "unstall"), "Depends"))
+    others = [re.sub("t64$", "", name) for name in depends if name not in ("libc6", "libunstall0")]
+    assert sorted(re.split(", | and ", words)) == sorted(others)
 
 
 def test_the_library_needs_libc_alone():
@@ -89,23 +116,79 @@ def test_the_versions_agree():
     assert re.search(r"^Version: +(\S+)$", spec, re.M).group(1) == version
 
 
+def files_of_the_spec():
+    """{package: patterns of its %files}, as rpm expands them."""
+    text = run("rpmspec", "-P", "--define", f"_libdir /usr/lib/{triplet()}", "--define",
+               "_libexecdir /usr/libexec", SOURCE_ROOT / "data/unstall.spec")
+    found = {}
+    for options, lines in re.findall(r"^%files([^\n]*)\n(.*?)(?=^%[a-z]+(?<!license)(?<!doc)\b|\Z)", text,
+                                     re.M | re.S):
+        found[options.strip()] = [line for line in lines.splitlines() if line.startswith("/")]
+    return found
+
+
+OF_RPM = {"": "unstall", "-n libunstall": "libunstall0", "analysis": "unstall-analysis"}
+
+
+def test_the_rpm_packages_have_the_files_of_the_debian_ones():
+    """Documents and compiled Python apart, which each kind of packages has in its own way."""
+    if shutil.which("rpmspec") is None:
+        skip("rpm is not installed")
+    patterns = files_of_the_spec()
+    assert {name: OF_RPM[name] for name in patterns} == OF_RPM
+    for name, expected in patterns.items():
+        files = {re.sub("^/lib/", "/usr/lib/", path).removesuffix(".gz")
+                 for path in contents(package(packages(), OF_RPM[name]))
+                 if not path.startswith(("/usr/share/doc/", "/usr/share/lintian/"))}
+        of_pattern = {pattern: {path for path in files
+                                if fnmatch.fnmatchcase(path, pattern) or path.startswith(f"{pattern}/")}
+                      for pattern in expected}
+        assert [pattern for pattern, found in of_pattern.items() if not found] == []
+        assert files == set().union(*of_pattern.values())
+
+
 def sums(folder):
     paths = [path for path in folder.iterdir() if path.suffix in (".deb", ".dsc", ".xz")]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
+OTHERWISE = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "Asia/Tokyo", "LC_ALL": "C",
+             "CFLAGS": "-O1", "LANG": "tr_TR.UTF-8", "XZ_OPT": "-1", "TAR_OPTIONS": "--mtime=@1"}
+
+
+def packed_elsewhere(tree, folder, *options):
+    """By scripts/package of this tree, with another umask, time zone, language and user's flags."""
+    run("bash", "-c", 'umask 077; exec "$@"', "-", tree / "scripts/package", "--no-lint", *options,
+        "--work", folder / "some/where-else", "--output", folder / "second",
+        env={**OTHERWISE, "HOME": str(folder)})
+    return sums(folder / "second")
+
+
+def test_a_release_is_that_of_its_own_tree_and_tells_nothing_of_its_making(tmp_path):
+    """From git and from the tree in the tarball, which has no git: neither who made it, nor when, nor with
+    which umask, makes a difference."""
+    first = packed_elsewhere(SOURCE_ROOT, tmp_path, "--release")
+    (tarball,) = (tmp_path / "second").iterdir()
+    run("tar", "-C", tmp_path, "-xf", tarball)
+    (tree,) = tmp_path.glob("unstall-*")
+    run(tree / "scripts/package", "--release", "--output", tmp_path / "again")
+    assert sums(tmp_path / "again") == first
+    rows = [line.split() for line in
+            run("tar", "--numeric-owner", "--full-time", "--utc", "-tvf", tarball).splitlines()]
+    assert len(rows) > 500
+    assert {row[0] for row in rows} <= {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}
+    assert len({(row[1], row[3], row[4]) for row in rows}) == 1 and rows[0][1] == "0/0"
+
+
 def test_a_second_build_in_another_place_time_and_language_is_equal(tmp_path):
-    """From the release tarball, outside git: another path, umask, time zone, language and user's flags."""
+    """From the tree of the release tarball, outside git, which makes the same tarball again."""
     first = packages()
     (tarball,) = first.glob("unstall-[0-9]*.tar.xz")
     run("tar", "-C", tmp_path, "-xf", tarball)
     (tree,) = tmp_path.glob("unstall-*")
-    run("bash", "-c", 'umask 077; exec "$@"', "-", tree / "scripts/package", "--no-lint",
-        "--tarball", tarball, "--work", tmp_path / "some/where-else", "--output", tmp_path / "second",
-        env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "Asia/Tokyo", "LC_ALL": "C",
-             "HOME": str(tmp_path), "CFLAGS": "-O1", "LANG": "tr_TR.UTF-8"})
-    assert sums(tmp_path / "second") == sums(first)
-    assert len([name for name in sums(first) if name.endswith(".deb")]) == 5
+    assert packed_elsewhere(tree, tmp_path) == sums(first)
+    names = list(sums(first))
+    assert [len([name for name in names if name.endswith(end)]) for end in (".deb", ".dsc", "z")] == [5, 1, 3]
 
 
 @pytest.fixture(scope="module")
@@ -147,11 +230,12 @@ def foreign(lines):
 
 def added_by(names, folder):
     """docs that the machine leaves out (dpkg's path-exclude, in slim images) are no part of it."""
-    return {f"added {path}" for name in names for path in contents(package(folder, name))}
+    return {f"added {re.sub('^/lib/', '/usr/lib/', path)}"
+            for name in names for path in contents(package(folder, name))}
 
 
 def test_an_installation_adds_what_is_in_the_packages(life, older):
-    found, expected = foreign(life["installed"]), added_by(NAMES, older)
+    found, expected = foreign(life["installed"]) - UNITS_STATE, added_by(NAMES, older)
     assert found <= expected
     assert all("/usr/share/" in line for line in expected - found)
     assert f"added /usr/lib/{triplet()}/libunstall.so" in found
@@ -162,21 +246,29 @@ def test_an_upgrade_leaves_nothing_of_the_version_before(life):
     (new,) = {line.split()[1] for line in life["versions-newer"]}
     assert new == field(package(packages(), "unstall"), "Version")
     assert [line for line in life["upgraded"] if "of-the-version-before" in line] == []
-    assert foreign(life["upgraded"]) <= added_by(NAMES, packages())
+    assert foreign(life["upgraded"]) - UNITS_STATE <= added_by(NAMES, packages())
     assert life["verified"] == []
 
 
-@pytest.mark.parametrize("step", ["removed", "purged"])
-def test_nothing_is_left(life, step):
-    assert foreign(life[step]) == set()
+def test_a_removal_leaves_the_settings_of_services_and_says_so(life):
+    """The drop-in is the operator's; which units the helper of systemd knows, until the purge."""
+    assert foreign(life["removed"]) - UNITS_STATE == foreign(life["purged"]) == {f"added {DROPIN}"}
+    said = [line for line in life["removal"] if line.startswith("unstall: ")]
+    assert said[0].startswith(f"unstall: {DROPIN} stays; ") and len(said) == 2, life["removal"]
 
 
 def test_a_purge_leaves_nothing_in_the_books(life):
     assert life["left"] == []
-    assert [line for line in life["purged"] if "unstall" in line] == []
+    assert [line for line in life["purged"] if "unstall" in line] == [f"added {DROPIN}"]
 
 
 def test_the_installed_packages_cure_a_real_program(life):
     """debian/tests, as autopkgtest runs it."""
     text = "\n".join(life["cures"])
     assert "failed" not in text and "bare: " in text and text.count("cured") == 3, text
+
+
+def test_the_demonstration_runs_from_the_installed_packages(life):
+    text = "\n".join(life["demo"])
+    rows = dict(re.findall(r"^(bare|auto) +([0-9.]+) ", text, re.M))
+    assert "failed" not in text and float(rows["bare"]) > 20 > float(rows["auto"]), text

@@ -36,6 +36,10 @@ WRAPPER = """podman() {{
 """
 
 
+def judged(output):
+    return ["stalls" if float(ms) > STALL_MS else "cured" for ms in MEASURED.findall(output)]
+
+
 class Podman:
     """With a store of its own in `place`."""
 
@@ -43,19 +47,24 @@ class Podman:
         self.place, self.rootless = place, rootless
         self.group = f"unstall-{os.getpid()}"
         self.env = podman_env(place)
+        self.env["PATH"] = f"{place}/bin:{self.env['PATH']}"
         if rootless:
             for path in (place, *place.rglob("*")):
                 os.chown(path, NOBODY, NOBODY)
 
-    def blocks(self, text):
-        """Runs them; what the programs in the containers have measured, in order."""
+    def said(self, text):
+        """What the blocks print, on each of both streams."""
         option = "" if self.rootless else f"--cgroup-parent /{self.group}"
         who = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if self.rootless else []
         done = subprocess.run([*who, "bash", "-euc", WRAPPER.format(option) + text], cwd=self.place,
                               env=self.env, capture_output=True, text=True, check=False, timeout=200,
                               stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stdout + done.stderr
-        return ["stalls" if float(ms) > STALL_MS else "cured" for ms in MEASURED.findall(done.stdout)]
+        return done.stdout, done.stderr
+
+    def blocks(self, text):
+        """Runs them; what the programs in the containers have measured, in order."""
+        return judged(self.said(text)[0])
 
     def end(self):
         """Its process that keeps the user namespace, and the cgroups that it leaves."""
@@ -76,9 +85,12 @@ def write_images(place):
     (place / name).write_text(text, encoding="ascii")
     shutil.copy(SOURCE_ROOT / "Containerfile", place)
     shutil.copytree(portable().parent, place / "build-packages/portable")
+    (place / "bin").mkdir()
+    for file in (COMMAND, LIB):
+        shutil.copy(file, place / "bin")
 
 
-@pytest.fixture(name="podman", params=["root", "rootless"])
+@pytest.fixture(name="podman", scope="module", params=["root", "rootless"])
 def a_podman(request):
     if os.geteuid() != 0:
         skip("only root may become another user")
@@ -101,8 +113,10 @@ def a_podman(request):
 
 def test_the_blocks_of_the_page(podman):
     blocks = "".join(re.findall(r"^```sh\n(.*?)^```$", SECTION, re.M | re.S))
+    (stats,) = re.findall(r"^install -d -m 700 (\S+)$", blocks, re.M)
+    shutil.rmtree(stats, ignore_errors=True)  # of a run that was ended
     expected = re.findall(r"# (cured|stalls)\b", blocks)
-    assert podman.blocks(blocks) == expected and len(expected) == 5
+    assert podman.blocks(blocks) == expected and len(expected) == 6
     # the same way for a folder that the image fills, as the head of Containerfile says
     (podman.place / "filled").mkdir()
     os.chown(podman.place / "filled", *([NOBODY, NOBODY] if podman.rootless else [0, 0]))
@@ -123,3 +137,16 @@ def test_an_image_whose_entrypoint_is_run(podman):
                          "podman run --rm --network=host app-run /app\n"
                          "podman run --rm --network=host -e UNSTALL_MODE=off app-run /app\n") == \
         ["cured", "stalls"]
+
+
+def test_a_shell_with_the_library_that_starts_a_container(podman):
+    """podman, and what it shows of conmon and runc, has no line of ld.so; the container is as bare."""
+    library = podman.place / "bin/libunstall.so"
+    for start in (f"unstall run --library {library} --", f"env LD_PRELOAD={library}"):
+        output, errors = podman.said(
+            f"{start} bash -c 'grep -c libunstall /proc/self/maps; podman run --rm --network=host app'")
+        assert int(output.split()[0]) > 0
+        assert judged(output) == ["stalls"]
+        assert errors == ""
+    _, errors = podman.said("LD_PRELOAD=/none/libunstall.so podman run --rm --network=host app")
+    assert errors.count("/none/libunstall.so") >= 1  # a line would be seen

@@ -3,9 +3,9 @@
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, STALL_MS, WARM, WIDE, AnsweringPeer,
-                     added, is_promised, least, mode_env, pattern, program, program_calls, program_shapes,
-                     run_client, run_strace, shape, start_shapes)
+from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, PROCESSOR, STALL_MS, WARM, WIDE,
+                     AnsweringPeer, added, is_promised, least, mode_env, pattern, program, program_calls,
+                     program_shapes, run_client, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
 HABIT = 16  # turns of one write, as in policy.h
@@ -275,6 +275,16 @@ def test_the_stall_is_gone(name, mode):
         done = run_client(program(name), mode, *peer.target)
         check_bytes(peer, 12)
     assert not done.stalls
+
+
+if PROCESSOR == "x86":
+    @pytest.mark.parametrize("mode", ["bare", *MODES])
+    def test_socketcall_is_seen_as_the_calls_that_it_stands_for(mode):
+        """Unseen, a send would leave the stall, and a recv would wait for what is held."""
+        with AnsweringPeer() as peer:
+            done = run_client(program("put_syscall_socketcall"), mode, *peer.target, **WIDE)
+            check_bytes(peer, 12)
+        assert done.stalls is (mode not in CURING_MODES)
 
 
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])

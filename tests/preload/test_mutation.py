@@ -7,9 +7,9 @@ Each name in turn is taken out of a copy of the library; the check of its row mu
 import os
 import pytest
 
-from harness import LIB, preload_env, skip
+from harness import IS_32, LIB, preload_env, skip
 from waits import elf, rows
-from waits.client import absent, answers
+from waits.client import TIMES_OF_64, absent, answers
 from waits.judge import Held, judge, judge_again
 
 # A jump matters where it leaves our lock.  No act of this program does that, because no pointer of the caller
@@ -46,6 +46,14 @@ def test_without_its_row_the_check_fails(name, check, without):
     _needs(name)
     with pytest.raises(Held):
         judge(check, check.modes[0], without(name))
+
+
+if IS_32:
+    @pytest.mark.parametrize("name", rows.OF_64)
+    def test_without_its_row_a_program_with_64_bit_times_waits_too_long(name, without):
+        check = rows.OF_64[name]
+        with pytest.raises(Held):
+            judge(check, check.modes[0], without(name), flags=TIMES_OF_64)
 
 
 def test_an_untouched_copy_passes(tmp_path):

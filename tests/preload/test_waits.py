@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import bare_env, least, patiently, run, skip
+from harness import IS_32, bare_env, least, patiently, run, skip
 from waits import elf, rows
-from waits.client import HELD, WINDOW_US, absent, perform, program
+from waits.client import HELD, TIMES_OF_64, WINDOW_US, absent, perform, program
 from waits.judge import BURSTS, MORE, PROMPT_MS, TRIES, judge_again, judge_order
 
 NAMES = sorted(rows.ROWS)
@@ -91,6 +91,14 @@ def test_nothing_is_held_while_waiting(name, check, mode):
 @pytest.mark.parametrize("check,mode", OTHERS, ids=_ids(OTHERS))
 def test_nothing_is_held_in_other_ways_either(check, mode):
     judge_again(check, mode)
+
+
+if IS_32:
+    @pytest.mark.parametrize("name", rows.OF_64)
+    def test_nothing_is_held_while_a_program_with_64_bit_times_waits(name):
+        assert name in elf.imported(program(*TIMES_OF_64))
+        check = rows.OF_64[name]
+        judge_again(check, check.modes[0], flags=TIMES_OF_64)
 
 
 ORDERED = [name for name in NAMES if rows.ROWS[name].own]

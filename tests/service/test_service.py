@@ -191,6 +191,8 @@ def test_a_unit_of_a_users_own_systemd(c, where):
     c.unstall("enable", "--user", "mine", "--stats", "--restart", *where, **mine)
     assert not stalls(c, 8106)
     assert "loaded in 1 of 1 process" in status(c, "--user", **mine)
+    hint = c.unstall("enable", "--user", "manager", check=False, **mine).stderr
+    assert hint == "unstall enable: manager.service: is a unit of the system; leave out --user\n"
     c.unstall("disable", "--user", "mine", "--restart", **mine)
     assert stalls(c, 8106)
     assert not list(c.path("/home/tester/.config/systemd/user").glob("*.d"))
@@ -249,9 +251,11 @@ def test_a_unit_with_every_option_of_the_sandbox(c, mode):
 def test_a_dry_run_writes_nothing(c):
     c.unit("dry.service", WEB.format(port=8110))
     c.systemctl("daemon-reload")
-    said = c.unstall("enable", "dry", "--dry-run", "--ports", "80,!443", user=TESTER).stdout
+    said = c.unstall("enable", "dry", "--dry-run", "--ports", "80,!443", "--quickack", "auto",
+                     user=TESTER).stdout
     assert said.startswith(DROPIN.format("dry.service") + ":\n")
-    assert said.endswith('    Environment="UNSTALL_PORTS=80,!443"\n')
+    assert '    Environment="UNSTALL_PORTS=80,!443"\n' in said
+    assert '    Environment="UNSTALL_QUICKACK=auto"\n' in said
     nothing_left(c, "dry.service")
     c.unstall("enable", "dry")
     assert "would remove" in c.unstall("disable", "dry", "--dry-run").stdout
@@ -433,6 +437,10 @@ REFUSED = {
                    "its user may not read /root/libunstall.so (/root)"),
     "root": ("RootDirectory=/srv/root\nExecStart=/static", [],
              "/static: it is statically linked"),
+    "root-library": ("RootDirectory=/srv/other\nExecStart=/sleep 1", [],
+                     "it runs in RootDirectory=/srv/other, which has no {lib}; put a copy there"),
+    "script": ("ExecStart=/opt/script", [],
+               "/opt/script, run by /opt/static: it is statically linked"),
     "image": ("RootImage=/srv/image.raw\nExecStart=/usr/bin/sleep 1", [],
               "it runs in the image /srv/image.raw"),
     "calls": ("ExecStart=/usr/bin/sleep 1\nSystemCallFilter=~madvise", [],
@@ -455,14 +463,19 @@ HARMLESS = {
     "ExecStart=/usr/bin/sleep 1\nRootDirectory=/srv/root\nBindReadOnlyPaths=/usr /opt/unstall": [],
     "ExecStart=/usr/bin/sleep 1\nSystemCallFilter=~@mount @reboot": ["--stats"],
     "ExecStart=/opt/static": ["--force"],
+    "ExecStart=/in-root\nRootDirectory=/srv/root": [],
 }
 
 
 @pytest.fixture(name="specimens", scope="module")
 def programs_for_refusals(c):
     c.write("/opt/environment", "A=1\nLD_PRELOAD=/x.so\n")
-    for name in ("/root", "/srv/root", "/srv/root/opt/unstall"):
+    for name in ("/root", "/srv/root/opt/unstall", "/srv/other"):
         c.path(name).mkdir(exist_ok=True, parents=True)
+    c.copy("/usr/bin/sleep", "/srv/other/sleep")
+    c.copy(c.path(LIBRARY), "/srv/root/opt/unstall/libunstall.so")
+    c.write("/opt/script", "#!/opt/static\n", 0o755)
+    c.write("/srv/root/in-root", "#!/opt/static\n", 0o755)
     for name in ("/opt/static", "/srv/root/static"):
         c.copy("/usr/sbin/ldconfig", name)  # the one static program that each Debian has
     for name in ("/opt/setuid", "/opt/sudo"):
@@ -492,10 +505,14 @@ def test_a_unit_in_which_it_could_not_work_is_refused(c, name):
 
 @pytest.mark.usefixtures("specimens")
 def test_what_would_be_refused_is_enabled_where_it_does_work(c):
-    """The same options, with what makes them harmless."""
-    for number, options in enumerate(HARMLESS.values()):
-        c.unstall("enable", f"harmless-{number}", *options)
+    """The same options, with what makes them harmless.  A script of another root is enabled unseen."""
+    said = [c.unstall("enable", f"harmless-{number}", *options).stderr
+            for number, options in enumerate(HARMLESS.values())]
+    for number, text in enumerate(HARMLESS):
         assert dropin(c, f"harmless-{number}.service").exists()
+        assert ("not looked at" in said[number]) is ("in-root" in text)
+    assert said[-1] == (f"unstall enable: harmless-{len(said) - 1}.service: /in-root: is a script, and the "
+                        "interpreter in its #! line is not looked at in RootDirectory=/srv/root\n")
     c.unstall("disable", "--all")
 
 
@@ -543,6 +560,10 @@ def test_names_that_are_none_and_units_that_cannot_be_enabled(c):
         assert not dropin(c, f"{name[:9]}.service").parent.exists()
     c.systemctl("stop", "passing")
     c.path("/etc/systemd/system/bad.service").unlink()
+    c.unstall("enable", "generated", "--force")
+    assert dropin(c, "generated.service").exists()
+    c.unstall("disable", "generated")
+    nothing_left(c, "generated.service")
     done = c.unstall("disable", "none", check=False)
     assert done.stderr == ("unstall disable: none.service: has no drop-in of unstall; unstall status lists "
                            "the units that have one\n")

@@ -114,8 +114,12 @@ static int check_program(const struct check *c, const char *path) {
         return preflight_refuse(c, "its program %s: %s", path, strerror(-error));
     if (c->root[0]) {
         facts.linker_missing = false;
-        if (is_script(p.file))
+        if (is_script(p.file)) {
+            remark("%s: %s: is a script, and the interpreter in its #! line is not looked at in "
+                   "RootDirectory=%s",
+                   c->u->name, path, c->root);
             return 0;
+        }
     }
     if (choose_library(c, &facts, &library) != 0)
         return EXIT_OWN;

@@ -54,6 +54,7 @@ ACT(lockf64, file_locked_by_a_child, ALARM, wide_lockf(locked, F_LOCK, 0))
 ACT(fcntl, file_locked_by_a_child, ALARM, plain_fcntl(locked, F_SETLKW, WHOLE))
 ACT(fcntl64, file_locked_by_a_child, ALARM, wide_fcntl(locked, F_SETLKW, WHOLE))
 ACT(__fcntl, file_locked_by_a_child, ALARM, other_fcntl(locked, F_SETLKW, WHOLE))
+ACT_AS(fcntl_of_header, "fcntl of the header", file_locked_by_a_child, ALARM, fcntl(locked, F_SETLKW, WHOLE))
 ACT_AS(fcntl_ofd, "fcntl F_OFD_SETLKW", file_locked_by_a_child, ALARM,
        plain_fcntl(locked, F_OFD_SETLKW, WHOLE))
 

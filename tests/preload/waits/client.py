@@ -27,12 +27,16 @@ START_S = 10.0  # for a busy machine; a healthy client ends sooner
 _SEGMENTS_IN = 152  # offset of tcpi_data_segs_in in struct tcp_info
 
 
-def program():
+# A 32-bit program with 64-bit times calls the names of the rows ROW32.
+TIMES_OF_64 = ("-D_TIME_BITS=64", "-D_FILE_OFFSET_BITS=64")
+
+
+def program(*flags):
     """The client program, compiled once."""
     acts = sorted(source for source in SOURCES.glob("*.c")
                   if source.stem != "wait_while_holding")
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in acts)).hexdigest()[:12]
-    return compile_c(SOURCES / "wait_while_holding.c", "-fno-builtin", f'-DACTS="{digest}"',
+    return compile_c(SOURCES / "wait_while_holding.c", "-fno-builtin", f'-DACTS="{digest}"', *flags,
                      *[str(source) for source in acts])
 
 
@@ -158,7 +162,7 @@ def _listen_for_held(connection, expected, outcome):
 
 
 def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=WINDOW_US,
-            polling=False, trace=False, to_the_end=False, origin=None):
+            polling=False, trace=False, to_the_end=False, origin=None, flags=()):
     """Have the client perform `act` with bytes held, and return its peer's record.
 
     Without `mode` the client runs bare.  The client is ended as soon as the bytes are there
@@ -173,7 +177,7 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
         listener.settimeout(START_S)
         port = origin or str(listener.getsockname()[1])
         log = os.path.join(folder, "trace") if trace else None
-        argv = [str(program()), port, act, str(bursts), *(["polling"] if polling else [])]
+        argv = [str(program(*flags)), port, act, str(bursts), *(["polling"] if polling else [])]
         child = _Child(argv, env, folder, log)
         with _meet(child, port, listener) as connection:
             connection.settimeout(START_S)

@@ -185,3 +185,13 @@ def surface():
     """The names of the table in the source, in its order."""
     text = re.sub(r"/\*.*?\*/", "", SURFACE.read_text(encoding="utf-8"), flags=re.S)
     return re.findall(r"^ROW\((\w+),", text, re.M)
+
+
+def _of_64():
+    names = re.findall(r"^ROW32\((\w+),", SURFACE.read_text(encoding="utf-8"), re.M)
+    checks = {name: ROWS[re.sub(r"^__|(_time)?64$", "", name)].checks[0] for name in names}
+    return checks | {"__fcntl_time64": Check("fcntl of the header")}  # the other acts name theirs themselves
+
+
+# What a 32-bit program with 64-bit times calls -> the check whose act calls it where the client is so built.
+OF_64 = _of_64()

@@ -98,7 +98,12 @@ long hold_now(int connection) {
 
 void raw_sleep_ms(long ms) {
     struct timespec until = after_ms(CLOCK_MONOTONIC, ms);
-    while (raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0) == -EINTR)
+#ifdef __USE_TIME_BITS64
+    enum { SLEEP = sizeof(long) == 4 ? SYS_clock_nanosleep_time64 : SYS_clock_nanosleep };
+#else
+    enum { SLEEP = SYS_clock_nanosleep };
+#endif
+    while (raw4(SLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0) == -EINTR)
         ;
 }
 
