@@ -149,6 +149,10 @@ unsigned window_ms(void) {
     return us ? (unsigned)atoi(us) / 1000 : 1;
 }
 
+int within_window(void) {
+    return (int)window_ms() + 60;
+}
+
 /* ---- pairs ----------------------------------------------------------- */
 
 /* Out of the way: our numbers are reused as the next ones made. */

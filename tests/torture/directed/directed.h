@@ -42,6 +42,8 @@ __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ..
 
 bool mode_is(const char *mode); /* of UNSTALL_MODE; "bare" without the library */
 unsigned window_ms(void);
+/* By then what is held has come where a window bounds it: the kernel's own timer takes 200 ms. */
+int within_window(void);
 
 /* ---- pairs ----------------------------------------------------------- */
 
