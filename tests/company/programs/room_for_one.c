@@ -2,6 +2,8 @@
  *
  * RLIMIT_NPROC leaves room for one more task, which is made in the middle of a message.  The user is one of
  * its own, because the limit counts all tasks of a user; and not root, whom it does not bind.
+ *
+ * Usage: PROGRAM ADDRESS PORT COUNT [alone-]HOW.  `alone-`: without a thread of its own.
  */
 #include "confined.h"
 #include <grp.h>
@@ -9,7 +11,7 @@
 #include <spawn.h>
 #include <sys/resource.h>
 
-enum { OWN_TASKS = 2, FIRST_USER = 200000, STACK = 65536 };
+enum { FIRST_USER = 200000, STACK = 65536 };
 
 extern char **environ;
 
@@ -97,10 +99,14 @@ int main(int argc, char **argv)
         {"pthread_create", by_pthread_create},
     };
     uid_t user = FIRST_USER + (uid_t)getpid();
-    struct rlimit room = {OWN_TASKS + 1, OWN_TASKS + 1};
+    CHECK(argc == 5);
+    bool alone = strncmp(argv[4], "alone-", 6) == 0;
+    rlim_t tasks = alone ? 1 : 2;
+    struct rlimit room = {tasks + 1, tasks + 1};
     pthread_t thread;
     CHECK(setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0);
-    CHECK(pthread_create(&thread, NULL, sleeper, NULL) == 0);
+    CHECK(alone || pthread_create(&thread, NULL, sleeper, NULL) == 0);
+    argv[4] += alone ? 6 : 0;
     CHECK(setrlimit(RLIMIT_NPROC, &room) == 0);
     return confined_main(argc, argv, known, sizeof known / sizeof known[0]);
 }
