@@ -84,6 +84,23 @@ def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
 
 
 @pytest.mark.unstarved
+@pytest.mark.parametrize("mode, what, late", [("auto", "one-turn", 1), ("auto", "turns", 1),
+                                              ("cork", "one-turn", 4)])
+def test_a_habit_that_becomes_a_stream_costs_one_late_piece_in_all(mode, what, late):
+    """Two pieces and a read 1000 times, one piece and half a second of computing, fifty single writes.
+
+    In `cork`, where the kernel's timer is asked for, the first four are late: lateness is seen.
+    """
+    for _ in range(TRIES):
+        with AnsweringPeer() as peer:
+            done = run_client(program("habit_then_stream"), mode, *peer.target, 1000, 0, what)
+        if done.facts["held"]:
+            break
+    assert done.facts["held"] and len(done.facts["kept_ms"]) == 51
+    assert len([ms for ms in done.facts["kept_ms"] if ms > 100]) == late, done.facts["kept_ms"]
+
+
+@pytest.mark.unstarved
 @pytest.mark.parametrize("what, late", [("pieces", 1), ("children", 0)])
 def test_a_habit_of_many_pieces_costs_no_more(what, late):
     """Each of seven pieces came late, and one of each child: what they learned died with them."""
