@@ -2,7 +2,8 @@
  *
  * A case is a few calls of which the program must see the same with the library as without.
  * test_same.py runs each case bare and in every mode and compares what it prints, how it ends
- * and what the peer of its connection received.
+ * and what the peer of its connection received; and, if the case returns, the options of its
+ * connection that read back, its privileges and its tasks.
  *
  *     CASE(a_name) { SAY(write(fd, nowhere, 5)); }
  *
@@ -27,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -168,6 +170,53 @@ static void peer_tells(void) {
     say("the peer received %ld bytes, %08x, %s", bytes, sum, n ? strerrorname_np((int)-n) : "the end");
 }
 
+/* ---- the process ------------------------------------------------------ */
+
+static void tell_option(int fd, const char *name, int option) {
+    int value = -1;
+    socklen_t length = sizeof(value);
+    int failed = getsockopt(fd, IPPROTO_TCP, option, &value, &length);
+    say("%s reads back %d %s", name, value, failed ? strerrorname_np(errno) : "");
+}
+
+/* proc_pid_status(5); empty where it cannot be read. */
+static const char *status_of_process(void) {
+    static char text[8192];
+    int fd = (int)raw4(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+    long n = raw3(SYS_read, fd, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    raw1(SYS_close, fd);
+    return text;
+}
+
+static void tell_privileges(void) {
+    static const char *const told[] = {"Uid:", "Gid:", "Cap", "NoNewPrivs:"};
+    for (const char *line = status_of_process(); *line; line += strcspn(line, "\n") + 1)
+        for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+            if (strncmp(line, told[i], strlen(told[i])) == 0)
+                say("%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static int tasks(void) {
+    const char *line = strstr(status_of_process(), "\nThreads:");
+    return line ? atoi(line + strlen("\nThreads:")) : -1;
+}
+
+/* The library's thread may be there in a program that has threads; in coalesce in any, which test_same.py
+ * knows. */
+static void tell_tasks_at_once(void) {
+    if (__libc_single_threaded)
+        say("tasks at once: %d", tasks());
+}
+
+/* It ends when nothing was held for 100 ms; an own thread that was joined may be there for a moment. */
+static void tell_tasks_at_the_end(void) {
+    static const struct timespec moment = {.tv_nsec = 1000000};
+    for (int i = 0; i < 3000 && tasks() > 1; i++)
+        raw2(SYS_nanosleep, &moment, NULL);
+    say("tasks at the end: %d", tasks());
+}
+
 /* ---- running --------------------------------------------------------- */
 
 enum { EXCHANGES = 6 };
@@ -187,8 +236,13 @@ int main(int count, char **words) {
         if (strcmp(words[2], "holding") == 0)
             NEED(write(fd, "a small write, held here and there\n", 35) == 35);
         (*c)->run(fd);
+        tell_tasks_at_once();
+        tell_privileges();
+        tell_option(fd, "TCP_NODELAY", TCP_NODELAY);
+        tell_option(fd, "TCP_CORK", TCP_CORK);
         close(fd);
         peer_tells();
+        tell_tasks_at_the_end();
     }
     return 0;
 }
