@@ -5,6 +5,7 @@ One row a name in every_name.h; every situation goes through all rows.  test_ver
 """
 
 import functools
+import os
 import re
 from pathlib import Path
 
@@ -28,6 +29,9 @@ INCOMPLETE = ("preadv64v2", "pwritev64v2") if PROCESSOR == "arm" else ()
 
 # The library acts here as in a program with one thread: after so few exchanges `auto` would hold nothing.
 HOLDS_ALWAYS = ("unseen", "pointers")
+
+# qemu-user refuses the window's thread (docs/architectures.md): nothing is held.
+BY_QEMU = "UNSTALL_TESTS_QEMU" in os.environ
 
 # Here nothing is held: a vfork child touches no state, and the library steps aside.
 HOLDS_NOTHING = ("vforked", "cloned")
@@ -98,7 +102,7 @@ def test_gives_what_it_gives_bare(situation, state, mode):
     found, said = differences(situation, state, preload_env(mode, UNSTALL_WINDOW_US=WINDOW_US, **more))
     assert found == {}
     holds = ("cork", "coalesce", "auto") if more else ("cork", "coalesce")
-    if state == "holding" and mode in holds and situation not in HOLDS_NOTHING:
+    if state == "holding" and mode in holds and situation not in HOLDS_NOTHING and not BY_QEMU:
         held, written = map(int, re.search(r"(\d+) of (\d+) pieces held", said).groups())
         assert held > written / 2
     if situation == "within" and PROCESSOR in ("x86", "x86_64"):
