@@ -153,7 +153,8 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         return error[0] ? failed : explain(failed, t, verbose, error);
     if (failed > 0)
         snprintf(error, ATTACH_ERROR,
-                 "%d network namespaces of the target could not be entered (CAP_SYS_ADMIN); "
+                 "of the target's processes, %d may be in network namespaces that could not be entered "
+                 "(CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
                  "connections that exist there are left alone",
                  failed);
     return 0;

@@ -171,7 +171,8 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
         snprintf(error, ATTACH_ERROR, "%s: %s", path, strerror(-failed));
     else if (missed > 0)
         snprintf(error, ATTACH_ERROR,
-                 "%d network namespaces of the target could not be entered (CAP_SYS_ADMIN); "
+                 "of the target's processes, %d may be in network namespaces that could not be entered "
+                 "(CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
                  "connections there keep TCP_NODELAY",
                  missed);
     return failed;

@@ -14,7 +14,8 @@ struct attach_scope {
 };
 
 /* `open_one` opens a descriptor for a new run, or returns -errno.  Returns the number of processes of the
- * target in a namespace that could not be entered, or -errno. */
+ * target that may be in a namespace which could not be entered, or -errno.  Without CAP_SYS_PTRACE the
+ * namespace of another user's process is not known. */
 int attach_walk(int (*open_one)(const void *), const void *with, const struct attach_scope *scope);
 
 /* Reads a run of an iterator to its end.  0 or -errno. */

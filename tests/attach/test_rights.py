@@ -62,8 +62,9 @@ def test_a_network_namespace_that_may_not_be_entered_is_told_and_the_connection_
     try:
         assert actor.stdout.readline().startswith("port")
         with attached(actor.pid, "--mode", "always", command=three) as a:
-            assert a.said.startswith("unstall attach: 1 network namespaces of the target could not be "
-                                     "entered (CAP_SYS_ADMIN); connections that exist there are left alone\n")
+            assert a.said.startswith("unstall attach: of the target's processes, 1 may be in network "
+                                     "namespaces that could not be entered (CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
+                                     "connections that exist there are left alone\n")
             assert int(actor.stdout.readline().split()[1]) < 100  # 35, with stalls
     finally:
         actor.kill()
