@@ -82,8 +82,8 @@ def test_every_name_has_its_row():
 def test_every_pointer_is_marked():
     """Of a pointer that the table gives as NULL nothing but the mark tells."""
     text = Path(__file__).with_name("every_name.h").read_text(encoding="utf-8")
-    rows = re.findall(r'^    \{"(\w+)", \w+, "([.p]*)", \{(.*)\}\},$', text, re.M)
-    assert len(rows) == len(surface())
+    rows = re.findall(r'^    \{"(\w+)", \w+, "([.p]*)",\s+\{(.*)\}\},$', text, re.M)
+    assert {name for name, _, _ in rows} >= set(surface())
     for name, marks, arguments in rows:
         for place, argument in enumerate(re.split(r", (?![^(]*\))", arguments)):
             assert not argument.startswith("P(") or marks[place:place + 1] == "p", name
