@@ -57,14 +57,14 @@ static inline bool is_small_write(const struct policy *p, uint32_t small, size_t
 /* True if a hold of this write is allowed.  Whether it pays, and whether there is room, policy_holds()
  * decides.  Changes nothing. */
 INLINE bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
-                                    const struct policy_write *w) {
+                                  const struct policy_write *w) {
     return policy_might_hold(p) && !w->special && !w->more && has_size_to_hold(limits, w->bytes) &&
            !policy_expects_no_more(p) && policy_may_hold(p, limits);
 }
 
 /* True if this write should be held or buffered.  Changes nothing. */
 INLINE bool policy_holds(const struct policy *p, const struct policy_limits *limits,
-                           const struct policy_write *w) {
+                         const struct policy_write *w) {
     if (!policy_may_hold_write(p, limits, w))
         return false;
     if (p->mode == MODE_CORK)
@@ -101,7 +101,7 @@ static inline bool mss_is_old(struct policy *p, size_t bytes) {
  * Nagle delays a small unit while a small segment is in flight (Minshall's test in the
  * kernel's tcp_output.c); the tail of a large unit is a small segment too. */
 INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size_t bytes,
-                        struct policy_action *action) {
+                      struct policy_action *action) {
     size_t mss = p->mss ? p->mss : SURELY_SMALL;
     if (p->units == 0) {
         p->first_unit = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
@@ -146,7 +146,7 @@ INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size
 
 /* As policy_write(), for at least one byte.  `action` must be zero. */
 INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
-                            const struct policy_write *w, struct policy_action *action) {
+                          const struct policy_write *w, struct policy_action *action) {
     if (policy_holds(p, limits, w)) {
         action->how = p->mode == MODE_COALESCE ? WRITE_COALESCE : WRITE_MORE;
         if (action->how == WRITE_MORE)
