@@ -18,7 +18,7 @@ from .machine import BUILD, LIB, environment, program
 RECORD = Path(__file__).resolve().parents[1] / "instructions.json"
 ROUNDS = 256  # paths.c's own number
 LIMIT = 0.05
-MODES = ["auto", "coalesce", "cork"]
+MODES = ["auto", "coalesce", "cork", "off"]
 # The most that a call may cost more than bare; in `auto`.
 TARGETS = {"plain_write": 150, "plain_read": 100, "first_of_two": 220, "last_of_two": 220, "pipe_read": 16,
            "pipe_write": 16, "poll_with_nothing_held": 16}
