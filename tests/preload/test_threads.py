@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from harness import MODES, AnsweringPeer, mode_env, program, run_client
+from harness import MODES, AnsweringPeer, mode_env, patiently, program, run_client
 
 ALL = ["bare", *MODES]
 EXCHANGES = 30
@@ -76,11 +76,14 @@ def habits(mode):
 @pytest.mark.unstarved
 def test_a_habit_that_changes_costs_one_late_piece_an_endpoint():
     """Two pieces and a read thirty times; then one piece and computing, on three connections."""
-    facts = habits("auto")
-    late = [ms for ms in facts["kept_ms"] if ms > 100]
-    assert facts["held"] == [True, False,
-                             False], "held by habit; after the late one, never again to that endpoint"
-    assert len(late) == 1 and facts["kept_ms"][0] == late[0] < 350, facts["kept_ms"]
+    def attempt():
+        facts = habits("auto")
+        late = [ms for ms in facts["kept_ms"] if ms > 100]
+        assert facts["held"] == [True, False,
+                                 False], "held by habit; after the late one, never again to that endpoint"
+        assert len(late) == 1 and facts["kept_ms"][0] == late[0] < 350, facts["kept_ms"]
+
+    patiently(attempt, TRIES)
 
 
 @pytest.mark.unstarved
@@ -91,26 +94,26 @@ def test_a_habit_that_becomes_a_stream_costs_one_late_piece_in_all(mode, what, l
 
     In `cork`, where the kernel's timer is asked for, the first four are late: lateness is seen.
     """
-    for _ in range(TRIES):
+    def attempt():
         with AnsweringPeer() as peer:
-            done = run_client(program("habit_then_stream"), mode, *peer.target, 1000, 0, what)
-        if done.facts["held"]:
-            break
-    assert done.facts["held"] and len(done.facts["kept_ms"]) == 51
-    assert len([ms for ms in done.facts["kept_ms"] if ms > 100]) == late, done.facts["kept_ms"]
+            facts = run_client(program("habit_then_stream"), mode, *peer.target, 1000, 0, what).facts
+        assert facts["held"] and len(facts["kept_ms"]) == 51
+        assert len([ms for ms in facts["kept_ms"] if ms > 100]) == late, facts["kept_ms"]
+
+    patiently(attempt, TRIES)  # on a busy machine other pieces are late, too
 
 
 @pytest.mark.unstarved
 @pytest.mark.parametrize("what, late", [("pieces", 1), ("children", 0)])
 def test_a_habit_of_many_pieces_costs_no_more(what, late):
     """Each of seven pieces came late, and one of each child: their models ended with them."""
-    for _ in range(TRIES):
+    def attempt():
         with AnsweringPeer() as peer:
-            done = run_client(program("late_pieces"), "auto", *peer.target, 70, 0, what)
-        if done.facts["held"]:
-            break
-    assert done.facts["held"]
-    assert len([ms for ms in done.facts["kept_ms"] if ms > 100]) == late, done.facts["kept_ms"]
+            facts = run_client(program("late_pieces"), "auto", *peer.target, 70, 0, what).facts
+        assert facts["held"]
+        assert len([ms for ms in facts["kept_ms"] if ms > 100]) == late, facts["kept_ms"]
+
+    patiently(attempt, TRIES)
 
 
 @pytest.mark.unstarved
