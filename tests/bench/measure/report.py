@@ -21,8 +21,10 @@ def verdict(row, name, statistics):
     if target is None:
         return ""
     got = statistics[f"ratio to {target.of}"]["median"]
-    of = "" if target.of == ONE.name else f" of {target.of} ({got:.3f})"
-    return f"≤ {target.most:.3f}{of}: " + ("reached" if round(got, 3) <= target.most else "missed")
+    reached = "reached" if round(got, 3) <= target.most else "missed"
+    if target.of == ONE.name:
+        return f"≤ {target.most:.3f}: {reached}"
+    return f"≤ {target.most:.3f} of MORE: {reached} ({got:.3f})"
 
 
 def row_table(row, results):

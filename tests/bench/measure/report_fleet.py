@@ -24,8 +24,7 @@ def bill_table(rows):
         return " · ".join(f"{100 * (1 - mine / its):.0f} %" for mine, its in
                           zip(bill.of_a_million(row), bill.of_a_million(other)))
 
-    return table(["configuration", "million packets", "GB on the wire", "seconds of CPU", "of bare",
-                  "of TCP_NODELAY"],
+    return table(["configuration", "10⁶ packets", "GB", "CPU s", "saved of bare", "saved of TCP_NODELAY"],
                  [[name, *(f"{number:.2f}" for number in bill.of_a_million(row)),
                    *(saved(row, rows[other.name]) for other in (bill.BARE, bill.NODELAY))]
                   for name, row in rows.items()])
@@ -71,7 +70,7 @@ def sections(results):
         yield "bill", "The bill of a million exchanges", paragraph(
             "Packets of both directions, acknowledgements too; bytes computed from them, with the heads of "
             f"Ethernet, IP and TCP; CPU of server and client. {bill.CONNECTIONS} connections to our epoll "
-            "server. The last two columns: how much of the packets, bytes and CPU is saved.") + (
+            "server. Saved: how much of the packets, the bytes and the CPU.") + (
                 "\n\n![A million exchanges](benchmarks-bill.svg)\n\n") + "\n\n".join(
                 f"{case[0].upper()}{case[1:]}:\n\n{bill_table(rows)}"
                 for case, rows in results["bill"].items())

@@ -17,12 +17,12 @@ EXCHANGES = 20000  # in a round: the 99.9th percentile is the 20th slowest
 COMPARED = [
     conf.ONE, conf.AGAIN, conf.BY_HAND[0], conf.BY_HAND[2],
     conf.Configuration("unstall auto", "pieces", LIB, "auto"),
-    conf.Configuration("unstall auto, with its thread", "pieces", LIB, "auto",
+    conf.Configuration("unstall auto, its thread", "pieces", LIB, "auto",
                        variables=(("UNSTALL_THREAD", "always"),)),
     conf.Configuration("unstall cork", "pieces", LIB, "cork"),
-    conf.Configuration("unstall cork, with its thread", "pieces", LIB, "cork",
+    conf.Configuration("unstall cork, its thread", "pieces", LIB, "cork",
                        variables=(("UNSTALL_THREAD", "always"),)),
-    conf.Configuration("unstall coalesce, with its thread", "pieces", LIB, "coalesce"),
+    conf.Configuration("unstall coalesce, its thread", "pieces", LIB, "coalesce"),
 ]
 
 
