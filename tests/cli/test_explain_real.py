@@ -67,7 +67,7 @@ def captured(path, port, interface="lo"):
             yield
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
-            process.wait(10)
+            process.wait(60)
         finally:
             process.kill()
 
@@ -209,7 +209,7 @@ def run_watched(path, options):
                 times = client("in-one", port, 20)
                 time.sleep(0.3)
                 strace.send_signal(signal.SIGINT)
-                strace.wait(10)
+                strace.wait(60)
             finally:
                 strace.kill()
     return times, explained(path)

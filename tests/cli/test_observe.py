@@ -72,9 +72,11 @@ def test_time_before_the_first_write_is_told(runtime):
         done = unstall("observe", "--", "/usr/bin/python3", "-c", SLOW_START, peer.port,
                        env=bare_env(XDG_RUNTIME_DIR=runtime))
     text = " ".join(done.stderr.split())
-    found = re.search(r"Not the network: (\d+)(?:\.\d)? ms in the application before its first write, "
-                      r"(\d+)(?:\.\d)? ms of it before it connected\.", text)
-    assert found and 200 <= int(found.group(2)) <= int(found.group(1)), text
+    found = re.search(r"Not the network: ([\d.]+) (m?s) in the application before its first write, "
+                      r"([\d.]+) (m?s) of it before it connected\.", text)
+    assert found, text
+    before, connected = [float(found[at]) * (1 if found[at + 1] == "ms" else 1000) for at in (1, 3)]
+    assert 200 <= connected <= before, text
     assert "No stall: 5 exchanges" in text
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 from trial import ab, alive, answering, client, measured, server_command
 
-from harness import COMMAND, bare_env, free_port
+from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run
 
 
 def rounds_in(path):
@@ -38,6 +38,27 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
     assert value["ending"] == "interrupted" and len(value["units"]) >= 4 and value["analysis"]
     assert alive(f"0.1{marker}") == [] and alive(str(port)) == []
     assert "Traceback" not in err
+
+
+AT_ONCE = """
+import signal
+from experiment import processes
+processes.catch_signals()
+signal.pthread_sigmask(signal.SIG_BLOCK, processes.STOPPING)
+for number in processes.STOPPING:
+    signal.raise_signal(number)
+try:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, processes.STOPPING)
+except processes.Interrupted:
+    print("one", flush=True)  # Python looks at the others
+"""
+
+
+def test_of_signals_that_come_at_once_one_counts():
+    """Python said that it ignored the others, "due to race condition", with a traceback."""
+    done = run(["/usr/bin/python3", "-c", AT_ONCE],
+               bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"))
+    assert (done.stdout, done.stderr) == ("one\n", "")
 
 
 def test_a_second_signal_does_not_break_the_report(tmp_path):

@@ -47,10 +47,15 @@ class CannotRun(Exception):
         self.code = code
 
 
+def _ignored(_number, _frame):
+    """Takes the place of SIG_IGN: of a signal that has come just before, Python would print a traceback
+    ("ignored due to race condition")."""
+
+
 def _on_signal(number, _frame):
     """The first signal stops the experiment.  Later ones are ignored while we clean up and report."""
     for other in STOPPING:
-        signal.signal(other, signal.SIG_IGN)
+        signal.signal(other, _ignored)
     raise Interrupted(number)
 
 
