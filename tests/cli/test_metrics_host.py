@@ -16,7 +16,8 @@ import pytest
 from test_metrics import get, prometheus, samples
 from test_scan import CONTAINER, Actor, cgroup_of_our_own, need
 
-from harness import BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, skip, unstall
+from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody, skip,
+                     unstall)
 
 DATA = SOURCE_ROOT / "data/prometheus"
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
@@ -119,15 +120,12 @@ def test_its_labels_have_the_unit_or_the_container(group):
         service.rmdir()
 
 
-def test_it_says_what_it_may_not_see(tmp_path):
+def test_it_says_what_it_may_not_see():
     if os.geteuid() != 0:
         skip("only root may become another user")
-    command = tmp_path / "unstall"
-    shutil.copy(COMMAND, command)
-    for folder in [tmp_path, *list(tmp_path.parents)[:-2]]:
-        os.chmod(folder, os.stat(folder).st_mode | 0o055)
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command]
-    with watching(command=nobody) as (_, url, said):
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with (command_of_everybody() as command,
+          watching(command=[*nobody, command]) as (_, url, said)):
         actor = Actor("stall", 3)
         actor.exchanges()
         stalls = wait_for(lambda: {labels: value for labels, value in stalls_of(url).items() if value > 5})

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, AnsweringPeer, bare_env, patiently, podman_env, remove_cgroups,
-                     second_thread, skip, started, two_namespaces, unstall, within)
+from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, patiently, podman_env,
+                     remove_cgroups, second_thread, skip, started, two_namespaces, unstall, within)
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -431,18 +431,15 @@ def test_the_table_can_be_watched():
     assert "\033[H" not in done.stdout  # no terminal
 
 
-def test_without_privilege_it_tells_the_connection_and_its_user(tmp_path):
+def test_without_privilege_it_tells_the_connection_and_its_user():
     if os.geteuid() != 0:
         skip("only root may become another user")
-    command = tmp_path / "unstall"
-    shutil.copy(COMMAND, command)
-    for folder in [tmp_path, *list(tmp_path.parents)[:-2]]:
-        os.chmod(folder, os.stat(folder).st_mode | 0o055)
-    actor = Actor("stall", 2)
-    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
-                           command, "scan", "--json", "--time", "1.2", "--port", str(actor.port)],
-                          capture_output=True, text=True, check=False, cwd="/", env=bare_env())
-    actor.exchanges()
+    with command_of_everybody() as command:
+        actor = Actor("stall", 2)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                               command, "scan", "--json", "--time", "1.2", "--port", str(actor.port)],
+                              capture_output=True, text=True, check=False, cwd="/", env=bare_env())
+        actor.exchanges()
     assert done.returncode == 1 and done.stderr == ""
     told = json.loads(done.stdout)
     assert told["source"] == "sampled"

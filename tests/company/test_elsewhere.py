@@ -2,11 +2,10 @@
 """Programs that we are not in, come into late, or may not touch."""
 
 import os
-import pwd
 import re
 import shutil
-import stat
 import subprocess
+import tempfile
 
 import pytest
 
@@ -71,20 +70,18 @@ def test_in_a_root_of_its_own(mode, tmp_path):
 # ---- programs with more rights than their user -----------------------------
 
 @pytest.fixture(scope="module", name="set_user_id")
-def fixture_set_user_id(tmp_path_factory):
-    """A program that runs as root with any caller, and a way to start it as another user."""
-    folder = tmp_path_factory.mktemp("setuid")
+def fixture_set_user_id():
+    """A program that runs as root with any caller.  It lies in a folder of its own: each pytest that starts
+    closes the one above tmp_path for other users."""
     as_root = [] if ROOT else ["sudo", "-n"]
     if as_root and subprocess.run([*as_root, "true"], check=False, capture_output=True).returncode != 0:
         skip("neither root nor sudo without a password")
-    program = folder / "client"
-    shutil.copy(binary("put_write"), program)
-    for parent in [folder, *folder.parents[:3]]:
-        if parent.owner() == pwd.getpwuid(os.geteuid()).pw_name and str(parent) != "/tmp":
-            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
-    subprocess.run([*as_root, "chown", "root:root", program], check=True)
-    subprocess.run([*as_root, "chmod", "4755", program], check=True)
-    return program
+    with tempfile.TemporaryDirectory(prefix="unstall-setuid-") as folder:
+        os.chmod(folder, 0o755)
+        program = shutil.copy(binary("put_write"), folder)
+        subprocess.run([*as_root, "chown", "root:root", program], check=True)
+        subprocess.run([*as_root, "chmod", "4755", program], check=True)
+        yield program
 
 
 def as_nobody():

@@ -18,8 +18,8 @@ int ticker_now = TICKER_RUNS;
 int ticker_process;
 uint64_t ticker_ticks = 1;
 
-void ticker_decide(bool buffers) {
-    (void)buffers;
+void ticker_decide(enum ticker_demand demand) {
+    (void)demand;
 }
 
 void ticker_stop(void) {

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from harness import MODES, AnsweringPeer, mode_env, patiently, program, run_client
+from harness import MODES, STALL_MS, AnsweringPeer, mode_env, patiently, program, run_client
 
 ALL = ["bare", *MODES]
 EXCHANGES = 30
@@ -19,7 +19,7 @@ TRIES = 10  # a busy machine may keep a program from having a habit, or break it
 
 def tasks(mode, own="none", **variables):
     with AnsweringPeer() as peer:
-        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, **variables)
+        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, 0, **variables)
     return done.facts["after"] - done.facts["before"]
 
 
@@ -40,7 +40,7 @@ def test_a_program_with_threads_has_one_more_where_bytes_are_held(mode, own):
 @pytest.mark.parametrize("mode", MODES)
 def test_never_means_never_and_cures_all_the_same(mode, own):
     with AnsweringPeer() as peer:
-        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own,
+        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, 0,
                           UNSTALL_THREAD="never")
     assert done.facts["after"] == done.facts["before"]
     if mode not in ("off", "observe"):
@@ -50,6 +50,18 @@ def test_never_means_never_and_cures_all_the_same(mode, own):
 @pytest.mark.parametrize("mode", ["auto", "cork", "coalesce"])
 def test_always_means_always(mode):
     assert tasks(mode, UNSTALL_THREAD="always") == 1
+
+
+PAUSE_MS = 150  # the thread ends 100 ms after the last hold
+
+
+@pytest.mark.parametrize("mode", ["auto", "cork"])
+def test_a_turn_after_a_pause_does_not_wait_for_the_threads_start(mode):
+    with AnsweringPeer() as peer:
+        done = run_client(program("own_threads"), mode, *peer.target, 12, 0, "thread", PAUSE_MS)
+    assert done.facts["after"] == done.facts["before"]
+    assert done.segments == 2, "not held"
+    assert done.median_ms - PAUSE_MS < STALL_MS
 
 
 def test_starting_anew_fills_no_memory():

@@ -378,6 +378,20 @@ Test(shim, what_the_application_set_is_what_it_reads_back) {
     EXPECT_INT("too short to be one", value, 0);
 }
 
+/* The application has set it by an inline system call. */
+Test(shim, off_tells_the_kernels_answer) {
+    whole_start_in(MODE_OFF);
+    whole_connected(5);
+    EXPECT_INT("as the kernel says", got(5, IPPROTO_TCP, TCP_NODELAY, 1), 1);
+    EXPECT_TEXT("not asked again", fake_log(), "");
+    fake.nodelay = 1;
+    hold_restores = 1;
+    EXPECT_INT("ours may have come between", got(5, IPPROTO_TCP, TCP_NODELAY, 1), 1);
+    EXPECT_TEXT("asked again", fake_log(), "nodelay?(5)");
+    fake.nodelay = 0;
+    EXPECT_INT("it has", got(5, IPPROTO_TCP, TCP_NODELAY, 1), 0);
+}
+
 Test(shim, off_leaves_its_zero_alone) {
     whole_start_in(MODE_OFF);
     whole_connected(5);

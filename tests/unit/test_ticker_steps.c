@@ -426,13 +426,62 @@ Test(ticker_steps, where_it_is_decided) {
                     ticker_now = state;
                     bars = (uint32_t)barred;
                     hold_acted = false;
-                    decide_state(buffers, false);
+                    decide_state(buffers ? TICKER_BUFFERS : TICKER_TURN, false);
                     bool decides = !barred && !filter &&
                                    (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers));
                     EXPECT_INT("state", ticker_state(), decides ? TICKER_NEVER : state);
                     EXPECT(hold_acted);
                     EXPECT_INT("depth", self.depth, 0);
                 }
+}
+
+/* The last demand was so long ago; 0: there was none. */
+static const struct {
+    const char *name;
+    enum thread_use use;
+    enum ticker_demand demand;
+    uint64_t ago;
+    bool starts;
+} demands[] = {
+    {"the first turn", THREAD_OWN, TICKER_TURN, 0, false},
+    {"the second turn", THREAD_OWN, TICKER_TURN, 10 * MS, true},
+    {"the second turn, just in time", THREAD_OWN, TICKER_TURN, 90 * MS, true},
+    {"after a pause", THREAD_OWN, TICKER_TURN, 120 * MS, false},
+    {"a later write, the first demand", THREAD_OWN, TICKER_LATER, 0, false},
+    {"a later write of another turn", THREAD_OWN, TICKER_LATER, 10 * MS, true},
+    {"a later write after a pause", THREAD_OWN, TICKER_LATER, 120 * MS, false},
+    {"coalesce", THREAD_OWN, TICKER_BUFFERS, 0, true},
+    {"always", THREAD_ALWAYS, TICKER_TURN, 0, true},
+    {"always, a later write", THREAD_ALWAYS, TICKER_LATER, 0, true},
+};
+
+/* The demand comes within the same tick of the clock as the one before. */
+static bool starts_at_once(enum ticker_demand demand) {
+    uint64_t before;
+    bool waits;
+    do {
+        wished_at = before = clock_coarse();
+        waits = waits_for_another_turn(demand);
+    } while (wished_at != before);
+    return !waits;
+}
+
+Test(ticker_steps, which_demand_starts_it) {
+    EACH_ROW(row, demands) {
+        struct config next = *config();
+        next.thread = (uint8_t)row->use;
+        ASSERT(config_publish(config(), &next));
+        uint64_t before = row->ago ? clock_coarse() - row->ago : 0;
+        wished_at = before;
+        EXPECT_INT(row->name, !waits_for_another_turn(row->demand), row->starts);
+        bool counts = row->use == THREAD_OWN && row->demand != TICKER_BUFFERS;
+        EXPECT_INT(row->name, wished_at != before, counts);
+    }
+    struct config next = *config();
+    next.thread = THREAD_OWN;
+    ASSERT(config_publish(config(), &next));
+    EXPECT_INT("the second turn, at once", starts_at_once(TICKER_TURN), true);
+    EXPECT_INT("a later write of the same turn", starts_at_once(TICKER_LATER), false);
 }
 
 /* ---- bytes that are left when it was stopped ---------------------------- */
@@ -496,13 +545,13 @@ Test(ticker_steps, after_a_task_has_exited) {
     EXPECT(!tasks_exit);
     ticker_task_exits();
     EXPECT(tasks_exit);
-    paused_until = bars = stops = 3;
+    paused_until = wished_at = bars = stops = 3;
     stopping = ticker_parked = 1;
     ticker_incoming = c;
     thread.id = 4711;
     ticker_forked();
-    EXPECT(!tasks_exit && !threads_seen && !paused_until && !bars && !stops && !stopping && !ticker_parked);
-    EXPECT(!ticker_incoming && thread.id == 0);
+    EXPECT(!tasks_exit && !threads_seen && !paused_until && !wished_at && !bars && !stops);
+    EXPECT(!stopping && !ticker_parked && !ticker_incoming && thread.id == 0);
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
 }
 

@@ -31,6 +31,9 @@ enum {
     PARKED_MS = 100,     /* without a hold, before the thread ends: another start costs 30 µs */
 };
 
+/* A turn that wants to hold so long after the last one does not start the thread. */
+#define PAUSE_OF_TURNS_NS UINT64_C(100000000)
+
 /* After a change of rights.  libpsx then signals every task in /proc/self/task and waits for the answers. */
 #define PAUSE_NS UINT64_C(100000000)
 
@@ -46,6 +49,7 @@ static uint32_t stopping;        /* futex: 1 tells the thread to end */
 static uint32_t bars;            /* calls under way during which no thread may start */
 static uint32_t stops;           /* how often the thread was ended */
 static uint64_t paused_until;    /* by clock_coarse(): no thread starts before */
+static uint64_t wished_at;       /* by clock_coarse(): the last demand of a turn */
 
 static uint32_t tick_us(void) {
     uint32_t window = config()->window_us;
@@ -278,11 +282,27 @@ static bool is_wanted(bool buffers) {
            (use == THREAD_OWN && (buffers || LOAD(&threads_seen) || ticker_tasks() > 1));
 }
 
+/* A program that exchanges one message a second would wait in each for the thread's start (30 to 80 µs;
+ * docs/benchmarks.md).  So the second turn that wants to hold within 100 ms starts it; a later write of the
+ * same turn does not.  Until then TCP_NODELAY lets the second write leave as a segment of its own.  coalesce
+ * starts it at once: what a buffer joins does not depend on pauses.  start_lock held. */
+static bool waits_for_another_turn(enum ticker_demand demand) {
+    if (config()->thread == THREAD_ALWAYS || demand == TICKER_BUFFERS)
+        return false;
+    uint64_t before = wished_at, now = clock_coarse();
+    wished_at = now;
+    bool same_turn = demand == TICKER_LATER && now == before; /* with a gap of a tick it may be another one */
+    return !before || now - before > PAUSE_OF_TURNS_NS || same_turn;
+}
+
 /* start_lock held. */
-static enum ticker_state decide(bool buffers, bool pauses) {
+static enum ticker_state decide(enum ticker_demand demand, bool pauses) {
+    bool wanted = is_wanted(demand == TICKER_BUFFERS);
+    if (wanted && waits_for_another_turn(demand))
+        return TICKER_NONE;
     if (!kernel_allows_holds())
         return TICKER_REFUSED;
-    if (!is_wanted(buffers))
+    if (!wanted)
         return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
     if (pauses && paused_until && clock_coarse() < paused_until)
         return TICKER_NONE;
@@ -292,18 +312,18 @@ static enum ticker_state decide(bool buffers, bool pauses) {
     return error == -EBUSY ? TICKER_NONE : error ? TICKER_REFUSED : TICKER_RUNS;
 }
 
-static void decide_state(bool buffers, bool pauses) {
+static void decide_state(enum ticker_demand demand, bool pauses) {
     STORE(&hold_acted, true);
     spin_lock(&start_lock);
     enum ticker_state state = ticker_state();
     if (!config()->no_syscalls && !LOAD(&bars) &&
-        (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers)))
-        __atomic_store_n(&ticker_now, (int)decide(buffers, pauses), __ATOMIC_SEQ_CST);
+        (state == TICKER_NONE || (state == TICKER_WITHOUT && demand == TICKER_BUFFERS)))
+        __atomic_store_n(&ticker_now, (int)decide(demand, pauses), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
 }
 
-void ticker_decide(bool buffers) {
-    decide_state(buffers, true);
+void ticker_decide(enum ticker_demand demand) {
+    decide_state(demand, true);
 }
 
 bool ticker_is_task(long task) {
@@ -363,7 +383,7 @@ bool ticker_has_left(void) {
 void ticker_goes_on(void) {
     if (!config()->buffers || !ticker_has_left())
         return;
-    decide_state(true, false);
+    decide_state(TICKER_BUFFERS, false);
     FDS_EACH(c) {
         if (buffer_length(c) == 0 && !c->lingering)
             continue;
@@ -393,5 +413,5 @@ void ticker_forked(void) {
     threads_seen = tasks_exit = false;
     ticker_incoming = NULL;
     ticker_parked = stopping = bars = stops = 0;
-    paused_until = 0;
+    paused_until = wished_at = 0;
 }

@@ -8,8 +8,8 @@
  * own.  A program with a single thread stays single-threaded: the kernel's timer bounds
  * a hold (200 ms), and policy holds only by a proved habit (policy_limits.windowless).
  *
- * It starts at the first hold (raw_thread.h), ticks only while something is held, and
- * ends when nothing was held for a moment.
+ * It starts (raw_thread.h) at the first hold of mode coalesce, elsewhere in the second turn within 100 ms
+ * that is to be held.  It ticks only while something is held, and ends when nothing was held for 100 ms.
  *
  * Promise, where it exists: nothing is held longer than the window plus one tick and the
  * scheduler's delay.  The tick is the window (4 ms for longer windows), and 8 ms
@@ -23,9 +23,17 @@
 /* The id of the process that has, or had, a window's thread; 0: none yet. */
 extern INTERNAL int ticker_process;
 
-/* Runs before the first hold or the first buffered write: starts the thread if the program needs it.
+/* What wants to be held while there is no thread. */
+enum ticker_demand {
+    TICKER_BUFFERS, /* a write of mode coalesce */
+    TICKER_TURN,    /* another mode: the first write of a turn */
+    TICKER_LATER,   /* a later one */
+};
+
+/* Runs before the first hold or the first buffered write: starts the thread if the program needs it.  Where
+ * it stays undecided (TICKER_NONE), nothing may be held now.
  * Takes no connection's lock; the caller must hold none. */
-void ticker_decide(bool buffers);
+void ticker_decide(enum ticker_demand demand);
 
 /* Ends the thread and waits for its end.  The next hold decides again. */
 void ticker_stop(void);

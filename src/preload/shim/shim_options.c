@@ -138,10 +138,12 @@ static void answer(void *value, socklen_t length, int n) {
 }
 
 /* If the library has set nothing, the kernel's value is the application's, by whichever call it was set.
- * The library asks again, because it may have restored its own value since the application's call. */
+ * If it has ever restored a value, it asks again: that may have been since the application's call. */
 static int nodelay_of_application(const struct conn *c, bool said) {
     const struct policy *p = &c->policy;
     int now;
+    if (p->nodelay == p->app_nodelay && !mode_cures((enum mode)p->mode) && !LOAD(&hold_restores))
+        return said;
     if (said == p->app_nodelay || mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay ||
         config()->no_syscalls || kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
         return p->app_nodelay;

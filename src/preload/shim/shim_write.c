@@ -70,9 +70,11 @@ static struct conn *with_ticker(struct conn *c, int fd, const struct policy_writ
     limits.windowless = false;
     if (!policy_holds(&c->policy, &limits, w))
         return c;
-    bool buffers = c->policy.mode == MODE_COALESCE;
+    enum ticker_demand demand = c->policy.mode == MODE_COALESCE ? TICKER_BUFFERS
+                                : c->policy.position <= 1       ? TICKER_TURN
+                                                                : TICKER_LATER;
     conn_unlock(c);
-    ticker_decide(buffers);
+    ticker_decide(demand);
     return shim_find(fd);
 }
 
@@ -144,6 +146,7 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
     if (UNLIKELY((w.more || w.special) && c->buffer))
         hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
     struct policy_limits limits = decide_limits_of_write(c);
+    limits.may_hold = limits.may_hold && ticker_state() != TICKER_NONE; /* still: with_ticker() has asked */
     struct policy_action action = decide_write(c, &limits, &w);
     bool buffers = action.how == WRITE_COALESCE;
     if (buffers && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * How many tasks this process has after exchanges of the plain pattern.  With argv[5] == "thread" it
- * has started a thread of its own before, with "task" one that libc does not know.
+ * has started a thread of its own before, with "task" one that libc does not know.  Before each exchange it
+ * pauses for argv[6] ms.
  */
 #ifdef __i386__
 #include <asm/ldt.h>
@@ -11,8 +12,11 @@
 
 #include "client.h"
 
+static useconds_t pause_us;
+
 static void exchange(int fd)
 {
+    if (pause_us) usleep(pause_us);
     CHECK(write(fd, message, HEADER) == HEADER);
     CHECK(write(fd, message + HEADER, BODY) == BODY);
     read_reply(fd);
@@ -62,7 +66,8 @@ static void start_task(void)
 int main(int argc, char **argv)
 {
     pthread_t other;
-    CHECK(argc == 6);
+    CHECK(argc == 7);
+    pause_us = (useconds_t)atoi(argv[6]) * 1000;
     client_t client = client_arguments(argc, argv);
     if (strcmp(argv[5], "thread") == 0) CHECK(pthread_create(&other, NULL, stays, NULL) == 0);
     if (strcmp(argv[5], "task") == 0) start_task();
