@@ -70,7 +70,7 @@ static void input_event(struct player *s, size_t bytes) {
 /* As shim_quiet.c. */
 static bool needs_decision(struct player *s, size_t bytes) {
     bool steady = s->next == STEADILY;
-    enum turn_guess guess = steady ? policy_steady_guess(&s->p, s->limits.small, bytes) : TURN_LAST;
+    enum turn_guess guess = steady ? policy_steady_guess(&s->p, s->p.position, s->limits.small, bytes) : TURN_LAST;
     bool needs = s->next == DECIDES || guess == TURN_UNKNOWN ||
                  (!steady && !policy_quiet_takes(&s->p, bytes));
     if (needs || guess == TURN_LAST)

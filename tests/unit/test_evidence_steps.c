@@ -256,7 +256,7 @@ static void begins_write(void) {
 }
 static void gets_input(void) {
     conn_lock(c);
-    evidence_input(c);
+    evidence_input(c, clock_now());
     conn_unlock(c);
 }
 static void ends(void) {

@@ -221,7 +221,7 @@ Test(policy_first, what_a_steady_turn_expects) {
         p.position = (uint16_t)row->position;
         for (unsigned i = 0; i < TURN_POSITIONS; i++)
             p.model.ended[i] = (uint8_t)row->share;
-        EXPECT_INT(row->name, policy_steady_guess(&p, 4096, row->bytes), row->guess);
+        EXPECT_INT(row->name, policy_steady_guess(&p, p.position, 4096, row->bytes), row->guess);
     }
 }
 

@@ -190,7 +190,7 @@ Test(tally_steps, without_a_row_or_a_record) {
     uint32_t had = e->record;
     e->record = EVIDENCE_NONE;
     time_ns += 5 * MS;
-    tally_input(c);
+    tally_input(c, clock_now());
     EXPECT_INT("its row", counted(1, COUNT_EXCHANGES), 1);
     e->record = had;
     EXPECT_INT("no record", record()->exchanges, 0);
@@ -221,7 +221,7 @@ static void exchange_of(uint64_t ns) {
     c->policy.message_bytes = 0;
     first_write();
     time_ns += ns;
-    tally_input(c);
+    tally_input(c, clock_now());
     policy_input(&c->policy, 1, 2);
 }
 
@@ -266,10 +266,10 @@ Test(tally_steps, where_no_clock_may_be_read) {
     clock_stopped = 5;
     tally_write_begins(c);
     EXPECT(e->message_began == 0 && e->row == EVIDENCE_NONE);
-    tally_input(c);
+    tally_input(c, clock_now());
     EXPECT(e->input_at == 0 && e->row == EVIDENCE_NONE);
     clock_stopped = 0;
-    tally_input(c);
+    tally_input(c, clock_now());
     EXPECT(e->input_at == time_ns && e->row == 1);
 }
 
@@ -357,7 +357,7 @@ Test(tally_steps, no_file_no_trouble) {
     e->since_moved = 9;
     first_write();
     time_ns += MS;
-    tally_input(c);
+    tally_input(c, clock_now());
     EXPECT(e->input_at == time_ns && e->message_began == 0 && e->since_moved == 0 && e->wrote);
     time_ns += MS;
     c->policy.message_bytes = 0;

@@ -144,8 +144,9 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
     self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
-    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, lock_taken_word(), false,
-                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))) {
+    uint32_t taken = stays_quiet ? lock_taken_word_again() : lock_taken_word();
+    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, taken, false, __ATOMIC_ACQUIRE,
+                                              __ATOMIC_RELAXED))) {
         if (!waits && expected >> 18 == fork_generation) {
             self.locked = outer;
             self.depth--;
@@ -166,7 +167,8 @@ static inline void conn_lock(struct conn *c) {
     conn_take(c, true, false);
 }
 
-/* For callers that keep the facts on which `quiet` depends, or update `quiet` themselves. */
+/* For callers that keep the facts on which `quiet` depends, or update `quiet` themselves.  This thread has
+ * taken a lock before. */
 static inline void conn_lock_quiet(struct conn *c) {
     conn_take(c, true, true);
 }

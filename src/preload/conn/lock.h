@@ -46,6 +46,11 @@ static inline uint32_t lock_taken_word(void) {
     return lock_free_word() | (LIKELY(bits != 0) ? bits : lock_bits_new());
 }
 
+/* The same for a thread that has taken a lock before, and so has its bits. */
+static inline uint32_t lock_taken_word_again(void) {
+    return lock_free_word() | self.lock_bits;
+}
+
 static inline bool lock_is_mine(const uint32_t *lock) {
     uint32_t word = LOAD(lock);
     return (word & 3) != 0 && (word & ~UINT32_C(3)) == lock_my_word();

@@ -44,15 +44,18 @@ extern INTERNAL uint64_t ticker_ticks; /* ticks so far, the present one included
 bool ticker_watch_slow(struct conn *c);
 bool ticker_watch_without(struct conn *c);
 
+/* The connection begins to hold, and the thread keeps its window.  Lock held. */
+static inline bool ticker_watch_by_thread(struct conn *c, enum ticker_state state) {
+    STORE(&c->held_since, LOAD(&ticker_ticks));
+    /* a thread that is about to end releases all connections of its list, after this lock */
+    return LIKELY(state == TICKER_RUNS) && (LIKELY(c->ticking) || ticker_watch_slow(c));
+}
+
 /* The connection begins to hold.  Lock held; called before the send.  False: nothing bounds
  * this hold, so the caller must release it. */
 static inline bool ticker_watch(struct conn *c) {
     enum ticker_state state = ticker_state();
-    if (ticker_windowless(state))
-        return ticker_watch_without(c);
-    STORE(&c->held_since, LOAD(&ticker_ticks));
-    /* a thread that is about to end releases all connections of its list, after this lock */
-    return LIKELY(state == TICKER_RUNS) && (LIKELY(c->ticking) || ticker_watch_slow(c));
+    return ticker_windowless(state) ? ticker_watch_without(c) : ticker_watch_by_thread(c, state);
 }
 
 /* The rest is for ticker_thread.c.  A stack of connections: callers push, the thread takes all. */

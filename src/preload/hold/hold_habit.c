@@ -4,10 +4,7 @@
 #include "clock.h"
 #include "endpoint_cache.h"
 
-enum {
-    LATE_NS = 5000000,          /* a longer hold without a window did not fit the habit */
-    KERNEL_ENDS_NS = 200000000, /* the kernel ends a hold after this time at the earliest */
-};
+enum { KERNEL_ENDS_NS = 200000000 }; /* the kernel ends a hold after this time at the earliest */
 
 void hold_learn_piece(struct conn *c) {
     if (!ticker_windowless(ticker_state()))
@@ -21,7 +18,7 @@ void hold_learn_piece(struct conn *c) {
 void hold_check_age_slow(struct conn *c) {
     uint64_t now = clock_coarse(), age = now - c->held_since;
     if (LIKELY(c->policy.mode == MODE_AUTO)) {
-        if (LIKELY(age <= LATE_NS) || age <= clock_coarse_surely(LATE_NS))
+        if (LIKELY(age <= HOLD_LATE_NS) || age <= clock_coarse_surely(HOLD_LATE_NS))
             return;
         c->policy.nodelay_only = true;
         endpoint_set_nodelay_only(c->endpoint);

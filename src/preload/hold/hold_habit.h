@@ -6,7 +6,10 @@
 #ifndef UNSTALL_HOLD_HABIT_H
 #define UNSTALL_HOLD_HABIT_H
 
+#include "clock.h"
 #include "ticker.h"
+
+enum { HOLD_LATE_NS = 5000000 }; /* without a window, a longer hold did not fit the habit */
 
 /* Without a window: learns the habit of a connection that has no held bytes yet. */
 void hold_learn_piece(struct conn *c);
@@ -19,6 +22,14 @@ void hold_check_age_slow(struct conn *c);
 static inline void hold_check_age(struct conn *c) {
     if (ticker_windowless(ticker_state()))
         hold_check_age_slow(c);
+}
+
+/* The same in mode auto.  True: the habit goes on. */
+static inline bool hold_is_young(struct conn *c) {
+    if (!ticker_windowless(ticker_state()) || LIKELY(clock_coarse() - c->held_since <= HOLD_LATE_NS))
+        return true;
+    hold_check_age_slow(c);
+    return !c->policy.nodelay_only;
 }
 
 #endif

@@ -259,23 +259,32 @@ static inline bool policy_is_steady(const struct policy *p) {
            !p->goes_on && !p->kept_turn;
 }
 
-/* Predicts the next write of a steady turn, whose writes so far were as predicted.  TURN_MORE: it is to be
+/* Predicts a write of a steady turn, behind `position` writes that were as predicted.  TURN_MORE: it is to be
  * held, if holds are allowed.  TURN_UNKNOWN: it may differ from what the model has learned, or is too large
  * for a hold; policy_decide() must decide. */
-static inline enum turn_guess policy_steady_guess(const struct policy *p, uint32_t small, size_t bytes) {
-    if (UNLIKELY(p->position >= TURN_POSITIONS))
+INLINE enum turn_guess policy_steady_guess(const struct policy *p, unsigned position, uint32_t small,
+                                           size_t bytes) {
+    if (UNLIKELY(position >= TURN_POSITIONS))
         return TURN_UNKNOWN;
-    uint8_t share = p->model.ended[p->position];
+    uint8_t share = p->model.ended[position];
     if (share == TURN_NEVER)
         return bytes <= small ? TURN_MORE : TURN_UNKNOWN;
     return share == TURN_ALWAYS ? TURN_LAST : TURN_UNKNOWN;
 }
 
-/* As policy_turn_begins() for the first write, and policy_decide() for a held one.  True: it is small. */
-static inline bool policy_steady_write(struct policy *p, uint32_t small, size_t bytes) {
+/* As policy_turn_begins() and policy_decide() for the first write, if it is held.  True: it is small. */
+static inline bool policy_steady_first(struct policy *p, uint32_t small, size_t bytes) {
+    bool counts = is_small_write(p, small, bytes);
+    p->position = p->turns = 1;
+    p->small_writes = counts;
+    p->message_bytes = p->pending = (uint32_t)bytes;
+    return counts;
+}
+
+/* As policy_decide() for a later one, if it is held.  True: it is small. */
+static inline bool policy_steady_next(struct policy *p, uint32_t small, size_t bytes) {
     bool counts = is_small_write(p, small, bytes);
     p->position++;
-    p->turns = 1;
     p->small_writes = (uint16_t)(p->small_writes + counts);
     p->message_bytes += (uint32_t)bytes;
     p->pending += (uint32_t)bytes;

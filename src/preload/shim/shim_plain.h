@@ -41,26 +41,38 @@ COLD ssize_t shim_plain_fell_short(struct conn *c, struct plain w, const struct 
 }
 
 /* Sends it, and what is held before it.  Lock held; released. */
-INLINE ssize_t shim_send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
-    bool was_held = c->held;
-    if (UNLIKELY(was_held))
+INLINE ssize_t shim_send_last(struct conn *c, const struct plain *w, bool *was_held) {
+    *was_held = c->held;
+    if (UNLIKELY(*was_held))
         STORE(&c->held, false);
     conn_unlock(c);
-    if (UNLIKELY(was_held))
+    if (UNLIKELY(*was_held))
         self.releasing = c; /* in case this thread is cancelled in the call */
-    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
-                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
-                                        : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
-    if (UNLIKELY(was_held))
+    ssize_t sent = w->form == FORM_WRITE  ? REAL(write)(w->fd, w->buffer, w->bytes)
+                   : w->form == FORM_SEND ? REAL(send)(w->fd, w->buffer, w->bytes, w->flags)
+                                          : REAL(sendto)(w->fd, w->buffer, w->bytes, w->flags, NULL, 0);
+    if (UNLIKELY(*was_held))
         self.releasing = NULL;
+    return sent;
+}
+
+/* The same for a write as decided. */
+INLINE ssize_t shim_send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held;
+    ssize_t sent = shim_send_last(c, &w, &was_held);
     return LIKELY(sent == (ssize_t)w.bytes) ? sent : shim_plain_fell_short(c, w, action, sent, was_held);
 }
 
 /* Sends it with MSG_MORE.  Lock held; released. */
+INLINE ssize_t shim_send_more(struct conn *c, const struct plain *w) {
+    conn_unlock(c);
+    return REAL_FOUND(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
+}
+
+/* The same for a write as decided. */
 INLINE ssize_t shim_send_held(struct conn *c, struct plain w, const struct policy_action *action) {
     bool was_held = shim_hold(c);
-    conn_unlock(c);
-    ssize_t sent = REAL_FOUND(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
+    ssize_t sent = shim_send_more(c, &w);
     if (UNLIKELY(sent != (ssize_t)w.bytes))
         sent = shim_plain_fell_short(c, w, action, sent, was_held);
     if (sent > 0 && UNLIKELY(!LOAD(&c->held)))

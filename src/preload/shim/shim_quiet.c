@@ -68,47 +68,105 @@ ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uin
     return write_quiet((struct plain){fd, flags, buffer, bytes, FORM_SEND, caller});
 }
 
-/* True: the write continues a steady turn of this thread, whose hold fits the habit.  Lock held. */
-INLINE bool goes_on_steadily(struct conn *c) {
-    if (c->quiet != STEADY_HOLDS || c->turn_owner != &self || self.turn != c)
-        return false;
-    hold_check_age(c);
-    return !c->policy.nodelay_only;
+/* ---- a steady turn ------------------------------------------------------ */
+
+/* The kernel took only a part of a steady write, or none.  `action` has the rest of what was counted. */
+COLD ssize_t steady_fell_short(struct conn *c, struct plain w, ssize_t sent, struct policy_action action,
+                               bool was_held) {
+    action.small_write = is_small_write(&c->policy, config()->small, w.bytes);
+    action.ends_unit = action.how == WRITE_PLAIN;
+    return shim_plain_fell_short(c, w, &action, sent, was_held);
 }
 
-/* The write is held, or it is the last one of its turn. */
+/* Unlocks; the write goes by the path that decides. */
+INLINE ssize_t decided_after_all(struct conn *c, const struct plain w) {
+    conn_unlock(c);
+    return decided(w);
+}
+
+INLINE void count_steady(struct conn *c, size_t bytes) {
+    c->counts.writes++;
+    c->counts.bytes += bytes;
+}
+
+/* A turn of one write. */
+INLINE ssize_t send_only_one(struct conn *c, const struct plain w) {
+    bool was_held;
+    STORE(&c->quiet, STEADY_WROTE);
+    policy_steady_unit(&c->policy);
+    ssize_t sent = shim_send_last(c, &w, &was_held);
+    return LIKELY(sent == (ssize_t)w.bytes)
+               ? sent
+               : steady_fell_short(c, w, sent, (struct policy_action){.new_message = true}, was_held);
+}
+
+/* As shim_hold() at the beginning of a turn: nothing is held or buffered yet. */
+INLINE void hold_first(struct conn *c, enum ticker_state ticker) {
+    STORE(&c->held, true);
+    c->counts.held_writes++;
+    if (ticker != TICKER_RUNS)
+        STORE(&c->held_since, clock_coarse());
+    else if (UNLIKELY(!ticker_watch_by_thread(c, ticker)))
+        STORE(&c->held, false); /* shim_rehold_after_push() pushes it */
+}
+
+INLINE ssize_t first_steady(struct conn *c, const struct plain w, const struct config *now) {
+    struct policy *p = &c->policy;
+    enum turn_guess guess = policy_steady_guess(p, 0, now->small, w.bytes);
+    enum ticker_state ticker = ticker_state();
+    if (UNLIKELY(guess == TURN_UNKNOWN || LOAD(&endpoint_nodelay_only[c->endpoint]) ||
+                 !decide_steady_may_hold(now, p, ticker)))
+        return decided_after_all(c, w);
+    c->wait_began = 0; /* as hold_wait_was_quick() */
+    hold_open_steady_turn(c);
+    policy_steady_first(p, now->small, w.bytes);
+    count_steady(c, w.bytes);
+    c->counts.messages++;
+    if (UNLIKELY(guess == TURN_LAST))
+        return send_only_one(c, w);
+    STORE(&c->quiet, STEADY_HOLDS);
+    hold_first(c, ticker);
+    ssize_t sent = shim_send_more(c, &w);
+    if (UNLIKELY(sent != (ssize_t)w.bytes))
+        sent = steady_fell_short(
+            c, w, sent, (struct policy_action){.how = WRITE_MORE, .new_message = true}, false);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, w.fd);
+    return sent;
+}
+
+/* A turn of this thread goes on.  The write is held, or it is the last one. */
+INLINE ssize_t next_steady(struct conn *c, const struct plain w, const struct config *now) {
+    struct policy *p = &c->policy;
+    bool was_held;
+    enum turn_guess guess = policy_steady_guess(p, p->position, now->small, w.bytes);
+    if (UNLIKELY(c->quiet != STEADY_HOLDS || c->turn_owner != &self || self.turn != c || !hold_is_young(c) ||
+                 guess == TURN_UNKNOWN ||
+                 (guess == TURN_MORE && !decide_steady_may_hold(now, p, ticker_state()))))
+        return decided_after_all(c, w);
+    bool burst = policy_steady_next(p, now->small, w.bytes) && p->small_writes == 2;
+    count_steady(c, w.bytes);
+    c->counts.bursts += burst;
+    if (guess == TURN_MORE) {
+        const struct policy_action action = {.how = WRITE_MORE,
+                                             .small_write = is_small_write(p, now->small, w.bytes),
+                                             .burst = burst};
+        return shim_send_held(c, w, &action);
+    }
+    STORE(&c->quiet, STEADY_WROTE);
+    policy_steady_unit(p);
+    ssize_t sent = shim_send_last(c, &w, &was_held);
+    return LIKELY(sent == (ssize_t)w.bytes)
+               ? sent
+               : steady_fell_short(c, w, sent, (struct policy_action){.burst = burst}, was_held);
+}
+
 INLINE ssize_t write_steady(const struct plain w) {
     const struct config *now = config();
     struct conn *c = lock_quiet(&w, now);
     if (UNLIKELY(!c))
         return decided(w);
-    struct policy *p = &c->policy;
-    bool first = c->quiet == STEADY;
-    enum turn_guess guess = policy_steady_guess(p, now->small, w.bytes);
-    if (UNLIKELY((first ? LOAD(&endpoint_nodelay_only[c->endpoint]) : !goes_on_steadily(c)) ||
-                 guess == TURN_UNKNOWN ||
-                 ((first || guess == TURN_MORE) && !decide_steady_may_hold(now, p)))) {
-        conn_unlock(c);
-        return decided(w);
-    }
-    if (first) {
-        c->wait_began = 0; /* as hold_wait_was_quick() */
-        hold_open_steady_turn(c);
-    }
-    bool small = policy_steady_write(p, now->small, w.bytes);
-    struct policy_action action = {.small_write = small,
-                                   .burst = small && p->small_writes == 2,
-                                   .new_message = first};
-    shim_count(c, &action, w.bytes);
-    if (guess == TURN_MORE) {
-        STORE(&c->quiet, STEADY_HOLDS);
-        action.how = WRITE_MORE;
-        return shim_send_held(c, w, &action);
-    }
-    STORE(&c->quiet, STEADY_WROTE);
-    policy_steady_unit(p);
-    action.ends_unit = true;
-    return shim_send_plain(c, w, &action);
+    return c->quiet == STEADY ? first_steady(c, w, now) : next_steady(c, w, now);
 }
 
 ssize_t shim_write_steady(int fd, const void *buffer, size_t bytes, uintptr_t caller) {

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "clock.h"
 #include "config.h"
 #include "evidence.h"
 #include "fds.h"
@@ -74,8 +75,9 @@ static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t 
     struct conn *c = call.conn;
     if (c->epoch != config()->epoch)
         shim_refresh(c);
-    evidence_input(c);
-    tally_input(c);
+    uint64_t now = clock_now();
+    evidence_input(c, now);
+    tally_input(c, now);
     input_came(call, got, asked);
     conn_unlock(c);
     if (UNLIKELY(tally_pending()))

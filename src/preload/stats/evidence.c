@@ -161,9 +161,8 @@ void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
         look(c, w->fd);
 }
 
-void evidence_input_slow(struct conn *c) {
+void evidence_input_slow(struct conn *c, uint64_t now) {
     struct evidence *e = c->evidence;
-    uint64_t now = clock_now();
     if (e->suspect)
         settle(c, c->fd);
     if (e->input_at && e->message_began == 0)

@@ -92,7 +92,7 @@ struct evidence_write {
 void evidence_writes_slow(struct conn *c);
 void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
                          const struct evidence_write *w);
-void evidence_input_slow(struct conn *c);
+void evidence_input_slow(struct conn *c, uint64_t now);
 void evidence_ends_slow(struct conn *c, int fd);
 
 /* Before a write is made. */
@@ -109,10 +109,10 @@ static inline void evidence_wrote(struct conn *c, const struct policy_action *ac
         evidence_wrote_slow(c, action, w);
 }
 
-/* Input has arrived.  Called before policy_input() and tally_input(). */
-static inline void evidence_input(struct conn *c) {
+/* Input has arrived: it is `now`, by clock_now().  Called before policy_input() and tally_input(). */
+static inline void evidence_input(struct conn *c, uint64_t now) {
     if (UNLIKELY(c->evidence != NULL))
-        evidence_input_slow(c);
+        evidence_input_slow(c, now);
 }
 
 /* The connection ends: the peer has closed (a read returned 0), or the application is

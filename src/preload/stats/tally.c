@@ -263,7 +263,7 @@ void tally_unsent(struct conn *c, const struct policy_action *action) {
     answered_early(e);
 }
 
-void tally_input(struct conn *c) {
+void tally_input(struct conn *c, uint64_t now) {
     struct evidence *e = c->evidence;
     if (UNLIKELY(LOAD(&clock_stopped) != 0))
         return;
@@ -273,7 +273,6 @@ void tally_input(struct conn *c) {
         move_sometimes(c, e);
         return;
     }
-    uint64_t now = clock_now();
     if (e->message_began) {
         count_exchange(e, now - e->message_began);
         count_burst(e, c->policy.small_writes);

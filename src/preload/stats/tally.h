@@ -31,7 +31,7 @@ void tally_written(struct conn *c, const struct policy_action *action);
 void tally_unsent(struct conn *c, const struct policy_action *action);
 
 /* Input has arrived.  Called before policy_input(). */
-void tally_input(struct conn *c);
+void tally_input(struct conn *c, uint64_t now);
 
 /* Move the counts to the statistics file. */
 void tally_moves(struct conn *c);
