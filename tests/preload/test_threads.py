@@ -57,11 +57,13 @@ PAUSE_MS = 150  # the thread ends 100 ms after the last hold
 
 @pytest.mark.parametrize("mode", ["auto", "cork"])
 def test_a_turn_after_a_pause_does_not_wait_for_the_threads_start(mode):
-    with AnsweringPeer() as peer:
-        done = run_client(program("own_threads"), mode, *peer.target, 12, 0, "thread", PAUSE_MS)
-    assert done.facts["after"] == done.facts["before"]
-    assert done.segments == 2, "not held"
-    assert done.median_ms - PAUSE_MS < STALL_MS
+    def attempt():
+        with AnsweringPeer() as peer:
+            done = run_client(program("own_threads"), mode, *peer.target, 12, 0, "thread", PAUSE_MS)
+        assert done.facts["after"] == done.facts["before"]
+        assert done.segments == 2, "not held"
+        assert done.median_ms - PAUSE_MS < STALL_MS
+    patiently(attempt)  # a turn that the machine stops for a tick of the clock, 4 ms, may start it
 
 
 def test_starting_anew_fills_no_memory():
