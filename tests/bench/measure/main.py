@@ -23,11 +23,12 @@ FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by 
 def options(description):
     parser = argparse.ArgumentParser(prog="scripts/bench", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="less than two minutes: fewer rounds and configurations, no "
-                        + ", ".join(sorted(FULL_ONLY)))
+    parser.add_argument("--quick", action="store_true", help="less than two minutes: fewer rounds and "
+                        "configurations, no " + ", ".join(sorted(FULL_ONLY)))
     parser.add_argument("--only", action="append", choices=SECTIONS, metavar="NAME",
                         help="this alone (may be repeated): " + ", ".join(SECTIONS))
-    parser.add_argument("--rounds", type=int, help="paired rounds of the table (quick: 5, of the server 3, else 25)")
+    parser.add_argument("--rounds", type=int,
+                        help="paired rounds of the table (quick: 5, of the server 3, else 25)")
     parser.add_argument("--update-docs", action="store_true",
                         help="write the tables and the picture into docs/benchmarks.md; what was not "
                         "measured stays there")

@@ -50,7 +50,8 @@ int main(int argc, char **argv)
     next_message(0);
     for (int i = 0; i < (children ? CHILDREN : PIECES); i++) {
         if (!children) write_piece(fd, i);
-        sprintf(kept + strlen(kept), "%s%ld", i ? ", " : "", children ? child(client) : kept_ms(fd, COMPUTES_MS));
+        long ms = children ? child(client) : kept_ms(fd, COMPUTES_MS);
+        sprintf(kept + strlen(kept), "%s%ld", i ? ", " : "", ms);
     }
     if (!children) read_reply(fd);
     ADD_FACT("\"kept_ms\": [%s], \"held\": %s", kept, segments == 1 ? "true" : "false");
