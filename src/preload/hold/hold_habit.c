@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "hold_habit.h"
+#include "hold.h"
 
 #include "clock.h"
-#include "endpoint_cache.h"
 
 enum {
     LATE_NS = 5000000,          /* a longer hold without a window did not fit the habit */
