@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "policy_inline.h"
+#include "undecided.h"
 
 enum { MSS = 65483, WHOLE_READ = 65536, FIRST = 2, MOST = 6 };
 
@@ -33,12 +34,13 @@ struct player {
     struct policy p;
     struct policy_limits limits;
     bool in_turn;
-    bool quick; /* the last turn was ended by a wait that returned at once */
+    bool waited; /* a wait ended the last turn, with TCP_NODELAY set */
+    bool quick;  /* the last turn was ended by a wait that returned at once */
     bool held;
     size_t buffered;
     unsigned habit; /* turns that make one; 0: a window is kept */
     unsigned quick_turns;
-    enum { DECIDES, QUIETLY, STEADILY } next; /* what the last read has allowed the writes of the turn */
+    enum undecided next;
     /* the result */
     unsigned long exchanges, turns, segments, missed, writes, undecided;
     long added;
@@ -56,26 +58,14 @@ static void connection(struct player *s, enum mode mode) {
     s->limits = (struct policy_limits){
         .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = buffers ? BUFFER_MOST : 0};
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
-    s->in_turn = s->held = false;
+    s->in_turn = s->held = s->waited = false;
     s->next = DECIDES;
     s->buffered = 0;
 }
 
-/* As shim_read.c at the end of a read. */
 static void input_event(struct player *s, size_t bytes) {
     policy_input(&s->p, bytes, WHOLE_READ);
-    s->next = policy_is_steady(&s->p) ? STEADILY : policy_is_quiet(&s->p) ? QUIETLY : DECIDES;
-}
-
-/* As shim_quiet.c. */
-static bool needs_decision(struct player *s, size_t bytes) {
-    bool steady = s->next == STEADILY;
-    enum turn_guess guess = steady ? policy_steady_guess(&s->p, s->p.position, s->limits.small, bytes) : TURN_LAST;
-    bool needs = s->next == DECIDES || guess == TURN_UNKNOWN ||
-                 (!steady && !policy_quiet_takes(&s->p, bytes));
-    if (needs || guess == TURN_LAST)
-        s->next = DECIDES;
-    return needs;
+    s->next = undecided_after_input(&s->p, s->waited);
 }
 
 static unsigned long in_segments(size_t bytes) {
@@ -100,12 +90,12 @@ static struct policy_action decide(struct player *s, const struct policy_write *
 static void write_event(struct player *s, size_t bytes) {
     struct policy_write w = {.bytes = bytes};
     s->writes++;
-    s->undecided += !needs_decision(s, bytes);
+    s->undecided += !needs_decision(&s->next, &s->p, s->limits.small, bytes);
     if (!s->in_turn) {
         s->in_turn = true;
         s->turns++;
         policy_turn_begins(&s->p, s->quick);
-        s->quick = false;
+        s->quick = s->waited = false;
     }
     s->p.position++;
     struct policy_action action = decide(s, &w);
@@ -127,6 +117,7 @@ static void turn_ends(struct player *s) {
     if (!s->in_turn)
         return;
     s->in_turn = false;
+    s->next = DECIDES;
     if (s->held) {
         s->held = false;
         s->segments++;
@@ -151,15 +142,22 @@ static void turn_ends(struct player *s) {
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
 }
 
+static void wait_event(struct player *s) {
+    bool open = s->in_turn;
+    turn_ends(s);
+    s->waited |= open && s->p.nodelay;
+}
+
 /* A wait that returns at once, as exports_wait.c and hold.c have it. */
 static void quick_event(struct player *s, bool only_writable) {
     if (!s->in_turn)
         return;
+    s->next = DECIDES; /* the wait has taken the lock */
     bool holds = s->held || s->buffered;
     if (policy_asks_first(&s->p) || (only_writable && holds)) {
         policy_asked(&s->p, true);
     } else if (!only_writable) {
-        turn_ends(s);
+        wait_event(s);
         s->quick = s->p.nodelay;
     }
 }
@@ -234,7 +232,10 @@ static struct player play(enum mode mode, unsigned habit) {
             quick_event(&s, e->kind == EVENT_GLANCE);
             continue;
         }
-        turn_ends(&s);
+        if (e->kind == EVENT_WAIT)
+            wait_event(&s);
+        else
+            turn_ends(&s);
         if (e->kind == EVENT_CONNECTION)
             connection(&s, mode);
         else if (e->kind == EVENT_READ)

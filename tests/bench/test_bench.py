@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import free_port, patiently, skip
-from measure import bill, instructions, page, real, report
+from measure import bill, exchanges, instructions, page, real, report, scale
 from measure import configurations as conf
 from measure.exchanges import HOST, ROWS, client_argv, client_calls
 from measure.machine import LIB, found, program, run, run_json, running
@@ -102,6 +102,25 @@ def test_ratios_are_taken_within_a_round():
 
 def test_spread_is_the_quartiles():
     assert spread([1, 2, 3, 4, 5]) == {"median": 3, "low": 2, "high": 4, "count": 5}
+
+
+def test_a_quick_run_measures_whatever_has_a_target():
+    for row in ROWS:
+        names = [c.name for c in exchanges.QUICK.configurations(row)]
+        judged = {target.of for target in row.targets.values()} | set(row.targets)
+        assert names[:2] == [conf.ONE.name, conf.AGAIN.name] and judged <= set(names)
+        assert exchanges.FULL.configurations(row) == list(row.configurations)
+
+
+def test_a_configuration_that_stalls_runs_in_few_rounds():
+    rows = paired([conf.ONE, conf.BARE], lambda c: {"ns": 1}, 4, stalled=1)
+    assert rows[conf.ONE.name]["ns"]["count"] == 4 and rows[conf.BARE.name]["ns"]["count"] == 1
+
+
+@pytest.mark.parametrize("name, point", scale.POINTS.items())
+def test_each_connection_of_the_scale_has_learned_its_habit(name, point):
+    connections = point[1]
+    assert scale.warm_up(connections) / connections >= exchanges.HABIT_LEARNED, name
 
 
 # ---- the simulator --------------------------------------------------------

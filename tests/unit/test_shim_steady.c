@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "../bench/undecided.h"
 #include "chance.h"
 #include "coalesce_buffer.h"
 #include "config.h"
@@ -226,4 +227,66 @@ Test(shim_steady, it_does_what_the_long_path_does) {
     EXPECT_INT("last", last > 2 * PLAYS, true);
     EXPECT_INT("quiet in coalesce", quiet > PLAYS / 5, true);
     EXPECT_INT("quiet in off", off > PLAYS, true);
+}
+
+/* ---- the simulator ------------------------------------------------------- */
+
+static enum undecided next;
+static unsigned compared[2];
+
+static void write_is_compared(size_t bytes) {
+    bool told = needs_decision(&next, &c->policy, config()->small, bytes);
+    writes(bytes);
+    next_step--;
+    bool decided = c->quiet == QUIET_NOT;
+    cr_assert(told == decided, "mode %d, write of %zu at %d: %s", c->policy.mode, bytes, c->policy.position,
+              decided ? "decided" : "not decided");
+    compared[decided]++;
+}
+
+static void conversation(enum mode mode) {
+    whole_start_in(mode);
+    clock_get = stopped_clock;
+    real_read = (void *)(uintptr_t)reads_some;
+    ticker_now = TICKER_RUNS;
+    fake.mss = draw(2) ? 1460 : 400;
+    hold_watch_thread_end();
+    self.turn = NULL;
+    c = whole_connected(FD);
+    if (draw(2)) /* as at a new endpoint */
+        c->policy.bursty = c->policy.from_cache = false;
+    next = DECIDES;
+    unsigned pieces = 1 + draw(4), rare = 2u << (2 * draw(4));
+    for (int exchanges = 0; exchanges < 200; exchanges++) {
+        if (mode == MODE_COALESCE)
+            c->policy.buffer_limit = 4000; /* some writes of a quiet connection in coalesce are longer */
+        unsigned count = one_in(rare) ? 1 + draw(5) : pieces;
+        for (unsigned i = 0; i < count; i++) {
+            write_is_compared(one_in(rare) ? 1 + draw(8000) : 1 + draw(500));
+            if (one_in(4 * rare)) {
+                hold_end_turn(PUSH_WAIT);
+                next = DECIDES;
+            }
+        }
+        if (draw(2))
+            hold_end_turn(PUSH_WAIT);
+        reads();
+        next_step--;
+        next = undecided_after_input(&c->policy, c->wait_began);
+    }
+    hold_end_turn(PUSH_WAIT);
+    shim_closing(FD);
+}
+
+/* The simulator of the benchmarks has policy alone, and names the same writes. */
+Test(shim_steady, the_simulator_knows_the_writes_that_need_no_decision) {
+    static const enum mode modes[] = {MODE_OFF, MODE_NODELAY, MODE_CORK, MODE_AUTO, MODE_COALESCE};
+    static struct step step;
+    next_step = &step;
+    by_exports = true;
+    calm = 1u << 24;
+    for (unsigned i = 0; i < 500; i++)
+        conversation(modes[i % 5]);
+    EXPECT_INT("decided", compared[true] > 10000, true);
+    EXPECT_INT("not decided", compared[false] > 10000, true);
 }

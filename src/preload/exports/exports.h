@@ -20,16 +20,9 @@
         return REAL(name) arguments;                       \
     }
 
-/* True for a timeout of zero.  An unreadable one is not zero. */
-static inline bool is_zero(const struct timespec *t) {
-    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
-}
-
-#ifdef WITH_TIME64
-static inline bool is_zero64(const struct timespec64 *t) {
-    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_nsec == 0;
-}
-#endif
+/* True for a timeout of zero, of a struct with tv_sec and `fraction`.  An unreadable one is not zero. */
+#define IS_ZERO(t, fraction) \
+    ((t) && hold_looks() && readable(t, sizeof(*(t))) && (t)->tv_sec == 0 && (t)->fraction == 0)
 
 /* Makes `call`.  If it `failed` because of a limit of tasks (RLIMIT_NPROC, pids.max), ends a thread
  * of ours and makes it again: without us it would have succeeded. */
@@ -59,15 +52,10 @@ ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 /* After a recvmmsg(2) that returned `got`; returns what the caller gets. */
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got);
 
-#ifdef __i386__
-/* Before fclose(3), of an older version. */
+/* Before fclose(3), in all its versions. */
 void exports_closes(FILE *stream);
-#endif
-
-#ifdef __s390x__
-/* Before dprintf(3), of an older version. */
+/* Before dprintf(3), in all its versions. */
 void exports_prints(int fd);
-#endif
 
 /* Before lio_listio(3), in all its versions. */
 void exports_queue_list(int mode, const struct aiocb *const list[], int count);

@@ -39,13 +39,13 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count) {
 EXPORT QUEUES_LIST(lio_listio, struct aiocb)
 EXPORT QUEUES_LIST(lio_listio64, struct aiocb64)
 
-#define SUSPENDS(name, type, zero, times)                                                 \
-    EXPORT FORWARD(if (!zero(timeout)) hold_end_turn(PUSH_WAIT), int, name,               \
+#define SUSPENDS(name, type, times)                                                       \
+    EXPORT FORWARD(if (!IS_ZERO(timeout, tv_nsec)) hold_end_turn(PUSH_WAIT), int, name,   \
                    (const type *const list[], int count, const struct times *timeout),    \
                    (list, count, timeout))
 
-SUSPENDS(aio_suspend, struct aiocb, is_zero, timespec)
-SUSPENDS(aio_suspend64, struct aiocb64, is_zero, timespec)
+SUSPENDS(aio_suspend, struct aiocb, timespec)
+SUSPENDS(aio_suspend64, struct aiocb64, timespec)
 #ifdef WITH_TIME64
-SUSPENDS(__aio_suspend_time64, struct aiocb, is_zero64, timespec64)
+SUSPENDS(__aio_suspend_time64, struct aiocb, timespec64)
 #endif

@@ -63,7 +63,7 @@ WAIT_UNLESS(options &WNOHANG, int, waitid, (idtype_t type, id_t id, siginfo_t *i
 /* signals */
 WAIT(int, sigwait, (const sigset_t *set, int *number), (set, number))
 WAIT(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
-WAIT_UNLESS(is_zero(timeout), int, sigtimedwait,
+WAIT_UNLESS(IS_ZERO(timeout, tv_nsec), int, sigtimedwait,
             (const sigset_t *set, siginfo_t *info, const struct timespec *timeout), (set, info, timeout))
 WAIT(int, sigsuspend, (const sigset_t *mask), (mask))
 ALSO(__sigsuspend, sigsuspend)
@@ -108,7 +108,7 @@ WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv, (int id, void *message, size_t s
             (id, message, size, type, flags))
 WAIT_OR_SHOW(may_wait(operations, count), int, semop, (int id, struct sembuf *operations, size_t count),
              (id, operations, count))
-WAIT_OR_SHOW(!is_zero(timeout) && may_wait(operations, count), int, semtimedop,
+WAIT_OR_SHOW(!IS_ZERO(timeout, tv_nsec) && may_wait(operations, count), int, semtimedop,
              (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
              (id, operations, count, timeout))
 WAIT(int, mq_send, (mqd_t queue, const char *message, size_t size, unsigned priority),
@@ -147,9 +147,9 @@ WAIT_UNLESS(options &WNOHANG, pid_t, __wait3_time64, (int *status, int options, 
             (status, options, usage))
 WAIT_UNLESS(options &WNOHANG, pid_t, __wait4_time64, (pid_t pid, int *status, int options, void *usage),
             (pid, status, options, usage))
-WAIT_UNLESS(is_zero64(timeout), int, __sigtimedwait64,
+WAIT_UNLESS(IS_ZERO(timeout, tv_nsec), int, __sigtimedwait64,
             (const sigset_t *set, siginfo_t *info, time64 *timeout), (set, info, timeout))
-WAIT_OR_SHOW(!is_zero64(timeout) && may_wait(operations, count), int, __semtimedop64,
+WAIT_OR_SHOW(!IS_ZERO(timeout, tv_nsec) && may_wait(operations, count), int, __semtimedop64,
              (int id, struct sembuf *operations, size_t count, time64 *timeout),
              (id, operations, count, timeout))
 WAIT(int, __mq_timedsend_time64,

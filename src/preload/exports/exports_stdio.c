@@ -9,7 +9,7 @@
 #include "log.h"
 
 /* The descriptor of a stream that is about to be closed is forgotten first. */
-static void closes(FILE *stream) {
+void exports_closes(FILE *stream) {
     int saved = errno;
     int fd = stream ? fileno(stream) : -1;
     errno = saved;
@@ -17,23 +17,11 @@ static void closes(FILE *stream) {
         shim_closing(fd);
 }
 
-#ifdef __i386__
-void exports_closes(FILE *stream) {
-    closes(stream);
-}
-#endif
-
 /* dprintf writes through a FILE of its own: push held bytes first. */
-static void prints(int fd) {
+void exports_prints(int fd) {
     shim_other_write(fd);
     shim_untrack(fd);
 }
-
-#ifdef __s390x__
-void exports_prints(int fd) {
-    prints(fd);
-}
-#endif
 
 EXPORT FILE *fdopen(int fd, const char *mode) {
     FILE *stream = REAL(fdopen)(fd, mode);
@@ -44,7 +32,7 @@ EXPORT FILE *fdopen(int fd, const char *mode) {
 ALSO(_IO_fdopen, fdopen)
 
 EXPORT int fclose(FILE *stream) {
-    closes(stream);
+    exports_closes(stream);
     return REAL(fclose)(stream);
 }
 ALSO(_IO_fclose, fclose)
@@ -58,31 +46,31 @@ static FILE *reopened(FILE *stream) {
 
 #define REOPENS(name)                                                     \
     EXPORT FILE *name(const char *path, const char *mode, FILE *stream) { \
-        closes(stream);                                                   \
+        exports_closes(stream);                                                   \
         return reopened(REAL(name)(path, mode, stream));                  \
     }
 
 REOPENS(freopen)
 REOPENS(freopen64)
 
-EXPORT FORWARD(prints(fd), int, vdprintf, (int fd, const char *format, va_list arguments),
+EXPORT FORWARD(exports_prints(fd), int, vdprintf, (int fd, const char *format, va_list arguments),
                (fd, format, arguments))
 
 EXPORT int dprintf(int fd, const char *format, ...) {
     va_list arguments;
-    prints(fd);
+    exports_prints(fd);
     va_start(arguments, format);
     int n = REAL(vdprintf)(fd, format, arguments);
     va_end(arguments);
     return n;
 }
 
-EXPORT FORWARD(prints(fd), int, __vdprintf_chk, (int fd, int flag, const char *format, va_list arguments),
-               (fd, flag, format, arguments))
+EXPORT FORWARD(exports_prints(fd), int, __vdprintf_chk,
+               (int fd, int flag, const char *format, va_list arguments), (fd, flag, format, arguments))
 
 EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...) {
     va_list arguments;
-    prints(fd);
+    exports_prints(fd);
     va_start(arguments, format);
     int n = REAL(__vdprintf_chk)(fd, flag, format, arguments);
     va_end(arguments);

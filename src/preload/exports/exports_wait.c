@@ -78,7 +78,7 @@ NOINLINE int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
 
 NOINLINE int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
         ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
                         REAL(ppoll)(fds, count, &no_time, mask));
     return REAL(ppoll)(fds, count, timeout, mask);
@@ -169,13 +169,9 @@ static bool select_asks(const void *timeout, size_t bytes, int count, fd_set *in
     return false;
 }
 
-static bool is_zero_here(const struct timeval *t) {
-    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_usec == 0;
-}
-
 NOINLINE int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
     int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero_here(timeout) &&
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_usec) &&
         select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
         return result;
     return REAL(select)(count, in, out, except, timeout);
@@ -187,7 +183,7 @@ ALSO(__select, select)
 NOINLINE int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
                              const struct timespec *timeout, const sigset_t *mask) {
     int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout) &&
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec) &&
         select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
         return result;
     return REAL(pselect)(count, in, out, except, timeout, mask);
@@ -215,7 +211,7 @@ WAITS(epoll_wait, (int fd, struct epoll_event *events, int most, int timeout), (
 
 NOINLINE int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
                                   const struct timespec *timeout, const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !is_zero(timeout))
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
         ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
     return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
 }
@@ -230,19 +226,15 @@ static const struct timespec64 no_time64;
 
 EXPORT int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec64 *timeout,
                      const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !is_zero64(timeout))
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
         ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
                         REAL(__ppoll64)(fds, count, &no_time64, mask));
     return REAL(__ppoll64)(fds, count, timeout, mask);
 }
 
-static bool is_zero_here64(const struct timeval64 *t) {
-    return t && hold_looks() && readable(t, sizeof(*t)) && t->tv_sec == 0 && t->tv_usec == 0;
-}
-
 EXPORT int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout) {
     int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero_here64(timeout) &&
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_usec) &&
         select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
         return result;
     return REAL(__select64)(count, in, out, except, timeout);
@@ -251,7 +243,7 @@ EXPORT int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct
 EXPORT int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except,
                        const struct timespec64 *timeout, const sigset_t *mask) {
     int result;
-    if (UNLIKELY(self.turn != NULL) && !is_zero64(timeout) &&
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec) &&
         select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
         return result;
     return REAL(__pselect64)(count, in, out, except, timeout, mask);
@@ -259,7 +251,7 @@ EXPORT int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except,
 
 EXPORT int __epoll_pwait2_time64(int fd, struct epoll_event *events, int most,
                                  const struct timespec64 *timeout, const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !is_zero64(timeout))
+    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
         ASK_FIRST_UNTIL(timeout, false,
                         REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask));
     return REAL(__epoll_pwait2_time64)(fd, events, most, timeout, mask);

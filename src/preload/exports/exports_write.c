@@ -16,9 +16,7 @@
  * inlined, so that only they save registers. */
 #define NOINLINE static __attribute__((noinline))
 
-NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
-    if (shim_passes(fd))
-        return REAL(write)(fd, buffer, bytes);
+INLINE ssize_t write_tracked(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
     enum quiet quiet = shim_quiet(fd);
     if (quiet == QUIET)
         return shim_write_quiet(fd, buffer, bytes, caller);
@@ -27,17 +25,18 @@ NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t 
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, caller);
 }
 
+NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
+    if (shim_passes(fd))
+        return REAL(write)(fd, buffer, bytes);
+    return write_tracked(fd, buffer, bytes, caller);
+}
+
 EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
     if (UNLIKELY(!fds_is_low(fd)))
         return high_write(fd, buffer, bytes, CALLER);
     if (shim_passes(fd) && LIKELY(REAL_FOUND(write) != NULL))
         return REAL_FOUND(write)(fd, buffer, bytes);
-    enum quiet quiet = shim_quiet(fd);
-    if (quiet == QUIET)
-        return shim_write_quiet(fd, buffer, bytes, CALLER);
-    if (quiet & TAKES_WRITE)
-        return shim_write_steady(fd, buffer, bytes, CALLER);
-    return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
+    return write_tracked(fd, buffer, bytes, CALLER);
 }
 ALSO(__write, write)
 
@@ -54,9 +53,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
     return our_writev(fd, iov, count, CALLER);
 }
 
-NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
-    if (shim_passes(fd))
-        return REAL(send)(fd, buffer, bytes, flags);
+INLINE ssize_t send_tracked(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
     enum quiet quiet = shim_quiet(fd);
     if (quiet == QUIET)
         return shim_send_quiet(fd, buffer, bytes, flags, caller);
@@ -65,17 +62,18 @@ NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, 
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, caller);
 }
 
+NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
+    if (shim_passes(fd))
+        return REAL(send)(fd, buffer, bytes, flags);
+    return send_tracked(fd, buffer, bytes, flags, caller);
+}
+
 EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
     if (UNLIKELY(!fds_is_low(fd)))
         return high_send(fd, buffer, bytes, flags, CALLER);
     if (shim_passes(fd) && LIKELY(REAL_FOUND(send) != NULL))
         return REAL_FOUND(send)(fd, buffer, bytes, flags);
-    enum quiet quiet = shim_quiet(fd);
-    if (quiet == QUIET)
-        return shim_send_quiet(fd, buffer, bytes, flags, CALLER);
-    if (quiet & TAKES_WRITE)
-        return shim_send_steady(fd, buffer, bytes, flags, CALLER);
-    return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
+    return send_tracked(fd, buffer, bytes, flags, CALLER);
 }
 ALSO(__send, send)
 

@@ -12,12 +12,48 @@
 
 #include <unistd.h>
 
+#include "clock.h"
 #include "conn.h"
-#include "hold_habit.h"
 #include "endpoint_cache.h"
 #include "policy_inline.h"
-#include "thread_end.h"
 #include "ticker.h"
+
+/* ---- holds without a thread that keeps the window (hold_habit.c); lock held ---- */
+
+enum { HOLD_LATE_NS = 5000000 }; /* without a window, a longer hold did not fit the habit */
+
+/* Without a window: learns the habit of a connection that has no held bytes yet. */
+void hold_learn_piece(struct conn *c);
+
+/* Without a window: checks the age of a hold when it ends, or before the decision about a write that joins
+ * it.  In mode auto, a hold that was too long sets its endpoint to TCP_NODELAY only.  In mode cork, several
+ * holds in a row that the kernel ended set the connection to TCP_NODELAY only: the library does not see
+ * the waits of its program. */
+void hold_check_age_slow(struct conn *c);
+static inline void hold_check_age(struct conn *c) {
+    if (ticker_windowless(ticker_state()))
+        hold_check_age_slow(c);
+}
+
+/* The same in mode auto.  True: the habit goes on. */
+static inline bool hold_is_young(struct conn *c) {
+    if (!ticker_windowless(ticker_state()) || LIKELY(clock_coarse() - c->held_since <= HOLD_LATE_NS))
+        return true;
+    hold_check_age_slow(c);
+    return !c->policy.nodelay_only;
+}
+
+/* ---- the end of a thread is the end of its turn, too (thread_end.c) ---- */
+
+/* Makes the library see the end of the calling thread.  hold_watch_reader() is for a read: it may run in
+ * a signal handler. */
+void hold_watch_thread_end(void);
+void hold_watch_reader(void);
+
+/* The calling thread ends (pthread_exit, cancellation, return). */
+void hold_thread_ends(void);
+
+/* ---- turns ------------------------------------------------------------- */
 
 void hold_end_turn_slow(enum push_cause cause);
 

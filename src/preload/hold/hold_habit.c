@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "hold_habit.h"
+#include "hold.h"
 
-#include "clock.h"
-#include "endpoint_cache.h"
 
 enum { KERNEL_ENDS_NS = 200000000 }; /* the kernel ends a hold after this time at the earliest */
 

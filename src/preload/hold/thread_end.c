@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "thread_end.h"
+#include "hold.h"
 
 #include <pthread.h>
 
 #include "coalesce_buffer.h"
-#include "hold.h"
 #include "reentry.h"
 #include "ticker_thread.h"
 

@@ -30,6 +30,22 @@ class Row:
     connections: int = 0
 
 
+@dataclass(frozen=True)
+class Amount:
+    """How much of each row is measured.  `warm_up`: exchanges that are not counted, until the library has
+    learned and its thread ticks slowly; `left_out`: configurations."""
+    rounds: int
+    server_rounds: int
+    chunks: int
+    warm_up: int
+    stalled_rounds: int
+    stalled_calls: tuple  # exchanges of two runs, whose difference shows the system calls of one
+    left_out: tuple = ()
+
+    def configurations(self, row):
+        return [c for c in row.configurations if c not in self.left_out]
+
+
 def targets(auto, coalesce):
     return {"unstall auto": auto, "unstall coalesce": coalesce}
 
@@ -50,15 +66,17 @@ ROWS = [
         {**targets(Target(1.005), Target(1.01)), "unstall observe": Target(1.005)}),
 ]
 
-# Exchanges that are not counted: some 50 ms, until the library has learned and its thread ticks slowly.
-WARM_UP = 4000
+WARM_UP = 4000  # of a client: some 50 ms
+FULL = Amount(25, 25, 24, WARM_UP, 2, (8, 12))
+# A look needs no second way to TCP_NODELAY or TCP_CORK, and no second configuration that stalls.
+QUICK = Amount(5, 3, 6, 2000, 1, (4, 8), (*conf.OTHER_PRELOADS, conf.UNSTALL_OFF))
 # On each connection of the server: its single thread holds only after 16 turns of a habit (policy.h).
 HABIT_LEARNED = 20
 STALLED = ["2", "2", "4"]  # warm-up, chunks, exchanges in each: some 44 ms an exchange
 
 
-def client_argv(row, configuration, port, chunks, per_chunk=None):
-    many = STALLED if configuration.stalls else [str(WARM_UP), str(chunks), str(per_chunk or row.per_chunk)]
+def client_argv(row, configuration, port, chunks, per_chunk=None, warm_up=WARM_UP):
+    many = STALLED if configuration.stalls else [str(warm_up), str(chunks), str(per_chunk or row.per_chunk)]
     return [program("client"), HOST, port, row.shape, configuration.way, *many]
 
 
@@ -84,9 +102,9 @@ def system_calls_of(argv, env):
     return {name: int(calls) for calls, name in lines if name != "total"}
 
 
-def client_calls(row, configuration, port):
+def client_calls(row, configuration, port, stalled=FULL.stalled_calls):
     """System calls an exchange: the calls that 100 more exchanges add, divided by 100."""
-    few, more = (8, 12) if configuration.stalls else (100, 200)
+    few, more = stalled if configuration.stalls else (100, 200)
     base = [program("client"), HOST, port, row.shape, configuration.way]
     env = configuration.env()
     warm_up = "2" if configuration.stalls else "64"
@@ -112,20 +130,23 @@ def server_calls(row, configuration):
     return (count(more) - count(few)) / (more - few)
 
 
-def measure(row, rounds, chunks, progress):
+def measure(row, amount, progress):
     """The statistics of one row, and the system calls of each configuration."""
     with pinned(), running([program("peer")]) as peer:
         port = peer.said
 
         def once(configuration):
             if row.connections:
-                return measure_server(row, configuration, chunks)
-            return run_json(client_argv(row, configuration, port, chunks), configuration.env())
+                return measure_server(row, configuration, amount.chunks)
+            argv = client_argv(row, configuration, port, amount.chunks, warm_up=amount.warm_up)
+            return run_json(argv, configuration.env())
 
-        rows = paired(list(row.configurations), once, rounds, progress,
-                      others={target.of for target in row.targets.values()})
-        for configuration in row.configurations:
+        configurations = amount.configurations(row)
+        rounds = amount.server_rounds if row.connections else amount.rounds
+        rows = paired(configurations, once, rounds, progress,
+                      others={target.of for target in row.targets.values()}, stalled=amount.stalled_rounds)
+        for configuration in configurations:
             rows[configuration.name]["calls"] = (
                 server_calls(row, configuration) if row.connections
-                else client_calls(row, configuration, port))
+                else client_calls(row, configuration, port, amount.stalled_calls))
     return rows

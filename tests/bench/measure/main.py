@@ -2,6 +2,7 @@
 """The command line of scripts/bench."""
 
 import argparse
+import dataclasses
 import json
 import os
 import platform
@@ -22,11 +23,12 @@ FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by 
 def options(description):
     parser = argparse.ArgumentParser(prog="scripts/bench", description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="under three minutes: fewer rounds, no "
-                        + ", ".join(sorted(FULL_ONLY)))
+    parser.add_argument("--quick", action="store_true", help="less than two minutes: fewer rounds and "
+                        "configurations, no " + ", ".join(sorted(FULL_ONLY)))
     parser.add_argument("--only", action="append", choices=SECTIONS, metavar="NAME",
                         help="this alone (may be repeated): " + ", ".join(SECTIONS))
-    parser.add_argument("--rounds", type=int, help="paired rounds of the table (quick: 7, else 25)")
+    parser.add_argument("--rounds", type=int,
+                        help="paired rounds of the table (quick: 5, of the server 3, else 25)")
     parser.add_argument("--update-docs", action="store_true",
                         help="write the tables and the picture into docs/benchmarks.md; what was not "
                         "measured stays there")
@@ -80,10 +82,12 @@ def progress(title):
 
 def measure_section(name, o, results):
     """Measures one section into `results` and prints it at once."""
-    rounds = o.rounds or (7 if o.quick else 25)
     row = next((row for row in exchanges.ROWS if row.name == name), None)
     if row:
-        results["rows"][name] = exchanges.measure(row, rounds, 8 if o.quick else 24, progress(row.title))
+        amount = exchanges.QUICK if o.quick else exchanges.FULL
+        if o.rounds:
+            amount = dataclasses.replace(amount, rounds=o.rounds, server_rounds=o.rounds)
+        results["rows"][name] = exchanges.measure(row, amount, progress(row.title))
         say(report.row_text(row, results["rows"][name]))
     elif name == "calls":
         results["calls"] = overhead.calls(3 if o.quick else 11)
@@ -109,20 +113,22 @@ def measure_section(name, o, results):
         results["statistics"] = statistics_cost.measure_all(o.rounds or 25)
         say(report_fleet.statistics_text(results["statistics"]))
     elif name == "memory":
+        many, seconds = (4000, 0.5) if o.quick else (10000, 2)
         results["memory"] = {"process": overhead.process_memory(),
-                             "connection": {m: overhead.connection_memory(m) for m in ("auto", "coalesce")}}
+                             "connection": {m: overhead.connection_memory(m, many, seconds)
+                                            for m in ("auto", "coalesce")}}
         say(report.memory_text(results["memory"]))
     elif name == "thread":
-        seconds = 3 if o.quick else 10
-        results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, seconds, 1)
+        seconds = (1, 0.3) if o.quick else (10, 1)
+        results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, *seconds)
                              for mode in ("auto", "coalesce", "cork") for n in (10, 1000)}
         say(report.thread_text(results["thread"]))
     elif name == "scan":
-        results["scan"], reason = host_scan.measure()
+        results["scan"], reason = host_scan.measure(1 if o.quick else 5)
         say(report.scan_text(results["scan"], reason))
         results["skipped"].update({"a scan of the host": reason} if reason else {})
     elif name == "attach":
-        results["attach"], reason = attached.measure(o.rounds or (3 if o.quick else 9))
+        results["attach"], reason = attached.measure(o.rounds or (2 if o.quick else 9))
         say(report.attach_text(results["attach"], reason))
         results["skipped"].update({"attach": reason} if reason else {})
     elif name == "scale":

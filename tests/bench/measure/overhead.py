@@ -93,23 +93,25 @@ def process_memory():
     return {"library": loaded[1], "own": loaded[0] - bare[0]}
 
 
-def anonymous_after(env, way, connections):
-    """KiB of its own that a server has with so many living connections that were used."""
+def anonymous_after(env, way, connections, seconds):
+    """KiB of its own that a server has with so many living connections that were used; they are made in
+    `seconds`, and one more for each 5 000."""
     with running([program("server"), "epoll", way], env) as server:
         load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",
                                  "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            time.sleep(2 + connections / 5000)
+            time.sleep(seconds + connections / 5000)
             return rollup(server.pid)["Anonymous"]
         finally:
             load.terminate()
             load.wait()
 
 
-def connection_memory(mode, few=1000, many=10000):
+def connection_memory(mode, many, seconds, few=1000):
     """Bytes that a connection costs, from the difference of two numbers of them."""
     def slope(env, way):
-        return (anonymous_after(env, way, many) - anonymous_after(env, way, few)) * 1024 / (many - few)
+        more, less = (anonymous_after(env, way, count, seconds) for count in (many, few))
+        return (more - less) * 1024 / (many - few)
     return slope(environment(LIB, mode), "pieces") - slope(environment(), "nodelay")
 
 

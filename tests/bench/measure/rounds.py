@@ -16,18 +16,18 @@ def spread(values):
     return {"median": middle, "low": low, "high": high, "count": len(values)}
 
 
-def paired(configurations, measure, rounds, say=None, seed=1, also=(), others=()):
+def paired(configurations, measure, rounds, say=None, seed=1, also=(), others=(), stalled=STALL_ROUNDS):
     """measure(configuration) -> {"ns": ..., other numbers}.  A row of statistics for each
     configuration; the others are divided by the first one.  `also`: numbers whose ratio is
     taken in the same way, as "<number> ratio".  `others`: configurations by which the time is divided too, as
-    "ratio to <configuration>"."""
+    "ratio to <configuration>".  `stalled`: the rounds of a configuration that stalls."""
     dice = random.Random(seed)
     taken = {c.name: [] for c in configurations}
     ratios = {c.name: [] for c in configurations}
     reference = configurations[0].name
     beside = {(c.name, other): [] for c in configurations for other in others}
     for number in range(rounds):
-        order = [c for c in configurations if not (c.stalls and number >= STALL_ROUNDS)]
+        order = [c for c in configurations if not (c.stalls and number >= stalled)]
         dice.shuffle(order)
         this_round = {c.name: measure(c) for c in order}
         for name, result in this_round.items():

@@ -4,7 +4,7 @@
 from contextlib import nullcontext
 
 from .configurations import Configuration
-from .exchanges import HOST
+from .exchanges import HABIT_LEARNED, HOST
 from .machine import LIB, pinned, program, run_json, running
 from .rounds import paired
 
@@ -23,11 +23,15 @@ POINTS = {**{f"{n} connections": ("epoll", n, True) for n in (1, 10, 100, 1000, 
           "64 threads, all cores": ("threads", 64, False)}
 
 
+def warm_up(connections):
+    return max(4000, HABIT_LEARNED * connections)
+
+
 def measure(kind, connections, on_one_core, rounds, exchanges):
     def once(configuration):
         argv = [program("server"), kind, configuration.way]
         with running(argv, configuration.env()) as server:
             return run_json([program("load"), HOST, server.said, str(connections),
-                             str(4000 + 4 * connections), "10", str(exchanges // 10)])
+                             str(warm_up(connections)), "10", str(exchanges // 10)])
     with pinned() if on_one_core else nullcontext():
         return paired(CONFIGURATIONS, once, rounds)

@@ -3,13 +3,12 @@
  * Installs a seccomp filter that kills at every call except the program's own: read, write, clock and end.
  */
 #include "confined.h"
+#include "far.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #define ALLOW(call)                                                                                \
@@ -80,36 +79,14 @@ static void refused(void)
 
 /* More calls, each with arguments in a mapping of their own, which only the kernel can tell to be readable;
  * and more and higher descriptors than the library has room for without a mapping more. */
-struct far {
-    struct mmsghdr one;
-    struct iovec piece;
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr head;
-    } control;
-    char byte;
-    uint64_t child[8];
-};
-
-static struct msghdr *rights(struct far *far, int fd)
-{
-    far->piece = (struct iovec){&far->byte, 1};
-    far->one.msg_hdr = (struct msghdr){.msg_iov = &far->piece, .msg_iovlen = 1, .msg_control = &far->control,
-                                       .msg_controllen = sizeof far->control};
-    far->control.head =
-        (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(&far->control.head), &fd, sizeof fd);
-    return &far->one.msg_hdr;
-}
-
 static void by_prctl_and_far_arguments(void)
 {
     enum { SOCKETS = 300, HIGH = 1100 };
     char *const nothing[] = {NULL};
     struct rlimit limit;
     int ends[2];
-    struct far *far = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(far != MAP_FAILED && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
+    struct far *far = far_mapping();
+    CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > HIGH);
     limit.rlim_cur = limit.rlim_max;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);

@@ -15,14 +15,6 @@ static void exchange(int fd)
     read_reply(fd);
 }
 
-static long kept_ms(int fd)
-{
-    long begin = now_us(), kept = 0;
-    while (now_us() - begin < COMPUTES_MS * 1000L)
-        if (info_of(fd).tcpi_notsent_bytes) kept = now_us() - begin;
-    return kept / 1000;
-}
-
 int main(int argc, char **argv)
 {
     char kept[200] = "", held[100] = "";
@@ -37,7 +29,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < PIECES; i++) {
             next_message(0);
             CHECK(write(fd, message, BODY) == BODY); /* three of them are a message of the peer's */
-            sprintf(kept + strlen(kept), "%s%ld", c + i ? ", " : "", kept_ms(fd));
+            sprintf(kept + strlen(kept), "%s%ld", c + i ? ", " : "", kept_ms(fd, COMPUTES_MS));
         }
         read_reply(fd);
         close(fd);

@@ -182,6 +182,15 @@ static UNUSED void await_settled(int fd)
     die("not all is acknowledged");
 }
 
+/* Computes so long, with no call that a library sees: for how long the kernel kept bytes in it. */
+static UNUSED long kept_ms(int fd, int computes_ms)
+{
+    long begin = now_us(), kept = 0;
+    while (now_us() - begin < computes_ms * 1000L)
+        if (info_of(fd).tcpi_notsent_bytes) kept = now_us() - begin;
+    return kept / 1000;
+}
+
 /* ---- exchanges -------------------------------------------------------- */
 
 static UNUSED struct {

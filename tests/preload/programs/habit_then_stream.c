@@ -16,14 +16,6 @@ static void exchange(int fd)
     read_reply(fd);
 }
 
-static long kept_ms_computing(int fd)
-{
-    long begin = now_us(), kept = 0;
-    while (now_us() - begin < COMPUTES_MS * 1000L)
-        if (info_of(fd).tcpi_notsent_bytes) kept = now_us() - begin;
-    return kept / 1000;
-}
-
 static long kept_ms_sleeping(int fd)
 {
     static const struct timespec moment = {.tv_nsec = 1000000};
@@ -45,7 +37,7 @@ int main(int argc, char **argv)
     bool held = data_segments(fd) - before == 1;
     next_message(0);
     CHECK(write(fd, message, BODY) == BODY);
-    int length = sprintf(kept, "%ld", kept_ms_computing(fd));
+    int length = sprintf(kept, "%ld", kept_ms(fd, COMPUTES_MS));
     for (int i = 0; i < EVENTS; i++) {
         if (turns) poll(NULL, 0, 1);
         CHECK(write(fd, message + BODY + i * EVENT, EVENT) == EVENT);

@@ -20,15 +20,6 @@ static void exchange(int fd)
     read_reply(fd);
 }
 
-static long kept_ms(int fd)
-{
-    long begin = now_us(), kept = 0;
-    while (now_us() - begin < COMPUTES_MS * 1000L) {
-        if (info_of(fd).tcpi_notsent_bytes) kept = now_us() - begin;
-    }
-    return kept / 1000;
-}
-
 static long child(client_t client)
 {
     long kept = 0;
@@ -38,7 +29,7 @@ static long child(client_t client)
         int fd = connect_to(client);
         next_message(0);
         write_piece(fd, 0);
-        kept = kept_ms(fd);
+        kept = kept_ms(fd, COMPUTES_MS);
         CHECK(write(ends[1], &kept, sizeof kept) == sizeof kept);
         _exit(0);
     }
@@ -59,7 +50,8 @@ int main(int argc, char **argv)
     next_message(0);
     for (int i = 0; i < (children ? CHILDREN : PIECES); i++) {
         if (!children) write_piece(fd, i);
-        sprintf(kept + strlen(kept), "%s%ld", i ? ", " : "", children ? child(client) : kept_ms(fd));
+        long ms = children ? child(client) : kept_ms(fd, COMPUTES_MS);
+        sprintf(kept + strlen(kept), "%s%ld", i ? ", " : "", ms);
     }
     if (!children) read_reply(fd);
     ADD_FACT("\"kept_ms\": [%s], \"held\": %s", kept, segments == 1 ? "true" : "false");
