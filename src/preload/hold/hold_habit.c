@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hold.h"
 
-
 enum { KERNEL_ENDS_NS = 200000000 }; /* the kernel ends a hold after this time at the earliest */
 
 void hold_learn_piece(struct conn *c) {
