@@ -185,7 +185,8 @@ def authors_at_work(tmp_path, *flags):
     program = tmp_path / "authors"
     subprocess.run(["cc", "-g", "-O2", "-fomit-frame-pointer", *flags, "-o", program, AUTHORS], check=True)
     with AnsweringPeer() as peer:
-        process = subprocess.Popen([program, *peer.target, "1000"], env=bare_env(), stdout=subprocess.PIPE)
+        process = subprocess.Popen([program, *peer.target, "100000"], env=bare_env(),
+                                   stdout=subprocess.PIPE)
         try:
             yield process
         finally:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_scan import SOURCES, Actor, far_apart, need, row_of, scan_beside, scanning
+from test_scan import SOURCES, Actor, authors_at_work, far_apart, need, row_of, scan_beside, scanning
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, patiently, skip, unstall,
                      with_capabilities, within)
@@ -62,6 +62,27 @@ def test_the_heaviest_comes_first():
     assert ours == [always, often, now_and_then]
     lost = [row["lost_ms"] for row in report["rows"]]
     assert lost == sorted(lost, reverse=True)
+
+
+@pytest.fixture(name="others")
+def sixty_other_processes_that_stall():
+    """They make more sends than a scan keeps of a host in a second, in more processes than it names."""
+    with contextlib.ExitStack() as ended:
+        actors = [Actor("stall", 60) for _ in range(60)]
+        for actor in actors:
+            ended.callback(actor.process.communicate)
+            ended.callback(actor.process.kill)
+        yield actors
+
+
+@pytest.mark.parametrize("wanted", ["--pid", "--port"])
+def test_the_places_that_were_asked_for_are_named_beside_many_others(tmp_path, others, wanted):
+    """The sends of the others were kept in their place, and the report named no place."""
+    with authors_at_work(tmp_path) as process:
+        value = {"--pid": process.pid, "--port": process.args[2]}[wanted]
+        told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "3", wanted, value).stdout)
+    assert [place["pid"] for place in told["places"]] == [process.pid]
+    assert all(actor.process.poll() is None for actor in others)
 
 
 # ---- what holds data back too ----------------------------------------------------------
