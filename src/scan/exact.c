@@ -108,7 +108,7 @@ static int take_call(void *arg, void *call, size_t size) {
 }
 
 static int keep_calls(struct exact *e) {
-    e->places = scan_places_begin();
+    e->places = scan_places_begin(e->options.places_of);
     e->calls = ring_buffer__new(bpf_map__fd(e->program->maps.calls), take_call, e, NULL);
     return e->places && e->calls ? 0 : -ENOMEM;
 }
@@ -132,6 +132,8 @@ static int load(struct exact *e) {
     e->knows_pids = scan_pids_are_the_hosts();
     e->options.places &= e->knows_pids;
     e->program->rodata->keeps_calls = e->options.places;
+    e->program->rodata->wanted_process = (__u32)e->options.places_of;
+    e->program->rodata->wanted_port = e->options.port;
     if ((failed = stall_bpf__load(e->program)) || (failed = stall_bpf__attach(e->program)))
         return failed;
     if (e->options.places && (failed = keep_calls(e)))

@@ -18,6 +18,7 @@ struct scan_places {
     struct stats_files files;
     struct scan_call *first[FIRSTS]; /* by cookie */
     unsigned next;                   /* the oldest of them, which the next one replaces */
+    pid_t wanted;
 };
 
 _Static_assert((int)CALL_STACK <= (int)STATS_STACK, "a stack fits");
@@ -121,13 +122,14 @@ static struct reader_file *look_at(pid_t pid) {
 }
 
 static struct reader_file *process_of(struct scan_places *p, pid_t pid) {
-    for (unsigned i = 0; i < PLACES_PROCESSES; i++) {
+    unsigned room = PLACES_PROCESSES - (p->wanted && pid != p->wanted);
+    for (unsigned i = 0; i < room; i++) {
         if (!p->process[i])
             p->process[i] = look_at(pid);
         if (!p->process[i] || p->process[i]->header.pid == (uint32_t)pid)
             return p->process[i];
     }
-    return NULL; /* the first PLACES_PROCESSES are enough */
+    return NULL; /* the first ones are enough */
 }
 
 /* ---- calls ---------------------------------------------------------------------- */
@@ -257,8 +259,11 @@ const struct stats_files *scan_places_of(struct scan_places *p, const struct sca
     return &p->files;
 }
 
-struct scan_places *scan_places_begin(void) {
-    return calloc(1, sizeof(struct scan_places));
+struct scan_places *scan_places_begin(pid_t wanted) {
+    struct scan_places *p = calloc(1, sizeof(*p));
+    if (p)
+        p->wanted = wanted;
+    return p;
 }
 
 void scan_places_end(struct scan_places *p) {

@@ -16,7 +16,8 @@ enum { PLACES_PROCESSES = 8 };
 
 struct scan_places;
 
-struct scan_places *scan_places_begin(void); /* NULL: no memory */
+/* One of the PLACES_PROCESSES is kept for the process `wanted` (0: for none).  NULL: no memory. */
+struct scan_places *scan_places_begin(pid_t wanted);
 
 /* Takes a call; the calls of one connection come in the order in which the program made them. */
 void scan_places_take(struct scan_places *p, const struct scan_call *call);

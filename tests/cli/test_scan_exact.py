@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from test_scan import SOURCES, Actor, far_apart, need, row_of, scan_beside, scanning
+from test_scan import (SOURCES, Actor, authors_at_work, far_apart, need, row_of, scan_beside, scan_until_told,
+                       scanning)
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, patiently, skip, unstall,
                      with_capabilities, within)
@@ -64,6 +65,26 @@ def test_the_heaviest_comes_first():
     assert lost == sorted(lost, reverse=True)
 
 
+@pytest.fixture(name="others")
+def sixty_other_processes_that_stall():
+    """They make more sends than a scan keeps of a host in a second, in more processes than it names."""
+    with contextlib.ExitStack() as ended:
+        actors = [Actor("stall", 60) for _ in range(60)]
+        for actor in actors:
+            ended.callback(actor.process.communicate)
+            ended.callback(actor.process.kill)
+        yield actors
+
+
+def test_the_places_that_were_asked_for_are_named_beside_many_others(tmp_path, others):
+    """The sends of the others were kept in their place, and the report named no place."""
+    with authors_at_work(tmp_path) as process:
+        for wanted in (["--pid", process.pid], ["--port", process.args[2]]):
+            told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "2", *wanted).stdout)
+            assert [place["pid"] for place in told["places"]] == [process.pid], wanted
+    assert all(actor.process.poll() is None for actor in others)
+
+
 # ---- what holds data back too ----------------------------------------------------------
 
 
@@ -75,7 +96,10 @@ def test_data_that_the_congestion_window_holds_back_is_no_stall(source, cwnd):
 
     def attempt():
         with far_apart(*route) as (sender, _):
-            told = json.loads(scan_beside(sender, "--json", "--source", source).stdout)
+            def scan(seconds):
+                return scan_beside(sender, "--json", "--source", source, seconds=seconds)
+
+            told = json.loads((scan(2) if cwnd else scan_until_told(scan)).stdout)
             sockets = subprocess.run(within(sender, "ss", "-tin"), capture_output=True, text=True, check=True)
         assert (re.search(r"\bcwnd:(\d+)", sockets.stdout).group(1) == "1") is (cwnd == 1)
         assert bool(row_of(told, sender.pid)) is (cwnd is None)

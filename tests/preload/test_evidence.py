@@ -93,11 +93,15 @@ def test_a_servers_stalls_are_known_at_the_next_request(pause, tmp_path):
 
 def test_the_last_answer_before_a_close_counts_too(tmp_path):
     """One answer a connection does not stall; the third one does, and only the end is read after it."""
-    with started_server([program("server_accept")], "observe",
-                        UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
-        with captured(port) as capture:
-            request_all(port, 6)
-    agrees(report_of(tmp_path), capture.stalls())
+    def attempt():
+        reports = Path(tempfile.mkdtemp(dir=tmp_path))
+        with started_server([program("server_accept")], "observe",
+                            UNSTALL_REPORT=report_pattern(reports)) as (_, port):
+            with captured(port) as capture:
+                request_all(port, 6)
+        agrees(report_of(reports), capture.stalls())
+
+    patiently(attempt)  # on a busy machine the stall that one side alone counts takes more than 50 ms
 
 
 def test_nothing_is_claimed_where_something_else_writes_too(tmp_path):

@@ -29,6 +29,7 @@ struct hold {
     __u8 held, waits;
     __u8 stalls;        /* 1: the socket has stalled */
     __u8 firsts, pairs; /* calls kept */
+    __u8 first;         /* 1: the last send was kept */
     char name[NAME_SIZE];
 };
 
@@ -54,9 +55,16 @@ struct {
 
 /* Set before the program is loaded. */
 const volatile __u32 keeps_calls = 0;
+const volatile __u32 wanted_process = 0; /* its calls do not share the number of all others; 0: none */
+const volatile __u32 wanted_port = 0;    /* no calls of connections without it are kept; 0: all */
 
-__u64 window_ns;
-__u32 in_window; /* calls kept in the second since window_ns; a race may keep one more */
+/* Calls asked for in the second since begin_ns; a race may keep one more. */
+struct window {
+    __u64 begin_ns;
+    __u32 calls;
+};
+
+static struct window of_wanted, of_others;
 
 __u64 lost; /* stalls of connections without room in `totals` */
 
@@ -79,26 +87,31 @@ static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp
 
 enum { FIRSTS_MOST = 32, PAIRS_MOST = 4, A_SECOND_MOST = 64, CHUNK = 512 };
 
-static __always_inline int may_keep_call(__u64 now) {
-    if (now - window_ns > 1000000000) {
-        window_ns = now;
-        in_window = 0;
+static __always_inline int may_keep_call(__u32 process, __u64 now) {
+    struct window *w = wanted_process && process == wanted_process ? &of_wanted : &of_others;
+    if (now - w->begin_ns > 1000000000) {
+        w->begin_ns = now;
+        w->calls = 0;
     }
-    return in_window++ < A_SECOND_MOST;
+    return w->calls++ < A_SECOND_MOST;
 }
 
-/* Keeps the registers and the stack of the present send.  The callers allow a few for each socket that
- * has stalled before; the whole host keeps at most A_SECOND_MOST a second.  The copy ends where the
- * stack ends. */
-static __always_inline void keep_call(const struct sock *sk, int bytes, int held) {
-    __u64 now = bpf_ktime_get_ns();
-    if (!may_keep_call(now))
-        return;
+static __always_inline int has_wanted_port(const struct sock *sk) {
+    const struct sock_common *c = &sk->__sk_common;
+    return !wanted_port || c->skc_num == wanted_port || bpf_ntohs(c->skc_dport) == wanted_port;
+}
+
+/* Keeps the registers and the stack of the present send; 0: it does not.  The callers allow a few for each
+ * socket that has stalled before; the wanted process and all others keep at most A_SECOND_MOST a second
+ * each.  The copy ends where the stack ends. */
+static __always_inline int keep_call(const struct sock *sk, int bytes, int held) {
+    __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
+    if (!may_keep_call(id >> 32, now))
+        return 0;
     struct scan_call *c = bpf_ringbuf_reserve(&calls, sizeof(*c), 0);
     if (!c)
-        return;
+        return 0;
     struct pt_regs *registers = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-    __u64 id = bpf_get_current_pid_tgid();
     c->cookie = bpf_get_socket_cookie((void *)sk);
     c->when_ns = now;
     c->process = id >> 32;
@@ -116,20 +129,19 @@ static __always_inline void keep_call(const struct sock *sk, int bytes, int held
         c->stack_bytes += CHUNK;
     }
     bpf_ringbuf_submit(c, 0);
+    return 1;
 }
 
 static __always_inline void keep_first(struct hold *h, const struct sock *sk, int bytes) {
-    if (keeps_calls && h->stalls && h->pairs < PAIRS_MOST && h->firsts < FIRSTS_MOST) {
-        h->firsts++;
-        keep_call(sk, bytes, 0);
-    }
+    h->first = keeps_calls && h->stalls && h->pairs < PAIRS_MOST && h->firsts < FIRSTS_MOST &&
+               has_wanted_port(sk) && keep_call(sk, bytes, 0);
+    h->firsts += h->first;
 }
 
 static __always_inline void keep_held(struct hold *h, const struct sock *sk, int bytes) {
-    if (keeps_calls && h->stalls && h->pairs < PAIRS_MOST) {
-        h->pairs++;
-        keep_call(sk, bytes, 1);
-    }
+    if (h->first)
+        h->pairs += keep_call(sk, bytes, 1);
+    h->first = 0;
 }
 
 SEC("tp_btf/sock_send_length")
