@@ -41,6 +41,25 @@ static void join(void) {
     conn_unlock(c);
 }
 
+/* ---- a thread's end ------------------------------------------------------ */
+
+static void *reads_before_it_locks(void *taken) {
+    hold_watch_reader();
+    conn_lock_quiet(c);
+    *(bool *)taken = (LOAD(&c->lock) & 3) != 0;
+    conn_unlock(c);
+    return NULL;
+}
+
+/* lock_quiet() takes ends_watched for the proof that the thread has its bits of a lock. */
+Test(hold_ends, a_thread_whose_end_is_watched_can_lock) {
+    pthread_t thread;
+    bool taken = false;
+    ASSERT(pthread_create(&thread, NULL, reads_before_it_locks, &taken) == 0);
+    ASSERT(pthread_join(thread, NULL) == 0);
+    EXPECT(taken);
+}
+
 /* ---- limits ------------------------------------------------------------- */
 
 static const struct {

@@ -383,6 +383,7 @@ Test(shim, off_tells_the_kernels_answer) {
     whole_start_in(MODE_OFF);
     whole_connected(5);
     EXPECT_INT("as the kernel says", got(5, IPPROTO_TCP, TCP_NODELAY, 1), 1);
+    EXPECT_INT("in whichever byte", got(5, IPPROTO_TCP, TCP_NODELAY, 1 << 24), 1 << 24);
     EXPECT_TEXT("not asked again", fake_log(), "");
     fake.nodelay = 1;
     hold_restores = 1;

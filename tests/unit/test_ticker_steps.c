@@ -450,6 +450,7 @@ static const struct {
     {"a later write, the first demand", THREAD_OWN, TICKER_LATER, 0, false},
     {"a later write of another turn", THREAD_OWN, TICKER_LATER, 10 * MS, true},
     {"a later write after a pause", THREAD_OWN, TICKER_LATER, 120 * MS, false},
+    {"the fourth write of the first turn", THREAD_OWN, TICKER_LONG, 0, true},
     {"coalesce", THREAD_OWN, TICKER_BUFFERS, 0, true},
     {"always", THREAD_ALWAYS, TICKER_TURN, 0, true},
     {"always, a later write", THREAD_ALWAYS, TICKER_LATER, 0, true},
@@ -474,7 +475,7 @@ Test(ticker_steps, which_demand_starts_it) {
         uint64_t before = row->ago ? clock_coarse() - row->ago : 0;
         wished_at = before;
         EXPECT_INT(row->name, !waits_for_another_turn(row->demand), row->starts);
-        bool counts = row->use == THREAD_OWN && row->demand != TICKER_BUFFERS;
+        bool counts = row->use == THREAD_OWN && (row->demand == TICKER_TURN || row->demand == TICKER_LATER);
         EXPECT_INT(row->name, wished_at != before, counts);
     }
     struct config next = *config();

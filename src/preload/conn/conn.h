@@ -167,8 +167,8 @@ static inline void conn_lock(struct conn *c) {
     conn_take(c, true, false);
 }
 
-/* For callers that keep the facts on which `quiet` depends, or update `quiet` themselves.  This thread has
- * taken a lock before. */
+/* For callers that keep the facts on which `quiet` depends, or update `quiet` themselves.  This thread
+ * has the bits of a lock: its end is watched, or it has opened the turn under a lock. */
 static inline void conn_lock_quiet(struct conn *c) {
     conn_take(c, true, true);
 }

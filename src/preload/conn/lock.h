@@ -46,9 +46,18 @@ static inline uint32_t lock_taken_word(void) {
     return lock_free_word() | (LIKELY(bits != 0) ? bits : lock_bits_new());
 }
 
-/* The same for a thread that has taken a lock before, and so has its bits. */
+/* The same for a thread that has its bits.  Without them it would take no lock at all. */
 static inline uint32_t lock_taken_word_again(void) {
+#ifdef UNSTALL_CHECKS
+    if (self.lock_bits == 0)
+        __builtin_trap();
+#endif
     return lock_free_word() | self.lock_bits;
+}
+
+static inline void lock_needs_bits(void) {
+    if (self.lock_bits == 0)
+        lock_bits_new();
 }
 
 static inline bool lock_is_mine(const uint32_t *lock) {

@@ -32,6 +32,7 @@ void hold_watch_thread_end(void) {
     if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
+    lock_needs_bits(); /* lock_quiet() relies on them */
     if (LOAD_ACQUIRE(&ends_state) == 2)
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }

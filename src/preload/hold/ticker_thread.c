@@ -283,11 +283,12 @@ static bool is_wanted(bool buffers) {
 }
 
 /* A program that exchanges one message a second would wait in each for the thread's start (30 to 80 µs;
- * docs/benchmarks.md).  So the second turn that wants to hold within 100 ms starts it; a later write of the
- * same turn does not.  Until then TCP_NODELAY lets the second write leave as a segment of its own.  coalesce
- * starts it at once: what a buffer joins does not depend on pauses.  start_lock held. */
+ * docs/benchmarks.md).  So the second turn that wants to hold within 100 ms starts it, or the fourth write of
+ * a turn: more segments would cost more than the start (7 µs each).  Until then TCP_NODELAY lets each write
+ * leave as a segment of its own.  coalesce starts it at once: what a buffer joins does not depend on pauses.
+ * start_lock held. */
 static bool waits_for_another_turn(enum ticker_demand demand) {
-    if (config()->thread == THREAD_ALWAYS || demand == TICKER_BUFFERS)
+    if (config()->thread == THREAD_ALWAYS || demand == TICKER_BUFFERS || demand == TICKER_LONG)
         return false;
     uint64_t before = wished_at, now = clock_coarse();
     wished_at = now;

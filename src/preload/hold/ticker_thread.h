@@ -28,6 +28,7 @@ enum ticker_demand {
     TICKER_BUFFERS, /* a write of mode coalesce */
     TICKER_TURN,    /* another mode: the first write of a turn */
     TICKER_LATER,   /* a later one */
+    TICKER_LONG,    /* the fourth one, or a later one */
 };
 
 /* Runs before the first hold or the first buffered write: starts the thread if the program needs it.  Where

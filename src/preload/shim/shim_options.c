@@ -137,14 +137,21 @@ static void answer(void *value, socklen_t length, int n) {
     memcpy(value, &n, length < sizeof(n) ? length : sizeof(n));
 }
 
+/* The kernel's answer, of which `length` bytes were asked for. */
+static int told(const void *value, socklen_t length) {
+    int n = 0;
+    memcpy(&n, value, length < sizeof(n) ? length : sizeof(n));
+    return n;
+}
+
 /* If the library has set nothing, the kernel's value is the application's, by whichever call it was set.
  * If it has ever restored a value, it asks again: that may have been since the application's call. */
-static int nodelay_of_application(const struct conn *c, bool said) {
+static int nodelay_of_application(const struct conn *c, int said) {
     const struct policy *p = &c->policy;
     int now;
     if (p->nodelay == p->app_nodelay && !mode_cures((enum mode)p->mode) && !LOAD(&hold_restores))
         return said;
-    if (said == p->app_nodelay || mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay ||
+    if ((said != 0) == p->app_nodelay || mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay ||
         config()->no_syscalls || kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
         return p->app_nodelay;
     return now != 0;
@@ -161,7 +168,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     if (error && c->evidence && !c->policy.established && !c->evidence->wrote)
         c->evidence->opened = clock_now(); /* a non-blocking connect has ended by now */
     if (nodelay && !c->policy.unsure)
-        answer(value, length, nodelay_of_application(c, length && *(const char *)value));
+        answer(value, length, nodelay_of_application(c, told(value, length)));
     else if (error && c->pending_error)
         answer(value, length, shim_take_error(c));
     else if (error && length >= sizeof(int))
