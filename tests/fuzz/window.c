@@ -18,8 +18,9 @@ int ticker_now = TICKER_RUNS;
 int ticker_process;
 uint64_t ticker_ticks = 1;
 
-void ticker_decide(enum ticker_demand demand) {
-    (void)demand;
+void ticker_decide(bool buffers, unsigned position) {
+    (void)buffers;
+    (void)position;
 }
 
 void ticker_stop(void) {

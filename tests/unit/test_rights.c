@@ -67,10 +67,10 @@ Test(rights, the_thread_starts_again_afterwards, .timeout = 10) {
     whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
     ticker_now = TICKER_NONE;
     uint32_t barred = rights_change(SYS_capset, 0);
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     EXPECT_INT("not meanwhile", ticker_state(), TICKER_NONE);
     rights_changed(barred);
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     EXPECT_INT("state", ticker_state(), TICKER_RUNS);
     ticker_stop();
 }
@@ -90,7 +90,7 @@ static long task_of_the_thread(void) {
 Test(rights, a_signal_to_the_thread_ends_it, .timeout = 10) {
     whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
     ticker_now = TICKER_NONE;
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     long task = task_of_the_thread();
     ASSERT(task && ticker_state() == TICKER_RUNS);
     EXPECT_INT("to another", rights_signal(getpid()), 0);

@@ -31,7 +31,7 @@ static void set_up(void) {
 TestSuite(ticker, .init = set_up, .timeout = 20);
 
 static bool starts(void) {
-    ticker_decide(TICKER_BUFFERS);
+    ticker_decide(true, 1);
     return ticker_state() == TICKER_RUNS;
 }
 
@@ -256,11 +256,11 @@ static void in_a_child(int (*test)(void)) {
     } while (0)
 
 static int stays_one(void) {
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     WANT(ticker_state() == TICKER_WITHOUT && ticker_windowless(ticker_state()));
     hold_now();
     WANT(!c->ticking && tasks() == 1);
-    ticker_decide(TICKER_BUFFERS); /* coalesce */
+    ticker_decide(true, 1); /* coalesce */
     WANT(ticker_state() == TICKER_RUNS && tasks() == 2);
     ticker_stop();
     WANT(tasks() == 1);
@@ -272,12 +272,12 @@ Test(ticker, a_single_thread_stays_one) {
 }
 
 static int is_decided_anew(void) {
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     ticker_threads_seen();
     WANT(ticker_state() == TICKER_NONE);
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     WANT(ticker_state() == TICKER_NONE && tasks() == 1); /* the first turn does not wait for its start */
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     WANT(ticker_state() == TICKER_RUNS && tasks() == 2);
     ticker_forked(); /* as if: the thread stays */
     WANT(ticker_state() == TICKER_NONE);
@@ -291,8 +291,8 @@ Test(ticker, a_thread_of_the_program_allows_one) {
 /* The runner's thread is one that the library did not see being made. */
 Test(ticker, a_task_that_was_not_seen_allows_one) {
     cr_assert(tasks() > 1);
-    ticker_decide(TICKER_TURN);
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
+    ticker_decide(false, 1);
     EXPECT_INT("state", ticker_state(), TICKER_RUNS);
     ticker_stop();
 }
@@ -300,9 +300,9 @@ Test(ticker, a_task_that_was_not_seen_allows_one) {
 Test(ticker, never) {
     use("never");
     ticker_threads_seen();
-    ticker_decide(TICKER_BUFFERS);
+    ticker_decide(true, 1);
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
-    ticker_decide(TICKER_BUFFERS);
+    ticker_decide(true, 1);
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
     ticker_stop(); /* of none: nothing is decided anew, and none was ended */
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
@@ -313,7 +313,7 @@ Test(ticker, never) {
 
 Test(ticker, always) {
     use("always");
-    ticker_decide(TICKER_TURN);
+    ticker_decide(false, 1);
     EXPECT_INT("state", ticker_state(), TICKER_RUNS);
     ticker_stop();
 }

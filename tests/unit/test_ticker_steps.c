@@ -426,7 +426,7 @@ Test(ticker_steps, where_it_is_decided) {
                     ticker_now = state;
                     bars = (uint32_t)barred;
                     hold_acted = false;
-                    decide_state(buffers ? TICKER_BUFFERS : TICKER_TURN, false);
+                    decide_state(buffers, 1, false);
                     bool decides = !barred && !filter &&
                                    (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers));
                     EXPECT_INT("state", ticker_state(), decides ? TICKER_NEVER : state);
@@ -435,54 +435,56 @@ Test(ticker_steps, where_it_is_decided) {
                 }
 }
 
-/* The last demand was so long ago; 0: there was none. */
+/* A turn last wanted to hold so long `ago`; 0: none did. */
 static const struct {
     const char *name;
     enum thread_use use;
-    enum ticker_demand demand;
+    bool buffers;
+    unsigned position;
     uint64_t ago;
     bool starts;
-} demands[] = {
-    {"the first turn", THREAD_OWN, TICKER_TURN, 0, false},
-    {"the second turn", THREAD_OWN, TICKER_TURN, 10 * MS, true},
-    {"the second turn, just in time", THREAD_OWN, TICKER_TURN, 90 * MS, true},
-    {"after a pause", THREAD_OWN, TICKER_TURN, 120 * MS, false},
-    {"a later write, the first demand", THREAD_OWN, TICKER_LATER, 0, false},
-    {"a later write of another turn", THREAD_OWN, TICKER_LATER, 10 * MS, true},
-    {"a later write after a pause", THREAD_OWN, TICKER_LATER, 120 * MS, false},
-    {"the fourth write of the first turn", THREAD_OWN, TICKER_LONG, 0, true},
-    {"coalesce", THREAD_OWN, TICKER_BUFFERS, 0, true},
-    {"always", THREAD_ALWAYS, TICKER_TURN, 0, true},
-    {"always, a later write", THREAD_ALWAYS, TICKER_LATER, 0, true},
+} wishes[] = {
+    {"the first turn", THREAD_OWN, false, 1, 0, false},
+    {"the second turn", THREAD_OWN, false, 1, 10 * MS, true},
+    {"the second turn, just in time", THREAD_OWN, false, 1, 90 * MS, true},
+    {"after a pause", THREAD_OWN, false, 1, 120 * MS, false},
+    {"a later write, the first wish", THREAD_OWN, false, 2, 0, false},
+    {"a later write of another turn", THREAD_OWN, false, 2, 10 * MS, true},
+    {"a later write after a pause", THREAD_OWN, false, 2, 120 * MS, false},
+    {"the third write of the first turn", THREAD_OWN, false, 3, 0, false},
+    {"the fourth write of the first turn", THREAD_OWN, false, 4, 0, true},
+    {"coalesce", THREAD_OWN, true, 1, 0, true},
+    {"always", THREAD_ALWAYS, false, 1, 0, true},
+    {"always, a later write", THREAD_ALWAYS, false, 2, 0, true},
 };
 
-/* The demand comes within the same tick of the clock as the one before. */
-static bool starts_at_once(enum ticker_demand demand) {
+/* The wish comes within the same tick of the clock as the one before. */
+static bool starts_at_once(unsigned position) {
     uint64_t before;
     bool waits;
     do {
         wished_at = before = clock_coarse();
-        waits = waits_for_another_turn(demand);
+        waits = waits_for_another_turn(false, position);
     } while (wished_at != before);
     return !waits;
 }
 
-Test(ticker_steps, which_demand_starts_it) {
-    EACH_ROW(row, demands) {
+Test(ticker_steps, which_write_starts_it) {
+    EACH_ROW(row, wishes) {
         struct config next = *config();
         next.thread = (uint8_t)row->use;
         ASSERT(config_publish(config(), &next));
         uint64_t before = row->ago ? clock_coarse() - row->ago : 0;
         wished_at = before;
-        EXPECT_INT(row->name, !waits_for_another_turn(row->demand), row->starts);
-        bool counts = row->use == THREAD_OWN && (row->demand == TICKER_TURN || row->demand == TICKER_LATER);
+        EXPECT_INT(row->name, !waits_for_another_turn(row->buffers, row->position), row->starts);
+        bool counts = row->use == THREAD_OWN && !row->buffers && row->position < LONG_TURN;
         EXPECT_INT(row->name, wished_at != before, counts);
     }
     struct config next = *config();
     next.thread = THREAD_OWN;
     ASSERT(config_publish(config(), &next));
-    EXPECT_INT("the second turn, at once", starts_at_once(TICKER_TURN), true);
-    EXPECT_INT("a later write of the same turn", starts_at_once(TICKER_LATER), false);
+    EXPECT_INT("the second turn, at once", starts_at_once(1), true);
+    EXPECT_INT("a later write of the same turn", starts_at_once(2), false);
 }
 
 /* ---- bytes that are left when it was stopped ---------------------------- */

@@ -20,15 +20,13 @@
 #include "spin.h"
 #include "stats_control.h"
 #include "sweep.h"
+#include "ticker_pace.h"
 
 enum {
-    LONGEST_TICK_US = 4000,
-    CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
-    CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
-    BUSY_AFTER = 16,     /* ticks that found a hold which had ended at the next tick */
     ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */
     LINGER_TICKS = 10,   /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
     PARKED_MS = 100,     /* without a hold, before the thread ends: another start costs 30 µs */
+    LONG_TURN = 4,       /* writes: more segments would cost more than a start (7 µs each) */
 };
 
 /* A turn that wants to hold so long after the last one does not start the thread. */
@@ -49,17 +47,7 @@ static uint32_t stopping;        /* futex: 1 tells the thread to end */
 static uint32_t bars;            /* calls under way during which no thread may start */
 static uint32_t stops;           /* how often the thread was ended */
 static uint64_t paused_until;    /* by clock_coarse(): no thread starts before */
-static uint64_t wished_at;       /* by clock_coarse(): the last demand of a turn */
-
-static uint32_t tick_us(void) {
-    uint32_t window = config()->window_us;
-    return window < LONGEST_TICK_US ? window : LONGEST_TICK_US;
-}
-
-/* A window of many ticks: the ticks do not count, because a late tick is followed by an early one. */
-static bool window_is_long(void) {
-    return config()->window_us > LONGEST_TICK_US;
-}
+static uint64_t wished_at;       /* by clock_coarse(): the last turn that wanted to hold without it */
 
 /* ---- the thread ------------------------------------------------------ */
 
@@ -67,44 +55,6 @@ static bool window_is_long(void) {
 enum { TICKS_KEPT = 64 };
 _Static_assert(WINDOW_MAX_US / LONGEST_TICK_US < TICKS_KEPT / 2, "a hold outlives its tick");
 static uint64_t tick_times[TICKS_KEPT];
-
-/* The result of a tick. */
-struct tick {
-    uint64_t number;
-    uint64_t ns;  /* its time */
-    bool waits;   /* some bytes are held: look again after one window */
-    bool expired; /* a hold was older than the window */
-};
-
-/* The time between ticks.  While all turns end by themselves, a tick every 8 ms is enough: a hold
- * that it finds is checked again one window later.  With many connections some turn is always
- * open, and this rule would give a tick every window.  The tick is then 4.5 ms (for a window of
- * 1 ms), and a hold that two ticks find is too old.  In both cases no hold lasts longer than a
- * window and 8 ms. */
-struct pace {
-    unsigned calm; /* ticks since the last that found a hold older than the window */
-    unsigned open; /* how often recent ticks found a hold and none too old */
-    bool waits;    /* the last tick found a hold */
-    bool slow;     /* the last tick took 8 ms */
-};
-
-static uint32_t next_tick_us(struct pace *p) {
-    bool busy = p->open >= BUSY_AFTER;
-    bool soon = p->calm < CALM_AFTER || (p->waits && (p->slow || !busy));
-    p->slow = !soon && !busy;
-    return soon ? tick_us() : busy ? (tick_us() + CALM_TICK_US) / 2 : CALM_TICK_US;
-}
-
-static void keep_pace(struct pace *p, const struct tick *seen) {
-    p->waits = seen->waits;
-    p->calm = seen->expired ? 0 : p->calm + 1;
-    if (seen->expired)
-        p->open = 0;
-    else if (!seen->waits)
-        p->open -= p->open > 0;
-    else if (p->open < BUSY_AFTER * 2)
-        p->open++;
-}
 
 /* True: a hold that began between tick `since` and the next one is as old as the window, but for an eighth
  * of a tick: a wake-up that is a little early does not cost a tick. */
@@ -283,23 +233,22 @@ static bool is_wanted(bool buffers) {
 }
 
 /* A program that exchanges one message a second would wait in each for the thread's start (30 to 80 µs;
- * docs/benchmarks.md).  So the second turn that wants to hold within 100 ms starts it, or the fourth write of
- * a turn: more segments would cost more than the start (7 µs each).  Until then TCP_NODELAY lets each write
- * leave as a segment of its own.  coalesce starts it at once: what a buffer joins does not depend on pauses.
- * start_lock held. */
-static bool waits_for_another_turn(enum ticker_demand demand) {
-    if (config()->thread == THREAD_ALWAYS || demand == TICKER_BUFFERS || demand == TICKER_LONG)
+ * docs/benchmarks.md).  So the second turn that wants to hold within 100 ms starts it, or a long turn.  Until
+ * then TCP_NODELAY lets each write leave as a segment of its own.  coalesce starts it at once: what a buffer
+ * joins does not depend on pauses.  start_lock held. */
+static bool waits_for_another_turn(bool buffers, unsigned position) {
+    if (config()->thread == THREAD_ALWAYS || buffers || position >= LONG_TURN)
         return false;
     uint64_t before = wished_at, now = clock_coarse();
     wished_at = now;
-    bool same_turn = demand == TICKER_LATER && now == before; /* with a gap of a tick it may be another one */
+    bool same_turn = position > 1 && now == before; /* with a gap of a tick it may be another one */
     return !before || now - before > PAUSE_OF_TURNS_NS || same_turn;
 }
 
 /* start_lock held. */
-static enum ticker_state decide(enum ticker_demand demand, bool pauses) {
-    bool wanted = is_wanted(demand == TICKER_BUFFERS);
-    if (wanted && waits_for_another_turn(demand))
+static enum ticker_state decide(bool buffers, unsigned position, bool pauses) {
+    bool wanted = is_wanted(buffers);
+    if (wanted && waits_for_another_turn(buffers, position))
         return TICKER_NONE;
     if (!kernel_allows_holds())
         return TICKER_REFUSED;
@@ -313,18 +262,18 @@ static enum ticker_state decide(enum ticker_demand demand, bool pauses) {
     return error == -EBUSY ? TICKER_NONE : error ? TICKER_REFUSED : TICKER_RUNS;
 }
 
-static void decide_state(enum ticker_demand demand, bool pauses) {
+static void decide_state(bool buffers, unsigned position, bool pauses) {
     STORE(&hold_acted, true);
     spin_lock(&start_lock);
     enum ticker_state state = ticker_state();
     if (!config()->no_syscalls && !LOAD(&bars) &&
-        (state == TICKER_NONE || (state == TICKER_WITHOUT && demand == TICKER_BUFFERS)))
-        __atomic_store_n(&ticker_now, (int)decide(demand, pauses), __ATOMIC_SEQ_CST);
+        (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers)))
+        __atomic_store_n(&ticker_now, (int)decide(buffers, position, pauses), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
 }
 
-void ticker_decide(enum ticker_demand demand) {
-    decide_state(demand, true);
+void ticker_decide(bool buffers, unsigned position) {
+    decide_state(buffers, position, true);
 }
 
 bool ticker_is_task(long task) {
@@ -384,7 +333,7 @@ bool ticker_has_left(void) {
 void ticker_goes_on(void) {
     if (!config()->buffers || !ticker_has_left())
         return;
-    decide_state(TICKER_BUFFERS, false);
+    decide_state(true, 0, false);
     FDS_EACH(c) {
         if (buffer_length(c) == 0 && !c->lingering)
             continue;

@@ -9,7 +9,7 @@
  * a hold (200 ms), and policy holds only by a proved habit (policy_limits.windowless).
  *
  * It starts (raw_thread.h) at the first hold of mode coalesce, elsewhere in the second turn within 100 ms
- * that is to be held.  It ticks only while something is held, and ends when nothing was held for 100 ms.
+ * that is to be held, or in a long one.  It ticks only while something is held, and ends when nothing was held for 100 ms.
  *
  * Promise, where it exists: nothing is held longer than the window plus one tick and the
  * scheduler's delay.  The tick is the window (4 ms for longer windows), and 8 ms
@@ -23,18 +23,10 @@
 /* The id of the process that has, or had, a window's thread; 0: none yet. */
 extern INTERNAL int ticker_process;
 
-/* What wants to be held while there is no thread. */
-enum ticker_demand {
-    TICKER_BUFFERS, /* a write of mode coalesce */
-    TICKER_TURN,    /* another mode: the first write of a turn */
-    TICKER_LATER,   /* a later one */
-    TICKER_LONG,    /* the fourth one, or a later one */
-};
-
-/* Runs before the first hold or the first buffered write: starts the thread if the program needs it.  Where
- * it stays undecided (TICKER_NONE), nothing may be held now.
- * Takes no connection's lock; the caller must hold none. */
-void ticker_decide(enum ticker_demand demand);
+/* Runs before the first hold or the first buffered write, which is number `position` of its turn, from 1:
+ * starts the thread if the program needs it.  Where it stays undecided (TICKER_NONE), nothing may be held
+ * now.  Takes no connection's lock; the caller must hold none. */
+void ticker_decide(bool buffers, unsigned position);
 
 /* Ends the thread and waits for its end.  The next hold decides again. */
 void ticker_stop(void);

@@ -61,8 +61,6 @@ static void look_for_room(struct conn *c, int fd) {
         p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
 }
 
-enum { LONG_TURN = 4 }; /* writes; see ticker_thread.c */
-
 /* This write may be the first one held: decides whether the window's thread starts.  The lock is released
  * meanwhile.  Returns the connection, locked; NULL: it is closed. */
 static struct conn *with_ticker(struct conn *c, int fd, const struct policy_write *w) {
@@ -72,12 +70,10 @@ static struct conn *with_ticker(struct conn *c, int fd, const struct policy_writ
     limits.windowless = false;
     if (!policy_holds(&c->policy, &limits, w))
         return c;
-    enum ticker_demand demand = c->policy.mode == MODE_COALESCE    ? TICKER_BUFFERS
-                                : c->policy.position <= 1         ? TICKER_TURN
-                                : c->policy.position < LONG_TURN ? TICKER_LATER
-                                                                 : TICKER_LONG;
+    bool buffers = c->policy.mode == MODE_COALESCE;
+    unsigned position = c->policy.position;
     conn_unlock(c);
-    ticker_decide(demand);
+    ticker_decide(buffers, position);
     return shim_find(fd);
 }
 
