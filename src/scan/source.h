@@ -16,7 +16,7 @@ struct scan_options {
     uint16_t port;      /* only connections with this port at one end; 0: all */
     pid_t namespace_of; /* scan the network namespace of this process; 0: our own */
     bool places;        /* keep calls for places() */
-    pid_t places_of;    /* first of all of this process; 0: of none */
+    pid_t places_of;    /* first of all of this process; 0: of none (survey_begin() sets it) */
     bool no_peers;      /* do not look for the other ends */
     int verbose;
 };

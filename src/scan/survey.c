@@ -23,6 +23,7 @@ void survey_catch_signals(void) {
 }
 
 bool survey_begin(struct survey *s, char error[SCAN_ERROR]) {
+    s->options.places_of = s->filter.pid;
     s->state = scan_source_begin(s->source_wanted, &s->options, &s->source, s->not_exact, error);
     return s->state != NULL;
 }

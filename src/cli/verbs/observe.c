@@ -158,9 +158,7 @@ static void print_who(FILE *out, const struct who *who) {
 
 static int scan_process(const struct options *o, pid_t pid) {
     struct survey s = {
-        .options = {.places = true, .places_of = pid, .namespace_of = pid},
-        .filter = {.pid = pid},
-        .ends_with = pid};
+        .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
     char error[SCAN_ERROR] = "", why[SCAN_WHY];
     if (scan_is_a_thread(pid, why))
         return complain("%s", why);

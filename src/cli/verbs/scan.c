@@ -62,7 +62,7 @@ static int take_process(struct scan *s, pid_t pid) {
         return complain("%d: no such process; give the id of a running one", (int)pid);
     if (scan_is_a_thread(pid, why))
         return complain("%s", why);
-    s->survey.filter.pid = s->survey.options.namespace_of = s->survey.options.places_of = pid;
+    s->survey.filter.pid = s->survey.options.namespace_of = pid;
     snprintf(s->survey.scope, sizeof(s->survey.scope), "process %d", (int)pid);
     return 0;
 }
