@@ -46,7 +46,7 @@ static FILE *reopened(FILE *stream) {
 
 #define REOPENS(name)                                                     \
     EXPORT FILE *name(const char *path, const char *mode, FILE *stream) { \
-        exports_closes(stream);                                                   \
+        exports_closes(stream);                                           \
         return reopened(REAL(name)(path, mode, stream));                  \
     }
 

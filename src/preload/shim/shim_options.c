@@ -149,10 +149,12 @@ static int told(const void *value, socklen_t length) {
 static int nodelay_of_application(const struct conn *c, int said) {
     const struct policy *p = &c->policy;
     int now;
-    if (p->nodelay == p->app_nodelay && !mode_cures((enum mode)p->mode) && !LOAD(&hold_restores))
+    if (mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay)
+        return p->app_nodelay;
+    if (!LOAD(&hold_restores))
         return said;
-    if ((said != 0) == p->app_nodelay || mode_cures((enum mode)p->mode) || p->nodelay != p->app_nodelay ||
-        config()->no_syscalls || kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
+    if ((said != 0) == p->app_nodelay || config()->no_syscalls ||
+        kernel->get_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &now) != 0)
         return p->app_nodelay;
     return now != 0;
 }
