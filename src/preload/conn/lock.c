@@ -15,8 +15,8 @@ void lock_forked(void) {
     lock_free_now = fork_generation << 18;
 }
 
-uint32_t lock_bits_new(void) {
-    return self.lock_bits = thread_tag() << 2 | 1;
+void lock_bits_new(void) {
+    self.lock_bits = thread_tag() << 2 | 1;
 }
 
 enum { SPINS = 64 };

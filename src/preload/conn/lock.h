@@ -37,16 +37,16 @@ static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;
 }
 
-uint32_t lock_bits_new(void);
+void lock_bits_new(void);
 
-/* The word of a lock that this thread takes.  A thread keeps its own bits only: after a fork that passed by
- * the library, another thread of the child may be the first to notice it. */
-static inline uint32_t lock_taken_word(void) {
-    uint32_t bits = self.lock_bits;
-    return lock_free_word() | (LIKELY(bits != 0) ? bits : lock_bits_new());
+static inline void lock_needs_bits(void) {
+    if (UNLIKELY(self.lock_bits == 0))
+        lock_bits_new();
 }
 
-/* The same for a thread that has its bits.  Without them it would take no lock at all. */
+/* The word of a lock that this thread, which has its bits, takes: without them it would take none.  A thread
+ * keeps its own bits only: after a fork that passed by the library, another thread of the child may be the
+ * first to notice it. */
 static inline uint32_t lock_taken_word_again(void) {
 #ifdef UNSTALL_CHECKS
     if (self.lock_bits == 0)
@@ -55,9 +55,10 @@ static inline uint32_t lock_taken_word_again(void) {
     return lock_free_word() | self.lock_bits;
 }
 
-static inline void lock_needs_bits(void) {
-    if (self.lock_bits == 0)
-        lock_bits_new();
+/* The same for a thread that may not have them yet. */
+static inline uint32_t lock_taken_word(void) {
+    lock_needs_bits();
+    return lock_taken_word_again();
 }
 
 static inline bool lock_is_mine(const uint32_t *lock) {

@@ -272,13 +272,11 @@ INLINE enum turn_guess policy_steady_guess(const struct policy *p, unsigned posi
     return share == TURN_ALWAYS ? TURN_LAST : TURN_UNKNOWN;
 }
 
-/* As policy_turn_begins() and policy_decide() for the first write, if it is held.  True: it is small. */
-static inline bool policy_steady_first(struct policy *p, uint32_t small, size_t bytes) {
-    bool counts = is_small_write(p, small, bytes);
+/* As policy_turn_begins() and policy_decide() for the first write, if it is held. */
+static inline void policy_steady_first(struct policy *p, uint32_t small, size_t bytes) {
     p->position = p->turns = 1;
-    p->small_writes = counts;
+    p->small_writes = is_small_write(p, small, bytes);
     p->message_bytes = p->pending = (uint32_t)bytes;
-    return counts;
 }
 
 /* As policy_decide() for a later one, if it is held.  True: it is small. */

@@ -70,11 +70,14 @@ ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uin
 
 /* ---- a steady turn ------------------------------------------------------ */
 
-/* The kernel took only a part of a steady write, or none.  `action` has the rest of what was counted. */
-COLD ssize_t steady_fell_short(struct conn *c, struct plain w, ssize_t sent, struct policy_action action,
-                               bool was_held) {
-    action.small_write = is_small_write(&c->policy, config()->small, w.bytes);
-    action.ends_unit = action.how == WRITE_PLAIN;
+/* The kernel took only a part of a steady write, or none. */
+COLD ssize_t steady_fell_short(struct conn *c, struct plain w, ssize_t sent, enum write_how how, bool first,
+                               bool burst, bool was_held) {
+    const struct policy_action action = {.how = how,
+                                         .ends_unit = how == WRITE_PLAIN,
+                                         .small_write = is_small_write(&c->policy, config()->small, w.bytes),
+                                         .burst = burst,
+                                         .new_message = first};
     return shim_plain_fell_short(c, w, &action, sent, was_held);
 }
 
@@ -89,15 +92,25 @@ INLINE void count_steady(struct conn *c, size_t bytes) {
     c->counts.bytes += bytes;
 }
 
-/* A turn of one write. */
-INLINE ssize_t send_only_one(struct conn *c, const struct plain w) {
+/* The last write of a turn.  Lock held; released. */
+INLINE ssize_t end_steadily(struct conn *c, const struct plain w, bool first, bool burst) {
     bool was_held;
     STORE(&c->quiet, STEADY_WROTE);
     policy_steady_unit(&c->policy);
     ssize_t sent = shim_send_last(c, &w, &was_held);
     return LIKELY(sent == (ssize_t)w.bytes)
                ? sent
-               : steady_fell_short(c, w, sent, (struct policy_action){.new_message = true}, was_held);
+               : steady_fell_short(c, w, sent, WRITE_PLAIN, first, burst, was_held);
+}
+
+/* A write that counts as held already.  Lock held; released. */
+INLINE ssize_t hold_steadily(struct conn *c, const struct plain w, bool first, bool burst, bool was_held) {
+    ssize_t sent = shim_send_more(c, &w);
+    if (UNLIKELY(sent != (ssize_t)w.bytes))
+        sent = steady_fell_short(c, w, sent, WRITE_MORE, first, burst, was_held);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, w.fd);
+    return sent;
 }
 
 /* As shim_hold() at the beginning of a turn: nothing is held or buffered yet. */
@@ -123,22 +136,15 @@ INLINE ssize_t first_steady(struct conn *c, const struct plain w, const struct c
     count_steady(c, w.bytes);
     c->counts.messages++;
     if (UNLIKELY(guess == TURN_LAST))
-        return send_only_one(c, w);
+        return end_steadily(c, w, true, false);
     STORE(&c->quiet, STEADY_HOLDS);
     hold_first(c, ticker);
-    ssize_t sent = shim_send_more(c, &w);
-    if (UNLIKELY(sent != (ssize_t)w.bytes))
-        sent = steady_fell_short(
-            c, w, sent, (struct policy_action){.how = WRITE_MORE, .new_message = true}, false);
-    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        shim_rehold_after_push(c, w.fd);
-    return sent;
+    return hold_steadily(c, w, true, false, false);
 }
 
 /* A turn of this thread goes on.  The write is held, or it is the last one. */
 INLINE ssize_t next_steady(struct conn *c, const struct plain w, const struct config *now) {
     struct policy *p = &c->policy;
-    bool was_held;
     enum turn_guess guess = policy_steady_guess(p, p->position, now->small, w.bytes);
     if (UNLIKELY(c->quiet != STEADY_HOLDS || c->turn_owner != &self || self.turn != c || !hold_is_young(c) ||
                  guess == TURN_UNKNOWN ||
@@ -147,18 +153,9 @@ INLINE ssize_t next_steady(struct conn *c, const struct plain w, const struct co
     bool burst = policy_steady_next(p, now->small, w.bytes) && p->small_writes == 2;
     count_steady(c, w.bytes);
     c->counts.bursts += burst;
-    if (guess == TURN_MORE) {
-        const struct policy_action action = {.how = WRITE_MORE,
-                                             .small_write = is_small_write(p, now->small, w.bytes),
-                                             .burst = burst};
-        return shim_send_held(c, w, &action);
-    }
-    STORE(&c->quiet, STEADY_WROTE);
-    policy_steady_unit(p);
-    ssize_t sent = shim_send_last(c, &w, &was_held);
-    return LIKELY(sent == (ssize_t)w.bytes)
-               ? sent
-               : steady_fell_short(c, w, sent, (struct policy_action){.burst = burst}, was_held);
+    if (guess == TURN_LAST)
+        return end_steadily(c, w, false, burst);
+    return hold_steadily(c, w, false, burst, shim_hold(c));
 }
 
 INLINE ssize_t write_steady(const struct plain w) {
