@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_scan import scan_until_told
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, compile_c, preload_env, run,
                      second_thread, skip, unstall, wait_for_stats_file)
@@ -248,10 +249,9 @@ def test_without_privilege_an_own_process_is_watched_by_samples(authors):
         program = shutil.copy(authors, command.parent)
         process = subprocess.Popen([program, *peer.target, "1000"], **nobody)
         try:
-            for seconds in (2, 6, 18):  # as scan_until_told() of test_scan.py
-                done = run([command, "observe", process.pid, "--time", seconds], **nobody)
-                if "stalls of" in done.stderr:
-                    break
+            done = scan_until_told(
+                lambda seconds: run([command, "observe", process.pid, "--time", seconds], **nobody),
+                lambda done: "stalls of" in done.stderr)
         finally:
             process.kill()
             process.wait()

@@ -78,12 +78,12 @@ def row_of(report, pid):
     return rows[0] if rows else None
 
 
-def scan_until_told(scan):
-    """`scan(seconds)` until it exits as one that saw a stall.  The source sampled lists the sockets of a host
-    with twenty thousand once in two seconds, and may miss a stall between its lists."""
+def scan_until_told(scan, told=lambda done: done.returncode == 1):
+    """`scan(seconds)` until it has `told` of a stall.  The source sampled lists the sockets of a host with
+    twenty thousand once in two seconds, and may miss a stall between its lists."""
     for seconds in (2, 6, 18):
         done = scan(seconds)
-        if done.returncode == 1:
+        if told(done):
             break
     return done
 

@@ -9,7 +9,8 @@
  * a hold (200 ms), and policy holds only by a proved habit (policy_limits.windowless).
  *
  * It starts (raw_thread.h) at the first hold of mode coalesce, elsewhere in the second turn within 100 ms
- * that is to be held, or in a long one.  It ticks only while something is held, and ends when nothing was held for 100 ms.
+ * that is to be held, or in a long one.  It ticks only while something is held, and ends when nothing was
+ * held for 100 ms.
  *
  * Promise, where it exists: nothing is held longer than the window plus one tick and the
  * scheduler's delay.  The tick is the window (4 ms for longer windows), and 8 ms
