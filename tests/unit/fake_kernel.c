@@ -164,6 +164,12 @@ static int close_descriptor(int fd) {
     return 0;
 }
 
+static int usage(struct kernel_usage *out) {
+    fake_note("usage", -1, NULL, 0);
+    *out = fake.usage;
+    return fake.usage_error;
+}
+
 static const struct kernel_ops ops = {
     .set_option = set_option,
     .get_option = get_option,
@@ -175,6 +181,7 @@ static const struct kernel_ops ops = {
     .is_file = is_file,
     .name = name_of,
     .writable = writable,
+    .usage = usage,
     .dup_above = dup_above,
     .close = close_descriptor,
 };

@@ -29,6 +29,8 @@ struct fake_kernel {
     uint16_t peer_port, local_port; /* at 127.0.0.1; 0: -ENOTCONN */
     struct kernel_tcp_info tcp_info;
     int tcp_info_error;
+    struct kernel_usage usage;
+    int usage_error; /* 0 or -errno */
     int dup_answer; /* of F_DUPFD_CLOEXEC; 0: the lowest that is asked for */
     ssize_t sends[FAKE_SENDS]; /* answers in turn; 0: everything; < 0: -errno */
     unsigned send_count;

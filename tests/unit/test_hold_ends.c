@@ -141,17 +141,84 @@ static const struct {
 Test(hold_ends, the_age_of_a_hold_without_a_window) {
     EACH_ROW(row, ages) {
         ticker_now = (int)row->ticker;
-        endpoint_nodelay_only[ENDPOINT] = false;
-        c->policy = (struct policy){.mode = (uint8_t)row->mode, .established = true};
+        endpoint_trust[ENDPOINT] = ENDPOINT_TRUSTED;
+        c->policy = (struct policy){.mode = (uint8_t)row->mode, .established = true, .quick_turns = HABIT};
         c->endpoint = ENDPOINT;
         uint64_t began = clock_stopped - row->age;
         c->held_since = began;
-        hold_check_age(c);
+        EXPECT_INT(row->name, hold_check_age(c, false), !row->nodelay_only);
         EXPECT_INT(row->name, c->policy.nodelay_only, row->nodelay_only);
-        EXPECT_INT(row->name, endpoint_nodelay_only[ENDPOINT], row->nodelay_only);
+        EXPECT_INT(row->name, endpoint_trust_of(c) == ENDPOINT_NODELAY_ONLY, row->nodelay_only);
         EXPECT_INT(row->name, c->policy.window_ends, row->window_ends);
         EXPECT_INT(row->name, c->held_since, row->begins_anew ? clock_stopped : began);
     }
+}
+
+/* What a late hold of a habit costs, by what its thread has used since it began. */
+static const struct {
+    const char *name;
+    enum endpoint_trust before;
+    bool joined, of_no_endpoint, of_another;
+    uint64_t cpu_ns, waits;
+    int error;
+    bool goes_on;
+    enum endpoint_trust after;
+    unsigned quick_turns;
+} late[] = {
+    {"the first, its message goes on", ENDPOINT_TRUSTED, true, .after = ENDPOINT_WATCHED},
+    {"the first, its message was complete", ENDPOINT_TRUSTED, .after = ENDPOINT_NODELAY_ONLY,
+     .quick_turns = HABIT},
+    {"no endpoint", ENDPOINT_TRUSTED, true, .of_no_endpoint = true, .quick_turns = HABIT},
+    {"another had the processor", ENDPOINT_WATCHED, true, .goes_on = true, .after = ENDPOINT_WATCHED,
+     .quick_turns = HABIT},
+    {"and a push ended it", ENDPOINT_WATCHED, .goes_on = true, .after = ENDPOINT_WATCHED,
+     .quick_turns = HABIT},
+    {"5 ms of its own", ENDPOINT_WATCHED, true, .cpu_ns = HOLD_LATE_NS, .goes_on = true,
+     .after = ENDPOINT_WATCHED, .quick_turns = HABIT},
+    {"it computed", ENDPOINT_WATCHED, true, .cpu_ns = HOLD_LATE_NS + 1, .after = ENDPOINT_NODELAY_ONLY,
+     .quick_turns = HABIT},
+    {"it waited", ENDPOINT_WATCHED, true, .waits = 1, .after = ENDPOINT_NODELAY_ONLY, .quick_turns = HABIT},
+    {"not known", ENDPOINT_WATCHED, true, .error = -EPERM, .after = ENDPOINT_NODELAY_ONLY,
+     .quick_turns = HABIT},
+    {"another thread's hold", ENDPOINT_WATCHED, true, .of_another = true, .after = ENDPOINT_NODELAY_ONLY,
+     .quick_turns = HABIT},
+};
+
+Test(hold_ends, why_a_hold_was_late) {
+    EACH_ROW(row, late) {
+        ticker_now = TICKER_WITHOUT;
+        c->endpoint = row->of_no_endpoint ? 0 : ENDPOINT;
+        endpoint_trust[ENDPOINT] = (uint8_t)row->before;
+        c->policy = (struct policy){.mode = MODE_AUTO, .established = true, .quick_turns = HABIT};
+        fake.usage = (struct kernel_usage){7000 * MS, 70};
+        fake.usage_error = row->error;
+        ticker_watch(c);
+        EXPECT_TEXT(row->name, fake_log(), row->before == ENDPOINT_WATCHED ? "usage(-1)" : "");
+        if (row->of_another)
+            self.hold.of = NULL;
+        clock_stopped += 50 * MS;
+        fake.usage.cpu_ns += row->cpu_ns;
+        fake.usage.waits += row->waits;
+        EXPECT_INT(row->name, hold_check_age(c, row->joined), row->goes_on);
+        EXPECT_INT(row->name, endpoint_trust[ENDPOINT], row->after);
+        EXPECT_INT(row->name, c->policy.nodelay_only, row->after != ENDPOINT_WATCHED);
+        EXPECT_INT(row->name, c->policy.quick_turns, row->quick_turns);
+        fake_log();
+    }
+}
+
+/* What was asked for an earlier hold is no proof. */
+Test(hold_ends, a_hold_that_was_not_watched) {
+    ticker_now = TICKER_WITHOUT;
+    c->policy.mode = MODE_AUTO;
+    c->policy.quick_turns = HABIT;
+    c->endpoint = ENDPOINT;
+    endpoint_trust[ENDPOINT] = ENDPOINT_WATCHED;
+    ticker_watch(c);
+    clock_stopped += MS;
+    c->held_since = clock_stopped;
+    clock_stopped += 50 * MS;
+    EXPECT(!hold_check_age(c, true) && endpoint_trust_of(c) == ENDPOINT_NODELAY_ONLY);
 }
 
 Test(hold_ends, four_that_the_kernel_ended_in_a_row) {
@@ -170,6 +237,7 @@ Test(hold_ends, four_that_the_kernel_ended_in_a_row) {
 Test(hold_ends, when_the_age_is_looked_at) {
     ticker_now = TICKER_WITHOUT;
     c->policy.mode = MODE_AUTO;
+    c->policy.quick_turns = HABIT;
     c->held_since = clock_stopped - 50 * MS;
     join();
     conn_lock(c);
@@ -191,9 +259,10 @@ Test(hold_ends, a_sibling_of_a_late_one) {
     join();
     EXPECT(!c->policy.nodelay_only);
     hold_end_turn(PUSH_WAIT);
-    endpoint_set_nodelay_only(ENDPOINT);
-    endpoint_set_nodelay_only(0);
-    EXPECT(!endpoint_nodelay_only[0]);
+    endpoint_set_trust(ENDPOINT, ENDPOINT_NODELAY_ONLY);
+    endpoint_set_trust(ENDPOINT, ENDPOINT_WATCHED);
+    endpoint_set_trust(0, ENDPOINT_NODELAY_ONLY);
+    EXPECT(endpoint_trust[0] == ENDPOINT_TRUSTED);
     join();
     EXPECT(c->policy.nodelay_only);
     struct conn *next = fds_create(6, ORIGIN_SOCKET);

@@ -10,7 +10,7 @@
 #ifndef UNSTALL_THREAD_H
 #define UNSTALL_THREAD_H
 
-#include "base.h"
+#include "kernel.h"
 #include "upcalls.h"
 
 struct conn;
@@ -32,6 +32,11 @@ struct thread {
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
     uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
     bool ends_watched;  /* a destructor for this thread's end is registered; then `lock_bits` are made */
+    struct {
+        const struct conn *of;
+        uint64_t since; /* its held_since */
+        struct kernel_usage used;
+    } hold; /* what this thread had used when it began this hold of a watched endpoint */
 };
 
 extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));

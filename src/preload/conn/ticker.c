@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 
 #include "clock.h"
+#include "endpoint_cache.h"
 #include "raw.h"
 
 int ticker_now;
@@ -30,5 +31,9 @@ bool ticker_watch_slow(struct conn *c) {
 
 bool ticker_watch_without(struct conn *c) {
     STORE(&c->held_since, clock_coarse());
+    if (UNLIKELY(endpoint_trust_of(c) == ENDPOINT_WATCHED)) {
+        self.hold.of = kernel->usage(&self.hold.used) == 0 ? c : NULL;
+        self.hold.since = c->held_since;
+    }
     return c->buffer == NULL;
 }

@@ -134,7 +134,7 @@ static void probe_untracked(struct conn *c, uint32_t pushes) {
 /* Pushes the bytes that the kernel holds. */
 static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
     STORE_RELEASE(&c->held, false); /* after taking the lock: hold_leaves_turn() relies on this order */
-    hold_check_age(c);
+    hold_check_age(c, false);
     if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
         struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
         kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -25,22 +25,19 @@ enum { HOLD_LATE_NS = 5000000 }; /* without a window, a longer hold did not fit 
 /* Without a window: learns the habit of a connection that has no held bytes yet. */
 void hold_learn_piece(struct conn *c);
 
-/* Without a window: checks the age of a hold when it ends, or before the decision about a write that joins
- * it.  In mode auto, a hold that was too long sets its endpoint to TCP_NODELAY only.  In mode cork, several
- * holds in a row that the kernel ended set the connection to TCP_NODELAY only: the library does not see
- * the waits of its program. */
-void hold_check_age_slow(struct conn *c);
-static inline void hold_check_age(struct conn *c) {
-    if (ticker_windowless(ticker_state()))
-        hold_check_age_slow(c);
+/* Without a window: checks the age of a hold when a push ends it, or before the decision about a write that
+ * joins it.  In mode auto, a hold that was too long ends the connection's habit, and often that of its whole
+ * endpoint.  In mode cork, several holds in a row that the kernel ended set the connection to TCP_NODELAY
+ * only: the library does not see the waits of its program.  True: the habit goes on. */
+bool hold_check_age_slow(struct conn *c, bool joined);
+static inline bool hold_check_age(struct conn *c, bool joined) {
+    return !ticker_windowless(ticker_state()) || hold_check_age_slow(c, joined);
 }
 
-/* The same in mode auto.  True: the habit goes on. */
+/* The same for a write that joins a hold in mode auto. */
 static inline bool hold_is_young(struct conn *c) {
-    if (!ticker_windowless(ticker_state()) || LIKELY(clock_coarse() - c->held_since <= HOLD_LATE_NS))
-        return true;
-    hold_check_age_slow(c);
-    return !c->policy.nodelay_only;
+    return !ticker_windowless(ticker_state()) || LIKELY(clock_coarse() - c->held_since <= HOLD_LATE_NS) ||
+           hold_check_age_slow(c, true);
 }
 
 /* ---- the end of a thread is the end of its turn, too (thread_end.c) ---- */
@@ -132,7 +129,7 @@ static inline void hold_open_steady_turn(struct conn *c) {
 /* This thread opens a turn on c.  Lock held. */
 static inline void hold_open_turn(struct conn *c) {
     hold_open_steady_turn(c);
-    if (UNLIKELY(LOAD(&endpoint_nodelay_only[c->endpoint])))
+    if (UNLIKELY(endpoint_trust_of(c) == ENDPOINT_NODELAY_ONLY))
         c->policy.nodelay_only = true;
 }
 
@@ -147,7 +144,7 @@ static inline void hold_join_turn(struct conn *c) {
         policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
     }
     if (UNLIKELY(c->held))
-        hold_check_age(c);
+        hold_check_age(c, true);
     if (p->position < UINT16_MAX)
         p->position++;
     if (UNLIKELY(policy_learns_habit(p)))

@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "raw.h"
@@ -100,6 +101,24 @@ bool kernel_allows_holds(void) {
            set_option(-1, IPPROTO_TCP, TCP_NODELAY, 1) == -EBADF;
 }
 
+/* getrusage(2).  Its struct has words of the kernel, also where libc's time_t is longer. */
+static int usage(struct kernel_usage *out) {
+    struct {
+        struct {
+            unsigned long seconds, us;
+        } user, system;
+        long others[12];
+        unsigned long voluntary_switches, involuntary_switches;
+    } used = {0};
+    int error = (int)raw2(SYS_getrusage, RUSAGE_THREAD, &used);
+    if (error)
+        return error;
+    out->cpu_ns = (used.user.seconds + used.system.seconds) * UINT64_C(1000000000) +
+                  (used.user.us + used.system.us) * UINT64_C(1000);
+    out->waits = used.voluntary_switches;
+    return 0;
+}
+
 const struct kernel_ops kernel_real = {
     .set_option = set_option,
     .get_option = get_option,
@@ -111,6 +130,7 @@ const struct kernel_ops kernel_real = {
     .is_file = is_file,
     .name = name_of,
     .writable = writable,
+    .usage = usage,
     .dup_above = dup_above,
     .close = close_descriptor,
 };

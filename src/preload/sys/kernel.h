@@ -31,6 +31,12 @@ struct kernel_tcp_info {
     uint32_t retransmissions;  /* segments sent again, in total */
 };
 
+/* What the calling thread has used since its start. */
+struct kernel_usage {
+    uint64_t cpu_ns;
+    uint64_t waits; /* voluntary context switches: it slept, or waited for a page or a lock of the kernel */
+};
+
 struct kernel_ops {
     int (*set_option)(int fd, int level, int name, int value);
     int (*get_option)(int fd, int level, int name, int *value);
@@ -42,6 +48,7 @@ struct kernel_ops {
     int (*is_file)(int fd);          /* 1: a regular file or directory; I/O on it never blocks */
     int (*name)(int fd, bool peer, struct sockaddr_storage *address);
     int (*writable)(int fd, int timeout_ms); /* 1: room in the send buffer (POLLOUT) */
+    int (*usage)(struct kernel_usage *out);
     int (*dup_above)(int fd, int lowest);    /* F_DUPFD_CLOEXEC */
     int (*close)(int fd);
 };
