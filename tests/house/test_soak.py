@@ -78,6 +78,18 @@ def test_the_next_call_goes_on(soak, tmp_path):
     assert "1 runs, 1 failed" in soak("1", "--fresh").stdout, "the third run of all"
 
 
+def test_it_goes_on_from_a_table(soak, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"# The soak\n```\n{soak('1').stdout}```\n", encoding="utf-8")
+    assert "1 runs, 0 failed" in page.read_text(encoding="utf-8")
+    assert "runs already" in soak("2", "--go-on", page).stderr
+    assert "no runs of suites: unit" in soak("2", "--go-on", page, "--suite", "unit", "--fresh").stderr
+    done = soak("2", "--go-on", page, "--fresh")
+    assert "2 runs, 0 failed" in done.stdout and "run 1" not in done.stderr + done.stdout
+    page.write_text("suites: all; beside nothing\nnot run yet\n", encoding="utf-8")
+    assert "has no runs" in soak("2", "--go-on", page, "--fresh").stderr
+
+
 def test_a_run_that_hangs_is_ended_and_has_failed(soak, tmp_path):
     done = soak("1", UNSTALL_SOAK_TEST="sleep 1000", UNSTALL_SOAK_LIMIT="1")
     assert done.returncode == 1 and "did not end by itself" in done.stdout
