@@ -580,6 +580,43 @@ Test(hold, before_a_poll) {
     cr_expect(!hold_before_poll(false) && !hold_before_poll(true), "no turn");
 }
 
+/* A quiet connection's turn is left at a wait for input, without the lock. */
+Test(hold, a_quiet_turn_is_left_at_a_wait) {
+    static struct thread other;
+    static const struct {
+        const char *name;
+        bool only_writable, nodelay, app_nodelay, held, left;
+    } rows[] = {{"for input", .left = true},
+                {"for writability", .only_writable = true},
+                {"the time of the wait counts", .nodelay = true},
+                {"TCP_NODELAY of its own", .nodelay = true, .app_nodelay = true, .left = true},
+                {"bytes are held", .held = true}};
+    EACH_ROW(row, rows) {
+        in_mode(MODE_COALESCE);
+        c->policy.untracked_io = true; /* no probes */
+        c->policy.nodelay = row->nodelay;
+        c->policy.app_nodelay = row->app_nodelay;
+        c->policy.single_turns = HABIT;
+        join();
+        c->held = row->held;
+        c->quiet = QUIET_WROTE;
+        cr_expect(!hold_before_poll(row->only_writable), "%s", row->name);
+        EXPECT_INT(row->name, self.turn == c, row->only_writable);
+        EXPECT_INT(row->name, c->turn_end == TURN_LEFT, row->left);
+        EXPECT_INT(row->name, c->turn_owner == &self, row->left || row->only_writable);
+        if (row->left) {
+            join();
+            EXPECT_INT("the habit goes on", c->policy.single_turns, HABIT);
+            EXPECT_INT("a new turn", c->policy.position, 1);
+            c->turn_owner = &other;
+            join();
+            EXPECT_INT("another thread's turn ends it", c->policy.single_turns, 0);
+        }
+        hold_end_turn(PUSH_WAIT);
+        fake_log();
+    }
+}
+
 Test(hold, asked_and_told) {
     in_mode(MODE_AUTO);
     join();

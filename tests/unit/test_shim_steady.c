@@ -141,21 +141,31 @@ static void an_event(void) {
     note("the lock", 0);
 }
 
+/* By the short path the turn is only left, until the next lock: nothing to compare yet. */
+static void waits(void) {
+    if (hold_before_poll(one_in(4 * calm))) {
+        hold_asked(one_in(2));
+        hold_end_turn(PUSH_WAIT);
+    }
+    time_ns += draw(2) * MS;
+}
+
 static void exchange(unsigned pieces) {
     if (one_in(2 * calm))
         pieces = 1 + draw(5);
     for (unsigned i = 0; i < pieces; i++) {
         if (one_in(10 * calm))
             an_event();
-        writes(one_in(10 * calm) ? 1 + draw(8000) : one_in(20 * calm) ? 0 : 1 + draw(500));
+        bool waited = i > 0 && one_in(2 * calm);
+        if (waited)
+            waits();
+        bool nothing = one_in(20 * calm) && !waited; /* a write of no bytes takes no lock behind a wait */
+        writes(one_in(10 * calm) ? 1 + draw(8000) : nothing ? 0 : 1 + draw(500));
     }
     if (one_in(10 * calm))
         an_event();
-    if (one_in(4)) {
-        hold_end_turn(PUSH_WAIT);
-        note("poll", 0);
-        time_ns += draw(2) * MS;
-    }
+    if (one_in(4))
+        waits();
     reads();
 }
 

@@ -49,7 +49,7 @@ struct conn_counts {
 };
 #undef NAME
 
-/* A turn that holds nothing may end without the lock at a read (hold_leaves_turn): it is
+/* A turn that holds nothing may end without the lock at a read or a wait (hold_leaves_turn): it is
  * marked TURN_LEFT, and the model is updated at the next lock.  A turn that must update the
  * endpoint cache at once ends under the lock, like a turn that holds (TURN_ENDS). */
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };

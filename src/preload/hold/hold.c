@@ -195,8 +195,10 @@ void hold_window_ends(struct conn *c) {
 /* A new turn continues the message: the turn before was left by TURN_LEFT, or belongs
  * to another thread. */
 void hold_turn_taken_over(struct conn *c) {
-    c->policy.quick_turns = c->policy.single_turns = 0;
-    if (LOAD(&c->turn_end) == TURN_LEFT)
+    bool left = LOAD(&c->turn_end) == TURN_LEFT;
+    if (!left || c->turn_owner != &self)
+        c->policy.quick_turns = c->policy.single_turns = 0;
+    if (left)
         hold_finish_turn(c);
 }
 
@@ -245,9 +247,17 @@ void hold_end_turn_slow(enum push_cause cause) {
     conn_unlock(c);
 }
 
+/* A quiet connection that has no TCP_NODELAY of ours: nothing is held, it is not asked first, and nobody
+ * wants to know how long it waits. */
+static bool waits_quietly(const struct conn *c) {
+    const uint32_t asked = POLICY_FACTS(.nodelay = true, .app_nodelay = true);
+    return LOAD(&c->quiet) == QUIET_WROTE &&
+           (LOAD(&c->policy.facts) & asked) != POLICY_FACTS(.nodelay = true);
+}
+
 bool hold_before_poll(bool only_writable) {
     struct conn *c = turn_now();
-    if (!c)
+    if (!c || (!only_writable && waits_quietly(c) && hold_leaves_turn(c)))
         return false;
     conn_lock(c);
     bool holding = c->held || buffer_length(c) > 0;

@@ -60,7 +60,7 @@ static inline void hold_end_turn(enum push_cause cause) {
         hold_end_turn_slow(cause);
 }
 
-/* The open turn of this thread ends at a read of its own connection `c`.  True: nothing is held,
+/* The open turn of this thread ends at a read of its own connection `c`, or at a wait.  True: nothing is held,
  * so the turn has ended without the lock, and policy learns from it at the next lock.  A program
  * that writes each message in one call takes no lock here.  False: call hold_end_turn().  The
  * check of the lock makes this thread wait for a push by another thread.  A signal handler that

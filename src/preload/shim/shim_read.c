@@ -54,9 +54,9 @@ struct call shim_read_begins(int fd, bool dont_wait) {
     return (struct call){c, LOAD(&c->generation)};
 }
 
-/* Lock held. */
+/* Another thread may have left it at a wait.  Lock held. */
 static inline void end_left_turn(struct conn *c) {
-    if (c->turn_owner == &self && self.turn != c)
+    if ((c->turn_owner == &self && self.turn != c) || LOAD(&c->turn_end) == TURN_LEFT)
         hold_finish_turn(c);
 }
 
@@ -148,12 +148,41 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     return got;
 }
 
+/* Lock held; released. */
+COLD ssize_t is_not_quiet(struct call call, ssize_t got, size_t asked) {
+    STORE(&call.conn->quiet, QUIET_NOT);
+    return input_ends(call, got, asked);
+}
+
+/* The answer of a quiet or steady connection whose turn this thread has left.  If the connection still wants
+ * one, no other code has had its lock since this thread's write. */
+INLINE ssize_t quiet_answer(struct call call, ssize_t got, size_t asked) {
+    struct conn *c = call.conn;
+    conn_lock_quiet(c);
+    uint8_t wrote = c->quiet;
+    if (UNLIKELY(!(wrote & WANTS_ANSWER) || c->turn_owner != &self ||
+                 policy_leaves_input((size_t)got, asked)))
+        return is_not_quiet(call, got, asked);
+    STORE(&c->turn_owner, NULL);
+    STORE(&c->turn_end, TURN_ENDS);
+    policy_quiet_answer(&c->policy);
+    STORE(&c->quiet, quiet_answered(wrote));
+    c->counts.reads++;
+    conn_unlock(c);
+    return got;
+}
+
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (!c)
         return got;
     if (UNLIKELY(got <= 0))
         return read_got_nothing(call, got);
+    /* Left at a wait.  A thread that has ended may have had the same address: `ends_watched` shows that this
+     * one can lock. */
+    if ((LOAD(&c->quiet) & WANTS_ANSWER) && LOAD(&c->turn_end) == TURN_LEFT &&
+        LOAD(&c->turn_owner) == &self && LIKELY(self.ends_watched))
+        return quiet_answer(call, got, asked);
     conn_lock(c);
     return input_ends(call, got, asked);
 }
@@ -179,12 +208,6 @@ ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags) {
     return shim_read_ends(call, got, bytes);
 }
 
-/* Lock held; released. */
-COLD ssize_t is_not_quiet(struct call call, ssize_t got, size_t asked) {
-    STORE(&call.conn->quiet, QUIET_NOT);
-    return input_ends(call, got, asked);
-}
-
 /* As hold_leaves_turn().  While a connection wants an answer it holds nothing, and no push is under way. */
 INLINE bool leaves_quiet_turn(struct conn *c) {
     self.depth++;
@@ -205,23 +228,8 @@ INLINE bool begins_quiet(struct conn *c, int fd) {
     return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && leaves_quiet_turn(c);
 }
 
-/* If the connection still wants an answer, no other code has had its lock since this thread's write. */
 INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {
-    struct conn *c = call.conn;
-    if (UNLIKELY(got <= 0))
-        return shim_read_ends(call, got, asked);
-    conn_lock_quiet(c);
-    uint8_t wrote = c->quiet;
-    if (UNLIKELY(!(wrote & WANTS_ANSWER) || c->turn_owner != &self ||
-                 policy_leaves_input((size_t)got, asked)))
-        return is_not_quiet(call, got, asked);
-    STORE(&c->turn_owner, NULL);
-    STORE(&c->turn_end, TURN_ENDS);
-    policy_quiet_answer(&c->policy);
-    STORE(&c->quiet, quiet_answered(wrote));
-    c->counts.reads++;
-    conn_unlock(c);
-    return got;
+    return LIKELY(got > 0) ? quiet_answer(call, got, asked) : shim_read_ends(call, got, asked);
 }
 
 ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn) {
