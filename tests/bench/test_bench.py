@@ -51,8 +51,11 @@ def test_auto_makes_no_call_more_than_bare(row, port):
         skip("no strace here")
     auto = next(c for c in row.configurations if c.name == "unstall auto")
     bare = conf.Configuration("TCP_NODELAY", "nodelay")
-    # a call made once a connection (a late query) is no call an exchange
-    assert client_calls(row, auto, port) <= client_calls(row, bare, port) + 0.05
+
+    def attempt():
+        # a call made once a connection (a late query) is no call an exchange
+        assert client_calls(row, auto, port) <= client_calls(row, bare, port) + 0.05
+    patiently(attempt)  # after a pause of 5 ms within a hold, each further hold costs a getrusage(2)
 
 
 @pytest.mark.parametrize("way", ["one", "nodelay", "cork", "more"])

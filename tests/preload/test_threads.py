@@ -131,7 +131,7 @@ def test_a_habit_of_many_pieces_costs_no_more(what, late):
 
 
 @pytest.mark.unstarved
-@pytest.mark.parametrize("what, goes_on", [("preempted", True), ("computes", False)])
+@pytest.mark.parametrize("what, goes_on", [("preempted", True), ("computes", False), ("yields", False)])
 def test_a_busy_machine_does_not_end_a_habit(what, goes_on):
     """Holds of 12 ms: by the second one the library can tell a program that computes from a busy machine."""
     def attempt():

@@ -118,6 +118,7 @@ static void an_event(void) {
     case 0:
         time_ns += 12 * MS;
         fake.usage.cpu_ns += one_in(2) ? 12 * MS : 0;
+        fake.usage.lost++;
         return note("12 ms", 0);
     case 1: nodelay_epoch++; return note("a child", 0);
     case 2: sets_the_mode(); return note("a setting", 0);
@@ -126,7 +127,7 @@ static void an_event(void) {
     case 5: ticker_now = ticker_now == TICKER_STOPS ? TICKER_RUNS : TICKER_STOPS; return note("stops", 0);
     case 6: whole_write(OTHER_FD, "x"); return note("another turn", 0);
     case 7:
-        endpoint_set_trust(c->endpoint, one_in(2) ? ENDPOINT_WATCHED : ENDPOINT_NODELAY_ONLY);
+        (one_in(2) ? endpoint_watch : endpoint_set_nodelay_only)(c->endpoint);
         return note("endpoint", 0);
     case 8: self.ends_watched = !self.ends_watched; return note("watched", 0);
     default: break;
@@ -182,7 +183,7 @@ static void play(unsigned number) {
     fake.mss = draw(2) ? 1460 : 400;
     hold_watch_thread_end();
     self.turn = NULL;
-    memset(endpoint_trust, 0, sizeof(endpoint_trust));
+    memset(endpoint_late, 0, sizeof(endpoint_late));
     whole_connected(OTHER_FD);
     c = whole_connected(FD);
     struct step *end = next_step + STEPS;

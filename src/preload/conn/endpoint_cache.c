@@ -17,7 +17,7 @@ struct entry {
 _Static_assert(sizeof(struct turn_model) == sizeof(((struct entry *)0)->model), "as whole words");
 
 static struct entry entries[ENTRIES];
-uint8_t endpoint_trust[ENTRIES];
+union endpoint_late endpoint_late[ENTRIES];
 
 static uint8_t entry_of(uint64_t key) {
     uint8_t endpoint = (uint8_t)(1 + (key >> 16) % (ENTRIES - 1));
@@ -47,7 +47,7 @@ uint8_t endpoint_of_destination(const struct sockaddr *address, socklen_t length
 void endpoint_join(struct conn *c, uint8_t endpoint) {
     const struct entry *f = &entries[endpoint];
     c->endpoint = endpoint;
-    c->policy.nodelay_only |= endpoint_trust_of(c) == ENDPOINT_NODELAY_ONLY;
+    c->policy.nodelay_only |= LOAD(&endpoint_late[endpoint].nodelay_only);
     if (!endpoint || !LOAD(&f->learned))
         return;
     uint64_t model[2] = {LOAD(&f->model[0]), LOAD(&f->model[1])};
@@ -71,7 +71,12 @@ void endpoint_update(const struct conn *c) {
     STORE(&f->learned, !p->nodelay_only);
 }
 
-void endpoint_set_trust(uint8_t endpoint, enum endpoint_trust trust) {
-    if (endpoint && LOAD(&endpoint_trust[endpoint]) < trust)
-        STORE(&endpoint_trust[endpoint], (uint8_t)trust);
+void endpoint_watch(uint8_t endpoint) {
+    if (endpoint)
+        STORE(&endpoint_late[endpoint].watched, true);
+}
+
+void endpoint_set_nodelay_only(uint8_t endpoint) {
+    if (endpoint)
+        STORE(&endpoint_late[endpoint].nodelay_only, true);
 }

@@ -23,21 +23,20 @@ uint8_t endpoint_of_destination(const struct sockaddr *address, socklen_t length
 /* A new connection (lock held) takes over the values of its endpoint. */
 void endpoint_join(struct conn *c, uint8_t endpoint);
 
-/* Which holds without a window its connections may begin.  A state stays, or is followed by a later one.
- * It also applies to another endpoint with the same entry. */
-enum endpoint_trust {
-    ENDPOINT_TRUSTED,
-    ENDPOINT_WATCHED,      /* a hold was late; of the next ones the library can tell why (hold_habit.c) */
-    ENDPOINT_NODELAY_ONLY, /* the program makes its pieces late: TCP_NODELAY only, for good */
+/* What late holds without a window have shown about an endpoint (hold_habit.c).  No fact is ever cleared, and
+ * each also applies to another endpoint with the same entry. */
+union endpoint_late {
+    struct {
+        bool watched;      /* one hold was late; of the next ones the library can tell why */
+        bool nodelay_only; /* the program makes its pieces late: TCP_NODELAY only */
+    };
+    uint16_t any;
 };
-extern INTERNAL uint8_t endpoint_trust[256];
+extern INTERNAL union endpoint_late endpoint_late[256];
 
-static inline enum endpoint_trust endpoint_trust_of(const struct conn *c) {
-    return (enum endpoint_trust)LOAD(&endpoint_trust[c->endpoint]);
-}
-
-/* Has no effect for endpoint 0. */
-void endpoint_set_trust(uint8_t endpoint, enum endpoint_trust trust);
+/* These have no effect for endpoint 0. */
+void endpoint_watch(uint8_t endpoint);
+void endpoint_set_nodelay_only(uint8_t endpoint);
 
 /* True if the entry is due for an update: when the number of turns is a power of two (or 0). */
 static inline bool endpoint_update_is_due(const struct conn *c) {

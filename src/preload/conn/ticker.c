@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 
 #include "clock.h"
+#include "config.h"
 #include "endpoint_cache.h"
 #include "raw.h"
 
@@ -31,7 +32,8 @@ bool ticker_watch_slow(struct conn *c) {
 
 bool ticker_watch_without(struct conn *c) {
     STORE(&c->held_since, clock_coarse());
-    if (UNLIKELY(endpoint_trust_of(c) == ENDPOINT_WATCHED)) {
+    if (UNLIKELY(LOAD(&endpoint_late[c->endpoint].watched)) && c->policy.mode == MODE_AUTO &&
+        !config()->no_syscalls) {
         self.hold.of = kernel->usage(&self.hold.used) == 0 ? c : NULL;
         self.hold.since = c->held_since;
     }

@@ -60,8 +60,8 @@ static inline void hold_end_turn(enum push_cause cause) {
         hold_end_turn_slow(cause);
 }
 
-/* The open turn of this thread ends at a read of its own connection `c`, or at a wait.  True: nothing is held,
- * so the turn has ended without the lock, and policy learns from it at the next lock.  A program
+/* The open turn of this thread ends at a read of its own connection `c`, or at a wait.  True: nothing is
+ * held, so the turn has ended without the lock, and policy learns from it at the next lock.  A program
  * that writes each message in one call takes no lock here.  False: call hold_end_turn().  The
  * check of the lock makes this thread wait for a push by another thread.  A signal handler that
  * interrupts this function goes by reentry.h. */
@@ -129,7 +129,7 @@ static inline void hold_open_steady_turn(struct conn *c) {
 /* This thread opens a turn on c.  Lock held. */
 static inline void hold_open_turn(struct conn *c) {
     hold_open_steady_turn(c);
-    if (UNLIKELY(endpoint_trust_of(c) == ENDPOINT_NODELAY_ONLY))
+    if (UNLIKELY(LOAD(&endpoint_late[c->endpoint].nodelay_only)))
         c->policy.nodelay_only = true;
 }
 
@@ -137,14 +137,14 @@ static inline void hold_open_turn(struct conn *c) {
  * held. */
 static inline void hold_join_turn(struct conn *c) {
     struct policy *p = &c->policy;
+    if (UNLIKELY(c->held))
+        hold_check_age(c, true);
     if (c->turn_owner != &self || self.turn != c) {
         if (UNLIKELY(c->turn_owner != NULL))
             hold_turn_taken_over(c);
         hold_open_turn(c);
         policy_turn_begins(p, c->wait_began && hold_wait_was_quick(c));
     }
-    if (UNLIKELY(c->held))
-        hold_check_age(c, true);
     if (p->position < UINT16_MAX)
         p->position++;
     if (UNLIKELY(policy_learns_habit(p)))

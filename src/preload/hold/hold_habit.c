@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "config.h"
 #include "hold.h"
+#include "kernel.h"
 
-enum { KERNEL_ENDS_NS = 200000000 }; /* the kernel ends a hold after this time at the earliest */
+enum {
+    KERNEL_ENDS_NS = 200000000, /* the kernel ends a hold after this time at the earliest */
+    MOST_LOST = 2,              /* times that others had the processor during a hold */
+};
 
 void hold_learn_piece(struct conn *c) {
     if (!ticker_windowless(ticker_state()))
@@ -12,27 +17,28 @@ void hold_learn_piece(struct conn *c) {
     STORE(&c->turn_end, TURN_ENDS); /* the habit needs the end of the turn, too */
 }
 
-/* Another program had the processor: since the hold began, this thread has neither computed for longer than a
- * hold may last, nor waited. */
+/* Since the hold began, the thread lost its processor to others once or twice, and has neither waited nor
+ * computed for longer than a hold may last.  A program that waits by sched_yield(2) loses it more often. */
 static bool was_preempted(const struct conn *c) {
+    const struct kernel_usage *then = &self.hold.used;
     struct kernel_usage now;
-    return self.hold.of == c && self.hold.since == c->held_since && kernel->usage(&now) == 0 &&
-           now.waits == self.hold.used.waits && now.cpu_ns - self.hold.used.cpu_ns <= HOLD_LATE_NS;
+    return self.hold.of == c && self.hold.since == c->held_since && !config()->no_syscalls &&
+           kernel->usage(&now) == 0 && now.waits == then->waits && now.lost - then->lost - 1 < MOST_LOST &&
+           now.cpu_ns - then->cpu_ns <= HOLD_LATE_NS;
 }
 
-/* A hold was late.  Where a write joins it, its message is not: the first such hold of an endpoint costs its
+/* A hold was late.  Where a write joins it, its message is not.  The first such hold of an endpoint costs its
  * connection the habit, and from then on the library can tell a program that computes from a busy machine.
  * True: the habit goes on. */
 static bool goes_on_after_late(struct conn *c, bool joined) {
-    if (was_preempted(c))
+    if (joined && was_preempted(c))
         return true;
-    if (c->policy.quick_turns < HABIT)
-        return false; /* this hold has ended it already */
-    if (joined && c->endpoint && endpoint_trust_of(c) == ENDPOINT_TRUSTED) {
-        endpoint_set_trust(c->endpoint, ENDPOINT_WATCHED);
+    if (joined && c->endpoint && !LOAD(&endpoint_late[c->endpoint].any)) {
+        endpoint_watch(c->endpoint);
         c->policy.quick_turns = 0;
+        c->held_since = clock_coarse(); /* this hold does not count again */
     } else {
-        endpoint_set_trust(c->endpoint, ENDPOINT_NODELAY_ONLY);
+        endpoint_set_nodelay_only(c->endpoint);
         c->policy.nodelay_only = true;
     }
     return false;

@@ -127,7 +127,7 @@ INLINE ssize_t first_steady(struct conn *c, const struct plain w, const struct c
     struct policy *p = &c->policy;
     enum turn_guess guess = policy_steady_guess(p, 0, now->small, w.bytes);
     enum ticker_state ticker = ticker_state();
-    if (UNLIKELY(guess == TURN_UNKNOWN || endpoint_trust_of(c) != ENDPOINT_TRUSTED ||
+    if (UNLIKELY(guess == TURN_UNKNOWN || LOAD(&endpoint_late[c->endpoint].any) ||
                  !decide_steady_may_hold(now, p, ticker)))
         return decided_after_all(c, w);
     c->wait_began = 0; /* as hold_wait_was_quick() */

@@ -116,6 +116,7 @@ static int usage(struct kernel_usage *out) {
     out->cpu_ns = (used.user.seconds + used.system.seconds) * UINT64_C(1000000000) +
                   (used.user.us + used.system.us) * UINT64_C(1000);
     out->waits = used.voluntary_switches;
+    out->lost = used.involuntary_switches;
     return 0;
 }
 

@@ -35,6 +35,7 @@ struct kernel_tcp_info {
 struct kernel_usage {
     uint64_t cpu_ns;
     uint64_t waits; /* voluntary context switches: it slept, or waited for a page or a lock of the kernel */
+    uint64_t lost;  /* involuntary ones: the scheduler gave its processor to others; also by sched_yield(2) */
 };
 
 struct kernel_ops {

@@ -3,14 +3,13 @@
 
 from contextlib import nullcontext
 
-from .configurations import MORE, Configuration
+from .configurations import Configuration
 from .exchanges import HABIT_LEARNED, HOST
 from .machine import LIB, pinned, program, run_json, running
 from .rounds import paired
 
 CONFIGURATIONS = [
     Configuration("one send", "one"),
-    MORE,
     Configuration("TCP_NODELAY", "nodelay"),
     Configuration("unstall auto", "pieces", LIB, "auto"),
     Configuration("unstall coalesce", "pieces", LIB, "coalesce"),

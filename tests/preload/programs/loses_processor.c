@@ -2,8 +2,9 @@
  *
  * Four times: a habit of two pieces and a read, COUNT times; then one such message with a pause of 12 ms
  * between its pieces.  In the pause other processes have the processor ("preempted"), or the program computes
- * ("computes").  For each of the four: the data segments of the last message of the habit, and whether the
- * program neither waited nor computed for 5 ms in the pause behind it.
+ * ("computes"), or waits by sched_yield(2) ("yields").  For each of the four: the data segments of the last
+ * message of the habit, and whether others took the processor once or twice in the pause behind it, while the
+ * program neither waited nor computed for 5 ms.
  */
 #include <sched.h>
 #include <sys/mman.h>
@@ -12,7 +13,7 @@
 
 #include "client.h"
 
-enum { TIMES = 4, OTHERS = 10, PAUSE_US = 12000, MOST_US = 2000000 };
+enum { TIMES = 4, OTHERS = 10, PAUSE_US = 12000 };
 
 static volatile bool *busy; /* shared with the other processes */
 
@@ -52,24 +53,25 @@ static long computed_us(struct rusage *used)
            used->ru_stime.tv_usec;
 }
 
-/* False: the program waited, or computed for 5 ms. */
-static bool pause_between(bool preempted)
+/* True: others took the processor. */
+static bool pause_between(bool preempted, bool yields)
 {
     struct rusage before, after;
     long computed = computed_us(&before), began = now_us();
     *busy = preempted;
-    while (now_us() - began < PAUSE_US || (preempted && now_us() - began < MOST_US &&
-                                           now_us() - began - (computed_us(&after) - computed) < PAUSE_US))
-        if (preempted) sched_yield();
+    while (now_us() - began < PAUSE_US)
+        if (yields) sched_yield();
     *busy = false;
     computed = computed_us(&after) - computed;
-    return after.ru_nvcsw == before.ru_nvcsw && computed < 5000;
+    long lost = after.ru_nivcsw - before.ru_nivcsw;
+    return after.ru_nvcsw == before.ru_nvcsw && computed < 5000 && lost >= 1 && lost <= 2;
 }
 
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
     bool preempted = argc > 5 && strcmp(argv[5], "preempted") == 0;
+    bool yields = argc > 5 && strcmp(argv[5], "yields") == 0;
     char segments[100] = "", lost[100] = "";
     busy = mmap(NULL, sizeof *busy, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(busy != MAP_FAILED);
@@ -82,7 +84,7 @@ int main(int argc, char **argv)
         sprintf(segments + strlen(segments), "%s%u", i ? ", " : "", data_segments(fd) - before);
         next_message(0);
         CHECK(write(fd, message, HEADER) == HEADER);
-        bool taken = pause_between(preempted);
+        bool taken = pause_between(preempted, yields);
         sprintf(lost + strlen(lost), "%s%s", i ? ", " : "", taken ? "true" : "false");
         CHECK(write(fd, message + HEADER, BODY) == BODY);
         read_reply(fd);
