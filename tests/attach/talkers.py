@@ -175,7 +175,7 @@ def nothing_pinned():
     left = [pin for pin in PINS.glob("*") if not pin.name.startswith("run-")]
     for folder in left:
         unstall("detach", folder.name)
-    assert not left
+    assert not left, left
 
 
 def stalls(talker):
