@@ -6,9 +6,10 @@
  *     torture-kill WRITER RULE HOW ROUNDS SEED
  *
  * RULE  returned  every byte of a finished write arrives
+ *       sent      every byte of a finished write arrives that the kernel has sent; Nagle's algorithm may keep
+ *                 others, and a reset drops them (tcp_close() in net/ipv4/tcp.c)
  *       turn      at most the open turn is missing
  *       visible   ... and nothing that was written before an act that others can see
- *       count     nothing is promised: count
  * HOW   kill      SIGKILL
  *       pending   SIGKILL while input lies unread: the close resets the connection
  *       exit      the writer's main thread ends the process while another one writes
@@ -20,21 +21,30 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "kill.h"
 
-enum { PENDING = 3000, LIFE_US = 8000, PATIENCE_MS = 60000, PREFIX = sizeof("TORTURE_ENV_") - 1 };
+enum {
+    PENDING = 3000,
+    LIFE_US = 8000,
+    UNREAD_US = 2000,
+    PATIENCE_MS = 60000,
+    PREFIX = sizeof("TORTURE_ENV_") - 1,
+};
 
 static const char *writer, *rule, *how;
 static struct page *page;
@@ -50,16 +60,19 @@ static struct {
 struct round {
     int stream, acts[2];
     uint64_t received, replied, seen; /* seen: the marks of the visible acts */
+    uint64_t unsent; /* bytes in the writer's kernel that no segment has carried when it ends */
     bool ended, reset;
 };
 
 static void broken(uint64_t seed, const struct round *r, const char *what) {
     if (found.broken++ == 0)
         snprintf(found.first, sizeof(found.first),
-                 "round seed %llu: %s (received %llu, returned %llu, attempted %llu, turn %llu, seen %llu)",
+                 "round seed %llu: %s (received %llu, unsent %llu, returned %llu, attempted %llu, turn %llu, "
+                 "seen %llu)",
                  (unsigned long long)seed, what, (unsigned long long)r->received,
-                 (unsigned long long)page->returned, (unsigned long long)page->attempted,
-                 (unsigned long long)page->turn_began, (unsigned long long)r->seen);
+                 (unsigned long long)r->unsent, (unsigned long long)page->returned,
+                 (unsigned long long)page->attempted, (unsigned long long)page->turn_began,
+                 (unsigned long long)r->seen);
 }
 
 /* ---- the writer ------------------------------------------------------ */
@@ -165,12 +178,34 @@ static void judge(const struct round *r, uint64_t seed) {
         broken(seed, r, "more than was written");
     if (strcmp(rule, "returned") == 0 && r->received < returned)
         broken(seed, r, "bytes lost");
-    if (strcmp(rule, "count") != 0 && r->received < page->turn_began)
+    if (strcmp(rule, "sent") == 0 && r->received + r->unsent < returned)
+        broken(seed, r, "bytes lost that had been sent");
+    if (r->received + r->unsent < page->turn_began)
         broken(seed, r, "more than the open turn lost");
     if (strcmp(rule, "visible") == 0 && r->received < r->seen)
         broken(seed, r, "bytes lost that were older than a visible act");
     if (r->reset && !page->pending)
         broken(seed, r, "a reset");
+}
+
+/*
+ * Under the rule `sent` the peer first reads nothing for a moment, so that Nagle's algorithm keeps
+ * the writer's next pieces.  Then the writer is stopped, and its kernel is asked what is unsent.
+ */
+static void end_by_signal(struct round *r, pid_t pid) {
+    if (strcmp(rule, "sent") == 0) {
+        int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), unsent, status;
+        usleep(random_below(&randomness, UNREAD_US));
+        kill(pid, SIGSTOP);
+        waitpid(pid, &status, WUNTRACED);
+        int stream = (int)syscall(SYS_pidfd_getfd, pidfd, page->stream, 0);
+        if (stream < 0 || ioctl(stream, SIOCOUTQNSD, &unsent) != 0)
+            abort();
+        r->unsent = (uint64_t)unsent;
+        close(stream);
+        close(pidfd);
+    }
+    kill(pid, SIGKILL);
 }
 
 /* ---- one round ------------------------------------------------------- */
@@ -209,7 +244,7 @@ static void play(uint64_t seed) {
     if (page->threads)
         __atomic_store_n(&page->stop, 1, __ATOMIC_RELEASE);
     else
-        kill(pid, SIGKILL);
+        end_by_signal(&r, pid);
     serve_until(&r, seed, now_ns() + PATIENCE_MS * UINT64_C(1000000));
     int status = 0;
     if (page->threads && !r.ended)

@@ -22,6 +22,7 @@ struct page {
     uint64_t returned;   /* ... of the calls that returned */
     uint64_t turn_began; /* ... when the open turn began: the last wait was there */
     uint32_t port;
+    uint32_t stream;     /* the number of its connection's descriptor */
     uint32_t ready;
     uint32_t stop;       /* the writer's main thread shall end the process */
     uint32_t pending;    /* input lies unread: read none of it, write only little at once */

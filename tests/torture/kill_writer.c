@@ -177,6 +177,7 @@ int main(void) {
     if (!page->pending)
         warm_up();
     turn_begins();
+    page->stream = (uint32_t)stream;
     __atomic_store_n(&page->ready, 1, __ATOMIC_RELEASE);
     if (page->threads) {
         pthread_t thread;

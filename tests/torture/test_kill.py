@@ -22,7 +22,8 @@ def test_nothing_is_lost_that_must_arrive(mode, how):
     assert found["rounds"] == ROUNDS[how]
 
 
-def test_a_loss_is_seen():
+@pytest.mark.parametrize(("how", "rule"), [("kill", "returned"), ("pending", "sent")])
+def test_a_loss_is_seen(how, rule):
     """Coalesce may lose buffered bytes: by the rule of the other modes that is a failure."""
-    found = end_writers("coalesce", "kill", ROUNDS["kill"], SEED, rule="returned")
+    found = end_writers("coalesce", how, ROUNDS[how], SEED, rule=rule)
     assert found["lossy"] > 0 and found["broken"] > 0

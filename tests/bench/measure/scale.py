@@ -3,13 +3,14 @@
 
 from contextlib import nullcontext
 
-from .configurations import Configuration
+from .configurations import MORE, Configuration
 from .exchanges import HABIT_LEARNED, HOST
 from .machine import LIB, pinned, program, run_json, running
 from .rounds import paired
 
 CONFIGURATIONS = [
     Configuration("one send", "one"),
+    MORE,
     Configuration("TCP_NODELAY", "nodelay"),
     Configuration("unstall auto", "pieces", LIB, "auto"),
     Configuration("unstall coalesce", "pieces", LIB, "coalesce"),
