@@ -19,9 +19,9 @@ CONFIGURATIONS = [
 
 # Name -> how the server works (threads: one for each connection), connections, whether on one core.
 # On all cores a cache line that two threads write would travel.
-POINTS = {**{f"{n} connections": ("epoll", n, True) for n in (1, 10, 100, 1000, 10000)},
+POINTS = {**{f"{n} conns": ("epoll", n, True) for n in (1, 10, 100, 1000, 10000)},
           **{f"{n} threads": ("threads", n, True) for n in (1, 8, 64)},
-          "64 threads, all cores": ("threads", 64, False)}
+          "64 unpinned": ("threads", 64, False)}
 
 
 def warm_up(connections):
