@@ -199,8 +199,10 @@ static void end_by_signal(struct round *r, pid_t pid) {
         kill(pid, SIGSTOP);
         waitpid(pid, &status, WUNTRACED);
         int stream = (int)syscall(SYS_pidfd_getfd, pidfd, page->stream, 0);
-        if (stream < 0 || ioctl(stream, SIOCOUTQNSD, &unsent) != 0)
+        if (stream < 0 || ioctl(stream, SIOCOUTQNSD, &unsent) != 0) {
+            perror("torture-kill: the writer's unsent bytes (pidfd_getfd, SIOCOUTQNSD)");
             abort();
+        }
         r->unsent = (uint64_t)unsent;
         close(stream);
         close(pidfd);

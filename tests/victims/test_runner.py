@@ -56,11 +56,20 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
     (EXCHANGE, "stalls", 12.0, 1, False),
     (WHOLE_RUN, "cured", 30.0, None, True),
     (WHOLE_RUN, "cured", 50.0, None, False),
+    (WHOLE_RUN, "stalls", 35.0, None, True),
+    (WHOLE_RUN, "stalls", 8.0, None, False),
 ])
 def test_only_noise_is_measured_again(victim, expects, median, segments, noise):
     measurement, treatment = Measurement((median,) * 10, segments, BARE_RUNS), Treatment("treated", expects)
     found = complaints(victim, treatment, measurement)
     assert found and may_be_noise(victim, treatment, measurement, found) == noise
+
+
+def test_runs_that_other_work_makes_longer_are_compared_by_the_others():
+    stalling = Measurement((51.0,) * 6 + (60.0,) * 5, None, (52.0,) * 4 + (84.0,) * 7)
+    cured = Measurement((8.0,) * 4 + (50.0,) * 7, None, (52.0,) * 4 + (84.0,) * 7)
+    assert complaints(WHOLE_RUN, Treatment("treated", "stalls"), stalling) == []
+    assert complaints(WHOLE_RUN, Treatment("treated", "cured"), cured) == []
 
 
 def test_the_warm_up_is_left_out():

@@ -33,12 +33,17 @@ class Measurement:
 
     @property
     def gain(self):
-        """By how much the median is under the bare one."""
-        return statistics.median(self.bare_ms) - self.median
+        """By how much the lower quartile is under the bare one. Other work makes runs longer, never shorter:
+        beside a soak the median of a stalling msmtp was once 67 ms, and the bare one 84."""
+        return _lower_quartile(self.bare_ms) - _lower_quartile(self.times_ms)
 
     @property
     def p90(self):
         return statistics.quantiles(self.times_ms, n=10, method="inclusive")[-1]
+
+
+def _lower_quartile(times_ms):
+    return statistics.quantiles(times_ms, n=4, method="inclusive")[0]
 
 
 def measured(times_ms, counts=()):
