@@ -110,6 +110,41 @@ Test(shim_drain, a_pending_error_is_told_once) {
     EXPECT_INT("errno", errno, EPIPE);
 }
 
+/* So does a call that is neither held nor buffered, also if its own flush met the error. */
+Test(shim_drain, a_bulk_call_tells_a_pending_error) {
+    for (int by_window = 0; by_window < 2; by_window++) {
+        struct call call;
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+        fake.sends[fake.send_count] = -ECONNRESET;
+        if (by_window)
+            hold_end_turn(PUSH_WAIT);
+        EXPECT(!shim_bulk_begins(5, 0, false, &call));
+        EXPECT_INT("errno", errno, ECONNRESET);
+        EXPECT(!c->pending_error && !c->held);
+        EXPECT(shim_bulk_begins(5, 0, false, &call)); /* the kernel's own answer follows */
+        shim_closing(5);
+    }
+}
+
+/* A write before which the buffered bytes leave as a unit of their own. */
+Test(shim_drain, a_special_write_tells_the_error_of_its_flush) {
+    static const int special[] = {MSG_MORE, MSG_OOB};
+    for (size_t i = 0; i < ARRAY_SIZE(special); i++) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+        fake_log();
+        fake.sends[fake.send_count] = -ECONNRESET;
+        EXPECT_INT("told", whole_send(5, "xyz", special[i]), -1);
+        EXPECT_INT("errno", errno, ECONNRESET);
+        EXPECT_TEXT("the write is not made", fake_log(), "send(5,abc)");
+        EXPECT_INT("once", c->pending_error, 0);
+        shim_closing(5);
+    }
+}
+
 /* No room for the waiting bytes: a blocking writer sends them by a blocking call, then its own. */
 Test(shim_drain, a_blocking_writer_drains) {
     whole_start_in(MODE_COALESCE);

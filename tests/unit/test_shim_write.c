@@ -56,6 +56,35 @@ Test(shim_write, a_release_is_over_when_the_write_is) {
     }
 }
 
+/* ---- a connection that is closed during the call --------------------------- */
+
+static void another_thread_closes(void) {
+    fake_real.meanwhile = NULL;
+    shim_closing(5);
+}
+
+/* Its place is free.  The write must change nothing there: the list of free places goes through it. */
+Test(shim_write, a_place_that_became_free_is_left_alone) {
+    static const enum mode modes[] = {MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_AUTO, MODE_CORK};
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        whole_start_in(modes[i]);
+        struct conn *free_before = whole_connected(6), *c = whole_connected(5);
+        c->policy.established = false; /* as a write that connects (TCP Fast Open) finds it */
+        shim_closing(6);
+        struct iovec part = {(char[]){"abc"}, 3};
+        fake_real.meanwhile = another_thread_closes;
+        EXPECT_INT("written",
+                   shim_write(&(struct write_request){
+                       .fd = 5, .form = FORM_WRITEV, .flags = MSG_OOB, .iov = &part, .iov_count = 1}),
+                   3);
+        EXPECT(!fake_real.meanwhile && !c->refs && !self.turn);
+        EXPECT(c->next_free == free_before && !c->policy.established && !c->counts.writes);
+        EXPECT(whole_connected(5) == c && whole_connected(6) == free_before);
+        shim_closing(5);
+        shim_closing(6);
+    }
+}
+
 /* ---- forms --------------------------------------------------------------------- */
 
 /* Each form goes on by its own name, or by its own system call if it came by syscall(2).  A hold needs a

@@ -86,7 +86,13 @@ struct call {
     uint32_t generation;
 };
 
-/* True: another thread has closed the connection meanwhile, and its slot may hold another one. */
+/* Lock held. */
+static inline struct call call_of(struct conn *c) {
+    return (struct call){c, c->generation};
+}
+
+/* True: another thread has closed the connection meanwhile, and its slot is free or holds another one.  Lock
+ * held. */
 static inline bool call_is_stale(struct call call) {
     return call.conn->generation != call.generation;
 }

@@ -37,11 +37,14 @@ void shim_write_rollback(struct conn *c, int fd, const struct policy_action *act
     errno = saved;
 }
 
-void shim_established(struct conn *c) {
+void shim_established(struct call call) {
+    struct conn *c = call.conn;
     conn_lock(c);
-    policy_established(&c->policy);
-    if (UNLIKELY(!c->evidence))
-        tally_created(c); /* connected by a write (TCP Fast Open) */
+    if (LIKELY(!call_is_stale(call))) {
+        policy_established(&c->policy);
+        if (UNLIKELY(!c->evidence))
+            tally_created(c); /* connected by a write (TCP Fast Open) */
+    }
     conn_unlock(c);
 }
 

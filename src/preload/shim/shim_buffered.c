@@ -31,6 +31,12 @@ ssize_t shim_fail(int error, int flags) {
     return -1;
 }
 
+ssize_t shim_tell_error(struct conn *c, int flags) {
+    int error = shim_take_error(c);
+    conn_unlock(c);
+    return shim_fail(error, flags);
+}
+
 /* ---- behind buffered bytes ------------------------------------------- */
 
 /* These sends may block.  They are a cancellation point if the application's call is one. */
@@ -167,15 +173,12 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
     if (!alone) {
         sent = buffer_send(c, o->fd, p->iov, p->count, o->flags);
         c->counts.pushes[PUSH_WRITE]++;
-    } else if (!c->draining && buffer_flush(c, 0)) {
+    } else if (!c->draining && buffer_flush(c, 0) && !c->pending_error) {
         conn_unlock(c);
         return shim_forward(o);
     }
-    if (c->pending_error) {
-        int error = shim_take_error(c);
-        conn_unlock(c);
-        return shim_fail(error, o->flags);
-    }
+    if (c->pending_error)
+        return shim_tell_error(c, o->flags);
     if (sent < 0 && sent != -EAGAIN) {
         policy_met(&c->policy, (int)-sent);
         conn_unlock(c);

@@ -39,11 +39,17 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
             if (!shim_drain(c, &o))
                 return false;
         }
-        STORE(&c->held, true);
-        ticker_watch(c);
+        if (LIKELY(!c->pending_error)) {
+            STORE(&c->held, true);
+            ticker_watch(c);
+        }
+    }
+    if (UNLIKELY(c->pending_error)) {
+        shim_tell_error(c, flags);
+        return false;
     }
     evidence_writes(c);
-    *call = (struct call){c, c->generation};
+    *call = call_of(c);
     conn_unlock(c);
     return true;
 }

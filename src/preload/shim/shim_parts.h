@@ -69,7 +69,7 @@ void shim_write_rollback(struct conn *c, int fd, const struct policy_action *act
                   ssize_t sent, bool held);
 /* A write in a mode that does not cure sent no byte.  `error` is its errno, or 0. */
 void shim_not_sent(struct conn *c, int fd, int error);
-void shim_established(struct conn *c);
+void shim_established(struct call call);
 /* A push came between the decision to hold a write and its send: holds it again. */
 void shim_rehold_after_push(struct conn *c, int fd);
 /* The descriptor is no socket: the application closed it and the kernel reused its number,
@@ -80,6 +80,8 @@ ssize_t shim_plain_after_all(const struct write_request *o);
 
 /* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
 ssize_t shim_fail(int error, int flags);
+/* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
+ssize_t shim_tell_error(struct conn *c, int flags);
 bool shim_non_blocking(const struct write_request *o);
 /* Another thread is blocked in shim_drain(): waits for it as long as the kernel has room.  False:
  * there is no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a

@@ -112,6 +112,7 @@ static ssize_t send_decided(struct conn *c, const struct write_request *o, const
     else
         STORE(&c->held, was_held && (o->flags & MSG_MORE));
     bool known = c->policy.established, first = c->counts.late_pushes == 1;
+    const struct call call = call_of(c);
     conn_unlock(c);
     if (UNLIKELY(action->late_push))
         verbose_late_push(o->fd, p->bytes, first);
@@ -125,7 +126,7 @@ static ssize_t send_decided(struct conn *c, const struct write_request *o, const
         shim_write_rollback(c, o->fd, action, p->bytes, sent, was_held);
     }
     if (UNLIKELY(!known && sent > 0))
-        shim_established(c);
+        shim_established(call);
     if (holds && sent > 0 && UNLIKELY(!LOAD(&c->held)))
         shim_rehold_after_push(c, o->fd);
     return sent;
@@ -142,8 +143,11 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
     c = with_facts(c, o->fd, &w);
     if (UNLIKELY(!c))
         return shim_forward(o);
-    if (UNLIKELY((w.more || w.special) && c->buffer))
+    if (UNLIKELY((w.more || w.special) && c->buffer)) {
         hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
+        if (UNLIKELY(c->pending_error))
+            return shim_tell_error(c, o->flags);
+    }
     struct policy_limits limits = decide_limits_of_write(c);
     limits.may_hold = limits.may_hold && ticker_state() != TICKER_NONE; /* still: with_ticker() has asked */
     struct policy_action action = decide_write(c, &limits, &w);
@@ -167,6 +171,7 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
  * caller's pointers before the library reads them. */
 static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
+    const struct call call = call_of(c);
     evidence_writes(c);
     conn_unlock(c);
     ssize_t sent = shim_forward(o);
@@ -176,6 +181,10 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
         return sent;
     }
     conn_lock(c);
+    if (UNLIKELY(call_is_stale(call))) {
+        conn_unlock(c);
+        return sent;
+    }
     bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
     struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a finished message */
@@ -198,11 +207,8 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
 }
 
 ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined) {
-    if (UNLIKELY(c->pending_error)) {
-        int error = shim_take_error(c);
-        conn_unlock(c);
-        return shim_fail(error, o->flags);
-    }
+    if (UNLIKELY(c->pending_error))
+        return shim_tell_error(c, o->flags);
     if (UNLIKELY(c->evidence != NULL)) {
         c = shim_tally(c, o->fd);
         if (!c)

@@ -11,7 +11,10 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -108,6 +111,76 @@ static void writes_after_reset_while_holding(void) {
     write_calls(&ours, false, mine);
     write_calls(&same, true, bare);
     compare("after a reset while holding", mine, bare);
+}
+
+/* ---- the same by calls that are neither held nor buffered --------------- */
+
+static int source; /* of sendfile */
+
+static ssize_t by_sendfile(int fd, bool by_raw) {
+    off_t from = 0;
+    return by_raw ? raw(SYS_sendfile, fd, source, (long)&from, 100, 0, 0) : sendfile(fd, source, &from, 100);
+}
+
+static ssize_t by_splice(int fd, bool by_raw) {
+    int ends_of[2];
+    CHECK(pipe(ends_of) == 0 && write(ends_of[1], content(0), 100) == 100, "pipe");
+    ssize_t n = by_raw ? raw(SYS_splice, ends_of[0], 0, fd, 0, 100, 0)
+                       : splice(ends_of[0], NULL, fd, NULL, 100, 0);
+    int saved = errno;
+    close(ends_of[0]);
+    close(ends_of[1]);
+    errno = saved;
+    return n;
+}
+
+static ssize_t by_sendmmsg(int fd, bool by_raw) {
+    struct iovec part = {(void *)(uintptr_t)content(0), 100};
+    struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    return by_raw ? raw(SYS_sendmmsg, fd, (long)&message, 1, 0, 0, 0) : sendmmsg(fd, &message, 1, 0);
+}
+
+static ssize_t by_more(int fd, bool by_raw) {
+    return by_raw ? raw(SYS_sendto, fd, (long)content(0), 100, MSG_MORE, 0, 0)
+                  : send(fd, content(0), 100, MSG_MORE);
+}
+
+static ssize_t by_urgent(int fd, bool by_raw) {
+    return by_raw ? raw(SYS_sendto, fd, (long)content(0), 100, MSG_OOB, 0, 0)
+                  : send(fd, content(0), 100, MSG_OOB);
+}
+
+/* The reset comes while bytes are held; the window has passed or has not. */
+static void other_calls_after_reset_while_holding(void) {
+    static const struct {
+        const char *name;
+        ssize_t (*call)(int fd, bool by_raw);
+    } forms[] = {{"sendfile", by_sendfile}, {"splice", by_splice}, {"sendmmsg", by_sendmmsg},
+                 {"MSG_MORE", by_more}, {"MSG_OOB", by_urgent}};
+    watch_pipes();
+    source = memfd_create("source", MFD_CLOEXEC);
+    CHECK(write(source, content(0), 100) == 100, "memfd");
+    for (unsigned form = 0; form < sizeof(forms) / sizeof(*forms); form++)
+        for (int waits = 0; waits < 2; waits++) {
+            struct pair ours = pair_warm(0), same = pair_warm(0);
+            put_all(&ours, 50);
+            raw(SYS_write, same.ours, (long)content(same.put), 50, 0, 0, 0);
+            reset(&ours);
+            reset(&same);
+            if (waits)
+                raw_sleep(window_ms() + 60);
+            for (int i = 0; i < 2; i++) {
+                struct answer bare = answer_of(forms[form].call(same.ours, true));
+                struct answer mine = answer_of(forms[form].call(ours.ours, false));
+                CHECK(mine.error == bare.error && mine.pipes == bare.pipes,
+                      "%s, call %d%s: %s with %d SIGPIPE, bare %s with %d", forms[form].name, i,
+                      waits ? " after the window" : "", strerror(mine.error), mine.pipes,
+                      strerror(bare.error), bare.pipes);
+            }
+            close(ours.ours);
+            close(same.ours);
+        }
+    close(source);
 }
 
 static void writes_after_the_end(void) {
@@ -267,6 +340,7 @@ static void refused(void) {
 const struct test_case error_cases[] = {
     {"writes after a reset", writes_after_reset},
     {"writes after a reset that came while holding", writes_after_reset_while_holding},
+    {"other calls after a reset while holding", other_calls_after_reset_while_holding},
     {"writes after the peer's close", writes_after_the_end},
     {"MSG_NOSIGNAL after the peer's close", sends_without_signals},
     {"writes after shutdown", writes_after_shutdown},

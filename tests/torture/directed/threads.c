@@ -18,6 +18,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -320,6 +321,58 @@ static void closed_beneath_a_read(void) {
           "a write to a socket that is not connected: %s", strerror(errno));
 }
 
+/* ---- closed beneath a blocked write ------------------------------------ */
+
+enum { MUCH = 16 << 20 }; /* more than both ends take before the peer reads */
+
+struct blocked_write {
+    void *bytes;
+    ssize_t put;
+};
+
+static void *write_much(void *argument) {
+    struct blocked_write *w = argument;
+    struct iovec *parts = w->bytes;
+    parts[0] = (struct iovec){w->bytes, 100};
+    parts[1] = (struct iovec){(char *)w->bytes + 100, MUCH - 100};
+    waiting_task = own_task();
+    word_set(&stage, 1);
+    __atomic_store_n(&w->put, writev(shared.ours, parts, 2), __ATOMIC_RELEASE);
+    word_wait(&stage, 1); /* stays alive, so that its memory does */
+    return NULL;
+}
+
+/* The place of the old connection is free when the call returns.  The library has not met the memory of
+ * the vector before, so that modes that cure read it after the call only, too. */
+static void closed_beneath_a_write(void) {
+    struct blocked_write w = {.put = -1};
+    static char sink[1 << 16];
+    size_t got = 0;
+    w.bytes = mmap(NULL, MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(w.bytes != MAP_FAILED, "no memory");
+    shared = pair_make(0);
+    stage = 0;
+    void *thread = in_thread(write_much, &w);
+    word_wait(&stage, 0);
+    is_blocked(waiting_task);
+    close(shared.ours);
+    while (got < MUCH) {
+        long n = raw(SYS_recvfrom, shared.theirs, (long)sink, sizeof(sink), 0, 0, 0);
+        CHECK(n > 0, "the peer got %zu bytes of %d", got, MUCH);
+        got += (size_t)n;
+    }
+    for (int ms = 0; ms < 10000 && __atomic_load_n(&w.put, __ATOMIC_ACQUIRE) < 0; ms++)
+        usleep(1000);
+    CHECK(w.put == MUCH, "the blocked write returned %zd", w.put);
+    for (int i = 0; i < 4; i++) { /* the next places that are free */
+        struct pair other = pair_warm(0);
+        exchange(&other);
+    }
+    word_set(&stage, 2);
+    joined(thread);
+    munmap(w.bytes, MUCH);
+}
+
 /* ---- a thread ends holding ------------------------------------------- */
 
 static uint32_t how_to_end;
@@ -367,6 +420,7 @@ const struct test_case thread_cases[] = {
     {"a number is reused after close_range", reborn_after_close_range},
     {"a number is reused after an unseen close", reborn_after_unseen_close},
     {"a connection is closed beneath a read", closed_beneath_a_read},
+    {"a connection is closed beneath a write", closed_beneath_a_write},
     {"a thread ends holding", thread_ends_holding},
     {NULL, NULL},
 };
