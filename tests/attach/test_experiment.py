@@ -83,10 +83,10 @@ def test_a_program_that_does_not_stall_shows_no_difference(tmp_path):
         with answering(5, 1) as port, load_on(port, 60):
             ab("--live", pid_of(port), "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
         value = measured(tmp_path / "r.json")
-        against, = value["analysis"]["against"]
         assert all(unit["stalls"] == 0 for unit in value["units"] + value["totals"])
-        assert abs(against["contrast"]["estimate"]) < 0.7
-    patiently(attempt)  # a busy machine may delay the few connections of one arm by 100 ms
+        contrasts = [against["contrast"]["estimate"] for against in value["analysis"]["against"]]
+        assert [abs(estimate) < 0.7 for estimate in contrasts] == [True]
+    patiently(attempt)  # on a busy machine an arm may have few connections, or these take 100 ms longer
 
 
 def test_the_client_is_the_target_and_its_peer_thinks(tmp_path):

@@ -81,8 +81,9 @@ def complaints(victim, treatment, measurement):
 
 
 def may_be_noise(victim, treatment, measurement, found):
-    """Whether other work on the machine can cause it: a time (of whole runs: a gain) between cured and
-    stalled alone, or more segments, because the window ended while the program waited for a processor."""
+    """Whether other work on the machine can cause it: a time between cured and stalled alone, a whole run
+    that is not shorter than bare ones (beside 20 runnable neighbours a cured one gained 3 ms), or more
+    segments, because the window ended while the program waited for a processor."""
     if measurement.rates or len(found) != 1:
         return False
     if treatment.expects == "stalls":
@@ -93,9 +94,7 @@ def may_be_noise(victim, treatment, measurement, found):
         return True
     if "still there" not in found[0]:
         return False
-    if victim.whole_run:
-        return measurement.gain > NO_GAIN_MS
-    return measurement.median < STALLING_MS
+    return victim.whole_run or measurement.median < STALLING_MS
 
 
 def _most_segments(victim, treatment, measurement):
