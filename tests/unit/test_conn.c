@@ -159,6 +159,28 @@ Test(conn, nothing_that_was_begun_goes_on_in_the_child) {
     conn_unlock(c);
 }
 
+/* rings.c tries the lock of the newest connection, which may have ended before a fork.  The repair in the
+ * child stored NULL into its link, which has the memory of `turn_owner`: the child lost all free connections
+ * behind it. */
+Test(conn, a_repair_leaves_the_list_of_free_ones_whole) {
+    struct conn *c[3];
+    for (int i = 0; i < 3; i++) {
+        c[i] = fds_create(5 + i, ORIGIN_SOCKET);
+        conn_unlock(c[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        fds_forget(5 + i);
+    lock_forked();
+    ASSERT(conn_trylock(c[2]));
+    conn_unlock(c[2]);
+    for (int i = 2; i >= 0; i--) {
+        struct conn *again = fds_create(5, ORIGIN_SOCKET);
+        cr_expect(again == c[i], "place %d", i);
+        fds_share(again, 50 + i);
+        conn_unlock(again);
+    }
+}
+
 /* A connection that the parent has closed and still sends from: a copy here would keep its socket open. */
 Test(conn, a_lingering_connection_is_the_parents) {
     struct iovec one = {(char[]){"abc"}, 3};

@@ -114,8 +114,8 @@ struct conn {
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */
     uint64_t wait_began;      /* ns, CLOCK_MONOTONIC: wait that ended the last turn; 0: none */
     union {
-        const struct thread *turn_owner;
-        struct conn *next_free; /* in the pool */
+        const struct thread *turn_owner; /* of a connection in use: a store would cut the list of free ones */
+        struct conn *next_free;          /* in the pool, while refs is 0 */
     };
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
