@@ -11,7 +11,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "coalesce_buffer.h"
+#include "buffered.h"
 #include "hold.h"
 #include "ticker.h"
 #include "unit.h"
@@ -30,8 +30,7 @@ static void in_mode(enum mode mode) {
 }
 
 static void buffered(const char *bytes) {
-    struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    ASSERT(buffer_add(c, &one, 1, strlen(bytes)));
+    ASSERT(unit_buffer(c, bytes));
 }
 
 static void join(void) {

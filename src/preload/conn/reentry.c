@@ -34,11 +34,10 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
 /* ---- appending to the buffer --------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
-    struct iovec part = {(void *)(uintptr_t)piece->data, piece->bytes};
     if (fds_conn(fds_word(piece->fd)) != c)
         return; /* closed since */
     c->counts.bytes += piece->bytes;
-    if (!buffer_add_all(c, &part, 1, piece->bytes))
+    if (!buffer_add(c, piece->data, piece->bytes))
         conn_keep_error(c, ENOBUFS);
 }
 

@@ -34,11 +34,12 @@ static bool goes_on_after_late(struct conn *c, bool joined) {
     if (joined && was_preempted(c))
         return true;
     if (joined && c->endpoint && !LOAD(&endpoint_late[c->endpoint].any)) {
-        endpoint_watch(c->endpoint);
+        STORE(&endpoint_late[c->endpoint].watched, true);
         c->policy.quick_turns = 0;
         c->held_since = clock_coarse(); /* this hold does not count again */
     } else {
-        endpoint_set_nodelay_only(c->endpoint);
+        if (c->endpoint)
+            STORE(&endpoint_late[c->endpoint].nodelay_only, true);
         c->policy.nodelay_only = true;
     }
     return false;
