@@ -33,7 +33,6 @@ static volatile uint8_t *open_gate; /* the wiped page, once initialised */
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
 static int gate_owner; /* if fork does not wipe the page: the process for which the gate is open */
-static bool set_aside; /* for good: see process_steps_aside() */
 
 /* Where the page is not wiped, the gate stays shut and gate_slow() asks each time. */
 static void open_the_gate(void) {
@@ -134,8 +133,6 @@ static bool initialise(void) {
 bool gate_slow(void) {
     int seen = __atomic_load_n(&init_state, __ATOMIC_ACQUIRE);
     if (seen == INIT_DONE) {
-        if (LOAD(&set_aside))
-            return false;
         if (is_forked())
             fork_happened();
         return true;
@@ -159,6 +156,6 @@ __attribute__((constructor)) static void constructor(void) {
 }
 
 void gate_shuts_for_good(void) {
-    STORE(&set_aside, true);
-    *open_gate = GATE_SHUT_FOR_GOOD;
+    STORE(&init_state, INIT_FAILED);
+    *open_gate = GATE_SHUT;
 }
