@@ -50,13 +50,9 @@ struct proof {
     uint64_t ns;
 };
 
-/* Other facts of the message. */
-struct proof_facts {
-    uint64_t written; /* bytes that we saw written between the two looks */
-    bool mptcp;       /* TCP_INFO describes only one of several TCP connections */
-};
-
+/* `written`: bytes that we saw written between the two looks.  `mptcp`: TCP_INFO describes only one of
+ * several TCP connections. */
 struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_tcp_info *second,
-                      const struct proof_times *times, const struct proof_facts *facts);
+                      const struct proof_times *times, uint64_t written, bool mptcp);
 
 #endif
