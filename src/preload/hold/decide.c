@@ -7,19 +7,20 @@
 bool hold_refused;
 
 /* Asks policy, and again once the kernel has given the facts that it misses. */
-#define ASK(c, question)                        \
-    __extension__({                             \
-        struct policy_action asked_ = question; \
-        if (UNLIKELY(asked_.need_facts)) {      \
-            hold_ask_facts(c);                  \
-            asked_ = question;                  \
-        }                                       \
-        asked_;                                 \
-    })
+#define ASK(c, action, question)             \
+    do {                                     \
+        (action) = (question);               \
+        if (UNLIKELY((action).need_facts)) { \
+            hold_ask_facts(c);               \
+            (action) = (question);           \
+        }                                    \
+    } while (0)
 
 struct policy_action decide_write(struct conn *c, const struct policy_limits *limits,
                                   const struct policy_write *w) {
-    return ASK(c, policy_write(&c->policy, limits, w));
+    struct policy_action action;
+    ASK(c, action, policy_write(&c->policy, limits, w));
+    return action;
 }
 
 /* The library saw no input.  The kernel's count shows whether none came, or another reader took it. */
@@ -43,12 +44,14 @@ void decide_apply(struct conn *c, const struct policy_action *action, int fd) {
 
 void decide_release(struct conn *c, size_t waiting) {
     struct policy_limits limits = decide_limits();
-    struct policy_action action = ASK(c, policy_release(&c->policy, &limits, waiting));
+    struct policy_action action;
+    ASK(c, action, policy_release(&c->policy, &limits, waiting));
     decide_apply(c, &action, c->fd);
 }
 
 void decide_uncork(struct conn *c) {
     struct policy_limits limits = decide_limits();
-    struct policy_action action = ASK(c, policy_uncork(&c->policy, &limits));
+    struct policy_action action;
+    ASK(c, action, policy_uncork(&c->policy, &limits));
     decide_apply(c, &action, c->fd);
 }
