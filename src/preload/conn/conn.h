@@ -145,8 +145,7 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
     uint32_t taken = stays_quiet ? lock_taken_word_again() : lock_taken_word();
-    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, taken, false, __ATOMIC_ACQUIRE,
-                                              __ATOMIC_RELAXED))) {
+    if (UNLIKELY(!REPLACE(&c->lock, &expected, taken, __ATOMIC_ACQUIRE))) {
         if (!waits && expected >> 18 == fork_generation) {
             self.locked = outer;
             self.depth--;

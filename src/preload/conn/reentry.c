@@ -24,8 +24,7 @@ void reentry_unmap(struct piece *piece) {
 
 void reentry_keep_aside(struct conn *c, struct piece *piece) {
     piece->next = LOAD(&c->deferred);
-    while (!__atomic_compare_exchange_n(&c->deferred, &piece->next, piece, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED))
+    while (!REPLACE(&c->deferred, &piece->next, piece, __ATOMIC_SEQ_CST))
         ;
     if (!lock_is_mine(&c->lock))
         reentry_catch_up(c); /* the holder may have unlocked just before */

@@ -138,8 +138,7 @@ bool gate_slow(void) {
         return true;
     }
     /* a call before our constructor: from another library's, or from a thread of its */
-    if (seen != INIT_NONE || !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false,
-                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (seen != INIT_NONE || !REPLACE(&init_state, &seen, INIT_RUNS, __ATOMIC_ACQ_REL))
         return false;
     int saved = errno;
     bool good = initialise();
