@@ -27,9 +27,8 @@ static bool was_preempted(const struct conn *c) {
            now.cpu_ns - then->cpu_ns <= HOLD_LATE_NS;
 }
 
-/* A hold was late.  Where a write joins it, its message is not.  The first such hold of an endpoint costs its
- * connection the habit, and from then on the library can tell a program that computes from a busy machine.
- * True: the habit goes on. */
+/* A hold was late.  Where a write joins the first one of an endpoint, from then on the library can tell a
+ * program that computes from a busy machine.  True: the habit goes on. */
 static bool goes_on_after_late(struct conn *c, bool joined) {
     if (joined && was_preempted(c))
         return true;

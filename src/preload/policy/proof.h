@@ -2,12 +2,9 @@
  *
  * Proof of a stall from two looks at TCP_INFO.  Pure.
  *
- * The first look comes just after a small write that follows another one in its
- * message.  It tells whether the kernel holds bytes, and why.  The second look comes at
- * the next input, at a later write or at the connection's end.  `tcpi_last_data_sent`
- * gives, to a jiffy, the time at which the last bytes left.  `tcpi_data_segs_out` tells
- * whether these were the held bytes: it has then grown by exactly one.  This also works
- * on a server, however late the next request comes (docs/kernel.md, "Proof").
+ * docs/design.md, "Evidence", says when the looks come.  `tcpi_last_data_sent` gives, to a jiffy, the time at
+ * which the last bytes left.  `tcpi_data_segs_out` tells whether these were the held bytes: it has then grown
+ * by exactly one (docs/kernel.md, "Proof that Nagle is holding bytes").
  */
 #ifndef UNSTALL_PROOF_H
 #define UNSTALL_PROOF_H
