@@ -81,6 +81,12 @@ static struct stats_address address(uint32_t host, uint16_t port) {
     return a;
 }
 
+static unsigned arm_of(const struct arms *arms, uint64_t serial, const struct stats_address *peer,
+                       const struct stats_address *listener) {
+    uint64_t key = assignment_key(arms->seed, arms->assignment, serial, peer, listener);
+    return assignment_arm(key, arms->weight, arms->count);
+}
+
 /* Shares by connection, by peer and by listener: within a fiftieth of the weights. */
 static void expect_shares(const char *text, enum stats_assignment assignment) {
     struct arms arms = {.assignment = assignment, .seed = 42};
@@ -89,10 +95,9 @@ static void expect_shares(const char *text, enum stats_assignment assignment) {
     for (uint32_t i = 0; i < TRIES; i++) {
         struct stats_address peer = address(0x0100000a + (i << 8), (uint16_t)(i * 7));
         struct stats_address listener = address(0x0100007f, (uint16_t)i);
-        struct arms_key key = {.serial = i + 1, .peer = &peer, .listener = &listener};
-        unsigned arm = arms_choose(&arms, &key);
+        unsigned arm = arm_of(&arms, i + 1, &peer, &listener);
         ASSERT(arm < arms.count);
-        EXPECT_INT(text, arms_choose(&arms, &key), arm);
+        EXPECT_INT(text, arm_of(&arms, i + 1, &peer, &listener), arm);
         seen[arm]++;
     }
     for (uint32_t i = 0; i < arms.count; i++)
@@ -117,9 +122,8 @@ static unsigned choose(enum stats_assignment assignment, uint64_t seed, uint64_t
     struct arms arms = {.assignment = assignment, .seed = seed};
     struct stats_address peer = address(0x0200000a, peer_port),
                            listener = address(0x0100007f, port);
-    struct arms_key key = {.serial = serial, .peer = &peer, .listener = &listener};
     ASSERT(arms_parse(&arms, "off:50,auto:50"));
-    return arms_choose(&arms, &key);
+    return arm_of(&arms, serial, &peer, &listener);
 }
 
 /* A peer keeps its arm with any port and number; a listener gives each client the same arm. */
@@ -149,10 +153,8 @@ Test(arms, sequence) {
         struct arms arms = {.assignment = ASSIGN_CONNECTION, .seed = 7};
         ASSERT(arms_parse(&arms, row->text));
         for (uint64_t serial = 1; row->arms[serial - 1]; serial++) {
-            uint64_t key = assignment_key(7, ASSIGN_CONNECTION, serial, NULL, NULL);
             unsigned expected = (unsigned)(row->arms[serial - 1] - '0');
-            EXPECT_INT(row->text, arms_choose(&arms, &(struct arms_key){.serial = serial}), expected);
-            EXPECT_INT(row->text, assignment_arm(key, arms.weight, arms.count), expected);
+            EXPECT_INT(row->text, arm_of(&arms, serial, NULL, NULL), expected);
         }
     }
 }

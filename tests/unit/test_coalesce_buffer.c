@@ -10,7 +10,7 @@
 #include "clock.h"
 #include "config.h"
 #include "fake_kernel.h"
-#include "coalesce_buffer.h"
+#include "buffered.h"
 #include "unit.h"
 
 static struct conn c;
@@ -26,8 +26,7 @@ static void set_up(void) {
 TestSuite(buffer, .init = set_up);
 
 static bool add(const char *bytes) {
-    struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    return buffer_add(&c, &one, 1, strlen(bytes));
+    return unit_buffer(&c, bytes);
 }
 
 static ssize_t send_with(const char *bytes) {
@@ -38,7 +37,8 @@ static ssize_t send_with(const char *bytes) {
 Test(buffer, copies_in_order) {
     char bytes[] = "head";
     struct iovec parts[] = {{bytes, 4}, {(char[]){""}, 0}, {(char[]){"-er"}, 3}};
-    ASSERT(buffer_add(&c, parts, ARRAY_SIZE(parts), 7));
+    ASSERT(buffer_room(&c) >= 7);
+    buffer_put(&c, parts, ARRAY_SIZE(parts));
     memset(bytes, '#', 4); /* the caller's buffer is his own again */
     ASSERT(add("body"));
     EXPECT_INT("length", buffer_length(&c), 11);
@@ -274,10 +274,9 @@ Test(buffer, buffers_are_used_again) {
     static struct conn many[64];
     const void *seen[1000];
     size_t distinct = 0;
-    struct iovec one = {(char[]){"x"}, 1};
     for (int round = 0; round < 10; round++) {
         for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
-            ASSERT(buffer_add(&many[i], &one, 1, 1));
+            ASSERT(unit_buffer(&many[i], "x"));
             const void *buffer = many[i].buffer;
             size_t at = 0;
             while (at < distinct && seen[at] != buffer)
@@ -296,8 +295,7 @@ Test(buffer, a_wider_one_begins_with_what_was_there) {
     enum { MUCH = 1 << 16 };
     static char much[MUCH + 1];
     memset(much, 'm', MUCH);
-    struct iovec one = {much, MUCH};
-    ASSERT(add("abc") && buffer_add_all(&c, &one, 1, MUCH));
+    ASSERT(add("abc") && buffer_add(&c, much, MUCH));
     EXPECT_INT("all of it", buffer_length(&c), MUCH + 3);
     EXPECT(memcmp(buffer_front(&c).iov_base, "abcmmm", 6) == 0);
 }
@@ -374,17 +372,16 @@ Test(buffer, the_bytes_before_a_send) {
 
 /* Bytes that move to a wider buffer are as old as they were: the number is checked before they leave. */
 Test(buffer, a_wider_one_is_as_old) {
-    struct iovec one = {(char[]){"xyz"}, 3};
     c.cookie = 77;
     clock_stopped = 1000;
-    EXPECT(buffer_add_all(&c, &one, 1, 3));
+    EXPECT(buffer_add(&c, "xyz", 3));
     EXPECT(buffer_flush(&c, 0));
     EXPECT_TEXT("at once", fake_log(), "send(5,xyz)");
     static char full[4097];
     memset(full, 'f', 4096);
     ASSERT(add(full));
     clock_stopped = 2000;
-    EXPECT(buffer_add_all(&c, &one, 1, 3));
+    EXPECT(buffer_add(&c, "xyz", 3));
     EXPECT_INT("all", buffer_length(&c), 4099);
     EXPECT_INT("since then", c.buffer->began, 1000);
     fake.cookie = 78;

@@ -7,7 +7,7 @@
 #include "config.h"
 #include "cookies.h"
 #include "fds.h"
-#include "coalesce_buffer.h"
+#include "buffered.h"
 #include "unit.h"
 
 static struct conn *created(int fd) {
@@ -259,9 +259,8 @@ Test(fds, release_keeps_the_tickers_link) {
 
 Test(fds, release_gives_the_buffered_buffer_back) {
     struct conn *c = created(5);
-    struct iovec one = {(char[]){"abc"}, 3};
     config_load(NULL, "prog");
-    ASSERT(buffer_add(c, &one, 1, 3));
+    ASSERT(unit_buffer(c, "abc"));
     close_last(c, 5);
     EXPECT(c->buffer == NULL);
     EXPECT_INT("waiting", buffer_length(c), 0);

@@ -11,7 +11,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "coalesce_buffer.h"
+#include "buffered.h"
 #include "hold.h"
 #include "ticker.h"
 #include "unit.h"
@@ -30,8 +30,7 @@ static void in_mode(enum mode mode) {
 }
 
 static void buffered(const char *bytes) {
-    struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    ASSERT(buffer_add(c, &one, 1, strlen(bytes)));
+    ASSERT(unit_buffer(c, bytes));
 }
 
 static void join(void) {
@@ -753,7 +752,7 @@ Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
             c->lock |= 1;
         if (row->elsewhere)
             self.turn = NULL;
-        EXPECT_INT(row->name, hold_leaves_turn(c), row->leaves);
+        EXPECT_INT(row->name, hold_leaves_turn(c, false), row->leaves);
         EXPECT_INT(row->name, self.turn == NULL, row->leaves || row->elsewhere);
         EXPECT_INT(row->name, self.depth, 0);
         c->lock = lock_free_word();
@@ -769,13 +768,13 @@ Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
     c->policy.bursty = true;
     join();
     join();
-    ASSERT(hold_leaves_turn(c));
+    ASSERT(hold_leaves_turn(c, false));
     EXPECT_INT("not yet", c->policy.model.ended[1], 0);
     join();
     EXPECT_INT("two writes were a turn", c->policy.model.ended[1], 255);
     EXPECT_INT("and the third begins one", c->policy.position, 1);
     EXPECT(self.turn == c && c->turn_owner == &self);
-    ASSERT(hold_leaves_turn(c));
+    ASSERT(hold_leaves_turn(c, false));
 }
 
 /* ---- the clock of a wait's end ------------------------------------------ */

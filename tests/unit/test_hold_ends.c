@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 
+#include "buffered.h"
 #include "clock.h"
 #include "close.h"
 #include "config.h"
@@ -31,8 +32,7 @@ static void set_up(void) {
 TestSuite(hold_ends, .init = set_up, .timeout = 20);
 
 static void buffered(const char *bytes) {
-    struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    ASSERT(buffer_add(c, &one, 1, strlen(bytes)));
+    ASSERT(unit_buffer(c, bytes));
 }
 
 static void join(void) {
@@ -198,6 +198,7 @@ Test(hold_ends, why_a_hold_was_late) {
         EXPECT_INT(row->name, c->policy.nodelay_only, !row->is_watched);
         EXPECT_INT(row->name, endpoint_late[ENDPOINT].nodelay_only, !row->is_watched && !row->of_no_endpoint);
         EXPECT_INT(row->name, endpoint_late[ENDPOINT].watched, row->watched || row->is_watched);
+        EXPECT(!endpoint_late[0].any);
         EXPECT_INT(row->name, c->policy.quick_turns, row->is_watched && !row->watched ? 0 : HABIT);
         EXPECT_INT(row->name, hold_check_age(c, !row->wrong), row->is_watched);
         fake_log();
@@ -277,10 +278,7 @@ Test(hold_ends, a_sibling_of_a_late_one) {
     join();
     EXPECT(!c->policy.nodelay_only);
     hold_end_turn(PUSH_WAIT);
-    endpoint_set_nodelay_only(ENDPOINT);
-    endpoint_set_nodelay_only(0);
-    endpoint_watch(0);
-    EXPECT(!endpoint_late[0].any);
+    endpoint_late[ENDPOINT].nodelay_only = true;
     join();
     EXPECT(c->policy.nodelay_only);
     struct conn *next = fds_create(6, ORIGIN_SOCKET);

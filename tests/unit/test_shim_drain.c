@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "coalesce_buffer.h"
+#include "buffered.h"
 #include "hold.h"
 #include "shim_parts.h"
 #include "whole.h"
@@ -309,11 +309,10 @@ Test(shim_drain, many_parts_behind_buffered_bytes) {
 static struct coalesce_buffer *sent_from, *reused;
 
 static void the_number_is_reused(void) {
-    struct iovec one = {(char[]){"new"}, 3};
     sent_from = drained->buffer;
     conn_lock(drained);
     conn_reset(drained, 5, ORIGIN_SOCKET);
-    ASSERT(buffer_add(drained, &one, 1, 3));
+    ASSERT(unit_buffer(drained, "new"));
     reused = drained->buffer;
     conn_unlock(drained);
 }

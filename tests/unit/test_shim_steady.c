@@ -127,7 +127,10 @@ static void an_event(void) {
     case 5: ticker_now = ticker_now == TICKER_STOPS ? TICKER_RUNS : TICKER_STOPS; return note("stops", 0);
     case 6: whole_write(OTHER_FD, "x"); return note("another turn", 0);
     case 7:
-        (one_in(2) ? endpoint_watch : endpoint_set_nodelay_only)(c->endpoint);
+        if (c->endpoint && one_in(2))
+            endpoint_late[c->endpoint].watched = true;
+        else if (c->endpoint)
+            endpoint_late[c->endpoint].nodelay_only = true;
         return note("endpoint", 0);
     case 8: self.ends_watched = !self.ends_watched; return note("watched", 0);
     default: break;

@@ -17,7 +17,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "coalesce_buffer.h"
+#include "buffered.h"
 #include "hold.h"
 #include "ticker_thread.h"
 #include "unit.h"
@@ -143,10 +143,9 @@ Test(ticker, the_rest_of_a_tick_does_not_count) {
 Test(ticker, buffered_bytes_are_tried_again) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = fake.sends[1] = fake.sends[2] = -EAGAIN;
-    struct iovec one = {(char[]){"abc"}, 3};
     ASSERT(starts());
     conn_lock(c);
-    ASSERT(buffer_add(c, &one, 1, 3));
+    ASSERT(unit_buffer(c, "abc"));
     ticker_watch(c);
     conn_unlock(c);
     EXPECT(within_ms(2000, pushed));
@@ -359,10 +358,9 @@ Test(ticker, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
 Test(ticker, a_lingering_connection) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = -EAGAIN;
-    struct iovec one = {(char[]){"abc"}, 3};
     ASSERT(starts());
     conn_lock(c);
-    ASSERT(buffer_add(c, &one, 1, 3));
+    ASSERT(unit_buffer(c, "abc"));
     c->lingering = true;
     ticker_watch(c);
     conn_unlock(c);
@@ -435,9 +433,8 @@ Test(ticker, it_starts_at_once_where_bytes_are_left) {
     ticker_threads_seen();
     ticker_goes_on();
     EXPECT_INT("not for nothing", ticker_state(), TICKER_NONE);
-    struct iovec one = {(char[]){"abc"}, 3};
     conn_lock(c);
-    ASSERT(buffer_add(c, &one, 1, 3));
+    ASSERT(unit_buffer(c, "abc"));
     conn_unlock(c);
     uint32_t barred = ticker_bar();
     ticker_unbar(barred);

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "buffered.h"
 #include "fake_kernel.h"
 #include "unit.h"
 
@@ -154,8 +155,7 @@ static const struct {
 };
 
 static void buffered(const char *bytes) {
-    struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    ASSERT(buffer_add(c, &one, 1, strlen(bytes)));
+    ASSERT(unit_buffer(c, bytes));
 }
 
 Test(ticker_steps, what_needs_nothing) {

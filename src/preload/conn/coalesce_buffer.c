@@ -68,22 +68,10 @@ void buffer_put(struct conn *c, const struct iovec *iov, size_t count) {
         buffer_copy(g, iov[i].iov_base, iov[i].iov_len);
 }
 
-bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
-    const struct coalesce_buffer *g = c->buffer;
-    if (!g && !buffer_spare && !buffer_make_spare())
-        return false;
-    if (bytes > (g ? g->capacity - g->tail : buffer_spare->capacity))
-        return false;
-    buffer_put(c, iov, count);
-    return true;
-}
-
-bool buffer_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes) {
+/* Makes room for `count` bytes.  No buffer of the pool: a handler may have interrupted pool_take(). */
+static bool widen(struct conn *c, size_t count) {
     size_t waiting = buffer_length(c);
-    /* no buffer of the pool: a handler may have interrupted pool_take() */
-    if (waiting && buffer_add(c, iov, count, bytes))
-        return true;
-    uint32_t capacity = (uint32_t)(2 * (waiting + bytes));
+    uint32_t capacity = (uint32_t)(2 * (waiting + count));
     struct coalesce_buffer *wider = raw_map(size_of(capacity));
     if (!wider)
         return false;
@@ -96,7 +84,15 @@ bool buffer_add_all(struct conn *c, const struct iovec *iov, size_t count, size_
     }
     buffer_free(c);
     STORE(&c->buffer, wider);
-    return buffer_add(c, iov, count, bytes);
+    return true;
+}
+
+bool buffer_add(struct conn *c, const void *bytes, size_t count) {
+    bool fits = c->buffer && count <= c->buffer->capacity - c->buffer->tail;
+    if (!fits && !widen(c, count))
+        return false;
+    buffer_copy(c->buffer, bytes, count);
+    return true;
 }
 
 void buffer_free(struct conn *c) {

@@ -59,11 +59,8 @@ bool buffer_is_at(const struct conn *c, int fd);
 /* Append bytes, at most buffer_room(). */
 void buffer_put(struct conn *c, const struct iovec *iov, size_t count);
 
-/* Append all bytes, or none: false without room or memory. */
-bool buffer_add(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);
-
-/* The same, but the buffer grows as needed: false only without memory. */
-bool buffer_add_all(struct conn *c, const struct iovec *iov, size_t count, size_t bytes);
+/* The same of any number of bytes: the buffer grows as needed.  False: no memory. */
+bool buffer_add(struct conn *c, const void *bytes, size_t count);
 
 /* Send the buffered bytes followed by `iov` (not copied; may be empty) in one sendmsg
  * through `fd`.  Returns the number of bytes of `iov` that were sent, or -errno if none

@@ -57,7 +57,8 @@ void conn_repair(struct conn *c) {
     c->ticking = false;
     STORE(&c->quiet, QUIET_NOT);
     c->next_ticking = NULL;
-    STORE(&c->turn_owner, NULL);
+    if (c->refs > 0) /* else it is the link of the free list (conn.h) */
+        STORE(&c->turn_owner, NULL);
     STORE(&c->turn_end, TURN_ENDS);
     c->policy.position = 0;
     c->policy.quick_turns = 0;

@@ -114,8 +114,8 @@ struct conn {
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */
     uint64_t wait_began;      /* ns, CLOCK_MONOTONIC: wait that ended the last turn; 0: none */
     union {
-        const struct thread *turn_owner;
-        struct conn *next_free; /* in the pool */
+        const struct thread *turn_owner; /* of a connection in use: a store would cut the list of free ones */
+        struct conn *next_free;          /* in the pool, while refs is 0 */
     };
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
@@ -145,8 +145,7 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
     uint32_t taken = stays_quiet ? lock_taken_word_again() : lock_taken_word();
-    if (UNLIKELY(!__atomic_compare_exchange_n(&c->lock, &expected, taken, false, __ATOMIC_ACQUIRE,
-                                              __ATOMIC_RELAXED))) {
+    if (UNLIKELY(!REPLACE(&c->lock, &expected, taken, __ATOMIC_ACQUIRE))) {
         if (!waits && expected >> 18 == fork_generation) {
             self.locked = outer;
             self.depth--;

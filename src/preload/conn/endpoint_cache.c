@@ -70,13 +70,3 @@ void endpoint_update(const struct conn *c) {
     STORE(&f->forks, (uint16_t)fork_generation);
     STORE(&f->learned, !p->nodelay_only);
 }
-
-void endpoint_watch(uint8_t endpoint) {
-    if (endpoint)
-        STORE(&endpoint_late[endpoint].watched, true);
-}
-
-void endpoint_set_nodelay_only(uint8_t endpoint) {
-    if (endpoint)
-        STORE(&endpoint_late[endpoint].nodelay_only, true);
-}

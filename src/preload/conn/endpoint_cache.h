@@ -24,7 +24,7 @@ uint8_t endpoint_of_destination(const struct sockaddr *address, socklen_t length
 void endpoint_join(struct conn *c, uint8_t endpoint);
 
 /* What late holds without a window have shown about an endpoint (hold_habit.c).  No fact is ever cleared, and
- * each also applies to another endpoint with the same entry. */
+ * each also applies to another endpoint with the same entry.  Entry 0 has none. */
 union endpoint_late {
     struct {
         bool watched;      /* one hold was late; of the next ones the library can tell why */
@@ -33,10 +33,6 @@ union endpoint_late {
     uint16_t any;
 };
 extern INTERNAL union endpoint_late endpoint_late[256];
-
-/* These have no effect for endpoint 0. */
-void endpoint_watch(uint8_t endpoint);
-void endpoint_set_nodelay_only(uint8_t endpoint);
 
 /* True if the entry is due for an update: when the number of turns is a power of two (or 0). */
 static inline bool endpoint_update_is_due(const struct conn *c) {

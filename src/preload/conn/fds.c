@@ -58,18 +58,13 @@ static struct conn *take(int fd, enum conn_origin origin) {
     return c;
 }
 
-static struct conn *give_back(struct conn *c) {
-    STORE(&c->refs, 0);
-    fds_release(c);
-    return NULL;
-}
-
 struct conn *fds_create(int fd, enum conn_origin origin) {
     fds_forget(fd);
     struct conn *c = take(fd, origin);
     if (!c || fds_set(fd, (uintptr_t)c))
         return c;
-    return give_back(c);
+    fds_release(c);
+    return NULL;
 }
 
 struct conn *fds_meet(int fd, bool *first) {
@@ -77,7 +72,7 @@ struct conn *fds_meet(int fd, bool *first) {
     *first = c && fds_set_first(fd, (uintptr_t)c);
     if (!c || *first)
         return c;
-    give_back(c);
+    fds_release(c);
     return fds_lock(fd);
 }
 

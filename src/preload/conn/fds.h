@@ -91,7 +91,7 @@ void fds_leave(struct conn *c, int fd);
 /* Drop a stale word of fd: its close passed us by. */
 void fds_forget(int fd);
 
-/* Give the connection back to the pool.  Lock held, refs 0; unlocks. */
+/* Give the connection, to which no descriptor leads, back to the pool.  Lock held; unlocks. */
 void fds_release(struct conn *c);
 
 /* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto`

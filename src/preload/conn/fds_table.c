@@ -29,8 +29,7 @@ static uintptr_t *page_of(int fd) {
 
 static void seen_up_to(int fd) {
     int seen = LOAD(&high);
-    while (fd >= seen && !__atomic_compare_exchange_n(&high, &seen, fd + 1, false, __ATOMIC_RELAXED,
-                                                      __ATOMIC_RELAXED))
+    while (fd >= seen && !REPLACE(&high, &seen, fd + 1, __ATOMIC_RELAXED))
         ;
 }
 
@@ -49,8 +48,7 @@ bool fds_set(int fd, uintptr_t word) {
 
 bool fds_set_first(int fd, uintptr_t word) {
     uintptr_t *page = page_of(fd), none = FDS_UNKNOWN;
-    if (!page || !__atomic_compare_exchange_n(&page[(unsigned)fd % FDS_PAGE], &none, word, false,
-                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (!page || !REPLACE(&page[(unsigned)fd % FDS_PAGE], &none, word, __ATOMIC_ACQ_REL))
         return false;
     seen_up_to(fd);
     return true;

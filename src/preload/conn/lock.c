@@ -31,22 +31,18 @@ bool lock_slow(uint32_t *lock, uint32_t seen) {
             gate_slow();
         const uint32_t mine = lock_my_word();
         if (seen >> 18 != fork_generation) {
-            if (__atomic_compare_exchange_n(lock, &seen, mine | 1, false, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED))
+            if (REPLACE(lock, &seen, mine | 1, __ATOMIC_ACQUIRE))
                 return true;
         } else if ((seen & 3) == 0) {
             /* after a sleep: other threads may sleep too, so take it as "waited for" */
-            if (__atomic_compare_exchange_n(lock, &seen, mine | (i < SPINS ? 1 : 2), false,
-                                            __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            if (REPLACE(lock, &seen, mine | (i < SPINS ? 1 : 2), __ATOMIC_ACQUIRE))
                 return false;
         } else if (i < SPINS) {
             relax();
             seen = LOAD(lock);
         } else {
             uint32_t waited_for = (seen & ~UINT32_C(3)) | 2;
-            if (seen != waited_for &&
-                !__atomic_compare_exchange_n(lock, &seen, waited_for, false, __ATOMIC_RELAXED,
-                                             __ATOMIC_RELAXED))
+            if (seen != waited_for && !REPLACE(lock, &seen, waited_for, __ATOMIC_RELAXED))
                 continue;
             raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, waited_for, &patience);
             seen = LOAD(lock);

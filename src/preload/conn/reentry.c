@@ -24,8 +24,7 @@ void reentry_unmap(struct piece *piece) {
 
 void reentry_keep_aside(struct conn *c, struct piece *piece) {
     piece->next = LOAD(&c->deferred);
-    while (!__atomic_compare_exchange_n(&c->deferred, &piece->next, piece, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED))
+    while (!REPLACE(&c->deferred, &piece->next, piece, __ATOMIC_SEQ_CST))
         ;
     if (!lock_is_mine(&c->lock))
         reentry_catch_up(c); /* the holder may have unlocked just before */
@@ -34,11 +33,10 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
 /* ---- appending to the buffer --------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
-    struct iovec part = {(void *)(uintptr_t)piece->data, piece->bytes};
     if (fds_conn(fds_word(piece->fd)) != c)
         return; /* closed since */
     c->counts.bytes += piece->bytes;
-    if (!buffer_add_all(c, &part, 1, piece->bytes))
+    if (!buffer_add(c, piece->data, piece->bytes))
         conn_keep_error(c, ENOBUFS);
 }
 

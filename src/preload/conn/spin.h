@@ -15,8 +15,7 @@ static inline void spin_lock(uint32_t *lock) {
     self.spinning = lock;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t seen = lock_free_word();
-    if (UNLIKELY(!__atomic_compare_exchange_n(lock, &seen, lock_taken_word(), false,
-                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+    if (UNLIKELY(!REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE)))
         lock_slow(lock, seen);
 }
 
@@ -27,8 +26,7 @@ static inline bool spin_trylock(uint32_t *lock) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t seen = LOAD(lock);
     bool taken = (seen & 3) != 0 && seen >> 18 == fork_generation;
-    if (!taken && __atomic_compare_exchange_n(lock, &seen, lock_taken_word(), false,
-                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!taken && REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE))
         return true;
     self.spinning = NULL;
     self.depth--;

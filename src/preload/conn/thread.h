@@ -51,7 +51,7 @@ static inline uint32_t thread_tag(void) {
 /* The gate: one byte in a page that the kernel wipes at fork (MADV_WIPEONFORK).  It
  * detects a child of any call (fork, _Fork, raw clone).  If the kernel refuses to wipe
  * it, the gate stays shut, and gate_slow() compares the process id. */
-enum { GATE_SHUT = 0, GATE_OPEN = 1, GATE_SHUT_FOR_GOOD = 2 };
+enum { GATE_SHUT = 0, GATE_OPEN = 1 };
 
 extern INTERNAL const volatile uint8_t *gate;
 

@@ -24,8 +24,7 @@ bool ticker_watch_slow(struct conn *c) {
     struct conn *top = LOAD(&ticker_incoming);
     do
         c->next_ticking = top;
-    while (!__atomic_compare_exchange_n(&ticker_incoming, &top, c, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED));
+    while (!REPLACE(&ticker_incoming, &top, c, __ATOMIC_SEQ_CST));
     ticker_unpark();
     return __atomic_load_n(&ticker_now, __ATOMIC_SEQ_CST) == TICKER_RUNS;
 }

@@ -6,30 +6,21 @@
 
 bool hold_refused;
 
-enum question { OF_WRITE, OF_RELEASE, OF_UNCORK };
-
-static struct policy_action ask_policy(struct policy *p, const struct policy_limits *limits,
-                                       enum question question, const struct policy_write *w) {
-    switch (question) {
-    case OF_RELEASE: return policy_release(p, limits, w->bytes);
-    case OF_UNCORK: return policy_uncork(p, limits);
-    default: return policy_write(p, limits, w);
-    }
-}
-
-static inline struct policy_action decide(struct conn *c, const struct policy_limits *limits,
-                                          enum question question, const struct policy_write *w) {
-    struct policy_action action = ask_policy(&c->policy, limits, question, w);
-    if (UNLIKELY(action.need_facts)) {
-        hold_ask_facts(c);
-        action = ask_policy(&c->policy, limits, question, w);
-    }
-    return action;
-}
+/* Asks policy, and again once the kernel has given the facts that it misses. */
+#define ASK(c, action, question)             \
+    do {                                     \
+        (action) = (question);               \
+        if (UNLIKELY((action).need_facts)) { \
+            hold_ask_facts(c);               \
+            (action) = (question);           \
+        }                                    \
+    } while (0)
 
 struct policy_action decide_write(struct conn *c, const struct policy_limits *limits,
                                   const struct policy_write *w) {
-    return decide(c, limits, OF_WRITE, w);
+    struct policy_action action;
+    ASK(c, action, policy_write(&c->policy, limits, w));
+    return action;
 }
 
 /* The library saw no input.  The kernel's count shows whether none came, or another reader took it. */
@@ -51,16 +42,16 @@ void decide_apply(struct conn *c, const struct policy_action *action, int fd) {
     }
 }
 
-static void decide_and_apply(struct conn *c, enum question question, size_t bytes) {
+void decide_release(struct conn *c, size_t waiting) {
     struct policy_limits limits = decide_limits();
-    struct policy_action action = decide(c, &limits, question, &(struct policy_write){.bytes = bytes});
+    struct policy_action action;
+    ASK(c, action, policy_release(&c->policy, &limits, waiting));
     decide_apply(c, &action, c->fd);
 }
 
-void decide_release(struct conn *c, size_t waiting) {
-    decide_and_apply(c, OF_RELEASE, waiting);
-}
-
 void decide_uncork(struct conn *c) {
-    decide_and_apply(c, OF_UNCORK, 0);
+    struct policy_limits limits = decide_limits();
+    struct policy_action action;
+    ASK(c, action, policy_uncork(&c->policy, &limits));
+    decide_apply(c, &action, c->fd);
 }

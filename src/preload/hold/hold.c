@@ -257,7 +257,7 @@ static bool waits_quietly(const struct conn *c) {
 
 bool hold_before_poll(bool only_writable) {
     struct conn *c = turn_now();
-    if (!c || (!only_writable && waits_quietly(c) && hold_leaves_turn(c)))
+    if (!c || (!only_writable && waits_quietly(c) && hold_leaves_turn(c, false)))
         return false;
     conn_lock(c);
     bool holding = c->held || buffer_length(c) > 0;

@@ -64,12 +64,16 @@ static inline void hold_end_turn(enum push_cause cause) {
  * held, so the turn has ended without the lock, and policy learns from it at the next lock.  A program
  * that writes each message in one call takes no lock here.  False: call hold_end_turn().  The
  * check of the lock makes this thread wait for a push by another thread.  A signal handler that
- * interrupts this function goes by reentry.h. */
-static inline bool hold_leaves_turn(struct conn *c) {
+ * interrupts this function goes by reentry.h.  `quiet`: only if c wants an answer to a write of this thread;
+ * it then holds nothing, and no push is under way. */
+INLINE bool hold_leaves_turn(struct conn *c, bool quiet) {
     self.depth++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool leaves = self.turn == c && LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
-                  !LOAD_ACQUIRE(&c->held) && !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;
+    bool leaves =
+        LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
+        (quiet ? LOAD(&c->turn_owner) == &self && (LOAD(&c->quiet) & WANTS_ANSWER)
+               : self.turn == c && !LOAD_ACQUIRE(&c->held) && !LOAD_ACQUIRE(&c->buffer) &&
+                     (LOAD(&c->lock) & 3) == 0);
     if (LIKELY(leaves)) {
         STORE(&c->turn_end, TURN_LEFT);
         self.turn = NULL;

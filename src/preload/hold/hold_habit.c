@@ -27,18 +27,18 @@ static bool was_preempted(const struct conn *c) {
            now.cpu_ns - then->cpu_ns <= HOLD_LATE_NS;
 }
 
-/* A hold was late.  Where a write joins it, its message is not.  The first such hold of an endpoint costs its
- * connection the habit, and from then on the library can tell a program that computes from a busy machine.
- * True: the habit goes on. */
+/* A hold was late.  Where a write joins the first one of an endpoint, from then on the library can tell a
+ * program that computes from a busy machine.  True: the habit goes on. */
 static bool goes_on_after_late(struct conn *c, bool joined) {
     if (joined && was_preempted(c))
         return true;
     if (joined && c->endpoint && !LOAD(&endpoint_late[c->endpoint].any)) {
-        endpoint_watch(c->endpoint);
+        STORE(&endpoint_late[c->endpoint].watched, true);
         c->policy.quick_turns = 0;
         c->held_since = clock_coarse(); /* this hold does not count again */
     } else {
-        endpoint_set_nodelay_only(c->endpoint);
+        if (c->endpoint)
+            STORE(&endpoint_late[c->endpoint].nodelay_only, true);
         c->policy.nodelay_only = true;
     }
     return false;

@@ -29,8 +29,7 @@ static void thread_ends(void *unused) {
 /* The return or cancellation of a thread ends its turn, too. */
 void hold_watch_thread_end(void) {
     uint32_t none = 0;
-    if (__atomic_compare_exchange_n(&ends_state, &none, 1, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_ACQUIRE))
+    if (REPLACE(&ends_state, &none, 1, __ATOMIC_ACQ_REL))
         STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
     lock_needs_bits(); /* lock_quiet() relies on them */
     if (LOAD_ACQUIRE(&ends_state) == 2)

@@ -319,8 +319,7 @@ void ticker_unbar(uint32_t barred) {
 void ticker_threads_seen(void) {
     int without = TICKER_WITHOUT;
     STORE(&threads_seen, true);
-    __atomic_compare_exchange_n(&ticker_now, &without, TICKER_NONE, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_RELAXED);
+    REPLACE(&ticker_now, &without, TICKER_NONE, __ATOMIC_SEQ_CST);
 }
 
 bool ticker_has_left(void) {

@@ -3,18 +3,8 @@
  * The window's thread: pushes bytes that a computing thread has held longer than
  * the window, and sends buffered bytes that the kernel did not take at once.
  *
- * When it exists (UNSTALL_THREAD): mode coalesce needs it, because buffered bytes that
- * no thread sends are lost.  Other modes have it only in a program with threads of its
- * own.  A program with a single thread stays single-threaded: the kernel's timer bounds
- * a hold (200 ms), and policy holds only by a proved habit (policy_limits.windowless).
- *
- * It starts (raw_thread.h) at the first hold of mode coalesce, elsewhere in the second turn within 100 ms
- * that is to be held, or in a long one.  It ticks only while something is held, and ends when nothing was
- * held for 100 ms.
- *
- * Promise, where it exists: nothing is held longer than the window plus one tick and the
- * scheduler's delay.  The tick is the window (4 ms for longer windows), and 8 ms
- * while every hold ends by itself.
+ * docs/design.md, "The window", says when it exists, starts, ticks and ends.  Mode coalesce needs it, because
+ * buffered bytes that no thread sends are lost.  A program with a single thread stays single-threaded.
  */
 #ifndef UNSTALL_TICKER_THREAD_H
 #define UNSTALL_TICKER_THREAD_H

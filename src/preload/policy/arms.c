@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "assignment.h"
 #include "policy.h"
 
 static int mode_of(const char *name, size_t length) {
@@ -33,12 +32,6 @@ bool arms_parse(struct arms *arms, const char *text) {
     }
     arms->count = count;
     return true;
-}
-
-unsigned arms_choose(const struct arms *arms, const struct arms_key *key) {
-    uint64_t x =
-        assignment_key(arms->seed, arms->assignment, key->serial, key->peer, key->listener);
-    return assignment_arm(x, arms->weight, arms->count);
 }
 
 bool arms_equal(const struct arms *a, const struct arms *b) {

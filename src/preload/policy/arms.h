@@ -21,18 +21,8 @@ struct arms {
     uint32_t weight[STATS_ARMS];
 };
 
-/* The keys of a connection. */
-struct arms_key {
-    uint64_t serial;                      /* ASSIGN_CONNECTION: its number in this process */
-    const struct stats_address *peer;     /* ASSIGN_PEER: its address without the port */
-    const struct stats_address *listener; /* ASSIGN_LISTENER: address and port */
-};
-
 /* Parses "off:50,auto:50".  False: another form, or more than STATS_ARMS arms. */
 bool arms_parse(struct arms *arms, const char *text);
-
-/* The arm of a connection: a number below arms->count, which must not be 0. */
-unsigned arms_choose(const struct arms *arms, const struct arms_key *key);
 
 bool arms_equal(const struct arms *a, const struct arms *b);
 

@@ -4,11 +4,7 @@
  * Pure: facts and time in, action out; no system call, no clock, no lock of
  * its own.  The caller holds the connection's lock.
  *
- * Words (docs/design.md): a unit is a run of bytes that ends a segment: one plain
- * write, or writes that the application corked (MSG_MORE, TCP_CORK) together with
- * the write that ends the cork, or bytes that we held or buffered and then released.
- * A message stalls if a small unit follows a unit that left a small segment (a small
- * unit, or a large one with a small tail) while Nagle is in force.
+ * docs/design.md, "Words", says what a unit is and which message stalls.
  */
 #ifndef UNSTALL_POLICY_H
 #define UNSTALL_POLICY_H

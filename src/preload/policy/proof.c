@@ -35,12 +35,12 @@ static bool written_unseen(const struct kernel_tcp_info *first,
 }
 
 struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_tcp_info *second,
-                      const struct proof_times *times, const struct proof_facts *facts) {
+                      const struct proof_times *times, uint64_t written, bool mptcp) {
     uint32_t left = second->segments_out - first->segments_out;
     bool exact = left <= 1;
     if (left == 0 && second->bytes_queued == 0)
         return (struct proof){PROOF_NONE, 0}; /* the connection ended and dropped them */
-    if (!exact && written_unseen(first, second, facts->written))
+    if (!exact && written_unseen(first, second, written))
         return (struct proof){PROOF_NONE, 0};
     /* left == 0: the kernel still holds the bytes */
     uint64_t until = left == 0 ? times->looked : release(second, times);
@@ -49,7 +49,7 @@ struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_t
     uint64_t held = exact ? longest : surely;
     if (held < PROOF_LEAST_NS + second->rtt_least_us * UINT64_C(1000))
         return (struct proof){PROOF_NONE, 0};
-    if (facts->mptcp || second->retransmissions != first->retransmissions ||
+    if (mptcp || second->retransmissions != first->retransmissions ||
         paced_ns(first, second) > held / PROOF_PACING_SHARE)
         return (struct proof){PROOF_SUSPECTED, longest};
     return (struct proof){exact ? PROOF_PROVED : PROOF_BOUND, longest};

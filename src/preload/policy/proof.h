@@ -2,12 +2,9 @@
  *
  * Proof of a stall from two looks at TCP_INFO.  Pure.
  *
- * The first look comes just after a small write that follows another one in its
- * message.  It tells whether the kernel holds bytes, and why.  The second look comes at
- * the next input, at a later write or at the connection's end.  `tcpi_last_data_sent`
- * gives, to a jiffy, the time at which the last bytes left.  `tcpi_data_segs_out` tells
- * whether these were the held bytes: it has then grown by exactly one.  This also works
- * on a server, however late the next request comes (docs/kernel.md, "Proof").
+ * docs/design.md, "Evidence", says when the looks come.  `tcpi_last_data_sent` gives, to a jiffy, the time at
+ * which the last bytes left.  `tcpi_data_segs_out` tells whether these were the held bytes: it has then grown
+ * by exactly one (docs/kernel.md, "Proof that Nagle is holding bytes").
  */
 #ifndef UNSTALL_PROOF_H
 #define UNSTALL_PROOF_H
@@ -50,13 +47,9 @@ struct proof {
     uint64_t ns;
 };
 
-/* Other facts of the message. */
-struct proof_facts {
-    uint64_t written; /* bytes that we saw written between the two looks */
-    bool mptcp;       /* TCP_INFO describes only one of several TCP connections */
-};
-
+/* `written`: bytes that we saw written between the two looks.  `mptcp`: TCP_INFO describes only one of
+ * several TCP connections. */
 struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_tcp_info *second,
-                      const struct proof_times *times, const struct proof_facts *facts);
+                      const struct proof_times *times, uint64_t written, bool mptcp);
 
 #endif

@@ -4,8 +4,7 @@
  * acknowledgement (ours) after its beginning.  Pure.
  *
  * A message of the peer is all input between two writes of ours, in any number of reads.
- * If a message has one gap of about 40 ms, and a later message has one too, the peer waits
- * for our acknowledgement.  Input with more such gaps is a stream: it does not count.
+ * docs/design.md, "Evidence", says which of its gaps count.
  */
 #ifndef UNSTALL_QUICKACK_H
 #define UNSTALL_QUICKACK_H

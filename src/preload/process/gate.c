@@ -33,7 +33,6 @@ static volatile uint8_t *open_gate; /* the wiped page, once initialised */
 enum { INIT_NONE, INIT_RUNS, INIT_DONE, INIT_FAILED };
 static int init_state;
 static int gate_owner; /* if fork does not wipe the page: the process for which the gate is open */
-static bool set_aside; /* for good: see process_steps_aside() */
 
 /* Where the page is not wiped, the gate stays shut and gate_slow() asks each time. */
 static void open_the_gate(void) {
@@ -134,15 +133,12 @@ static bool initialise(void) {
 bool gate_slow(void) {
     int seen = __atomic_load_n(&init_state, __ATOMIC_ACQUIRE);
     if (seen == INIT_DONE) {
-        if (LOAD(&set_aside))
-            return false;
         if (is_forked())
             fork_happened();
         return true;
     }
     /* a call before our constructor: from another library's, or from a thread of its */
-    if (seen != INIT_NONE || !__atomic_compare_exchange_n(&init_state, &seen, INIT_RUNS, false,
-                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (seen != INIT_NONE || !REPLACE(&init_state, &seen, INIT_RUNS, __ATOMIC_ACQ_REL))
         return false;
     int saved = errno;
     bool good = initialise();
@@ -159,6 +155,6 @@ __attribute__((constructor)) static void constructor(void) {
 }
 
 void gate_shuts_for_good(void) {
-    STORE(&set_aside, true);
-    *open_gate = GATE_SHUT_FOR_GOOD;
+    STORE(&init_state, INIT_FAILED);
+    *open_gate = GATE_SHUT;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Around a call of rights.def: holds are pushed, the window's thread ends, and
- * none starts until the call is over.  The next hold starts a thread with the
- * present rights of its caller.  A program that changes its rights again and
- * again (as a server that takes its client's rights for each request) gets no
+ * Around a call of rights.def: holds are pushed, the window's thread ends, and none starts until the call is
+ * over, so that none keeps rights that the program has dropped.  The next hold starts one.  A program that
+ * changes its rights again and again (as a server that takes its client's rights for each request) gets no
  * more threads: a start for each request would slow it.
  */
 #ifndef UNSTALL_RIGHTS_H

@@ -11,11 +11,16 @@
 #ifndef UNSTALL_SHIM_H
 #define UNSTALL_SHIM_H
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "conn.h"
 #include "fds.h"
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
 
 /* ---- writes ---------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The fast path of a write: one contiguous buffer, on a connection in steady state
- * (in_steady_state).  It gives the same result as shim_write.c in a third of the
+ * (facts_are_current).  It gives the same result as shim_write.c in a third of the
  * instructions.  All other writes take the slow path in shim_write.c.
  */
 #include <limits.h>

@@ -16,10 +16,6 @@
 #include "shim.h"
 #include "sweep.h"
 
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
-
 /* A descriptor whose creation the library did not see costs two queries: SO_PROTOCOL,
  * and SO_COOKIE if it is TCP.  The library asks for the application's options only
  * when a decision needs them (policy.unsure). */

@@ -9,61 +9,55 @@
 #include "real.h"
 #include "shim_parts.h"
 
-static ssize_t forward_raw(const struct write_request *o) {
+/* Makes the call `name` as the application made it: by libc's name, or by syscall(2). */
+#define MADE(o, name, ...) ((o)->raw ? REAL(syscall)(SYS_##name, __VA_ARGS__) : REAL(name)(__VA_ARGS__))
+
+ssize_t shim_forward(const struct write_request *o) {
     switch (o->form) {
-    case FORM_WRITE: return REAL(syscall)(SYS_write, o->fd, o->buffer, o->bytes);
-    case FORM_WRITEV: return REAL(syscall)(SYS_writev, o->fd, o->iov, o->iov_count);
+    case FORM_WRITE: return MADE(o, write, o->fd, o->buffer, o->bytes);
+    case FORM_WRITEV: return MADE(o, writev, o->fd, o->iov, o->iov_count);
     case FORM_SEND:
+        if (LIKELY(!o->raw))
+            return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
+        __attribute__((fallthrough)); /* each processor has the call sendto */
     case FORM_SENDTO:
-        return REAL(syscall)(SYS_sendto, o->fd, o->buffer, o->bytes, o->flags, o->address,
-                             o->address_length);
-    case FORM_SENDMSG: return REAL(syscall)(SYS_sendmsg, o->fd, o->message, o->flags);
-    case FORM_PWRITEV2: return REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0);
+        return MADE(o, sendto, o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
+    case FORM_SENDMSG: return MADE(o, sendmsg, o->fd, o->message, o->flags);
+    case FORM_PWRITEV2:
+        return o->raw ? REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0)
+                      : REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
     }
     return -1;
 }
 
-ssize_t shim_forward(const struct write_request *o) {
-    if (UNLIKELY(o->raw))
-        return forward_raw(o);
-    switch (o->form) {
-    case FORM_WRITE: return REAL(write)(o->fd, o->buffer, o->bytes);
-    case FORM_WRITEV: return REAL(writev)(o->fd, o->iov, o->iov_count);
-    case FORM_SEND: return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
-    case FORM_SENDTO:
-        return REAL(sendto)(o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
-    case FORM_SENDMSG: return REAL(sendmsg)(o->fd, o->message, o->flags);
-    case FORM_PWRITEV2: return REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
+static bool has_vector(const struct write_request *o) {
+    return o->form == FORM_WRITEV || o->form == FORM_PWRITEV2 || o->form == FORM_SENDMSG;
+}
+
+/* Fills in the vector of a write that has one.  False: it is too long, or `there` does not find it. */
+INLINE bool vector_of(const struct write_request *o, bool (*there)(const void *, size_t), struct parts *p) {
+    p->iov = o->iov;
+    p->count = (size_t)o->iov_count;
+    if (o->form == FORM_SENDMSG) {
+        if (!there(o->message, sizeof(*o->message)))
+            return false;
+        p->iov = o->message->msg_iov;
+        p->count = o->message->msg_iovlen;
     }
-    return -1;
+    return p->count <= IOV_MAX && there(p->iov, p->count * sizeof(*p->iov));
 }
 
 void shim_parts_of(const struct write_request *o, struct parts *p) {
-    switch (o->form) {
-    case FORM_WRITE:
-    case FORM_SEND:
-    case FORM_SENDTO:
+    if (!has_vector(o)) {
         p->one = (struct iovec){(void *)(uintptr_t)o->buffer, o->bytes};
         p->iov = &p->one;
         p->count = 1;
         p->bytes = o->bytes;
         p->valid = o->bytes <= SSIZE_MAX;
         return;
-    case FORM_WRITEV:
-    case FORM_PWRITEV2:
-        p->iov = o->iov;
-        p->count = (size_t)o->iov_count;
-        break;
-    case FORM_SENDMSG:
-        p->count = SIZE_MAX; /* too many, or the vector is unreadable */
-        if (!readable(o->message, sizeof(*o->message)))
-            break;
-        p->iov = o->message->msg_iov;
-        p->count = o->message->msg_iovlen;
-        break;
     }
     p->bytes = 0;
-    p->valid = p->count <= IOV_MAX && readable(p->iov, p->count * sizeof(*p->iov));
+    p->valid = vector_of(o, readable, p);
     for (size_t i = 0; p->valid && i < p->count; i++) {
         p->valid = p->iov[i].iov_len <= SSIZE_MAX - p->bytes;
         p->bytes += p->iov[i].iov_len;
@@ -81,17 +75,8 @@ bool shim_parts_readable(const struct parts *p, size_t most) {
 }
 
 bool shim_surely_there(const struct write_request *o) {
-    const struct iovec *iov = o->iov;
-    size_t count = (size_t)o->iov_count;
-    if (o->form == FORM_SENDMSG) {
-        if (!surely_readable(o->message, sizeof(*o->message)))
-            return false;
-        iov = o->message->msg_iov;
-        count = o->message->msg_iovlen;
-    } else if (o->form != FORM_WRITEV && o->form != FORM_PWRITEV2) {
-        return true;
-    }
-    return count <= IOV_MAX && surely_readable(iov, count * sizeof(*iov));
+    struct parts p;
+    return !has_vector(o) || vector_of(o, surely_readable, &p);
 }
 
 /* Flags of a write that must not be delayed. */
@@ -103,12 +88,8 @@ bool shim_special(const struct write_request *o) {
 }
 
 ssize_t shim_forward_more(const struct write_request *o, const struct parts *p) {
-    if (UNLIKELY(o->raw)) {
-        struct msghdr raw = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
-        return REAL(syscall)(SYS_sendmsg, o->fd, &raw, o->flags | MSG_MORE);
-    }
-    if (p->count == 1)
+    if (p->count == 1 && LIKELY(!o->raw))
         return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
-    return REAL(sendmsg)(o->fd, &message, o->flags | MSG_MORE);
+    return MADE(o, sendmsg, o->fd, &message, o->flags | MSG_MORE);
 }

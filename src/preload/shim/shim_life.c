@@ -25,10 +25,6 @@
 #include "shim_tally.h"
 #include "tally.h"
 
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
-
 enum { TYPE_MASK = 0xf };
 
 void shim_socket_made(int fd, int domain, int type, int protocol) {
@@ -78,20 +74,16 @@ void shim_accepted(int listener, int fd) {
     /* Accepted sockets inherit TCP_NODELAY and TCP_CORK as the listener had them at the
      * handshake.  If an option was ever set on the listener, or that is not known, the
      * library must ask for the accepted socket's options (policy.unsure). */
-    bool nodelay = l->policy.app_nodelay, cork = l->policy.app_cork, no_more = l->policy.no_more;
-    bool mptcp = l->mptcp, unsure = l->policy.unsure || l->policy.had_option;
-    bool kernel_nodelay = l->policy.nodelay, never_hold = l->policy.never_hold;
+    const uint32_t facts = l->policy.facts;
+    bool mptcp = l->mptcp;
     uint8_t endpoint = endpoint_of_listener(l);
     conn_unlock(l);
     struct conn *c = fds_create(fd, ORIGIN_ACCEPTED);
     if (!c)
         return;
-    c->policy.app_nodelay = nodelay;
-    c->policy.nodelay = kernel_nodelay;
-    c->policy.app_cork = cork;
-    c->policy.unsure = unsure;
-    c->policy.no_more = no_more;
-    c->policy.never_hold = never_hold;
+    c->policy.facts = facts & POLICY_FACTS(.app_nodelay = true, .app_cork = true, .nodelay = true,
+                                           .no_more = true, .never_hold = true);
+    c->policy.unsure = (facts & POLICY_FACTS(.unsure = true, .had_option = true)) != 0;
     c->mptcp = mptcp;
     c->policy.established = true;
     c->policy.untracked_io = hold_is_stdio(fd);

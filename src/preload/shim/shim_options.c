@@ -174,6 +174,6 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     else if (error && c->pending_error)
         answer(value, length, shim_take_error(c));
     else if (error && length >= sizeof(int))
-        policy_met(&c->policy, *(const int *)value);
+        policy_met(&c->policy, told(value, length));
     conn_unlock(c);
 }

@@ -13,18 +13,25 @@
 #include "ticker.h"
 
 /* The kernel took only a part of the write, or none. */
-COLD ssize_t quiet_fell_short(struct conn *c, struct plain w, ssize_t sent) {
-    const struct policy_limits limits = decide_limits();
-    const struct policy_action action = {.how = WRITE_PLAIN,
-                                         .ends_unit = true,
-                                         .small_write = is_small_write(&c->policy, limits.small, w.bytes),
-                                         .new_message = true};
-    return shim_plain_fell_short(c, w, &action, sent, false);
+COLD ssize_t fell_short(struct conn *c, struct plain w, ssize_t sent, enum write_how how, bool first,
+                        bool burst, bool was_held) {
+    const struct policy_action action = {.how = how,
+                                         .ends_unit = how == WRITE_PLAIN,
+                                         .small_write = is_small_write(&c->policy, config()->small, w.bytes),
+                                         .burst = burst,
+                                         .new_message = first};
+    return shim_plain_fell_short(c, w, &action, sent, was_held);
 }
 
 /* The write goes by the path that decides. */
 INLINE ssize_t decided(const struct plain w) {
     return shim_write_fast(w.fd, w.buffer, w.bytes, w.flags, w.form, w.caller);
+}
+
+/* The same after a look.  Lock held; released. */
+INLINE ssize_t decided_after_all(struct conn *c, const struct plain w) {
+    conn_unlock(c);
+    return decided(w);
 }
 
 /* The connection of a write, locked, if no fact has changed since a read made it quiet or steady, or NULL. */
@@ -46,10 +53,8 @@ INLINE ssize_t write_quiet(const struct plain w) {
     struct conn *c = lock_quiet(&w, now);
     if (UNLIKELY(!c))
         return decided(w);
-    if (UNLIKELY(c->quiet != QUIET || !policy_quiet_takes(&c->policy, w.bytes))) {
-        conn_unlock(c);
-        return decided(w);
-    }
+    if (UNLIKELY(c->quiet != QUIET || !policy_quiet_takes(&c->policy, w.bytes)))
+        return decided_after_all(c, w);
     STORE(&c->quiet, QUIET_WROTE);
     hold_open_turn(c);
     policy_quiet_write(&c->policy, now->small, w.bytes);
@@ -57,7 +62,7 @@ INLINE ssize_t write_quiet(const struct plain w) {
     conn_unlock(c);
     ssize_t sent = w.form == FORM_WRITE ? REAL_FOUND(write)(w.fd, w.buffer, w.bytes)
                                         : REAL_FOUND(send)(w.fd, w.buffer, w.bytes, w.flags);
-    return LIKELY(sent == (ssize_t)w.bytes) ? sent : quiet_fell_short(c, w, sent);
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, sent, WRITE_PLAIN, true, false, false);
 }
 
 ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
@@ -70,44 +75,21 @@ ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uin
 
 /* ---- a steady turn ------------------------------------------------------ */
 
-/* The kernel took only a part of a steady write, or none. */
-COLD ssize_t steady_fell_short(struct conn *c, struct plain w, ssize_t sent, enum write_how how, bool first,
-                               bool burst, bool was_held) {
-    const struct policy_action action = {.how = how,
-                                         .ends_unit = how == WRITE_PLAIN,
-                                         .small_write = is_small_write(&c->policy, config()->small, w.bytes),
-                                         .burst = burst,
-                                         .new_message = first};
-    return shim_plain_fell_short(c, w, &action, sent, was_held);
-}
-
-/* Unlocks; the write goes by the path that decides. */
-INLINE ssize_t decided_after_all(struct conn *c, const struct plain w) {
-    conn_unlock(c);
-    return decided(w);
-}
-
-INLINE void count_steady(struct conn *c, size_t bytes) {
-    c->counts.writes++;
-    c->counts.bytes += bytes;
-}
-
 /* The last write of a turn.  Lock held; released. */
 INLINE ssize_t end_steadily(struct conn *c, const struct plain w, bool first, bool burst) {
     bool was_held;
     STORE(&c->quiet, STEADY_WROTE);
     policy_steady_unit(&c->policy);
     ssize_t sent = shim_send_last(c, &w, &was_held);
-    return LIKELY(sent == (ssize_t)w.bytes)
-               ? sent
-               : steady_fell_short(c, w, sent, WRITE_PLAIN, first, burst, was_held);
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent
+                                            : fell_short(c, w, sent, WRITE_PLAIN, first, burst, was_held);
 }
 
 /* A write that counts as held already.  Lock held; released. */
 INLINE ssize_t hold_steadily(struct conn *c, const struct plain w, bool first, bool burst, bool was_held) {
     ssize_t sent = shim_send_more(c, &w);
     if (UNLIKELY(sent != (ssize_t)w.bytes))
-        sent = steady_fell_short(c, w, sent, WRITE_MORE, first, burst, was_held);
+        sent = fell_short(c, w, sent, WRITE_MORE, first, burst, was_held);
     if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
         shim_rehold_after_push(c, w.fd);
     return sent;
@@ -133,8 +115,7 @@ INLINE ssize_t first_steady(struct conn *c, const struct plain w, const struct c
     c->wait_began = 0; /* as hold_wait_was_quick() */
     hold_open_steady_turn(c);
     policy_steady_first(p, now->small, w.bytes);
-    count_steady(c, w.bytes);
-    c->counts.messages++;
+    shim_count(c, &(struct policy_action){.new_message = true}, w.bytes);
     if (UNLIKELY(guess == TURN_LAST))
         return end_steadily(c, w, true, false);
     STORE(&c->quiet, STEADY_HOLDS);
@@ -151,8 +132,7 @@ INLINE ssize_t next_steady(struct conn *c, const struct plain w, const struct co
                  (guess == TURN_MORE && !decide_steady_may_hold(now, p, ticker_state()))))
         return decided_after_all(c, w);
     bool burst = policy_steady_next(p, now->small, w.bytes) && p->small_writes == 2;
-    count_steady(c, w.bytes);
-    c->counts.bursts += burst;
+    shim_count(c, &(struct policy_action){.burst = burst}, w.bytes);
     if (guess == TURN_LAST)
         return end_steadily(c, w, false, burst);
     return hold_steadily(c, w, false, burst, shim_hold(c));

@@ -44,7 +44,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     uintptr_t word = fds_word(fd);
     struct conn *turn = LOAD(&self.turn);
-    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
+    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn, false) : may_block(fd)))
         hold_end_turn_slow(PUSH_READ);
     struct conn *c = fds_conn(word);
     if (!c)
@@ -208,24 +208,9 @@ ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags) {
     return shim_read_ends(call, got, bytes);
 }
 
-/* As hold_leaves_turn().  While a connection wants an answer it holds nothing, and no push is under way. */
-INLINE bool leaves_quiet_turn(struct conn *c) {
-    self.depth++;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool leaves = LOAD(&c->turn_owner) == &self && LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
-                  (LOAD(&c->quiet) & WANTS_ANSWER);
-    if (LIKELY(leaves)) {
-        STORE(&c->turn_end, TURN_LEFT);
-        self.turn = NULL;
-    }
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self.depth--;
-    return leaves;
-}
-
 /* True: this thread's quiet or steady turn has ended without the lock; the read may return the answer. */
 INLINE bool begins_quiet(struct conn *c, int fd) {
-    return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && leaves_quiet_turn(c);
+    return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && hold_leaves_turn(c, true);
 }
 
 INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {

@@ -56,8 +56,8 @@ static void settle(struct conn *c, int fd) {
     e->times.looked = clock_now();
     if (config()->no_syscalls || kernel->tcp_info(fd, &now) != 0)
         return;
-    struct proof_facts facts = {c->counts.bytes - e->bytes_at_look, c->mptcp};
-    struct proof proof = proof_of(&e->first_look, &now, &e->times, &facts);
+    struct proof proof =
+        proof_of(&e->first_look, &now, &e->times, c->counts.bytes - e->bytes_at_look, c->mptcp);
     switch (proof.kind) {
     case PROOF_NONE: return;
     case PROOF_SUSPECTED: add(e, COUNT_STALLS_SUSPECTED, 1); return;

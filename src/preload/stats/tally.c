@@ -2,6 +2,7 @@
 #include "tally.h"
 
 #include "address.h"
+#include "assignment.h"
 #include "clock.h"
 #include "kernel.h"
 #include "stats_control.h"
@@ -337,13 +338,13 @@ static bool settle_arm(struct conn *c, struct evidence *e, const struct config *
     static uint64_t serial;
     if (e->arm_known)
         return true;
-    struct arms_key key = {.peer = &e->peer, .listener = &e->local};
     if (now->arms.count) {
         if (!know_ends(c, e))
             return false;
-        key.listener = endpoint_of(e);
-        key.serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
-        e->arm = (uint8_t)arms_choose(&now->arms, &key);
+        uint64_t number = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+        uint64_t key =
+            assignment_key(now->arms.seed, now->arms.assignment, number, &e->peer, endpoint_of(e));
+        e->arm = (uint8_t)assignment_arm(key, now->arms.weight, now->arms.count);
     }
     e->arm_known = true;
     e->experiment = now->experiment;

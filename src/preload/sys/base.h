@@ -26,5 +26,8 @@
 #define STORE(p, v)         __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define LOAD_ACQUIRE(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define STORE_RELEASE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* True: *p was *expected and is `wanted` now, with that order.  Else *expected is now *p, read relaxed. */
+#define REPLACE(p, expected, wanted, order) \
+    __atomic_compare_exchange_n((p), (expected), (wanted), false, (order), __ATOMIC_RELAXED)
 
 #endif
