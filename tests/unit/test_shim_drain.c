@@ -304,8 +304,9 @@ Test(shim_drain, many_parts_behind_buffered_bytes) {
     }
 }
 
-/* The number is closed and reused during the drain, by calls that pass us by.  Once the buffer went back
- * to the pool while the thread sent from it, and the new connection lost as many bytes as were sent. */
+/* The number is closed and reused during the drain, by calls that pass us by: the write must not go to the
+ * new connection.  Once the buffer went back to the pool while the thread sent from it, and the new connection
+ * lost as many bytes as were sent. */
 static struct coalesce_buffer *sent_from, *reused;
 
 static void the_number_is_reused(void) {
@@ -324,10 +325,49 @@ Test(shim_drain, a_number_that_is_reused_during_a_drain) {
     fake_real.meanwhile = the_number_is_reused;
     fake.sends[fake.send_count] = -EAGAIN;
     fake_real.answers[fake_real.count] = 2;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    EXPECT(reused && reused != sent_from);
-    cr_expect(strncmp(fake.wire_buffer, "abnewxxx", 8) == 0, "%.12s", fake.wire_buffer);
+    EXPECT_INT("its socket is gone", whole_write_long(5, 5000), -1);
+    EXPECT_INT("errno", errno, EBADF);
+    EXPECT(reused && reused != sent_from && buffer_length(drained) == 3);
+    EXPECT_INT("wire", fake.wire.used, 2);
     EXPECT_INT("depth", self.depth, 0);
+}
+
+/* Another thread closes the descriptor during the drain.  The write goes on with one of our own. */
+static void another_closes(void) {
+    shim_closing(5);
+    EXPECT(drained->lingering && fds_word(5) == FDS_UNKNOWN);
+}
+
+Test(shim_drain, a_number_that_is_closed_during_a_drain) {
+    whole_start_in(MODE_COALESCE);
+    drained = whole_warm(5);
+    flush_blocked("abcdef");
+    fake_real.meanwhile = another_closes;
+    fake.sends[fake.send_count] = -EAGAIN;
+    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
+    EXPECT_INT("wire", fake.wire.used, 5006);
+    const char *log = fake_log();
+    cr_expect(strstr(log, " SEND(5,abcdef)") && !strstr(log, "WRITE(5,") && strstr(log, " close("), "%s",
+              log);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
+/* The first bytes of a write have left when the next call of ours meets an error: the write is short, and the
+ * next one tells the error, unless it comes again by itself or is temporary. */
+Test(shim_drain, an_error_amid_a_write_is_told_by_the_next) {
+    static const struct {
+        int error, kept;
+    } rows[] = {{ECONNRESET, ECONNRESET}, {ETIMEDOUT, ETIMEDOUT}, {EPIPE, 0}, {EFAULT, 0}, {EINTR, 0}};
+    EACH_ROW(row, rows) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+        fake.sends[fake.send_count] = 100;
+        fake_real.answers[fake_real.count] = -row->error;
+        EXPECT_INT("short", whole_write_long(5, 5000), 97);
+        cr_expect(c->pending_error == row->kept, "%d is kept for %d", c->pending_error, row->error);
+        shim_closing(5);
+    }
 }
 
 /* The window finds that the number is another's while a thread sends from the buffer: the buffer stays until

@@ -128,6 +128,15 @@ static bool callers_fault(ssize_t error) {
     return error == -EFAULT || error == -EINVAL || error == -EMSGSIZE || error == -EOPNOTSUPP;
 }
 
+void buffer_met_behind(struct conn *c, int error) {
+    /* EPIPE comes again by itself, and the other two tell nothing of this socket */
+    bool gone = is_temporary(-error) || callers_fault(-error) || error == EPIPE || error == EBADF ||
+                error == ENOTSOCK;
+    policy_met(&c->policy, error);
+    if (!gone)
+        conn_keep_error(c, error);
+}
+
 /* The buffered bytes are lost; the application's next call returns the error. */
 static bool buffer_fails(struct conn *c, ssize_t error) {
     conn_keep_error(c, (int)-error);

@@ -4,17 +4,23 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #include "coalesce_buffer.h"
+#include "fds.h"
 #include "kernel.h"
 #include "raw.h"
 #include "real.h"
 #include "shim_parts.h"
 
-enum { PARTS = 64 };
+enum {
+    PARTS = 64,
+    OWN_LOWEST = 256,      /* a descriptor of our own is not below it, where there is room */
+    MOST_BYTES = INT_MAX & ~0xfff, /* of one call, on a page of 4096 bytes: write(2) */
+};
 
 /* ---- errors of our own sends ----------------------------------------- */
 
@@ -49,15 +55,17 @@ static ssize_t send_one(const struct write_request *o, struct iovec part) {
 static ssize_t send_many(const struct write_request *o, struct iovec *parts, size_t count) {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
     if (UNLIKELY(o->raw))
-        return REAL(syscall)(SYS_sendmsg, o->fd, &message, o->flags);
-    return REAL(sendmsg)(o->fd, &message, o->flags);
+        return REAL(syscall)(SYS_sendmsg, o->fd, &message, o->flags | MSG_NOSIGNAL);
+    return REAL(sendmsg)(o->fd, &message, o->flags | MSG_NOSIGNAL);
 }
 
 /* Sends the rest of `p` after its first `done` bytes, by calls of a few parts each
- * (threads may have small stacks).  Returns the bytes sent, or -1 if none was. */
-static ssize_t forward_rest(const struct write_request *o, const struct parts *p, size_t done) {
+ * (threads may have small stacks).  Returns the bytes sent; `error` is the errno that ended it, or 0. */
+static ssize_t forward_rest(const struct write_request *o, const struct parts *p, size_t done, int *error) {
+    size_t all = p->bytes < MOST_BYTES ? p->bytes : MOST_BYTES;
     ssize_t total = 0;
-    while (done < p->bytes) {
+    *error = 0;
+    while (done < all) {
         struct iovec rest[PARTS];
         size_t used = 0, skip = done, offered = 0;
         for (size_t i = 0; i < p->count && used < PARTS; i++) {
@@ -66,13 +74,17 @@ static ssize_t forward_rest(const struct write_request *o, const struct parts *p
             skip -= gone;
             part.iov_base = (char *)part.iov_base + gone;
             part.iov_len -= gone;
+            if (part.iov_len > all - done - offered)
+                part.iov_len = all - done - offered;
             offered += part.iov_len;
             if (part.iov_len)
                 rest[used++] = part;
         }
         ssize_t sent = send_many(o, rest, used);
-        if (sent < 0)
-            return total ? total : -1;
+        if (sent < 0) {
+            *error = errno;
+            return total;
+        }
         total += sent;
         done += (size_t)sent;
         if ((size_t)sent < offered)
@@ -89,8 +101,9 @@ bool shim_non_blocking(const struct write_request *o) {
 }
 
 bool shim_drained(struct conn *c, int fd) {
+    const struct call call = call_of(c);
     /* no sched_yield(2): that thread may have a lower priority */
-    while (c->draining) {
+    while (!call_is_stale(call) && c->draining) {
         if (kernel->writable(fd, 0) <= 0)
             return false;
         conn_unlock(c);
@@ -145,23 +158,63 @@ static int send_front(struct conn *c, const struct write_request *o) {
     return 0;
 }
 
-bool shim_drain(struct conn *c, const struct write_request *o) {
-    while (buffer_length(c)) {
-        if (c->draining) {
+/* The lock was released during a call by o->fd, which may have been closed meanwhile; its number may lead to
+ * another file.  The kernel lets a blocked call go on with the old socket, so o->fd becomes a descriptor of
+ * our own of it.  Returns 0, or EBADF where the socket has no descriptor any more. */
+static int follow(struct call call, struct write_request *o) {
+    if (LIKELY(!call_is_stale(call) && fds_word(o->fd) == (uintptr_t)call.conn))
+        return 0;
+    int own = call_is_stale(call) ? -1 : kernel->dup_above(call.conn->fd, OWN_LOWEST);
+    if (own < 0)
+        return EBADF;
+    o->fd = own;
+    return 0;
+}
+
+bool shim_drain(struct conn *c, struct write_request *o) {
+    const struct call call = call_of(c);
+    const int fd = o->fd;
+    int error = 0;
+    while (!error && !call_is_stale(call) && buffer_length(c)) {
+        if (c->draining)
             wait_a_moment(c, o);
-            continue;
-        }
-        int error = send_front(c, o);
-        if (error) {
-            conn_unlock(c);
-            shim_fail(error, o->flags);
-            return false;
-        }
+        else
+            error = send_front(c, o);
+        if (!error && o->fd == fd)
+            error = follow(call, o);
+    }
+    if (UNLIKELY(error)) {
+        conn_unlock(c);
+        shim_fail(error, o->flags);
+        return false;
     }
     return true;
 }
 
-ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p) {
+/* The descriptor that shim_drain() made, if any. */
+void shim_close_own(const struct write_request *o, int fd) {
+    int saved = errno;
+    if (UNLIKELY(o->fd != fd))
+        kernel->close(o->fd);
+    errno = saved;
+}
+
+/* Sends what is left of a write whose first `sent` bytes have left.  The kernel tells the error that ends a
+ * write after its first bytes at the next call. */
+static ssize_t send_rest(struct call call, const struct write_request *o, const struct parts *p,
+                         ssize_t sent) {
+    int error;
+    ssize_t rest = forward_rest(o, p, (size_t)sent, &error);
+    if (UNLIKELY(error)) {
+        conn_lock(call.conn);
+        if (!call_is_stale(call))
+            buffer_met_behind(call.conn, error);
+        conn_unlock(call.conn);
+    }
+    return sent + rest;
+}
+
+static ssize_t send_behind(struct conn *c, struct write_request *o, const struct parts *p) {
     if (UNLIKELY(c->draining) && shim_non_blocking(o) && !shim_drained(c, o->fd)) {
         policy_no_room(&c->policy);
         conn_unlock(c);
@@ -188,16 +241,22 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
         conn_unlock(c);
         return sent;
     }
+    const struct call call = call_of(c);
+    bool all_parts = p->count < PARTS; /* otherwise buffer_send() has taken the first ones */
     policy_no_room(&c->policy);
-    if (shim_non_blocking(o)) {
+    if (shim_non_blocking(o) && (sent <= 0 || all_parts)) {
         conn_unlock(c);
         return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);
     }
     if (buffer_length(c) && !shim_drain(c, o))
         return -1;
     conn_unlock(c);
-    if (sent <= 0)
-        return shim_forward(o);
-    ssize_t rest = forward_rest(o, p, (size_t)sent);
-    return rest < 0 ? sent : sent + rest;
+    return sent > 0 ? send_rest(call, o, p, sent) : shim_forward(o);
+}
+
+ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p) {
+    struct write_request now = *o;
+    ssize_t sent = send_behind(c, &now, p);
+    shim_close_own(&now, o->fd);
+    return sent;
 }

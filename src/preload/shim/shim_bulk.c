@@ -38,6 +38,12 @@ bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
             }
             if (!shim_drain(c, &o))
                 return false;
+            if (UNLIKELY(o.fd != fd)) { /* closed meanwhile: the call would go to another file */
+                conn_unlock(c);
+                shim_close_own(&o, fd);
+                errno = EBADF;
+                return false;
+            }
         }
         if (LIKELY(!c->pending_error)) {
             STORE(&c->held, true);

@@ -80,7 +80,10 @@ bool shim_surely_there(const struct write_request *o) {
 }
 
 /* Flags of a write that must not be delayed. */
-enum { SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM };
+enum {
+    COMPAT = INT_MIN, /* MSG_CMSG_COMPAT, with which sendmsg(2) of a 64-bit program fails */
+    SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM | COMPAT,
+};
 
 bool shim_special(const struct write_request *o) {
     return (o->flags & SPECIAL) || o->address ||

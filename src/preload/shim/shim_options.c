@@ -127,7 +127,7 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     else if (concern == OF_APART)
         c->policy.never_hold |= name == SO_TXTIME || hold_tells_apart(on);
     else if (concern == OF_HOLDS && name == TCP_ULP)
-        c->policy.no_more = true; /* kTLS: MSG_MORE leaves a record open */
+        c->policy.no_more = c->policy.never_hold = true; /* kTLS: a key is for the bytes that follow it */
     else if (concern == OF_HOLDS && length >= sizeof(on))
         (name == TCP_NODELAY ? nodelay_set : cork_set)(c, on != 0);
     conn_unlock(c);

@@ -90,7 +90,11 @@ bool shim_non_blocking(const struct write_request *o);
 bool shim_drained(struct conn *c, int fd);
 /* For a blocking write behind buffered bytes when the send buffer is full: sends the
  * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
- * their effect.  False: errno is set and the lock is released. */
-bool shim_drain(struct conn *c, const struct write_request *o);
+ * their effect.  False: errno is set and the lock is released.
+ * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, for
+ * shim_close_own(). */
+bool shim_drain(struct conn *c, struct write_request *o);
+/* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
+void shim_close_own(const struct write_request *o, int fd);
 
 #endif

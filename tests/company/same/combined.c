@@ -394,6 +394,20 @@ CASE(no_descriptor_and_little_memory_left) {
     wait_unseen(child);
 }
 
+/* More parts than one call of the library takes.  A program that waits for an edge takes a short count for a
+ * full socket: epoll(7). */
+CASE(a_long_vector_without_waiting) {
+    static char data[20000];
+    struct iovec parts[200];
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    for (int i = 0; i < 200; i++)
+        parts[i] = (struct iovec){data + 100 * i, 100};
+    SAY(write(fd, "head", 4));
+    SAY(writev(fd, parts, 200));
+    SAY(write(fd, "head", 4));
+    SAY(writev(fd, parts, 64));
+}
+
 CASE(options_on_and_off) {
     static const int options[] = {TCP_NODELAY, TCP_CORK, TCP_NODELAY, TCP_QUICKACK};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)

@@ -183,6 +183,35 @@ static void other_calls_after_reset_while_holding(void) {
     close(source);
 }
 
+static void *reset_it(void *p) {
+    raw_sleep(300);
+    reset(p);
+    return NULL;
+}
+
+/* The reset comes while a long write behind a small one blocks.  That write tells of its first bytes, the
+ * next one of the reset. */
+static void a_reset_amid_a_long_write(void) {
+    enum { LONG = 16 << 20 };
+    struct answer next[2];
+    static char bytes[LONG];
+    struct pair p = pair_warm(0);
+    int room = 4096;
+    watch_pipes();
+    raw(SYS_setsockopt, p.theirs, SOL_SOCKET, SO_RCVBUF, (long)&room, sizeof(room), 0);
+    put_all(&p, 50);
+    void *thread = in_thread(reset_it, &p);
+    ssize_t n = write(p.ours, bytes, LONG);
+    CHECK(n > 0 && n < LONG && pipes == 0, "the long write returned %zd, %d SIGPIPE", n, (int)pipes);
+    joined(thread);
+    for (int i = 0; i < 2; i++)
+        next[i] = answer_of(write(p.ours, "next", 4));
+    CHECK(next[0].error == ECONNRESET && next[0].pipes == 0, "the next write: %s, %d SIGPIPE",
+          strerror(next[0].error), next[0].pipes);
+    CHECK(next[1].error == EPIPE && next[1].pipes == 1, "the one after it: %s, %d SIGPIPE",
+          strerror(next[1].error), next[1].pipes);
+}
+
 static void writes_after_the_end(void) {
     struct answer mine[CALLS], bare[CALLS];
     struct pair ours = pair_warm(0), same = pair_warm(0);
@@ -341,6 +370,7 @@ const struct test_case error_cases[] = {
     {"writes after a reset", writes_after_reset},
     {"writes after a reset that came while holding", writes_after_reset_while_holding},
     {"other calls after a reset while holding", other_calls_after_reset_while_holding},
+    {"a reset amid a long write", a_reset_amid_a_long_write},
     {"writes after the peer's close", writes_after_the_end},
     {"MSG_NOSIGNAL after the peer's close", sends_without_signals},
     {"writes after shutdown", writes_after_shutdown},

@@ -373,6 +373,43 @@ static void closed_beneath_a_write(void) {
     munmap(w.bytes, MUCH);
 }
 
+/* ---- closed beneath a write that sends what waits before it ------------- */
+
+enum { PART = 5000 };
+
+static void *write_part(void *argument) {
+    waiting_task = own_task();
+    word_set(&stage, 1);
+    *(ssize_t *)argument = put(&shared, PART);
+    return NULL;
+}
+
+/* The blocked write goes on with the old socket.  The number is another connection's, which gets nothing. */
+static void closed_beneath_a_drain(void) {
+    ssize_t got = 0;
+    char byte;
+    shared = pair_warm(SMALL_BUFFERS);
+    fcntl(shared.ours, F_SETFL, O_NONBLOCK);
+    fill_for_good(&shared);
+    overfill(&shared);
+    fcntl(shared.ours, F_SETFL, 0);
+    uint64_t before = shared.put;
+    stage = 0;
+    void *thread = in_thread(write_part, &got);
+    word_wait(&stage, 0);
+    is_blocked(waiting_task);
+    int number = shared.ours;
+    close(number);
+    struct pair fresh = pair_make(0);
+    CHECK(fresh.ours == number, "the number %d was not reused: %d", number, fresh.ours);
+    CHECK(receive(&shared, before + PART, 20000) == before + PART, "of the blocked write %lld bytes came",
+          (long long)(shared.received - before));
+    joined(thread);
+    CHECK(got == PART, "the blocked write returned %zd", got);
+    long n = raw(SYS_recvfrom, fresh.theirs, (long)&byte, 1, MSG_DONTWAIT, 0, 0);
+    CHECK(n == -EAGAIN, "bytes of the old connection at the new one's peer");
+}
+
 /* ---- a thread ends holding ------------------------------------------- */
 
 static uint32_t how_to_end;
@@ -421,6 +458,7 @@ const struct test_case thread_cases[] = {
     {"a number is reused after an unseen close", reborn_after_unseen_close},
     {"a connection is closed beneath a read", closed_beneath_a_read},
     {"a connection is closed beneath a write", closed_beneath_a_write},
+    {"a connection is closed beneath a drain", closed_beneath_a_drain},
     {"a thread ends holding", thread_ends_holding},
     {NULL, NULL},
 };
