@@ -196,8 +196,13 @@ static bool may_wait(long n, long a, long b, long c, long d) {
 }
 
 /* Runs before calls that return twice; jump.S then makes the call without a frame of ours. */
-void unstall_syscall_begins(long n, long a) {
+void unstall_syscall_begins(long n, long a, long b) {
     int saved = errno;
+    (void)b; /* on i386 jump.S does not pass it */
+#ifdef __s390x__
+    if (n == SYS_clone) /* its stack comes first, and then the flags */
+        a = b;
+#endif
     if (n == SYS_clone3)
         process_clones_by((const void *)a);
     else if (n == SYS_clone)
