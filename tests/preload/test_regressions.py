@@ -103,6 +103,16 @@ def test_a_first_write_that_fails_can_be_followed_by_a_poll(mode, tmp_path):
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["read", "recvmmsg", "syscall"])
+def test_the_end_of_the_stream_is_no_input(how, mode, tmp_path):
+    """recvmmsg fills all its messages with nothing there, and their number was taken for bytes."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_end_of_stream"), mode, *peer.target, 1, 0, how,
+                   UNSTALL_REPORT=report_pattern(tmp_path))
+    assert [report["reads"] for report in read_reports(tmp_path)] == [1]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_write_that_fails_costs_no_setsockopt(mode):
     """Bytes that the kernel had refused were pushed."""
     with BusyPeer() as peer:

@@ -86,7 +86,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 }
 
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
-    ssize_t bytes = got;
+    ssize_t bytes = got < 0 ? got : 0; /* at the end of the stream the kernel returns empty messages */
     for (int i = 0; i < got; i++) {
         shim_descriptors_arrive(&messages[i].msg_hdr);
         bytes += messages[i].msg_len;
