@@ -322,6 +322,15 @@ def test_a_handler_may_end_the_turn_within_a_wait(how, mode):
     assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
 
 
+@pytest.mark.parametrize("mode", ALL)
+def test_a_wait_writes_no_further_than_the_kernel(mode):
+    """The kernel goes by words of `long`.  We copied words of 8 bytes and wrote them back: SIGSEGV, or the
+    loss of what another thread had stored behind a set of a 32-bit program."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_end_of_set"), mode, *peer.target, WARM_UP, timeout=20)
+    assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
+
+
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
     """The window ended between our note of the hold and the send itself: its bytes were never pushed."""

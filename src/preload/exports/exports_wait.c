@@ -10,6 +10,7 @@
 #include "exports.h"
 
 enum {
+    WORD_BITS = 8 * sizeof(long), /* the kernel goes by words of a set */
     SET_BYTES_LIMIT = FD_SETSIZE / 8, /* larger sets are not copied: threads have small stacks */
     MOST_POLLED = 512                 /* the events of larger arrays are not examined */
 };
@@ -113,7 +114,7 @@ struct sets {
 
 /* False: the sets are too large, or unreadable. */
 static bool save_sets(struct sets *s, int count, fd_set *in, fd_set *out, fd_set *except) {
-    s->bytes = ((size_t)count + 63) / 64 * 8;
+    s->bytes = ((size_t)count + WORD_BITS - 1) / WORD_BITS * sizeof(long);
     s->given[0] = in;
     s->given[1] = out;
     s->given[2] = except;
