@@ -2,7 +2,6 @@
  *
  * The life of descriptors.  Forward only: the path is shim_life.c.
  */
-#include <errno.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <linux/net.h>
@@ -13,7 +12,6 @@
 #include <sys/uio.h>
 
 #include "exports.h"
-#include "process.h"
 #include "raw.h"
 #include "rights.h"
 #include "syscalls.h"

@@ -2,7 +2,6 @@
  *
  * The calls that read.  Forward only: the path is shim_read.c.
  */
-#include <errno.h>
 #include <sys/syscall.h>
 
 #include "exports.h"

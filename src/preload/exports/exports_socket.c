@@ -2,8 +2,6 @@
  *
  * The life of sockets, and their options.  Forward only.
  */
-#include <errno.h>
-
 #include "exports.h"
 
 EXPORT int socket(int domain, int type, int protocol) {

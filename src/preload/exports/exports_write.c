@@ -2,7 +2,6 @@
  *
  * The calls that write.  Forward only: the path is shim_write.c.
  */
-#include <errno.h>
 #include <limits.h>
 #include <sys/syscall.h>
 
