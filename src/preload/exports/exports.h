@@ -24,6 +24,9 @@
         return REAL(name) arguments;                       \
     }
 
+/* A list without its parentheses. */
+#define ALL(...) __VA_ARGS__
+
 /* True for a timeout of zero, of a struct with tv_sec and `fraction`.  An unreadable one is not zero. */
 #define IS_ZERO(t, fraction) \
     ((t) && hold_looks() && readable(t, sizeof(*(t))) && (t)->tv_sec == 0 && (t)->fraction == 0)

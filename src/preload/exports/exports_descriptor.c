@@ -16,10 +16,7 @@
 #include "rights.h"
 #include "syscalls.h"
 
-EXPORT int close(int fd) {
-    shim_closing(fd);
-    return REAL(close)(fd);
-}
+EXPORT FORWARD(shim_closing(fd), int, close, (int fd), (fd))
 ALSO(__close, close)
 
 /* The kernel refuses unknown flags and closes nothing.  CLOSE_RANGE_UNSHARE does an

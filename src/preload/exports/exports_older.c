@@ -67,10 +67,7 @@ FILE *older_fdopen(int fd, const char *mode) {
 }
 ALSO(older__IO_fdopen, older_fdopen)
 
-int older_fclose(FILE *stream) {
-    exports_closes(stream);
-    return REAL(older_fclose)(stream);
-}
+FORWARD(exports_closes(stream), int, older_fclose, (FILE * stream), (stream))
 ALSO(older__IO_fclose, older_fclose)
 
 OPENS_PIPE(older_popen)

@@ -62,7 +62,4 @@ ALSO(__setsockopt64, setsockopt)
 ALSO(__getsockopt64, getsockopt)
 #endif
 
-EXPORT int shutdown(int fd, int how) {
-    shim_shuts(fd, how);
-    return REAL(shutdown)(fd, how);
-}
+EXPORT FORWARD(shim_shuts(fd, how), int, shutdown, (int fd, int how), (fd, how))

@@ -29,10 +29,7 @@ EXPORT FILE *fdopen(int fd, const char *mode) {
 }
 ALSO(_IO_fdopen, fdopen)
 
-EXPORT int fclose(FILE *stream) {
-    exports_closes(stream);
-    return REAL(fclose)(stream);
-}
+EXPORT FORWARD(exports_closes(stream), int, fclose, (FILE * stream), (stream))
 ALSO(_IO_fclose, fclose)
 
 /* freopen of stderr keeps its meaning: the new stream is stderr too. */

@@ -58,11 +58,8 @@ static inline bool polls_writability(const struct pollfd *fds, nfds_t count) {
 
 static const struct timespec no_time;
 
-/* Without an open turn an exported wait goes to the next definition at once.  All other work is in functions
- * that are not inlined, so that only they save registers. */
-#define NOINLINE static __attribute__((noinline))
-
-/* EXPORT int name(parameters): `ask` is one of the macros above, for a call that `may_wait`. */
+/* EXPORT int name(parameters): without an open turn it goes to the next definition at once.  `ask` is one of
+ * the macros above, for a call that `may_wait`. */
 #define WAITS(name, parameters, arguments, may_wait, ask)        \
     NOINLINE int unstall_##name parameters {                     \
         if (UNLIKELY(self.turn != NULL) && (may_wait))           \
