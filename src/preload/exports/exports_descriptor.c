@@ -348,24 +348,18 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return copied((int)a, (int)NEXT());
     case SYS_close_range:
         barred = closing_range((unsigned)a, (unsigned)b, (int)c);
-        result = NEXT();
-        rights_changed(barred);
-        return result;
+        break;
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"
 #undef RIGHT
         if (n == SYS_prctl && a == PR_SET_SECCOMP)
             return prctl((int)a, b, c, d, e);
         barred = rights_change(n, (unsigned long)a);
-        result = NEXT();
-        rights_changed(barred);
-        return result;
+        break;
     case SYS_tkill:
     case SYS_tgkill:
         barred = rights_signal(n == SYS_tkill ? a : b);
-        result = NEXT();
-        rights_changed(barred);
-        return result;
+        break;
     case SYS_seccomp:
         if (a != SECCOMP_SET_MODE_FILTER && a != SECCOMP_SET_MODE_STRICT)
             break;
@@ -388,11 +382,9 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         if (may_wait(n, a, b, c, d))
             hold_end_turn(PUSH_WAIT);
     }
-    return NEXT();
+    result = NEXT();
+    rights_changed(barred);
+    return result;
 #undef NEXT
 #undef OUT
-}
-
-void *unstall_syscall_next(void) {
-    return (void *)(uintptr_t)REAL(syscall);
 }
