@@ -34,6 +34,20 @@ static void warn(const char *name, const char *value, enum config_result result,
     log_line(&line);
 }
 
+/* A name that is too long for `name` is cut: no known name is that long. */
+static bool split(const char *entry, char *name, size_t size, const char **value) {
+    const char *equals = strchr(entry, '=');
+    if (!equals)
+        return false;
+    size_t length = (size_t)(equals - entry);
+    if (length >= size)
+        length = size - 1;
+    memcpy(name, entry, length);
+    name[length] = '\0';
+    *value = equals + 1;
+    return true;
+}
+
 /* Copies a string, because the program may change its environment later. */
 static const char *keep(const char *value) {
     static char copies[ENVIRONMENT_COPY];
@@ -60,19 +74,17 @@ void config_load(char **environment, const char *program) {
     /* UNSTALL_LOG first, so that warnings about other variables go there */
     for (int pass = 0; pass < 2; pass++)
         for (char **e = environment; e && *e; e++) {
-            const char *equals = strchr(*e, '='), *expected = NULL;
-            if (strncmp(*e, "UNSTALL_", 8) != 0 || !equals)
+            char name[64];
+            const char *value, *expected = NULL;
+            if (strncmp(*e, "UNSTALL_", 8) != 0 || !split(*e, name, sizeof(name), &value) ||
+                (strcmp(name, "UNSTALL_LOG") == 0) != (pass == 0))
                 continue;
-            TEXT(name, 64); /* a longer one is cut: no known name is that long */
-            text_add_n(&name, *e, (size_t)(equals - *e));
-            if ((strcmp(name.at, "UNSTALL_LOG") == 0) != (pass == 0))
-                continue;
-            const char *kept = keep(equals + 1);
-            enum config_result result = kept ? config_set(c, name.at, kept, &expected) : CONFIG_BAD;
+            const char *kept = keep(value);
+            enum config_result result = kept ? config_set(c, name, kept, &expected) : CONFIG_BAD;
             if (result == CONFIG_OK && pass == 0)
                 log_use(c->log);
             if (result != CONFIG_OK)
-                warn(name.at, equals + 1, result,
+                warn(name, value, result,
                      expected ? expected : "less than 8192 bytes in all variables together");
         }
     if (c->programs && !config_program_included(c->programs, program)) {
