@@ -103,6 +103,16 @@ def test_a_first_write_that_fails_can_be_followed_by_a_poll(mode, tmp_path):
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["read", "recvmmsg", "syscall"])
+def test_the_end_of_the_stream_is_no_input(how, mode, tmp_path):
+    """recvmmsg fills all its messages with nothing there, and their number was taken for bytes."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_end_of_stream"), mode, *peer.target, 1, 0, how,
+                   UNSTALL_REPORT=report_pattern(tmp_path))
+    assert [report["reads"] for report in read_reports(tmp_path)] == [1]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_write_that_fails_costs_no_setsockopt(mode):
     """Bytes that the kernel had refused were pushed."""
     with BusyPeer() as peer:
@@ -309,6 +319,15 @@ def test_a_handler_may_end_the_turn_within_a_wait(how, mode):
     """After a wait that is asked first the open turn was taken for granted (SIGSEGV)."""
     with AnsweringPeer() as peer:
         run_client(program("was_handler_in_poll"), mode, *peer.target, WARM_UP, 0, how, timeout=20)
+    assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_wait_writes_no_further_than_the_kernel(mode):
+    """The kernel goes by words of `long`.  We copied words of 8 bytes and wrote them back: SIGSEGV, or the
+    loss of what another thread had stored behind a set of a 32-bit program."""
+    with AnsweringPeer() as peer:
+        run_client(program("was_end_of_set"), mode, *peer.target, WARM_UP, timeout=20)
     assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
 
 

@@ -146,8 +146,10 @@ Test(config_load, a_seed_is_given_or_made) {
 /* The effects that an excluded program must not have, and the settings that it keeps. */
 Test(config_load, an_excluded_program_takes_no_part) {
     LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_ARMS=off:1,coalesce:1"},
-             (char[]){"UNSTALL_STATS=/dev/shm"}, (char[]){"UNSTALL_SMALL=100"});
+             (char[]){"UNSTALL_STATS=/dev/shm"}, (char[]){"UNSTALL_SMALL=100"},
+             (char[]){"UNSTALL_QUICKACK=always"});
     EXPECT(config()->arms.count == 0 && !config()->stats && !config()->buffers);
+    EXPECT_INT("quickack stayed", config()->quickack, QUICKACK_OFF);
     EXPECT_INT("small", config()->small, 100);
     LOAD_ENV("python", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_ARMS=off:1,coalesce:1"},
              (char[]){"UNSTALL_STATS=/dev/shm"});

@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 
 #include "evidence.h"
-#include "stack_snapshot.h"
 #include "stacks.h"
 #include "statistics.h"
 #include "stats.h"

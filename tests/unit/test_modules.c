@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "modules.h"
+#include "stacks.h"
 #include "unit.h"
 
 static const struct {

@@ -91,6 +91,7 @@ void config_load(char **environment, const char *program) {
         c->mode = MODE_OFF;
         c->always_nodelay = false;
         c->report = c->stats = NULL;
+        c->quickack = QUICKACK_OFF;
         c->arms.count = 0;
     }
     if (!c->seed_given)

@@ -6,9 +6,13 @@
 #ifndef UNSTALL_EXPORTS_H
 #define UNSTALL_EXPORTS_H
 
+#include <errno.h>
+
 #include "base.h"
 #include "hold.h"
 #include "names.h"
+#include "process.h"
+#include "raw_thread.h"
 #include "readable.h"
 #include "real.h"
 #include "shim.h"
@@ -19,6 +23,9 @@
         before;                                            \
         return REAL(name) arguments;                       \
     }
+
+/* A list without its parentheses. */
+#define ALL(...) __VA_ARGS__
 
 /* True for a timeout of zero, of a struct with tv_sec and `fraction`.  An unreadable one is not zero. */
 #define IS_ZERO(t, fraction) \
@@ -64,6 +71,55 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
     FORWARD(exports_queue_list(mode, (const struct aiocb *const *)list, count), int, name,     \
             (int mode, type *const list[restrict], int count, struct sigevent *event),         \
             (mode, list, count, event))
+
+/* int name(fd, ..., format, ...), whose text goes to `next` as `list`. */
+#define PRINTS(name, next, parameters, arguments) \
+    int name parameters {                         \
+        va_list list;                             \
+        exports_prints(fd);                       \
+        va_start(list, format);                   \
+        int n = REAL(next) arguments;             \
+        va_end(list);                             \
+        return n;                                 \
+    }
+
+/* posix_spawn(3) and popen(3), in all their versions. */
+#define SPAWNS(name)                                                                              \
+    int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,             \
+             const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]) { \
+        process_runs_program();                                                                   \
+        return WITH_ROOM(int, REAL(name)(pid, path, actions, attributes, argv, environment),      \
+                         result == EAGAIN);                                                       \
+    }
+
+#define OPENS_PIPE(name)                                                     \
+    FILE *name(const char *command, const char *mode) {                      \
+        process_runs_program();                                              \
+        return WITH_ROOM(FILE *, REAL(name)(command, mode), !result);        \
+    }
+
+/* int name(parameters), which makes a thread.  pthread_create(3) in all its versions. */
+#define MAKES_THREAD(name, parameters, arguments, failed)          \
+    int name parameters {                                          \
+        process_gets_threads();                                    \
+        raw_thread_program_makes_one(true);                        \
+        int made = WITH_ROOM(int, REAL(name) arguments, failed);   \
+        raw_thread_program_makes_one(false);                       \
+        return made;                                               \
+    }
+
+#define CREATES(name)                                                                        \
+    MAKES_THREAD(name, (pthread_t * thread, const pthread_attr_t *attributes,                \
+                        void *(*start)(void *), void *argument),                             \
+                 (thread, attributes, start, argument), result == EAGAIN)
+
+/* void name(parameters), which does not return. */
+#define ENDS(before, name, parameters, arguments) \
+    void name parameters {                        \
+        before;                                   \
+        REAL(name) arguments;                     \
+        __builtin_unreachable();                  \
+    }
 
 /* Defines fcntl and its other names; where off_t has 32 bits, these are four functions. */
 #define CONTROLS(name)                                                             \

@@ -7,7 +7,6 @@
  * SIGSEGV without us, too.  So nothing is asked before we follow them.
  */
 #include "exports.h"
-#include "process.h"
 
 _Static_assert(sizeof(struct aiocb) == sizeof(struct aiocb64), "one layout, two names");
 

@@ -2,7 +2,6 @@
  *
  * The life of descriptors.  Forward only: the path is shim_life.c.
  */
-#include <errno.h>
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <linux/net.h>
@@ -13,15 +12,11 @@
 #include <sys/uio.h>
 
 #include "exports.h"
-#include "process.h"
 #include "raw.h"
 #include "rights.h"
 #include "syscalls.h"
 
-EXPORT int close(int fd) {
-    shim_closing(fd);
-    return REAL(close)(fd);
-}
+EXPORT FORWARD(shim_closing(fd), int, close, (int fd), (fd))
 ALSO(__close, close)
 
 /* The kernel refuses unknown flags and closes nothing.  CLOSE_RANGE_UNSHARE does an
@@ -196,8 +191,13 @@ static bool may_wait(long n, long a, long b, long c, long d) {
 }
 
 /* Runs before calls that return twice; jump.S then makes the call without a frame of ours. */
-void unstall_syscall_begins(long n, long a) {
+void unstall_syscall_begins(long n, long a, long b) {
     int saved = errno;
+    (void)b; /* on i386 jump.S does not pass it */
+#ifdef __s390x__
+    if (n == SYS_clone) /* its stack comes first, and then the flags */
+        a = b;
+#endif
     if (n == SYS_clone3)
         process_clones_by((const void *)a);
     else if (n == SYS_clone)
@@ -348,24 +348,18 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return copied((int)a, (int)NEXT());
     case SYS_close_range:
         barred = closing_range((unsigned)a, (unsigned)b, (int)c);
-        result = NEXT();
-        rights_changed(barred);
-        return result;
+        break;
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"
 #undef RIGHT
         if (n == SYS_prctl && a == PR_SET_SECCOMP)
             return prctl((int)a, b, c, d, e);
         barred = rights_change(n, (unsigned long)a);
-        result = NEXT();
-        rights_changed(barred);
-        return result;
+        break;
     case SYS_tkill:
     case SYS_tgkill:
         barred = rights_signal(n == SYS_tkill ? a : b);
-        result = NEXT();
-        rights_changed(barred);
-        return result;
+        break;
     case SYS_seccomp:
         if (a != SECCOMP_SET_MODE_FILTER && a != SECCOMP_SET_MODE_STRICT)
             break;
@@ -388,11 +382,9 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         if (may_wait(n, a, b, c, d))
             hold_end_turn(PUSH_WAIT);
     }
-    return NEXT();
+    result = NEXT();
+    rights_changed(barred);
+    return result;
 #undef NEXT
 #undef OUT
-}
-
-void *unstall_syscall_next(void) {
-    return (void *)(uintptr_t)REAL(syscall);
 }

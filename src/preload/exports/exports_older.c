@@ -8,7 +8,6 @@
  * check_match in glibc's elf/dl-lookup.c).
  */
 #include "exports.h"
-#include "process.h"
 #include "raw.h"
 
 #define ROW(name, need, family, role)
@@ -28,14 +27,8 @@
 #if defined(BEFORE_2_4) || defined(__arm__)
 
 /* Before 2.15 sh ran a script without "#!". */
-#define SPAWN(name)                                                                            \
-    FORWARD(process_runs_program(), int, name,                                                 \
-            (pid_t * pid, const char *path, const posix_spawn_file_actions_t *actions,         \
-             const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]), \
-            (pid, path, actions, attributes, argv, environment))
-
-SPAWN(older_posix_spawn)
-SPAWN(older_posix_spawnp)
+SPAWNS(older_posix_spawn)
+SPAWNS(older_posix_spawnp)
 
 #endif
 
@@ -74,24 +67,16 @@ FILE *older_fdopen(int fd, const char *mode) {
 }
 ALSO(older__IO_fdopen, older_fdopen)
 
-int older_fclose(FILE *stream) {
-    exports_closes(stream);
-    return REAL(older_fclose)(stream);
-}
+FORWARD(exports_closes(stream), int, older_fclose, (FILE * stream), (stream))
 ALSO(older__IO_fclose, older_fclose)
 
-FORWARD(process_runs_program(), FILE *, older_popen, (const char *command, const char *mode), (command, mode))
+OPENS_PIPE(older_popen)
 ALSO(older__IO_popen, older_popen)
 FORWARD(hold_end_turn(PUSH_WAIT), int, older_pclose, (FILE * stream), (stream))
 
 /* Until 2.1 a semaphore, and the attributes of a thread, were smaller. */
 FORWARD(hold_end_turn(PUSH_WAIT), int, older_sem_wait, (sem_t * sem), (sem))
 FORWARD(hold_end_turn(PUSH_WAIT), int, later_sem_wait, (sem_t * sem), (sem))
-
-#define CREATES(name)                                                                             \
-    FORWARD(process_gets_threads(), int, name,                                                    \
-            (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *),        \
-             void *argument), (thread, attributes, start, argument))
 
 CREATES(older_pthread_create)
 CREATES(later_pthread_create)
@@ -104,25 +89,14 @@ CREATES(later_pthread_create)
 FORWARD(exports_prints(fd), int, older_vdprintf, (int fd, const char *format, va_list arguments),
         (fd, format, arguments))
 
-int older_dprintf(int fd, const char *format, ...) {
-    va_list arguments;
-    exports_prints(fd);
-    va_start(arguments, format);
-    int n = REAL(older_vdprintf)(fd, format, arguments);
-    va_end(arguments);
-    return n;
-}
+PRINTS(older_dprintf, older_vdprintf, (int fd, const char *format, ...), (fd, format, list))
 
 #endif
 
 #ifndef __riscv
 
 /* Before 2.24 it ran the destructors of thread-locals. */
-void older_quick_exit(int status) {
-    process_ends();
-    REAL(older_quick_exit)(status);
-    __builtin_unreachable();
-}
+ENDS(process_ends(), older_quick_exit, (int status), (status))
 
 #endif
 

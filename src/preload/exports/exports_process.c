@@ -4,12 +4,9 @@
  * syscall are in jump.S.
  */
 #include <alloca.h>
-#include <errno.h>
 
 #include "exports.h"
 #include "reentry.h"
-#include "process.h"
-#include "raw_thread.h"
 
 /* ---- children -------------------------------------------------------- */
 
@@ -37,17 +34,8 @@ EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
     return process_forked(REAL(forkpty)(terminal, name, termp, window));
 }
 
-#define SPAWN(name)                                                                            \
-    EXPORT int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,   \
-                    const posix_spawnattr_t *attributes, char *const argv[],                   \
-                    char *const environment[]) {                                               \
-        process_runs_program();                                                                \
-        return WITH_ROOM(int, REAL(name)(pid, path, actions, attributes, argv, environment),   \
-                         result == EAGAIN);                                                    \
-    }
-
-SPAWN(posix_spawn)
-SPAWN(posix_spawnp)
+EXPORT SPAWNS(posix_spawn)
+EXPORT SPAWNS(posix_spawnp)
 
 /* A failed fork and a failed command give the same result, and the command must not run twice: make room for
  * the child before the call. */
@@ -70,10 +58,7 @@ EXPORT int wordexp(const char *words, wordexp_t *found, int flags) {
     return error;
 }
 
-EXPORT FILE *popen(const char *command, const char *mode) {
-    process_runs_program();
-    return WITH_ROOM(FILE *, REAL(popen)(command, mode), !result);
-}
+EXPORT OPENS_PIPE(popen)
 ALSO(_IO_popen, popen)
 
 EXPORT FORWARD(hold_end_turn(PUSH_WAIT), int, pclose, (FILE * stream), (stream))
@@ -136,46 +121,29 @@ EXPORT int execle(const char *path, const char *first, ...) {
 
 /* ---- the end --------------------------------------------------------- */
 
-#define ENDS(before, name, parameters, arguments) \
-    EXPORT void name parameters {                 \
-        before;                                   \
-        REAL(name) arguments;                     \
-        __builtin_unreachable();                  \
-    }
-
-ENDS(hold_end_turn(PUSH_PROCESS), exit, (int status), (status))
-ENDS(process_ends(), _exit, (int status), (status))
-ENDS(process_ends(), _Exit, (int status), (status))
-ENDS(process_ends(), quick_exit, (int status), (status))
-ENDS(process_ends(), abort, (void), ())
-ENDS(process_thread_ends(), pthread_exit, (void *result), (result))
-ENDS(process_thread_ends(), thrd_exit, (int result), (result))
+EXPORT ENDS(hold_end_turn(PUSH_PROCESS), exit, (int status), (status))
+EXPORT ENDS(process_ends(), _exit, (int status), (status))
+EXPORT ENDS(process_ends(), _Exit, (int status), (status))
+EXPORT ENDS(process_ends(), quick_exit, (int status), (status))
+EXPORT ENDS(process_ends(), abort, (void), ())
+EXPORT ENDS(process_thread_ends(), pthread_exit, (void *result), (result))
+EXPORT ENDS(process_thread_ends(), thrd_exit, (int result), (result))
 
 /* calls that may leave a signal handler */
-ENDS(reentry_abandon(), longjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
-ENDS(reentry_abandon(), _longjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
-ENDS(reentry_abandon(), siglongjmp, (struct __jmp_buf_tag environment[1], int value), (environment, value))
-ENDS(reentry_abandon(), __longjmp_chk, (struct __jmp_buf_tag environment[1], int value), (environment, value))
+#define JUMPS(name)                                                                        \
+    EXPORT ENDS(reentry_abandon(), name, (struct __jmp_buf_tag environment[1], int value), \
+                (environment, value))
+
+JUMPS(longjmp)
+JUMPS(_longjmp)
+JUMPS(siglongjmp)
+JUMPS(__longjmp_chk)
 
 /* ---- threads ---------------------------------------------------------- */
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *argument) {
-    process_gets_threads();
-    raw_thread_program_makes_one(true);
-    int made = WITH_ROOM(int, REAL(pthread_create)(thread, attributes, start, argument),
-                         result == EAGAIN);
-    raw_thread_program_makes_one(false);
-    return made;
-}
-
-EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
-    process_gets_threads();
-    raw_thread_program_makes_one(true);
-    int made = WITH_ROOM(int, REAL(thrd_create)(thread, start, argument), result != thrd_success);
-    raw_thread_program_makes_one(false);
-    return made;
-}
+EXPORT CREATES(pthread_create)
+EXPORT MAKES_THREAD(thrd_create, (thrd_t * thread, thrd_start_t start, void *argument),
+                    (thread, start, argument), result != thrd_success)
 
 /* Only some flags use the arguments after `argument`.  A child that runs on our memory while we wait is
  * like one of vfork; it has a stack of its own, so it does not overwrite this frame. */

@@ -2,7 +2,6 @@
  *
  * The calls that read.  Forward only: the path is shim_read.c.
  */
-#include <errno.h>
 #include <sys/syscall.h>
 
 #include "exports.h"
@@ -21,7 +20,7 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
 /* EXPORT ssize_t name(parameters), which reads up to `most` bytes and waits unless `dont`.  The
  * fortified forms check the buffer's size and go to their own next function. */
 #define READ(name, parameters, arguments, dont, most)                                      \
-    static __attribute__((noinline)) ssize_t our_##name parameters {                       \
+    NOINLINE ssize_t our_##name parameters {                                               \
         if (UNLIKELY(!fds_is_low(fd)) && shim_ignores_read(fd))                            \
             return REAL(name) arguments;                                                   \
         struct call call = shim_read_begins(fd, dont);                                     \
@@ -33,8 +32,6 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
             return REAL_FOUND(name) arguments;                                             \
         return our_##name arguments;                                                       \
     }
-
-#define ALL(...) __VA_ARGS__
 
 /* The same for a call that the shim makes as a whole. */
 #define READ_BY_SHIM(name, parameters, arguments)                                                \
@@ -86,7 +83,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 }
 
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
-    ssize_t bytes = got;
+    ssize_t bytes = got < 0 ? got : 0; /* at the end of the stream the kernel returns empty messages */
     for (int i = 0; i < got; i++) {
         shim_descriptors_arrive(&messages[i].msg_hdr);
         bytes += messages[i].msg_len;
@@ -117,7 +114,4 @@ EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {
 }
 #endif
 
-EXPORT int eventfd_read(int fd, eventfd_t *value) {
-    shim_read_begins(fd, false);
-    return REAL(eventfd_read)(fd, value);
-}
+EXPORT FORWARD(shim_read_begins(fd, false), int, eventfd_read, (int fd, eventfd_t * value), (fd, value))

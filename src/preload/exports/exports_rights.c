@@ -6,7 +6,6 @@
 #include <linux/seccomp.h>
 
 #include "exports.h"
-#include "process.h"
 #include "rights.h"
 
 #define CHANGES(number, first, call)                                        \

@@ -3,8 +3,6 @@
  * All other waits: the turn of the calling thread ends before the call, unless its
  * arguments exclude a wait.
  */
-#include <errno.h>
-
 #include "exports.h"
 
 #define WAITS() hold_end_turn(PUSH_WAIT)

@@ -2,8 +2,6 @@
  *
  * The life of sockets, and their options.  Forward only.
  */
-#include <errno.h>
-
 #include "exports.h"
 
 EXPORT int socket(int domain, int type, int protocol) {
@@ -64,7 +62,4 @@ ALSO(__setsockopt64, setsockopt)
 ALSO(__getsockopt64, getsockopt)
 #endif
 
-EXPORT int shutdown(int fd, int how) {
-    shim_shuts(fd, how);
-    return REAL(shutdown)(fd, how);
-}
+EXPORT FORWARD(shim_shuts(fd, how), int, shutdown, (int fd, int how), (fd, how))

@@ -3,8 +3,6 @@
  * stdio: its writes and its close never pass by us (docs/design.md).  So the connection of a
  * FILE is marked as untracked I/O: it gets TCP_NODELAY and no hold.
  */
-#include <errno.h>
-
 #include "exports.h"
 #include "log.h"
 
@@ -31,10 +29,7 @@ EXPORT FILE *fdopen(int fd, const char *mode) {
 }
 ALSO(_IO_fdopen, fdopen)
 
-EXPORT int fclose(FILE *stream) {
-    exports_closes(stream);
-    return REAL(fclose)(stream);
-}
+EXPORT FORWARD(exports_closes(stream), int, fclose, (FILE * stream), (stream))
 ALSO(_IO_fclose, fclose)
 
 /* freopen of stderr keeps its meaning: the new stream is stderr too. */
@@ -56,23 +51,10 @@ REOPENS(freopen64)
 EXPORT FORWARD(exports_prints(fd), int, vdprintf, (int fd, const char *format, va_list arguments),
                (fd, format, arguments))
 
-EXPORT int dprintf(int fd, const char *format, ...) {
-    va_list arguments;
-    exports_prints(fd);
-    va_start(arguments, format);
-    int n = REAL(vdprintf)(fd, format, arguments);
-    va_end(arguments);
-    return n;
-}
+EXPORT PRINTS(dprintf, vdprintf, (int fd, const char *format, ...), (fd, format, list))
 
 EXPORT FORWARD(exports_prints(fd), int, __vdprintf_chk,
                (int fd, int flag, const char *format, va_list arguments), (fd, flag, format, arguments))
 
-EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...) {
-    va_list arguments;
-    exports_prints(fd);
-    va_start(arguments, format);
-    int n = REAL(__vdprintf_chk)(fd, flag, format, arguments);
-    va_end(arguments);
-    return n;
-}
+EXPORT PRINTS(__dprintf_chk, __vdprintf_chk, (int fd, int flag, const char *format, ...),
+              (fd, flag, format, list))

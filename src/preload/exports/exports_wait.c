@@ -10,6 +10,7 @@
 #include "exports.h"
 
 enum {
+    WORD_BITS = 8 * sizeof(long), /* the kernel goes by words of a set */
     SET_BYTES_LIMIT = FD_SETSIZE / 8, /* larger sets are not copied: threads have small stacks */
     MOST_POLLED = 512                 /* the events of larger arrays are not examined */
 };
@@ -57,11 +58,14 @@ static inline bool polls_writability(const struct pollfd *fds, nfds_t count) {
 
 static const struct timespec no_time;
 
-/* Without an open turn an exported wait goes to the next definition at once.  All other work is in functions
- * that are not inlined, so that only they save registers. */
-#define NOINLINE static __attribute__((noinline))
-
-#define WAITS(name, parameters, arguments)                       \
+/* EXPORT int name(parameters): without an open turn it goes to the next definition at once.  `ask` is one of
+ * the macros above, for a call that `may_wait`. */
+#define WAITS(name, parameters, arguments, may_wait, ask)        \
+    NOINLINE int unstall_##name parameters {                     \
+        if (UNLIKELY(self.turn != NULL) && (may_wait))           \
+            ask;                                                 \
+        return REAL(name) arguments;                             \
+    }                                                            \
     EXPORT int name parameters {                                 \
         __typeof__(&name) next = REAL_FOUND(name);               \
         if (LIKELY(self.turn == NULL) && LIKELY(next != NULL))   \
@@ -69,23 +73,13 @@ static const struct timespec no_time;
         return unstall_##name arguments;                         \
     }
 
-NOINLINE int unstall_poll(struct pollfd *fds, nfds_t count, int timeout) {
-    if (LIKELY(self.turn == NULL) || timeout == 0)
-        return REAL(poll)(fds, count, timeout);
-    ASK_FIRST(polls_writability(fds, count), REAL(poll)(fds, count, 0));
-    return REAL(poll)(fds, count, timeout);
-}
-
-NOINLINE int unstall_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-                         const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
-        ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
-                        REAL(ppoll)(fds, count, &no_time, mask));
-    return REAL(ppoll)(fds, count, timeout, mask);
-}
-
-WAITS(poll, (struct pollfd *fds, nfds_t count, int timeout), (fds, count, timeout))
+WAITS(poll, (struct pollfd *fds, nfds_t count, int timeout), (fds, count, timeout), timeout != 0,
+      ASK_FIRST(polls_writability(fds, count), REAL(poll)(fds, count, 0)))
 ALSO(__poll, poll)
+
+WAITS(ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+      (fds, count, timeout, mask), !IS_ZERO(timeout, tv_nsec),
+      ASK_FIRST_UNTIL(timeout, polls_writability(fds, count), REAL(ppoll)(fds, count, &no_time, mask)))
 
 /* The fortified forms check the array's size; the next definition does that. */
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size) {
@@ -94,9 +88,6 @@ EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size
     return unstall_poll(fds, count, timeout);
 }
 
-WAITS(ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
-      (fds, count, timeout, mask))
-
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                        const sigset_t *mask, size_t size) {
     if (size / sizeof(*fds) < count)
@@ -104,156 +95,72 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
     return unstall_ppoll(fds, count, timeout, mask);
 }
 
-/* select(2) overwrites its sets: ask with copies. */
-struct sets {
-    size_t bytes;
-    fd_set *given[3];
-    char before[3][SET_BYTES_LIMIT];
-};
-
-/* False: the sets are too large, or unreadable. */
-static bool save_sets(struct sets *s, int count, fd_set *in, fd_set *out, fd_set *except) {
-    s->bytes = ((size_t)count + 63) / 64 * 8;
-    s->given[0] = in;
-    s->given[1] = out;
-    s->given[2] = except;
-    if (count < 0 || s->bytes > SET_BYTES_LIMIT)
-        return false;
-    for (int i = 0; i < 3; i++) {
-        if (!s->given[i])
-            continue;
-        if (!readable(s->given[i], s->bytes))
-            return false;
-        memcpy(s->before[i], s->given[i], s->bytes);
-    }
-    return true;
-}
-
-static void restore_sets(const struct sets *s) {
-    for (int i = 0; i < 3; i++)
-        if (s->given[i])
-            memcpy(s->given[i], s->before[i], s->bytes);
-}
-
-static int ask_select(struct sets *s, int count, const sigset_t *mask) {
-    if (mask)
-        return REAL(pselect)(count, s->given[0], s->given[1], s->given[2], &no_time, mask);
+/* select(2) overwrites its sets, so copies of them are put back.  0 also if the sets are too large, or
+ * unreadable.  Not inlined: the copies are large. */
+NOINLINE int ask_select(int count, fd_set *in, fd_set *out, fd_set *except, const sigset_t *mask) {
+    fd_set *const given[] = {in, out, except};
+    char before[ARRAY_SIZE(given)][SET_BYTES_LIMIT];
+    size_t bytes = ((size_t)count + WORD_BITS - 1) / WORD_BITS * sizeof(long);
     struct timeval zero = {0, 0};
-    return REAL(select)(count, s->given[0], s->given[1], s->given[2], &zero);
-}
-
-/* Not inlined: the copies are large.  True: `*result` is final. */
-__attribute__((noinline)) static bool select_first(int count, fd_set *in, fd_set *out,
-                                                   fd_set *except, const sigset_t *mask,
-                                                   int *result) {
-    struct sets s;
-    if (!hold_before_poll(out && !in && !except))
-        return false;
-    if (!save_sets(&s, count, in, out, except)) {
-        hold_end_turn(PUSH_WAIT);
-        return false;
+    if (count < 0 || bytes > SET_BYTES_LIMIT)
+        return 0;
+    for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
+        if (given[i] && !readable(given[i], bytes))
+            return 0;
+        if (given[i])
+            memcpy(before[i], given[i], bytes);
     }
-    *result = ask_select(&s, count, mask);
-    if (asked(*result))
-        return true;
-    restore_sets(&s);
-    return false;
+    int result = mask ? REAL(pselect)(count, in, out, except, &no_time, mask)
+                      : REAL(select)(count, in, out, except, &zero);
+    for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+        if (result == 0 && given[i])
+            memcpy(given[i], before[i], bytes);
+    return result;
 }
 
-/* True: `*result` is final; else the real wait follows. */
-static bool select_asks(const void *timeout, size_t bytes, int count, fd_set *in, fd_set *out,
-                        fd_set *except, const sigset_t *mask, int *result) {
-    if (can_ask(timeout, bytes))
-        return select_first(count, in, out, except, mask, result);
-    hold_end_turn(PUSH_WAIT);
-    return false;
-}
+#define ASK_SELECT(mask) \
+    ASK_FIRST_UNTIL(timeout, out && !in && !except, ask_select(count, in, out, except, mask))
 
-NOINLINE int unstall_select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
-    int result;
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_usec) &&
-        select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
-        return result;
-    return REAL(select)(count, in, out, except, timeout);
-}
 WAITS(select, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
-      (count, in, out, except, timeout))
+      (count, in, out, except, timeout), !IS_ZERO(timeout, tv_usec), ASK_SELECT(NULL))
 ALSO(__select, select)
 
-NOINLINE int unstall_pselect(int count, fd_set *in, fd_set *out, fd_set *except,
-                             const struct timespec *timeout, const sigset_t *mask) {
-    int result;
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec) &&
-        select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
-        return result;
-    return REAL(pselect)(count, in, out, except, timeout, mask);
-}
 WAITS(pselect,
       (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout,
        const sigset_t *mask),
-      (count, in, out, except, timeout, mask))
+      (count, in, out, except, timeout, mask), !IS_ZERO(timeout, tv_nsec), ASK_SELECT(mask))
 
-NOINLINE int unstall_epoll_pwait(int fd, struct epoll_event *events, int most, int timeout,
-                                 const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK_FIRST(false, REAL(epoll_pwait)(fd, events, most, 0, mask));
-    return REAL(epoll_pwait)(fd, events, most, timeout, mask);
-}
 WAITS(epoll_pwait, (int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
-      (fd, events, most, timeout, mask))
+      (fd, events, most, timeout, mask), timeout != 0,
+      ASK_FIRST(false, REAL(epoll_pwait)(fd, events, most, 0, mask)))
 
-NOINLINE int unstall_epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
-    if (UNLIKELY(self.turn != NULL) && timeout != 0)
-        ASK_FIRST(false, REAL(epoll_wait)(fd, events, most, 0));
-    return REAL(epoll_wait)(fd, events, most, timeout);
-}
-WAITS(epoll_wait, (int fd, struct epoll_event *events, int most, int timeout), (fd, events, most, timeout))
+WAITS(epoll_wait, (int fd, struct epoll_event *events, int most, int timeout), (fd, events, most, timeout),
+      timeout != 0, ASK_FIRST(false, REAL(epoll_wait)(fd, events, most, 0)))
 
-NOINLINE int unstall_epoll_pwait2(int fd, struct epoll_event *events, int most,
-                                  const struct timespec *timeout, const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
-        ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask));
-    return REAL(epoll_pwait2)(fd, events, most, timeout, mask);
-}
 WAITS(epoll_pwait2,
       (int fd, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
-      (fd, events, most, timeout, mask))
+      (fd, events, most, timeout, mask), !IS_ZERO(timeout, tv_nsec),
+      ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask)))
 
 #ifdef WITH_TIME64
 /* ---- the same with 64-bit times ---------------------------------------- */
 
 static const struct timespec64 no_time64;
 
-EXPORT int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec64 *timeout,
-                     const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
-        ASK_FIRST_UNTIL(timeout, polls_writability(fds, count),
-                        REAL(__ppoll64)(fds, count, &no_time64, mask));
-    return REAL(__ppoll64)(fds, count, timeout, mask);
-}
+WAITS(__ppoll64, (struct pollfd *fds, nfds_t count, const struct timespec64 *timeout, const sigset_t *mask),
+      (fds, count, timeout, mask), !IS_ZERO(timeout, tv_nsec),
+      ASK_FIRST_UNTIL(timeout, polls_writability(fds, count), REAL(__ppoll64)(fds, count, &no_time64, mask)))
 
-EXPORT int __select64(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout) {
-    int result;
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_usec) &&
-        select_asks(timeout, sizeof(*timeout), count, in, out, except, NULL, &result))
-        return result;
-    return REAL(__select64)(count, in, out, except, timeout);
-}
+WAITS(__select64, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout),
+      (count, in, out, except, timeout), !IS_ZERO(timeout, tv_usec), ASK_SELECT(NULL))
 
-EXPORT int __pselect64(int count, fd_set *in, fd_set *out, fd_set *except,
-                       const struct timespec64 *timeout, const sigset_t *mask) {
-    int result;
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec) &&
-        select_asks(timeout, sizeof(*timeout), count, in, out, except, mask, &result))
-        return result;
-    return REAL(__pselect64)(count, in, out, except, timeout, mask);
-}
+WAITS(__pselect64,
+      (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec64 *timeout,
+       const sigset_t *mask),
+      (count, in, out, except, timeout, mask), !IS_ZERO(timeout, tv_nsec), ASK_SELECT(mask))
 
-EXPORT int __epoll_pwait2_time64(int fd, struct epoll_event *events, int most,
-                                 const struct timespec64 *timeout, const sigset_t *mask) {
-    if (UNLIKELY(self.turn != NULL) && !IS_ZERO(timeout, tv_nsec))
-        ASK_FIRST_UNTIL(timeout, false,
-                        REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask));
-    return REAL(__epoll_pwait2_time64)(fd, events, most, timeout, mask);
-}
+WAITS(__epoll_pwait2_time64,
+      (int fd, struct epoll_event *events, int most, const struct timespec64 *timeout, const sigset_t *mask),
+      (fd, events, most, timeout, mask), !IS_ZERO(timeout, tv_nsec),
+      ASK_FIRST_UNTIL(timeout, false, REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask)))
 #endif

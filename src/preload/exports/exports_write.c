@@ -2,7 +2,6 @@
  *
  * The calls that write.  Forward only: the path is shim_write.c.
  */
-#include <errno.h>
 #include <limits.h>
 #include <sys/syscall.h>
 
@@ -12,32 +11,30 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
-/* An exported function forwards the simple cases itself.  All other work is in functions that are not
- * inlined, so that only they save registers. */
-#define NOINLINE static __attribute__((noinline))
+/* EXPORT ssize_t name(parameters), a write of one buffer. */
+#define WRITE_BY_SHIM(name, parameters, arguments, flags, form)                       \
+    INLINE ssize_t name##_tracked(ALL parameters, uintptr_t caller) {                 \
+        enum quiet quiet = shim_quiet(fd);                                            \
+        if (quiet == QUIET)                                                           \
+            return shim_##name##_quiet(ALL arguments, caller);                        \
+        if (quiet & TAKES_WRITE)                                                      \
+            return shim_##name##_steady(ALL arguments, caller);                       \
+        return shim_write_fast(fd, buffer, bytes, flags, form, caller);               \
+    }                                                                                 \
+    NOINLINE ssize_t high_##name(ALL parameters, uintptr_t caller) {                  \
+        if (shim_passes(fd))                                                          \
+            return REAL(name) arguments;                                              \
+        return name##_tracked(ALL arguments, caller);                                 \
+    }                                                                                 \
+    EXPORT ssize_t name parameters {                                                  \
+        if (UNLIKELY(!fds_is_low(fd)))                                                \
+            return high_##name(ALL arguments, CALLER);                                \
+        if (shim_passes(fd) && LIKELY(REAL_FOUND(name) != NULL))                      \
+            return REAL_FOUND(name) arguments;                                        \
+        return name##_tracked(ALL arguments, CALLER);                                 \
+    }
 
-INLINE ssize_t write_tracked(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
-    enum quiet quiet = shim_quiet(fd);
-    if (quiet == QUIET)
-        return shim_write_quiet(fd, buffer, bytes, caller);
-    if (quiet & TAKES_WRITE)
-        return shim_write_steady(fd, buffer, bytes, caller);
-    return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, caller);
-}
-
-NOINLINE ssize_t high_write(int fd, const void *buffer, size_t bytes, uintptr_t caller) {
-    if (shim_passes(fd))
-        return REAL(write)(fd, buffer, bytes);
-    return write_tracked(fd, buffer, bytes, caller);
-}
-
-EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
-    if (UNLIKELY(!fds_is_low(fd)))
-        return high_write(fd, buffer, bytes, CALLER);
-    if (shim_passes(fd) && LIKELY(REAL_FOUND(write) != NULL))
-        return REAL_FOUND(write)(fd, buffer, bytes);
-    return write_tracked(fd, buffer, bytes, CALLER);
-}
+WRITE_BY_SHIM(write, (int fd, const void *buffer, size_t bytes), (fd, buffer, bytes), 0, FORM_WRITE)
 ALSO(__write, write)
 
 NOINLINE ssize_t our_writev(int fd, const struct iovec *iov, int count, uintptr_t caller) {
@@ -53,28 +50,8 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
     return our_writev(fd, iov, count, CALLER);
 }
 
-INLINE ssize_t send_tracked(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
-    enum quiet quiet = shim_quiet(fd);
-    if (quiet == QUIET)
-        return shim_send_quiet(fd, buffer, bytes, flags, caller);
-    if (quiet & TAKES_WRITE)
-        return shim_send_steady(fd, buffer, bytes, flags, caller);
-    return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, caller);
-}
-
-NOINLINE ssize_t high_send(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller) {
-    if (shim_passes(fd))
-        return REAL(send)(fd, buffer, bytes, flags);
-    return send_tracked(fd, buffer, bytes, flags, caller);
-}
-
-EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
-    if (UNLIKELY(!fds_is_low(fd)))
-        return high_send(fd, buffer, bytes, flags, CALLER);
-    if (shim_passes(fd) && LIKELY(REAL_FOUND(send) != NULL))
-        return REAL_FOUND(send)(fd, buffer, bytes, flags);
-    return send_tracked(fd, buffer, bytes, flags, CALLER);
-}
+WRITE_BY_SHIM(send, (int fd, const void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), flags,
+              FORM_SEND)
 ALSO(__send, send)
 
 EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
@@ -107,31 +84,24 @@ ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int f
     return sent;
 }
 
-EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
-    if (offset == -1 && !flags)
-        return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));
-    if (offset == -1)
-        return unstall_pwritev2_flags(fd, iov, count, flags, false, CALLER);
-    shim_other_write(fd);
-    return REAL(pwritev2)(fd, iov, count, offset, flags);
-}
+#define WRITES_AT(name, type)                                                                \
+    EXPORT ssize_t name(int fd, const struct iovec *iov, int count, type offset, int flags) { \
+        if (offset == -1 && !flags)                                                          \
+            return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));   \
+        if (offset == -1)                                                                    \
+            return unstall_pwritev2_flags(fd, iov, count, flags, false, CALLER);             \
+        shim_other_write(fd);                                                                \
+        return REAL(name)(fd, iov, count, offset, flags);                                    \
+    }
+
+WRITES_AT(pwritev2, off_t)
 #ifdef WITH_TIME64
-EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags) {
-    if (offset == -1 && !flags)
-        return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));
-    if (offset == -1)
-        return unstall_pwritev2_flags(fd, iov, count, flags, false, CALLER);
-    shim_other_write(fd);
-    return REAL(pwritev64v2)(fd, iov, count, offset, flags);
-}
+WRITES_AT(pwritev64v2, off64_t)
 #else
 ALSO(pwritev64v2, pwritev2)
 #endif
 
-EXPORT int eventfd_write(int fd, eventfd_t value) {
-    shim_other_write(fd);
-    return REAL(eventfd_write)(fd, value);
-}
+EXPORT FORWARD(shim_other_write(fd), int, eventfd_write, (int fd, eventfd_t value), (fd, value))
 
 /* ---- calls that can be neither held nor buffered ------------------------ */
 
@@ -166,21 +136,23 @@ ALSO(__sendmmsg, sendmmsg)
 ALSO(__sendmmsg64, sendmmsg)
 #endif
 
-/* In libc sendfile is no cancellation point either. */
-ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller) {
-    struct call call;
-    if (reentry_stands_behind(fd))
-        return reentry_move(fd, from, offset, bytes);
-    if (!shim_bulk_begins(fd, 0, true, &call))
-        return -1;
-    ssize_t moved = sizeof(off_t) == sizeof(off64_t)
-                        ? REAL(sendfile)(fd, from, (off_t *)offset, bytes)
-                        : REAL(sendfile64)(fd, from, offset, bytes);
-    shim_bulk_ended(call, fd, 1, moved, false, caller);
-    return moved;
-}
+/* In libc sendfile is no cancellation point either.  `behind` moves the bytes where the call stands behind
+ * buffered ones. */
+#define SENDS_FILE(function, type, next, behind)                                               \
+    ssize_t function(int fd, int from, type *offset, size_t bytes, uintptr_t caller) {         \
+        struct call call;                                                                      \
+        if (reentry_stands_behind(fd))                                                         \
+            return behind(fd, from, offset, bytes);                                            \
+        if (!shim_bulk_begins(fd, 0, true, &call))                                             \
+            return -1;                                                                         \
+        ssize_t moved = REAL(next)(fd, from, offset, bytes);                                   \
+        shim_bulk_ended(call, fd, 1, moved, false, caller);                                    \
+        return moved;                                                                          \
+    }
 
 #ifdef WITH_TIME64
+SENDS_FILE(unstall_sendfile, off64_t, sendfile64, reentry_move)
+
 EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t bytes) {
     return unstall_sendfile(fd, from, offset, bytes, CALLER);
 }
@@ -195,21 +167,14 @@ static ssize_t move_narrow(int fd, int from, off_t *offset, size_t bytes) {
     return moved;
 }
 
-ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller) {
-    struct call call;
-    if (reentry_stands_behind(fd))
-        return move_narrow(fd, from, offset, bytes);
-    if (!shim_bulk_begins(fd, 0, true, &call))
-        return -1;
-    ssize_t moved = REAL(sendfile)(fd, from, offset, bytes);
-    shim_bulk_ended(call, fd, 1, moved, false, caller);
-    return moved;
-}
+SENDS_FILE(unstall_sendfile_narrow, off_t, sendfile, move_narrow)
 
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
     return unstall_sendfile_narrow(fd, from, offset, bytes, CALLER);
 }
 #else
+SENDS_FILE(unstall_sendfile, off64_t, sendfile, reentry_move)
+
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
     return unstall_sendfile(fd, from, offset, bytes, CALLER);
 }

@@ -24,13 +24,17 @@ unstall_vfork_return:
 
 	.text
 
-#if defined(UNSTALL_UNKNOWN_PROCESSOR)
-#elif defined(__x86_64__)
+#if !defined(UNSTALL_UNKNOWN_PROCESSOR) && !defined(__powerpc64__)
 
 	.globl	vfork
-	.type	vfork, @function
+	.type	vfork, %function
 	.globl	__vfork
-	.type	__vfork, @function
+	.type	__vfork, %function
+	.globl	syscall
+	.type	syscall, %function
+
+#if defined(__x86_64__)
+
 	.p2align 4
 __vfork:
 vfork:
@@ -61,10 +65,7 @@ vfork:
 	addq	$8, %rsp
 	jmp	*%rax
 	.cfi_endproc
-	.size	vfork, .-vfork
 
-	.globl	syscall
-	.type	syscall, @function
 	.p2align 4
 syscall:
 	.cfi_startproc
@@ -105,14 +106,9 @@ syscall:
 	.endr
 	jmp	.Lnext
 	.cfi_endproc
-	.size	syscall, .-syscall
 
 #elif defined(__i386__)
 
-	.globl	vfork
-	.type	vfork, @function
-	.globl	__vfork
-	.type	__vfork, @function
 	.p2align 4
 __vfork:
 vfork:
@@ -149,10 +145,7 @@ vfork:
 	addl	$12, %esp
 	jmp	*%eax
 	.cfi_endproc
-	.size	vfork, .-vfork
 
-	.globl	syscall
-	.type	syscall, @function
 	.p2align 4
 syscall:
 	.cfi_startproc
@@ -193,7 +186,6 @@ syscall:
 	.cfi_adjust_cfa_offset -4
 	jmp	.Lnext
 	.cfi_endproc
-	.size	syscall, .-syscall
 
 .Lpc:					/* the address behind the call, in ecx */
 	.cfi_startproc
@@ -203,10 +195,6 @@ syscall:
 
 #elif defined(__aarch64__)
 
-	.globl	vfork
-	.type	vfork, %function
-	.globl	__vfork
-	.type	__vfork, %function
 	.p2align 4
 __vfork:
 vfork:
@@ -239,10 +227,7 @@ vfork:
 	mov	x16, x0
 	br	x16
 	.cfi_endproc
-	.size	vfork, .-vfork
 
-	.globl	syscall
-	.type	syscall, %function
 	.p2align 4
 syscall:
 	.cfi_startproc
@@ -283,8 +268,13 @@ syscall:
 	ldp	x29, x30, [sp], 80
 	b	.Lnext
 	.cfi_endproc
-	.size	syscall, .-syscall
 
+#else
+#include "jump_more.S"
+#endif
+
+	.size	vfork, syscall - vfork
+	.size	syscall, . - syscall
 #endif
 
 	.section .note.GNU-stack, "", %progbits

@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * jump.S for three more processors: the same steps with other registers.
+ * The part of jump.S for three more processors: the same steps with other registers.
  */
-#include "syscalls.h"
-
-	.section .tbss, "awT", %nobits
-	.balign 8
-	.hidden	unstall_vfork_return
-	.type	unstall_vfork_return, %object
-	.size	unstall_vfork_return, 8
-unstall_vfork_return:
-	.zero	8
-
-	.text
-	.globl	vfork
-	.type	vfork, %function
-	.globl	__vfork
-	.type	__vfork, %function
-	.globl	syscall
-	.type	syscall, %function
-
 #if defined(__riscv)
 
 	.p2align 2
@@ -270,8 +252,3 @@ syscall:
 	.cfi_endproc
 
 #endif
-
-	.size	vfork, syscall - vfork
-	.size	syscall, . - syscall
-
-	.section .note.GNU-stack, "", %progbits

@@ -51,8 +51,7 @@ void process_task_exits(void);
 void *unstall_vfork_begins(void);
 void *unstall_vfork_next(void);
 void unstall_vfork_returned(void);
-void *unstall_syscall_next(void);
-void unstall_syscall_begins(long n, long a);
+void unstall_syscall_begins(long n, long a, long b);
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f);
 
 #endif

@@ -22,6 +22,7 @@ bool evidence_begin(struct conn *c) {
     e->opened = clock_now();
     e->row = e->record = EVIDENCE_NONE;
     e->arm = NO_ARM;
+    e->alone_since = LOAD(&nodelay_epoch);
     e->role = c->origin == ORIGIN_ACCEPTED ? ROLE_LISTENER
               : c->origin == ORIGIN_SOCKET ? ROLE_DESTINATION
                                            : ROLE_UNKNOWN;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "modules.h"
+#include "stacks.h"
 
 #include <fcntl.h>
 #include <string.h>
 
-#include "stack_snapshot.h"
 #include "raw.h"
 
 enum { BUFFER = 8192 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stack_snapshot.h"
+#include "stacks.h"
 
 #include <string.h>
 #include <sys/prctl.h>

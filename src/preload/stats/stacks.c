@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "stack_snapshot.h"
 #include "evidence.h"
-#include "modules.h"
 #include "raw.h"
 #include "spin.h"
 #include "stats_file.h"

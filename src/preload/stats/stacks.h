@@ -20,6 +20,7 @@
 #define UNSTALL_STACKS_H
 
 #include "base.h"
+#include "stats_format.h"
 
 struct evidence;
 struct evidence_write;
@@ -32,5 +33,30 @@ void stacks_stalled(const struct evidence *e, uint64_t ns);
 
 /* In the child of a fork, which has another statistics file. */
 void stacks_forked(void);
+
+/* ---- stack_snapshot.c: no function faults, allocates or locks ------------- */
+
+/* Copies the registers and the stack of this thread, inside the exported call that it made. */
+void stack_snapshot(struct stats_write *to, const struct evidence_write *w);
+
+/* Copies up to `bytes` from an address that may be unreadable.  Returns the number copied. */
+size_t snapshot_peek(void *to, uintptr_t from, size_t bytes);
+
+/* ---- modules.c ---------------------------------------------------------- */
+
+/* Adds to the statistics file, for an unwinder that runs after the process has ended, the executable mappings
+ * that it lacks, with the identity of their files.  The source is /proc/self/maps: dl_iterate_phdr(3) would
+ * take a lock.  One thread at a time. */
+void modules_note(struct stats_file *s);
+
+/* One line of /proc/PID/maps. */
+struct modules_line {
+    uint64_t start, end, offset;
+    bool executable;
+    const char *path; /* to the end of the line; "" for none */
+    size_t path_bytes;
+};
+
+bool modules_parse(const char *line, size_t bytes, struct modules_line *out);
 
 #endif

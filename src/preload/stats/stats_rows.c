@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats_rows.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,6 +42,9 @@ static uint64_t real_time_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* The linker's name for the ELF header of the library. */
+extern INTERNAL const ElfW(Ehdr) __ehdr_start;
+
 static void fill_header(struct stats_file *s, uint64_t started_ns) {
     struct stats_header *h = &s->header;
     const struct config *now = config();
@@ -55,7 +58,7 @@ static void fill_header(struct stats_file *s, uint64_t started_ns) {
     h->parent = (uint32_t)raw0(SYS_getppid);
     h->mode = now->killed ? MODE_OFF : now->mode;
     h->window_us = now->window_us;
-    h->machine = MACHINE_ELF;
+    h->machine = __ehdr_start.e_machine;
     h->stacks_off = !now->stacks;
     long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
     if (n <= 0)

@@ -52,18 +52,16 @@ void stats_valid(uint32_t *state);
 /* The connection of the record has ended: it may be used again. */
 void stats_record_ended(uint32_t record);
 
-static inline void stats_add_at(struct stats_file *s, uint32_t row, enum stats_counter what,
-                                  uint64_t n) {
-    uint64_t *counter = &s->shard[row][thread_tag() % STATS_SHARDS].counter[what];
-    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+/* This thread's counters of the connection's row, or of `other` while it has no row.  Lock held. */
+static inline struct stats_shard *stats_shard(struct stats_file *s, const struct evidence *e) {
+    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % STATS_SHARDS];
 }
 
-/* Add to a counter of the connection's row, or of `other` while it has no row.
- * Lock held. */
+/* Add to one of them.  Lock held. */
 static inline void stats_add(const struct evidence *e, enum stats_counter what, uint64_t n) {
     struct stats_file *s = stats_file_now();
     if (s)
-        stats_add_at(s, e->row == EVIDENCE_NONE ? 0 : e->row, what, n);
+        __atomic_fetch_add(&stats_shard(s, e)->counter[what], n, __ATOMIC_RELAXED);
 }
 
 /* True if this process, or one that it was forked from, has made a file. */

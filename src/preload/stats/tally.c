@@ -13,17 +13,8 @@ enum { MOVE_AFTER = 64 };
 
 /* ---- the beginning of a connection, its row and its record ------------ */
 
-static bool begin(struct conn *c) {
-    bool known = c->evidence;
-    if (!evidence_begin(c))
-        return false;
-    if (!known)
-        c->evidence->alone_since = LOAD(&nodelay_epoch);
-    return true;
-}
-
 void tally_created(struct conn *c) {
-    if (begin(c))
+    if (evidence_begin(c))
         c->epoch = 0; /* forces a look at its arm and its mode */
 }
 
@@ -45,7 +36,7 @@ static bool know_ends(struct conn *c, struct evidence *e) {
 void tally_first_sight(struct conn *c) {
     struct sockaddr_storage peer;
     struct kernel_tcp_info now;
-    if (!config()->no_syscalls && kernel->name(c->fd, true, &peer) == 0 && begin(c) &&
+    if (!config()->no_syscalls && kernel->name(c->fd, true, &peer) == 0 && evidence_begin(c) &&
         kernel->tcp_info(c->fd, &now) == 0)
         c->evidence->before_us = now.bytes_sent + now.bytes_queued;
 }
@@ -113,8 +104,7 @@ static void move_counts(struct conn *c, struct evidence *e) {
     e->since_moved = 0;
     if (!s)
         return;
-    uint32_t row = e->row == EVIDENCE_NONE ? 0 : e->row;
-    uint64_t *counter = s->shard[row][thread_tag() % STATS_SHARDS].counter;
+    uint64_t *counter = stats_shard(s, e)->counter;
     for (size_t i = 0; i < CONN_COUNTERS; i++) {
         uint32_t now = c->counts.counter[i], *told = &e->told.counter[i];
         if (now != *told)
@@ -155,10 +145,6 @@ static void move_sometimes(struct conn *c, struct evidence *e) {
 
 /* ---- times ------------------------------------------------------------ */
 
-static struct stats_shard *shard_of(struct stats_file *s, const struct evidence *e) {
-    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % STATS_SHARDS];
-}
-
 static void count_first_write(const struct conn *c, struct evidence *e, uint64_t began) {
     struct stats_file *s = stats_file_now();
     e->wrote = true;
@@ -183,7 +169,7 @@ static void count_answer(struct evidence *e, uint64_t began) {
         return;
     stats_add(e, COUNT_ANSWERS, 1);
     stats_add(e, COUNT_ANSWER_NS, ns);
-    uint64_t *answer = shard_of(s, e)->answer;
+    uint64_t *answer = stats_shard(s, e)->answer;
     __atomic_fetch_add(&answer[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
 }
 
@@ -193,7 +179,7 @@ static void count_exchange(struct evidence *e, uint64_t ns) {
         return;
     stats_add(e, COUNT_EXCHANGES, 1);
     stats_add(e, COUNT_EXCHANGE_NS, ns);
-    uint64_t *exchange = shard_of(s, e)->exchange;
+    uint64_t *exchange = stats_shard(s, e)->exchange;
     __atomic_fetch_add(&exchange[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
     if (e->record == EVIDENCE_NONE)
         return;

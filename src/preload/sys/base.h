@@ -20,6 +20,9 @@
 /* A part of a path whose instructions count, and a part that is left out of it. */
 #define INLINE        static inline __attribute__((always_inline))
 #define COLD          static __attribute__((noinline, cold))
+/* An exported function forwards the simple cases itself.  All other work is in functions that are not
+ * inlined, so that only they save registers. */
+#define NOINLINE      static __attribute__((noinline))
 
 /* Relaxed atomics on plain objects: single words that are read without a lock. */
 #define LOAD(p)             __atomic_load_n((p), __ATOMIC_RELAXED)

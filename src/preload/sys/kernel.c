@@ -121,18 +121,9 @@ static int usage(struct kernel_usage *out) {
 }
 
 const struct kernel_ops kernel_real = {
-    .set_option = set_option,
-    .get_option = get_option,
-    .cookie = cookie,
-    .tcp_info = tcp_info,
-    .send = send_message,
-    .descriptor_flags = descriptor_flags,
-    .status_flags = status_flags,
-    .is_file = is_file,
-    .name = name_of,
-    .writable = writable,
-    .usage = usage,
-    .dup_above = dup_above,
+    .set_option = set_option, .get_option = get_option, .cookie = cookie, .tcp_info = tcp_info,
+    .send = send_message, .descriptor_flags = descriptor_flags, .status_flags = status_flags,
+    .is_file = is_file, .name = name_of, .writable = writable, .usage = usage, .dup_above = dup_above,
     .close = close_descriptor,
 };
 

@@ -65,22 +65,17 @@ static int write_all(int fd, const struct text *t) {
     return error;
 }
 
-static void expand(struct text *path, const char *pattern) {
-    for (; *pattern; pattern++) {
-        if (pattern[0] == '%' && pattern[1] == 'p') {
-            text_number(path, raw0(SYS_getpid));
-            pattern++;
-        } else {
-            text_add_n(path, pattern, 1);
-        }
-    }
-}
-
 int log_to(const char *target, const struct text *t) {
     if (strcmp(target, "stderr") == 0)
         return LOAD(&no_stderr) ? 0 : write_all(STDERR_FILENO, t);
     TEXT(path, PATH_MAX);
-    expand(&path, target);
+    for (const char *at = target; *at; at++)
+        if (at[0] == '%' && at[1] == 'p') {
+            text_number(&path, raw0(SYS_getpid));
+            at++;
+        } else {
+            text_add_n(&path, at, 1);
+        }
     long fd = raw4(SYS_openat, AT_FDCWD, path.at,
                    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
     if (fd < 0)

@@ -13,6 +13,32 @@
 
 enum { FIRST_USER = 200000, STACK = 65536 };
 
+/* The definitions of programs that were linked long ago. */
+#define OLDER(kind, name, version)        \
+    extern __typeof__(name) kind##_##name; \
+    __asm__(".symver " #kind "_" #name ", " #name "@" version);
+#ifdef __x86_64__
+OLDER(older, posix_spawn, "GLIBC_2.2.5")
+OLDER(older, posix_spawnp, "GLIBC_2.2.5")
+#elif defined(__i386__)
+OLDER(older, posix_spawn, "GLIBC_2.2")
+OLDER(older, posix_spawnp, "GLIBC_2.2")
+OLDER(older, popen, "GLIBC_2.0")
+OLDER(older, pclose, "GLIBC_2.0")
+OLDER(older, pthread_create, "GLIBC_2.0")
+OLDER(later, pthread_create, "GLIBC_2.1")
+#endif
+#ifndef __i386__
+#define older_popen          popen
+#define older_pclose         pclose
+#define older_pthread_create pthread_create
+#define later_pthread_create pthread_create
+#endif
+#if !defined(__i386__) && !defined(__x86_64__)
+#define older_posix_spawn  posix_spawn
+#define older_posix_spawnp posix_spawnp
+#endif
+
 extern char **environ;
 
 static char *const words[] = {(char *)(uintptr_t)"/bin/true", NULL};
@@ -49,24 +75,29 @@ static void by_clone(void)
     ended(clone(nothing_to_do, stack + STACK, SIGCHLD, NULL));
 }
 
-static void by_spawn(void)
-{
-    pid_t child;
-    CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0);
-    ended(child);
-}
+#define SPAWNS(way, call, name)                                           \
+    static void way(void)                                                 \
+    {                                                                     \
+        pid_t child;                                                      \
+        CHECK(call(&child, name, NULL, NULL, words, environ) == 0);       \
+        ended(child);                                                     \
+    }
 
-static void by_spawnp(void)
-{
-    pid_t child;
-    CHECK(posix_spawnp(&child, "true", NULL, NULL, words, environ) == 0);
-    ended(child);
-}
+SPAWNS(by_spawn, posix_spawn, words[0])
+SPAWNS(by_spawnp, posix_spawnp, "true")
+SPAWNS(by_older_spawn, older_posix_spawn, words[0])
+SPAWNS(by_older_spawnp, older_posix_spawnp, "true")
 
 static void by_popen(void)
 {
     FILE *stream = popen("exit 0", "r");
     CHECK(stream && pclose(stream) == 0);
+}
+
+static void by_older_popen(void)
+{
+    FILE *stream = older_popen("exit 0", "r");
+    CHECK(stream && older_pclose(stream) == 0);
 }
 
 static void by_system(void)
@@ -79,11 +110,16 @@ static void *nothing(void *unused)
     return unused;
 }
 
-static void by_pthread_create(void)
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);
-}
+#define CREATES(way, call)                                                                       \
+    static void way(void)                                                                       \
+    {                                                                                           \
+        pthread_t thread;                                                                       \
+        CHECK(call(&thread, NULL, nothing, NULL) == 0 && pthread_join(thread, NULL) == 0);      \
+    }
+
+CREATES(by_pthread_create, pthread_create)
+CREATES(by_older_pthread_create, older_pthread_create)
+CREATES(by_later_pthread_create, later_pthread_create)
 
 static void *sleeper(void *unused)
 {
@@ -96,7 +132,9 @@ int main(int argc, char **argv)
     static const struct confinement known[] = {
         {"fork", by_fork},     {"_Fork", by_Fork}, {"clone", by_clone},
         {"posix_spawn", by_spawn}, {"posix_spawnp", by_spawnp}, {"popen", by_popen}, {"system", by_system},
-        {"pthread_create", by_pthread_create},
+        {"pthread_create", by_pthread_create}, {"older posix_spawn", by_older_spawn},
+        {"older posix_spawnp", by_older_spawnp}, {"older popen", by_older_popen},
+        {"older pthread_create", by_older_pthread_create}, {"later pthread_create", by_later_pthread_create},
     };
     uid_t user = FIRST_USER + (uid_t)getpid();
     CHECK(argc == 5);
