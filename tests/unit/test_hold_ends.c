@@ -60,6 +60,22 @@ Test(hold_ends, a_thread_whose_end_is_watched_can_lock) {
     EXPECT(taken);
 }
 
+static void *locks(void *watched) {
+    conn_lock(c);
+    *(bool *)watched = self.ends_watched;
+    conn_unlock(c);
+    return NULL;
+}
+
+/* A thread that was cancelled while it held a lock, and that had not read before, left it locked for ever. */
+Test(hold_ends, a_threads_first_lock_has_its_end_watched) {
+    pthread_t thread;
+    bool watched = false;
+    ASSERT(pthread_create(&thread, NULL, locks, &watched) == 0);
+    ASSERT(pthread_join(thread, NULL) == 0);
+    EXPECT(watched);
+}
+
 /* ---- limits ------------------------------------------------------------- */
 
 static const struct {

@@ -16,7 +16,8 @@ void lock_forked(void) {
 }
 
 void lock_bits_new(void) {
-    self.lock_bits = thread_tag() << 2 | 1;
+    lock_bits_make();
+    thread_may_lock();
 }
 
 enum { SPINS = 64 };

@@ -37,7 +37,12 @@ static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;
 }
 
+/* This thread's first lock: makes its bits, and has its end watched. */
 void lock_bits_new(void);
+/* The bits alone. */
+static inline void lock_bits_make(void) {
+    self.lock_bits = thread_tag() << 2 | 1;
+}
 
 static inline void lock_needs_bits(void) {
     if (UNLIKELY(self.lock_bits == 0))

@@ -16,6 +16,11 @@ struct conn;
  * gate shows it.  Defined in process/. */
 bool gate_slow(void);
 
+/* This thread takes its first lock: see its end, because a thread that is cancelled asynchronously may hold
+ * one.  It may run in a signal handler.
+ * Reason: any call may take the first lock of a thread, in any folder.  Defined in hold/. */
+void thread_may_lock(void);
+
 /* The struct of c will be used for another connection: end its statistics and free its
  * evidence.  Lock held.
  * Reason: a close that passed us by shows only when the number is used again.  Defined in

@@ -31,7 +31,8 @@ void hold_watch_thread_end(void) {
     uint32_t none = 0;
     if (REPLACE(&ends_state, &none, 1, __ATOMIC_ACQ_REL))
         STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
-    lock_needs_bits(); /* lock_quiet() relies on them */
+    if (UNLIKELY(self.lock_bits == 0))
+        lock_bits_make(); /* lock_quiet() relies on them */
     if (LOAD_ACQUIRE(&ends_state) == 2)
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }
@@ -41,6 +42,11 @@ void hold_watch_thread_end(void) {
 void hold_watch_reader(void) {
     if (LOAD_ACQUIRE(&ends_state) != 2 || ends_key < 32)
         hold_watch_thread_end();
+}
+
+void thread_may_lock(void) {
+    if (!self.ends_watched)
+        hold_watch_reader();
 }
 
 void hold_thread_ends(void) {

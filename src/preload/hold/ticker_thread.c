@@ -183,6 +183,7 @@ static void take_my_tag(void) {
         self.tag = thread_lock_tag; /* tags are few: the thread may start often */
     else
         thread_lock_tag = thread_tag();
+    lock_bits_make(); /* without a watch of its end: libc does not know this thread */
 }
 
 static void run(void) {

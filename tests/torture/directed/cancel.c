@@ -297,7 +297,62 @@ static void reader_cancelled_anywhere(void) {
     ends(&shared, 300);
 }
 
+/* Likewise a thread that only writes, or only asks for an option: in the modes that hold nothing the library
+ * did not see its end, and a lock that it held was held for ever. */
+static void *write_for_ever(void *unused) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    word_set(&stage, 1);
+    for (;;)
+        (void)!write(shared.ours, bytes, 1);
+    return unused;
+}
+
+static void *ask_for_ever(void *unused) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    word_set(&stage, 1);
+    for (;;) {
+        int value;
+        socklen_t length = sizeof(value);
+        getsockopt(shared.ours, SOL_SOCKET, SO_ERROR, &value, &length);
+    }
+    return unused;
+}
+
+static void *take_raw(void *unused) {
+    static char taken[65536];
+    while (raw(SYS_recvfrom, shared.theirs, (long)taken, sizeof(taken), 0, 0, 0) > 0)
+        ;
+    return unused;
+}
+
+static void cancelled_anywhere(void *(*run)(void *)) {
+    enum { ROUNDS = 3000, MOST_SPINS = 20000 };
+    shared = pair_warm(0);
+    void *taker = in_thread(take_raw, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        stage = 0;
+        pthread_t thread = (pthread_t)(uintptr_t)in_thread(run, NULL);
+        word_wait(&stage, 0);
+        for (volatile int spin = i * 37 % MOST_SPINS + 2000; spin > 0; spin--)
+            ;
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    close(shared.ours);
+    joined(taker);
+}
+
+static void writer_cancelled_anywhere(void) {
+    cancelled_anywhere(write_for_ever);
+}
+
+static void asker_cancelled_anywhere(void) {
+    cancelled_anywhere(ask_for_ever);
+}
+
 const struct test_case cancel_cases[] = {
+    {"a writer is cancelled at any instruction", writer_cancelled_anywhere},
+    {"a thread that asks for an option is cancelled at any instruction", asker_cancelled_anywhere},
     {"a reader is cancelled at any instruction", reader_cancelled_anywhere},
     {"cancelled in a blocked call", cancelled_in_a_blocked_call},
     {"cancellation points", cancellation_points},
