@@ -128,20 +128,27 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
         va_start(arguments, command);                                              \
         void *argument = va_arg(arguments, void *);                                \
         va_end(arguments);                                                         \
-        if (waits_for_lock(command))                                               \
-            hold_end_turn(PUSH_WAIT);                                              \
+        exports_controls(command);                                                 \
         int result = REAL(name)(fd, command, argument);                            \
         if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                      \
             shim_duplicated(fd, result);                                           \
         return result;                                                             \
     }
 
-static inline bool waits_for_lock(int command) {
+/* Before fcntl(2).  Other processes see a lock that is set or released without a wait. */
+static inline void exports_controls(int command) {
+    switch (command) {
 #if F_SETLKW64 != F_SETLKW
-    if (command == F_SETLKW64)
-        return true;
+    case F_SETLKW64:
 #endif
-    return command == F_SETLKW || command == F_OFD_SETLKW;
+    case F_SETLKW:
+    case F_OFD_SETLKW: hold_end_turn(PUSH_WAIT); break;
+#if F_SETLK64 != F_SETLK
+    case F_SETLK64:
+#endif
+    case F_SETLK:
+    case F_OFD_SETLK: hold_before_visible(); break;
+    }
 }
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */

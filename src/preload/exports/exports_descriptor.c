@@ -178,11 +178,6 @@ static bool may_wait(long n, long a, long b, long c, long d) {
 #endif
     case SYS_io_pgetevents:
     case SYS_io_getevents: return b != 0; /* the least number of events */
-    case SYS_flock: return !(b & LOCK_NB);
-#ifdef SYS_fcntl64
-    case SYS_fcntl64:
-#endif
-    case SYS_fcntl: return waits_for_lock((int)b);
 #ifdef SYS_ipc
     case SYS_ipc: return is_ipc_wait(a & 0xffff); /* above it is a version */
 #endif
@@ -355,6 +350,16 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         if (n == SYS_prctl && a == PR_SET_SECCOMP)
             return prctl((int)a, b, c, d, e);
         barred = rights_change(n, (unsigned long)a);
+        break;
+#ifdef SYS_fcntl64
+    case SYS_fcntl64:
+#endif
+    case SYS_fcntl: exports_controls((int)b); break;
+    case SYS_flock:
+        if (b & LOCK_NB)
+            hold_before_visible();
+        else
+            hold_end_turn(PUSH_WAIT);
         break;
     case SYS_tkill:
     case SYS_tgkill:

@@ -79,10 +79,10 @@ EXPORT int bsd_sigpause(int mask) {
 }
 
 /* locks on files */
-WAIT_UNLESS(operation &LOCK_NB, int, flock, (int fd, int operation), (fd, operation))
-WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length), (fd, command, length))
+WAIT_OR_SHOW(!(operation & LOCK_NB), int, flock, (int fd, int operation), (fd, operation))
+WAIT_OR_SHOW(command == F_LOCK, int, lockf, (int fd, int command, off_t length), (fd, command, length))
 #ifdef WITH_TIME64
-WAIT_UNLESS(command != F_LOCK, int, lockf64, (int fd, int command, off64_t length), (fd, command, length))
+WAIT_OR_SHOW(command == F_LOCK, int, lockf64, (int fd, int command, off64_t length), (fd, command, length))
 #else
 ALSO(lockf64, lockf)
 #endif

@@ -7,7 +7,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <wordexp.h>
 extern char **environ;
 
@@ -189,3 +192,47 @@ CASE(fork_handlers_write) {
     wait_for(child);
     SAY(write(fd, "two", 3));
 }
+
+/* ---- whose turn it is, a lock says -------------------------------------- */
+
+static struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+static struct flock none = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+enum lock { RECORD, RECORD_OF_FILE, FILE_LOCK };
+
+static int take(int file, enum lock lock, bool wait) {
+    if (lock == FILE_LOCK)
+        return flock(file, LOCK_EX | (wait ? 0 : LOCK_NB));
+    if (lock == RECORD)
+        return fcntl(file, wait ? F_SETLKW : F_SETLK, &whole);
+    return fcntl(file, wait ? F_OFD_SETLKW : F_OFD_SETLK, &whole);
+}
+
+/* In coalesce the child's bytes came before those that its parent had written before `release`. */
+#define WRITTEN_UNTIL(name, lock, release)                        \
+    CASE(written_until_##name) {                                  \
+        char path[40];                                            \
+        int file = memfd_create("lock", 0);                       \
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);    \
+        for (int i = 0; i < 3; i++) {                             \
+            NEED(take(file, lock, false) == 0);                   \
+            pid_t child = fork();                                 \
+            if (child == 0) {                                     \
+                int own = open(path, O_RDWR | O_CLOEXEC);         \
+                NEED(own >= 0 && take(own, lock, true) == 0);     \
+                NEED(write(fd, "the child's", 11) == 11);         \
+                _exit(0);                                         \
+            }                                                     \
+            SAY(write(fd, "the", 3));                             \
+            SAY(write(fd, "parent's", 8));                        \
+            SAY(release);                                         \
+            wait_unseen(child);                                   \
+        }                                                         \
+    }
+
+WRITTEN_UNTIL(fcntl, RECORD, fcntl(file, F_SETLK, &none))
+WRITTEN_UNTIL(fcntl_of_an_open_file, RECORD_OF_FILE, fcntl(file, F_OFD_SETLK, &none))
+WRITTEN_UNTIL(lockf, RECORD, lockf(file, F_ULOCK, 0))
+WRITTEN_UNTIL(flock, FILE_LOCK, flock(file, LOCK_UN | LOCK_NB))
+WRITTEN_UNTIL(fcntl_by_number, RECORD, syscall(SYS_fcntl, file, F_SETLK, &none))
+WRITTEN_UNTIL(flock_by_number, FILE_LOCK, syscall(SYS_flock, file, LOCK_UN | LOCK_NB))
