@@ -30,16 +30,32 @@ static uint32_t closing_range(unsigned first, unsigned last, int flags) {
     return barred;
 }
 
+/* The numbers before each spared one are closed by a call of their own.  True: `first` is where the program's
+ * own call begins now.  False: they were the last ones. */
+static bool close_up_to_spared(unsigned *first, unsigned last, int flags) {
+    if (flags & ~CLOSE_RANGE_UNSHARE)
+        return true; /* it closes nothing */
+    for (unsigned spared; shim_spared(*first, last, &spared); *first = spared + 1) {
+        if (spared > *first && raw3(SYS_close_range, *first, spared - 1, flags) < 0)
+            return true; /* before Linux 5.9: the program's call fails, too */
+        if (spared == last)
+            return false;
+    }
+    return true;
+}
+
 EXPORT int close_range(unsigned first, unsigned last, int flags) {
     uint32_t barred = closing_range(first, last, flags);
-    int result = REAL(close_range)(first, last, flags);
+    int result = close_up_to_spared(&first, last, flags) ? REAL(close_range)(first, last, flags) : 0;
     rights_changed(barred);
     return result;
 }
 
 EXPORT void closefrom(int first) {
-    shim_closing_range(first < 0 ? 0 : (unsigned)first, ~0U);
-    REAL(closefrom)(first);
+    unsigned from = first < 0 ? 0 : (unsigned)first;
+    shim_closing_range(from, ~0U);
+    close_up_to_spared(&from, ~0U, 0);
+    REAL(closefrom)((int)from);
 }
 
 static int copied(int fd, int copy) {
@@ -341,9 +357,16 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         if (!(c & ~O_CLOEXEC))
             shim_replacing((int)a, (int)b);
         return copied((int)a, (int)NEXT());
-    case SYS_close_range:
+    case SYS_close_range: {
+        unsigned first = (unsigned)a;
         barred = closing_range((unsigned)a, (unsigned)b, (int)c);
+        if (!close_up_to_spared(&first, (unsigned)b, (int)c)) {
+            rights_changed(barred);
+            return 0;
+        }
+        a = (long)first;
         break;
+    }
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"
 #undef RIGHT

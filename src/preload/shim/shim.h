@@ -163,6 +163,9 @@ void shim_shuts(int fd, int how);
 void shim_closing(int fd);
 /* Runs before a range of descriptors is closed; `last` is included. */
 void shim_closing_range(unsigned first, unsigned last);
+/* True: `*spared` is the lowest descriptor of the range that is ours.  It belongs to a connection whose last
+ * bytes are still to be sent (close.h), so the kernel must not close it. */
+bool shim_spared(unsigned first, unsigned last, unsigned *spared);
 /* `copy` is now a duplicate of `fd`. */
 void shim_duplicated(int fd, int copy);
 /* Runs before dup2 and dup3, which close `copy`. */

@@ -188,11 +188,34 @@ void shim_closing(int fd) {
         fds_set(fd, FDS_UNKNOWN);
 }
 
+/* True: fd is ours, of a connection that was closed.  The lock is taken because a child of a fork drops its
+ * copy at the first lock. */
+static bool lingers(int fd) {
+    struct conn *c = fds_conn(fds_word(fd));
+    if (!c || !LOAD(&c->lingering) || !ours() || !(c = fds_lock(fd)))
+        return false;
+    bool lingering = c->lingering;
+    conn_unlock(c);
+    return lingering;
+}
+
 void shim_closing_range(unsigned first, unsigned last) {
     hold_end_turn(PUSH_CLOSE);
     unsigned end = (unsigned)fds_high();
     for (unsigned fd = first; fd < end && fd <= last; fd++)
-        shim_closing((int)fd);
+        if (!lingers((int)fd))
+            shim_closing((int)fd);
+}
+
+bool shim_spared(unsigned first, unsigned last, unsigned *spared) {
+    unsigned end = (unsigned)fds_high();
+    for (unsigned fd = first; fd < end && fd <= last; fd++) {
+        if (!lingers((int)fd))
+            continue;
+        *spared = fd;
+        return true;
+    }
+    return false;
 }
 
 /* ---- duplication ------------------------------------------------------- */

@@ -144,6 +144,34 @@ static void close_full(unsigned limit) {
     }
 }
 
+/* Once close_range and closefrom closed our own number of a closed connection, and its last bytes were lost. */
+static void everything_is_closed(void) {
+    for (int way = 0; way < 5; way++) {
+        struct pair p = pair_warm(SMALL_BUFFERS);
+        p.theirs = (int)raw(SYS_dup2, p.theirs, 60, 0, 0, 0, 0);
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        overfill(&p);
+        if (way >= 2)
+            dup2(p.ours, 70);
+        close(p.ours);
+        p.ours = 70;
+        if (way == 0)
+            CHECK(close_range(61, ~0U, 0) == 0, "close_range: %s", strerror(errno));
+        else if (way == 1)
+            CHECK(syscall(SYS_close_range, 61, ~0U, 0) == 0, "close_range: %s", strerror(errno));
+        else if (way == 2)
+            CHECK(close_range(61, ~0U, 0) == 0, "close_range: %s", strerror(errno));
+        else if (way == 3)
+            closefrom(61);
+        else
+            for (int fd = 61; fd < 400; fd++)
+                close(fd);
+        CHECK(fcntl(p.ours, F_GETFD) < 0, "way %d: %d is open", way, p.ours);
+        raw_sleep(300);
+        ends(&p, 3000);
+    }
+}
+
 static void close_with_a_full_socket(void) {
     close_full(0);
 }
@@ -270,6 +298,7 @@ const struct test_case end_cases[] = {
     {"every end of a process while holding", every_end_while_holding},
     {"the end of a process with a full socket", end_with_a_full_socket},
     {"close with a full socket", close_with_a_full_socket},
+    {"everything is closed after a close with a full socket", everything_is_closed},
     {"a change of rights with a full socket", rights_change_with_a_full_socket},
     {"threads end with a full socket", threads_end_with_a_full_socket},
     {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
