@@ -305,8 +305,8 @@ Test(shim_drain, many_parts_behind_buffered_bytes) {
 }
 
 /* The number is closed and reused during the drain, by calls that pass us by: the write must not go to the
- * new connection.  Once the buffer went back to the pool while the thread sent from it, and the new connection
- * lost as many bytes as were sent. */
+ * new connection.  Once the buffer went back to the pool while the thread sent from it, and the new
+ * connection lost as many bytes as were sent. */
 static struct coalesce_buffer *sent_from, *reused;
 
 static void the_number_is_reused(void) {

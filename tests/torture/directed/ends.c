@@ -144,7 +144,8 @@ static void close_full(unsigned limit) {
     }
 }
 
-/* Once close_range and closefrom closed our own number of a closed connection, and its last bytes were lost. */
+/* Once close_range and closefrom closed our own number of a closed connection, and its last bytes were
+ * lost. */
 static void everything_is_closed(void) {
     for (int way = 0; way < 5; way++) {
         struct pair p = pair_warm(SMALL_BUFFERS);
