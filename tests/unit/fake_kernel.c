@@ -170,6 +170,16 @@ static int usage(struct kernel_usage *out) {
     return fake.usage_error;
 }
 
+static int linger(int fd) {
+    (void)fd;
+    return fake.linger - 1;
+}
+
+static int end_linger(int fd) {
+    fake_note("unlinger", fd, NULL, 0);
+    return 0;
+}
+
 static const struct kernel_ops ops = {
     .set_option = set_option,
     .get_option = get_option,
@@ -184,6 +194,8 @@ static const struct kernel_ops ops = {
     .usage = usage,
     .dup_above = dup_above,
     .close = close_descriptor,
+    .linger = linger,
+    .end_linger = end_linger,
 };
 
 void fake_kernel_install(void) {

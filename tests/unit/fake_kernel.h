@@ -13,6 +13,7 @@
 enum { FAKE_SENDS = 64 };
 
 struct fake_kernel {
+    int linger; /* seconds of SO_LINGER plus one; 0: off */
     struct text log;
     struct text wire;  /* the bytes that left */
     int set_error;     /* the result of setsockopt: 0 or -errno */

@@ -1,15 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 #include "close.h"
 
+#include "clock.h"
+#include "coalesce_buffer.h"
 #include "fds.h"
 #include "hold.h"
 #include "kernel.h"
 #include "stats.h"
 #include "ticker.h"
 
-enum { LINGER_LOWEST = 256 };
+enum { LINGER_LOWEST = 256, SLICE_MS = 100 };
+
+/* As the kernel's own wait, it ends at a signal.  False: fd leads here no more. */
+static bool wait_for_room(struct conn *c, int fd, int seconds) {
+    uint16_t generation = c->generation;
+    uint64_t until = clock_now() + (uint64_t)seconds * 1000000000;
+    while (buffer_length(c) && !c->draining) {
+        uint64_t before = clock_now();
+        if (before >= until)
+            break;
+        uint64_t left = (until - before) / 1000000 + 1;
+        int slice = left < SLICE_MS ? (int)left : SLICE_MS;
+        conn_unlock(c);
+        bool room = kernel->writable(fd, slice);
+        bool interrupted = !room && clock_now() - before < (uint64_t)slice * 1000000;
+        conn_lock(c);
+        if (c->generation != generation || fds_word(fd) != (uintptr_t)c)
+            return false;
+        hold_push(c, PUSH_CLOSE);
+        if (interrupted)
+            break;
+    }
+    return true;
+}
+
+/* True: another process may have the socket, whose last close this is not then. */
+static bool is_shared(const struct conn *c) {
+    return c->passed || c->shared || c->origin == ORIGIN_FOREIGN || c->forks != LOAD(&forks_made);
+}
 
 bool close_lingers(struct conn *c, int fd) {
+    int seconds = kernel->linger(fd);
+    if (seconds == 0 && !c->draining && !is_shared(c)) {
+        buffer_free(c); /* the close resets the connection: what was not sent is dropped */
+        return false;
+    }
+    if (seconds > 0) {
+        if (!wait_for_room(c, fd, seconds))
+            return true;
+        if (buffer_length(c) == 0)
+            return false;
+        kernel->end_linger(fd);
+    }
     int own = kernel->dup_above(fd, LINGER_LOWEST);
     if (own < 0)
         own = kernel->dup_above(fd, 0);

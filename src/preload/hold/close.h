@@ -10,7 +10,10 @@
 /* The application closes the last descriptor while the kernel has no room for
  * the buffered bytes: a descriptor of our own keeps the connection open until
  * the ticker has sent them.  Lock held.  False: no descriptor was available; the
- * bytes were sent as far as room came in time. */
+ * bytes were sent as far as room came in time; or SO_LINGER asks for a reset.
+ *
+ * Where SO_LINGER has a time, the close waits for room as long, as the kernel's own close would, and then
+ * the option is cleared: the last close must not block the window's thread. */
 bool close_lingers(struct conn *c, int fd);
 
 /* Counts the end of c and releases it, after its last descriptor `fd` was removed.  Lock held; unlocks. */

@@ -110,6 +110,21 @@ struct conn *shim_connect_begins(int fd) {
     return c;
 }
 
+/* The kernel has dropped the connection, with what was not sent and with its error.  The next one begins anew.
+ * The kernel's counts of bytes begin anew, too, but not ours: they are not compared any more. */
+static void forget_stream(struct conn *c) {
+    struct policy *p = &c->policy;
+    policy_refuses(p);
+    STORE(&c->pending_error, 0);
+    if (c->buffer && !c->draining)
+        buffer_free(c);
+    STORE(&c->held, false);
+    p->app_more = false;
+    p->units = p->small_writes = 0;
+    p->pending = p->message_bytes = p->smalls = 0;
+    c->origin = ORIGIN_FOREIGN;
+}
+
 void shim_connect_ended(struct conn *c, int fd, int result, int error,
                         const struct sockaddr *address, socklen_t length) {
     if (!c || (result != 0 && error != EINPROGRESS))
@@ -119,7 +134,7 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
         return;
     bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
     if (undone)
-        policy_refuses(&c->policy);
+        forget_stream(c);
     else
         policy_established(&c->policy);
     c->policy.established = result == 0 && !undone;
@@ -138,7 +153,7 @@ void shim_shuts(int fd, int how) {
     if (!c)
         return;
     if (how != SHUT_RD) {
-        hold_push_all(c, PUSH_CLOSE);
+        hold_push_last(c);
         policy_refuses(&c->policy);
     }
     conn_unlock(c);

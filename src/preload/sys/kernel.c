@@ -94,6 +94,17 @@ static int close_descriptor(int fd) {
     return (int)raw1(SYS_close, fd);
 }
 
+static int linger(int fd) {
+    struct linger l = {0};
+    socklen_t length = sizeof(l);
+    return raw5(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &l, &length) == 0 && l.l_onoff ? l.l_linger : -1;
+}
+
+static int end_linger(int fd) {
+    struct linger off = {0};
+    return (int)raw5(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+}
+
 /* No descriptor: if the calls reach the kernel, they fail with EBADF. */
 bool kernel_allows_holds(void) {
     struct msghdr nothing = {0};
@@ -125,6 +136,8 @@ const struct kernel_ops kernel_real = {
     .send = send_message, .descriptor_flags = descriptor_flags, .status_flags = status_flags,
     .is_file = is_file, .name = name_of, .writable = writable, .usage = usage, .dup_above = dup_above,
     .close = close_descriptor,
+    .linger = linger,
+    .end_linger = end_linger,
 };
 
 const struct kernel_ops *kernel = &kernel_real;

@@ -52,6 +52,8 @@ struct kernel_ops {
     int (*usage)(struct kernel_usage *out);
     int (*dup_above)(int fd, int lowest);    /* F_DUPFD_CLOEXEC */
     int (*close)(int fd);
+    int (*linger)(int fd); /* SO_LINGER: its seconds; -1: off */
+    int (*end_linger)(int fd);
 };
 
 /* False: a seccomp filter refuses a call by which held bytes leave.  A program that itself makes other

@@ -24,6 +24,30 @@ CASE(read_from) {
     SAY(read(fd, &byte, 1));
 }
 
+/* Once a write to the new connection met the error that the old one had kept. */
+CASE(connected_again_after_an_error) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    struct timespec moment = {.tv_nsec = 20000000};
+    char bytes[100];
+    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, 0));
+    NEED(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
+    NEED(raw3(SYS_getsockname, listener, &address, &length) == 0);
+    signal(SIGPIPE, SIG_IGN);
+    raw1(SYS_close, peer);
+    raw2(SYS_nanosleep, &moment, NULL);
+    /* lost, or refused */
+    long lost = read(fd, bytes, sizeof(bytes)) + write(fd, "first", 5);
+    poll(NULL, 0, 10);
+    lost += write(fd, "x", 1);
+    (void)lost;
+    SAY(connect(fd, &nobody, sizeof(nobody)));
+    SAY(connect(fd, (struct sockaddr *)&address, length));
+    peer = high(raw4(SYS_accept4, listener, 0, 0, 0));
+    SAY(write(fd, "on the new connection", 21));
+    SAY(write(fd, "again", 5));
+}
+
 CASE(connected_again) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof(address);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -248,6 +249,55 @@ static void shutdown_with_a_full_socket(void) {
     ends(&p, 3000);
 }
 
+/* There is no room at all.  Once shutdown waited a second, and then the last bytes were lost. */
+static void shutdown_without_any_room(void) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    fill_for_good(&p);
+    overfill(&p);
+    raw_sleep(400);
+    uint64_t before = now_ms();
+    CHECK(shutdown(p.ours, SHUT_WR) == 0, "shutdown: %s", strerror(errno));
+    CHECK_TIME(now_ms() - before < 500, "shutdown took %u ms", (unsigned)(now_ms() - before));
+    ends(&p, 3000);
+}
+
+static void lingers(const struct pair *p, int seconds) {
+    struct linger time = {1, seconds};
+    CHECK(setsockopt(p->ours, SOL_SOCKET, SO_LINGER, &time, sizeof(time)) == 0, "%s", strerror(errno));
+}
+
+/* SO_LINGER of no time: the peer sees a reset at once. */
+static void reset_with_a_full_socket(void) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    struct pollfd told = {.fd = p.theirs};
+    struct timespec limit = {.tv_sec = 1};
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    fill_for_good(&p);
+    overfill(&p);
+    raw_sleep(400);
+    lingers(&p, 0);
+    close(p.ours);
+    long n = raw(SYS_ppoll, (long)&told, 1, (long)&limit, 0, 8, 0);
+    CHECK(n == 1 && (told.revents & POLLERR), "no reset within a second");
+}
+
+/* The last close of such a socket blocks.  Once it blocked the window's thread, which others wait for. */
+static void linger_with_a_full_socket(void) {
+    struct pair other = pair_warm(0), p = pair_warm(SMALL_BUFFERS);
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    fill_for_good(&p);
+    overfill(&p);
+    raw_sleep(400);
+    lingers(&p, 3);
+    close(p.ours);
+    receive(&p, p.received + 12000, 500);
+    raw_sleep(300);
+    put_all(&other, 100);
+    arrives(&other, 1000);
+    ends(&p, 5000);
+}
+
 /* As many descriptors as may be, and none for us. */
 static void no_descriptor_left(void) {
     struct rlimit files = {130, 130};
@@ -304,6 +354,9 @@ const struct test_case end_cases[] = {
     {"threads end with a full socket", threads_end_with_a_full_socket},
     {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
     {"shutdown with a full socket", shutdown_with_a_full_socket},
+    {"shutdown without any room", shutdown_without_any_room},
+    {"a reset with a full socket", reset_with_a_full_socket},
+    {"SO_LINGER with a full socket", linger_with_a_full_socket},
     {"no descriptor to spare", no_descriptor_left},
     {"no thread to be had", no_thread_left},
     {"one of two numbers closes", one_of_two_numbers_closes},
