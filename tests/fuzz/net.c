@@ -204,6 +204,17 @@ static int writable(int fd, int timeout) {
     return !s || s->room > 0 || s->dead;
 }
 
+/* No connection lingers. */
+static int linger(int fd) {
+    (void)fd;
+    return -1;
+}
+
+static int end_linger(int fd) {
+    (void)fd;
+    return 0;
+}
+
 static int dup_above(int fd, int lowest) {
     for (int copy = lowest; copy < DESCRIPTORS && !net.no_descriptors; copy++)
         if (!net.leads[copy] && (copy < FILE_FD || copy > UNIX_FD)) {
@@ -230,6 +241,8 @@ const struct kernel_ops kernel_real = {
     .name = no_name,
     .writable = writable,
     .dup_above = dup_above,
+    .linger = linger,
+    .end_linger = end_linger,
     .close = close_own,
 };
 

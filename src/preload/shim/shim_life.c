@@ -110,8 +110,8 @@ struct conn *shim_connect_begins(int fd) {
     return c;
 }
 
-/* The kernel has dropped the connection, with what was not sent and with its error.  The next one begins anew.
- * The kernel's counts of bytes begin anew, too, but not ours: they are not compared any more. */
+/* The kernel has dropped the connection, with what was not sent and with its error.  The next one begins
+ * anew.  The kernel's counts of bytes begin anew, too, but not ours: they are not compared any more. */
 static void forget_stream(struct conn *c) {
     struct policy *p = &c->policy;
     policy_refuses(p);
