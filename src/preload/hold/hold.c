@@ -10,15 +10,12 @@
 #include "coalesce_buffer.h"
 #include "decide.h"
 #include "kernel.h"
-#include "raw.h"
 #include "ticker.h"
 
 enum {
     FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
-    ROOM_MADE = 131072,   /* more than one sk_buff: the kernel asks for room at each new one only */
-    SNDBUF_MOST = 212992, /* net.core.wmem_max, as it is by default */
     AT_ONCE_NS = 300000, /* a shorter wait means that the answer had already arrived */
 };
 
@@ -184,31 +181,6 @@ void hold_push_all(struct conn *c, enum push_cause cause) {
         conn_lock(c);
         hold_push(c, cause);
     }
-}
-
-/* `bytes` as in setsockopt(2): the kernel doubles them.  Without privilege the kernel would lower a larger
- * buffer that it has made itself. */
-static void set_send_buffer(struct conn *c, int bytes) {
-    if (kernel->set_option(c->fd, SOL_SOCKET, SO_SNDBUFFORCE, bytes) != 0 && bytes <= SNDBUF_MOST)
-        kernel->set_option(c->fd, SOL_SOCKET, SO_SNDBUF, bytes);
-}
-
-void hold_push_last(struct conn *c) {
-    hold_push(c, PUSH_CLOSE);
-    if (buffer_length(c) == 0 || config()->no_syscalls)
-        return;
-    int bytes = option(c->fd, SOL_SOCKET, SO_SNDBUF) / 2;
-    set_send_buffer(c, bytes + ROOM_MADE); /* wakes the thread that drains, too */
-    for (int i = 0; i < ROOM_TRIES && c->draining; i++) {
-        conn_unlock(c);
-        raw_sleep(1000000);
-        conn_lock(c);
-    }
-    hold_push(c, PUSH_CLOSE);
-    if (c->refs > 0)
-        set_send_buffer(c, bytes);
-    if (!c->draining)
-        hold_push_all(c, PUSH_CLOSE);
 }
 
 void hold_window_ends(struct conn *c) {

@@ -166,9 +166,6 @@ void hold_push(struct conn *c, enum push_cause cause);
  * exec, the end of the sending side).  Waits for room as the application's write
  * would have done, but at most one second.  The lock is released meanwhile. */
 void hold_push_all(struct conn *c, enum push_cause cause);
-/* The same before shutdown(2), which does not wait: makes room by a larger SO_SNDBUF where the kernel allows
- * one.  Waits only where it does not, and not while another thread is blocked in a send of these bytes. */
-void hold_push_last(struct conn *c);
 void hold_window_ends(struct conn *c);
 /* Sets TCP_NODELAY now (the late push).  Returns 0 or -errno. */
 int hold_set_nodelay(struct conn *c, int fd);

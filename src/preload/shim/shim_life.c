@@ -153,7 +153,7 @@ void shim_shuts(int fd, int how) {
     if (!c)
         return;
     if (how != SHUT_RD) {
-        hold_push_last(c);
+        hold_push_all(c, PUSH_CLOSE);
         policy_refuses(&c->policy);
     }
     conn_unlock(c);
