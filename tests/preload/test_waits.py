@@ -139,14 +139,15 @@ WHOLE = {act: rows.ALL for act in (
     "pselect with timeout 0", "epoll_wait with timeout 0", "epoll_pwait with timeout 0",
     "epoll_pwait2 with timeout 0", "poll for room", "select for room", "read of a file",
     "readv of a file", "recv with MSG_DONTWAIT", "waitpid with WNOHANG", "waitid with WNOHANG",
-    "sigtimedwait with timeout 0", "msgrcv with IPC_NOWAIT", "flock with LOCK_NB",
+    "sigtimedwait with timeout 0", "msgrcv with IPC_NOWAIT",
     "syscall SYS_futex FUTEX_WAKE", "syscall SYS_epoll_pwait with timeout 0",
     "syscall SYS_wait4 with WNOHANG", "syscall SYS_waitid with WNOHANG",
     "syscall SYS_io_getevents of at least none",
-    "lockf with F_TLOCK", "fcntl F_SETLK", "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
+    "fcntl F_GETFL", "getsockopt", "prctl PR_GET_NAME")}
 # Others can see it: buffered bytes leave before, bytes held in the kernel may stay.
 WHOLE |= {act: ("cork", "auto") for act in (
-    "write to a file", "semop with IPC_NOWAIT", "semtimedop with IPC_NOWAIT")}
+    "write to a file", "semop with IPC_NOWAIT", "semtimedop with IPC_NOWAIT", "flock with LOCK_NB",
+    "lockf with F_TLOCK", "fcntl F_SETLK")}
 
 
 def _keeps_whole(act, mode, bursts, polling=False):
