@@ -59,6 +59,12 @@ ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 /* After a recvmmsg(2) that returned `got`; returns what the caller gets. */
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got);
 
+/* Before close_range(2), from `*first` on.  True: the program's own call begins at `*first` now; false: it has
+ * none left to close.  `*barred` is for rights_changed() afterwards. */
+bool exports_closes_range(unsigned *first, unsigned last, int flags, uint32_t *barred);
+/* After a call that duplicated fd; returns `copy`, its result. */
+int exports_copied(int fd, int copy);
+
 /* Before fclose(3), in all its versions. */
 void exports_closes(FILE *stream);
 /* Before dprintf(3), in all its versions. */
@@ -129,10 +135,7 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
         void *argument = va_arg(arguments, void *);                                \
         va_end(arguments);                                                         \
         exports_controls(command);                                                 \
-        int result = REAL(name)(fd, command, argument);                            \
-        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                      \
-            shim_duplicated(fd, result);                                           \
-        return result;                                                             \
+        return exports_controlled(fd, command, REAL(name)(fd, command, argument)); \
     }
 
 /* Before fcntl(2).  Other processes see a lock that is set or released without a wait. */
@@ -149,6 +152,11 @@ static inline void exports_controls(int command) {
     case F_SETLK:
     case F_OFD_SETLK: hold_before_visible(); break;
     }
+}
+
+/* After it. */
+static inline int exports_controlled(int fd, int command, int result) {
+    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? exports_copied(fd, result) : result;
 }
 
 /* `other` is one more name of `name` (fcntl and fcntl64 are one address). */

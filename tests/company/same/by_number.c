@@ -55,6 +55,26 @@ CASE(copied_by_number) {
     SAY(write(fd, "g", 1));
 }
 
+/* The option is the connection's: what the program sets by one number, it reads by each. */
+CASE(options_by_a_number_copied_by_number) {
+    int off = 0, on = 1;
+    int copies[2] = {(int)syscall(SYS_dup, fd), (int)syscall(SYS_fcntl, fd, F_DUPFD, 100)};
+    for (int i = 0; i < 2; i++) {
+        int got = -1;
+        SAY(write(copies[i], "a", 1));
+        SAY(write(copies[i], "b", 1));
+        SAY(getsockopt(copies[i], IPPROTO_TCP, TCP_NODELAY, &got, &(socklen_t){sizeof got}));
+        say("%d", got);
+        SAY(setsockopt(copies[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+        SAY(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &got, &(socklen_t){sizeof got}));
+        say("%d", got);
+        SAY(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof off));
+        SAY(getsockopt(copies[i], IPPROTO_TCP, TCP_NODELAY, &got, &(socklen_t){sizeof got}));
+        say("%d", got);
+        SAY(close(copies[i]));
+    }
+}
+
 CASE(duplicated_over_another_by_number) {
     int pipes[2];
     char text[8] = "";
