@@ -59,8 +59,8 @@ ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 /* After a recvmmsg(2) that returned `got`; returns what the caller gets. */
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got);
 
-/* Before close_range(2), from `*first` on.  True: the program's own call begins at `*first` now; false: it has
- * none left to close.  `*barred` is for rights_changed() afterwards. */
+/* Before close_range(2), from `*first` on.  True: the own call of the program begins there now.  False:
+ * nothing is left to close.  `*barred` is for rights_changed() afterwards. */
 bool exports_closes_range(unsigned *first, unsigned last, int flags, uint32_t *barred);
 /* After a call that duplicated fd; returns `copy`, its result. */
 int exports_copied(int fd, int copy);

@@ -33,7 +33,9 @@ bool exports_closes_range(unsigned *first, unsigned last, int flags, uint32_t *b
 
 EXPORT int close_range(unsigned first, unsigned last, int flags) {
     uint32_t barred = 0;
-    int result = exports_closes_range(&first, last, flags, &barred) ? REAL(close_range)(first, last, flags) : 0;
+    int result = 0;
+    if (exports_closes_range(&first, last, flags, &barred))
+        result = REAL(close_range)(first, last, flags);
     rights_changed(barred);
     return result;
 }
