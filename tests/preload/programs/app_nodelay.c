@@ -4,13 +4,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     static const int one = 1;
@@ -18,7 +11,7 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     close(fd);
     mark(END);
     return report();

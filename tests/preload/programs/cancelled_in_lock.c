@@ -9,13 +9,6 @@
 static int connection;
 static _Atomic pid_t reader;
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void *read_anywhere(void *unused)
 {
     char reply[REPLY];
@@ -49,13 +42,13 @@ int main(int argc, char **argv)
     void *result;
     alarm(30); /* a lock that is not given back is waited for without end */
     connection = connect_to(client);
-    for (int i = 0; i < client.count; i++) exchange(connection);
+    for (int i = 0; i < client.count; i++) two_writes(connection);
     CHECK(write(connection, message, HEADER) == HEADER);
     CHECK(write(connection, message + HEADER, BODY) == BODY);
     CHECK(pthread_create(&thread, NULL, read_anywhere, NULL) == 0);
     while (reader == 0) usleep(1000);
     await_call(reader, SYS_setsockopt);
     CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
-    exchange(connection);
+    two_writes(connection);
     return report();
 }

@@ -8,22 +8,15 @@
 
 enum { CONNECTIONS = 3, PIECES = 3, COMPUTES_MS = 400 };
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     char kept[200] = "", held[100] = "";
     client_t client = client_arguments(argc, argv);
     for (int c = 0; c < CONNECTIONS; c++) {
         int fd = connect_to(client);
-        run_exchanges(fd, client.count, exchange);
+        run_exchanges(fd, client.count, two_writes);
         unsigned before = data_segments(fd);
-        exchange(fd);
+        two_writes(fd);
         sprintf(held + strlen(held), "%s%s", c ? ", " : "",
                 data_segments(fd) - before == 1 ? "true" : "false");
         for (int i = 0; i < PIECES; i++) {

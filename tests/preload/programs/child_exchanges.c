@@ -4,20 +4,13 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client), status;
     for (int i = 0; i < 2; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     pid_t child = fork();
     CHECK(child >= 0);
@@ -28,7 +21,7 @@ int main(int argc, char **argv)
     for (int i = 2; i < client.count; i++) {
         next_message(i);
         long begin = now_us();
-        exchange(fd);
+        two_writes(fd);
         facts.us[facts.exchanges++] = now_us() - begin;
     }
     close(fd);

@@ -220,6 +220,14 @@ static UNUSED void read_reply(int fd)
     }
 }
 
+/* The exchange of a careless program. */
+static UNUSED void two_writes(int fd)
+{
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    read_reply(fd);
+}
+
 /* Runs and times `count` exchanges.  mark(i) opens exchange i, PAUSE closes each. */
 static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
 {

@@ -6,13 +6,6 @@
 #include "client.h"
 #include <sys/resource.h>
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static int highest(void)
 {
     struct rlimit limit = {1048576, 1048576};
@@ -33,7 +26,7 @@ int main(int argc, char **argv)
     int fd = wanted < top ? wanted : top;
     for (int i = 0; i < 2; i++) {
         next_message(i);
-        exchange(low);
+        two_writes(low);
     }
     CHECK(dup2(low, fd) == fd);
     next_message(2);
@@ -44,7 +37,7 @@ int main(int argc, char **argv)
     for (int i = 3; i < client.count; i++) {
         next_message(i);
         long begin = now_us();
-        exchange(fd);
+        two_writes(fd);
         facts.us[facts.exchanges++] = now_us() - begin;
     }
     ADD_FACT("\"number\": %d", fd);

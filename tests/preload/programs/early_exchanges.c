@@ -6,13 +6,6 @@
 
 static int connection = -1, count;
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void early(int argc, char **argv, char **environment)
 {
     (void)environment;
@@ -21,7 +14,7 @@ static void early(int argc, char **argv, char **environment)
     connection = connect_to(client);
     for (int i = 0; i < 3; i++) {
         next_message(i);
-        exchange(connection);
+        two_writes(connection);
     }
 }
 
@@ -33,7 +26,7 @@ int main(void)
     for (int i = 3; i < count; i++) {
         next_message(i);
         long begin = now_us();
-        exchange(connection);
+        two_writes(connection);
         facts.us[facts.exchanges++] = now_us() - begin;
     }
     close(connection);

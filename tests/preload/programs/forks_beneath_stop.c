@@ -30,13 +30,6 @@ static bool ends(pid_t pid)
     return waitpid(pid, NULL, 0) != pid;
 }
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
@@ -44,7 +37,7 @@ int main(int argc, char **argv)
     int made = 0, hung = 0, fd = connect_to(client);
     sigaction(SIGALRM, &action, NULL);
     for (int i = 0; i < client.count && !hung; i++) {
-        run_exchanges(fd, 1, exchange);
+        run_exchanges(fd, 1, two_writes);
         struct itimerval soon = {{0, 0}, {0, 1 + i % 60 * 3}};
         child = 0;
         wanted = 1;

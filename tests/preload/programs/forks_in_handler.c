@@ -21,18 +21,11 @@ static void handler(int number)
     errno = kept;
 }
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = handler}, NULL) == 0);
     struct itimerval each = {{0, 1000}, {0, 1000}};
     CHECK(setitimer(ITIMER_REAL, &each, NULL) == 0);

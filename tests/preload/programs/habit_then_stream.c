@@ -9,13 +9,6 @@
 
 enum { EVENTS = 50, EVENT = 4, COMPUTES_MS = 500, LONGEST_MS = 400 };
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static long kept_ms_sleeping(int fd)
 {
     static const struct timespec moment = {.tv_nsec = 1000000};
@@ -31,9 +24,9 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     bool turns = argc > 5 && strcmp(argv[5], "turns") == 0;
     int fd = connect_to(client);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     unsigned before = data_segments(fd);
-    exchange(fd);
+    two_writes(fd);
     bool held = data_segments(fd) - before == 1;
     next_message(0);
     CHECK(write(fd, message, BODY) == BODY);

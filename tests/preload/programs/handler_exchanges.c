@@ -11,13 +11,6 @@ static int own, handlers;
 static volatile sig_atomic_t rounds;
 static const struct itimerval soon = {.it_value.tv_usec = 700}, never;
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void on_alarm(int number)
 {
     (void)number;
@@ -39,7 +32,7 @@ int main(int argc, char **argv)
     handlers = connect_to(client);
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &soon, NULL);
-    run_exchanges(own, client.count, exchange);
+    run_exchanges(own, client.count, two_writes);
     setitimer(ITIMER_REAL, &never, NULL);
     close(own);
     close(handlers);

@@ -6,13 +6,6 @@
 #include "client.h"
 #include <dlfcn.h>
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 6);
@@ -22,7 +15,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client), at = 0;
     for (; at < 6; at++) {
         next_message(at);
-        exchange(fd);
+        two_writes(fd);
     }
     next_message(at++);
     CHECK(write(fd, message, HEADER) == HEADER);
@@ -31,13 +24,13 @@ int main(int argc, char **argv)
     read_reply(fd);
     for (int i = 0; i < 2; i++, at++) {
         next_message(at);
-        exchange(fd);
+        two_writes(fd);
     }
     for (int i = 0; i < client.count; i++, at++) {
         next_message(at);
         long begin = now_us();
         mark(i);
-        exchange(fd);
+        two_writes(fd);
         mark(PAUSE);
         facts.us[facts.exchanges++] = now_us() - begin;
     }

@@ -5,13 +5,6 @@
 #include "client.h"
 #include <dlfcn.h>
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 6);
@@ -19,7 +12,7 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     CHECK(set_mode && set_mode(argv[5]) == 0);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     close(fd);
     return report();
 }

@@ -17,13 +17,6 @@ enum { TIMES = 4, OTHERS = 10, PAUSE_US = 12000 };
 
 static volatile bool *busy; /* shared with the other processes */
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void other_process(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -78,9 +71,9 @@ int main(int argc, char **argv)
     start_others();
     int fd = connect_to(client);
     for (int i = 0; i < TIMES; i++) {
-        run_exchanges(fd, client.count, exchange);
+        run_exchanges(fd, client.count, two_writes);
         unsigned before = data_segments(fd);
-        exchange(fd);
+        two_writes(fd);
         sprintf(segments + strlen(segments), "%s%u", i ? ", " : "", data_segments(fd) - before);
         next_message(0);
         CHECK(write(fd, message, HEADER) == HEADER);

@@ -9,13 +9,6 @@
 static client_t client;
 static const char *how;
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static bool main_has_left(void)
 {
     char line[200] = "", *name;
@@ -31,7 +24,7 @@ static void *work(void *unused)
     int fd = connect_to(client);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     report();
     fflush(stdout);
@@ -49,7 +42,7 @@ int main(int argc, char **argv)
     how = argv[6];
     CHECK(pthread_create(&worker, NULL, work, NULL) == 0);
     int fd = connect_to(client);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     if (strcmp(argv[5], "syscall") == 0) syscall(SYS_exit, 3);
     raw_call(SYS_exit, 3, 0, 0, 0, 0);
     return 99;

@@ -4,13 +4,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static int receive_descriptor(void)
 {
     char byte, control[CMSG_SPACE(sizeof(int))];
@@ -28,6 +21,6 @@ static int receive_descriptor(void)
 int main(int argc, char **argv)
 {
     CHECK(argc == 2);
-    run_exchanges(receive_descriptor(), atoi(argv[1]), exchange);
+    run_exchanges(receive_descriptor(), atoi(argv[1]), two_writes);
     return report();
 }

@@ -8,13 +8,6 @@
 
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 /* A program that says when it runs, and lives until the other end of `until` is closed. */
 static pid_t child_on(int fd, int runs, int until, const char *how)
 {
@@ -47,7 +40,7 @@ int main(int argc, char **argv)
     CHECK(pipe(runs) == 0 && pipe(until) == 0 && fcntl(until[1], F_SETFD, FD_CLOEXEC) == 0);
     for (int i = 0; i < 5; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     pid_t child = child_on(fd, runs[1], until[0], argv[5]);
     CHECK(child > 0 && read(runs[0], &line, 1) == 1);
@@ -57,7 +50,7 @@ int main(int argc, char **argv)
     for (int i = 5; i < 5 + client.count; i++) {
         next_message(i);
         long begin = now_us();
-        exchange(fd);
+        two_writes(fd);
         facts.us[facts.exchanges++] = now_us() - begin;
     }
     int said = -1;

@@ -14,13 +14,6 @@
 #include <dirent.h>
 #include <sys/mman.h>
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void set_mode(const char *directory, uint32_t mode, bool killed)
 {
     char path[4096] = "";
@@ -50,20 +43,20 @@ int main(int argc, char **argv)
     int fd = connect_to(client), idle = connect_to(client), at = 0;
     for (; at < 6; at++) {
         next_message(at);
-        exchange(fd);
-        exchange(idle);
+        two_writes(fd);
+        two_writes(idle);
     }
     ADD_FACT("\"idle_before\": %d", raw_option(idle, IPPROTO_TCP, TCP_NODELAY));
     set_mode(argv[5], (uint32_t)atoi(argv[6]), argc > 7);
     for (int i = 0; i < 2; i++, at++) {
         next_message(at);
-        exchange(fd);
+        two_writes(fd);
     }
     for (int i = 0; i < client.count; i++, at++) {
         next_message(at);
         long begin = now_us();
         mark(i);
-        exchange(fd);
+        two_writes(fd);
         mark(PAUSE);
         facts.us[facts.exchanges++] = now_us() - begin;
     }

@@ -28,37 +28,30 @@ static void filter(void)
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
 }
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
     bool loaded = library_is_loaded();
     int fd = connect_to(client), second = connect_to(client);
-    for (int i = 0; i < 6; i++) exchange(fd);
+    for (int i = 0; i < 6; i++) two_writes(fd);
     printf("{\"loaded\": %s}\n", loaded ? "true" : "false");
     fflush(stdout);
     filter();
     int third = connect_to(client);
     for (int i = 0; i < 3; i++) {
-        exchange(fd);
-        exchange(second);
-        exchange(third);
+        two_writes(fd);
+        two_writes(second);
+        two_writes(third);
     }
     long child = raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     if (child == 0) {
-        exchange(fd);
+        two_writes(fd);
         close(third);
         _exit(0);
     }
     int status;
     CHECK(child > 0 && waitpid((pid_t)child, &status, 0) == child && status == 0);
-    exchange(fd);
+    two_writes(fd);
     close(second);
     return 0;
 }

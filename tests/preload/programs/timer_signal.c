@@ -18,13 +18,6 @@ static void handler(int number)
     if (!may || (pid_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0) != main_task) elsewhere++;
 }
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 6);
@@ -38,7 +31,7 @@ int main(int argc, char **argv)
     bool waits = strcmp(argv[5], "wait") == 0;
     if (!waits) CHECK(sigaction(SIGRTMIN, &(struct sigaction){.sa_handler = handler}, NULL) == 0);
     int fd = connect_to(client);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     if (late) CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
 
     timer_t timer;
@@ -48,7 +41,7 @@ int main(int argc, char **argv)
     CHECK(timer_settime(timer, 0, &each, NULL) == 0);
     int taken = 0;
     for (int i = 0; i < TIMES; i++) {
-        exchange(fd); /* the thread that holds bytes is awake */
+        two_writes(fd); /* the thread that holds bytes is awake */
         struct timespec most = {5, 0};
         if (waits) {
             taken += sigtimedwait(&set, NULL, &most) == SIGRTMIN;

@@ -5,13 +5,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
@@ -21,10 +14,10 @@ int main(int argc, char **argv)
     CHECK(raw_call(SYS_connect, fd, (long)&peer, sizeof peer, 0, 0) == 0);
     int copy = dup(fd), value = -1;
     socklen_t length = sizeof value;
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     close(fd);
     CHECK(getsockopt(copy, IPPROTO_TCP, TCP_NODELAY, &value, &length) == 0);
     ADD_FACT("\"nodelay\": %d", value);
-    run_exchanges(copy, client.count, exchange);
+    run_exchanges(copy, client.count, two_writes);
     return report();
 }

@@ -4,13 +4,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static ssize_t put_nothing(int fd, const char *how)
 {
     struct iovec nothing = {message, 0};
@@ -29,7 +22,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     next_message(client.count);
     long begin = now_us();

@@ -7,13 +7,6 @@
 #include <sys/mman.h>
 #include <sys/select.h>
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
@@ -28,7 +21,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     next_message(client.count);
     CHECK(write(fd, message, HEADER) == HEADER);

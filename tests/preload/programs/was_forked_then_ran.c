@@ -7,20 +7,13 @@
 
 enum { BETWEEN = 150 };
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client), go[2], status;
     char byte;
     CHECK(pipe(go) == 0);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -29,9 +22,9 @@ int main(int argc, char **argv)
         _exit(127);
     }
     close(go[0]);
-    run_exchanges(fd, BETWEEN, exchange);
+    run_exchanges(fd, BETWEEN, two_writes);
     close(go[1]);
     CHECK(waitpid(child, &status, 0) == child && status == 0);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     return report();
 }

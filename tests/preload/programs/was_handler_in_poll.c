@@ -16,13 +16,6 @@ static void on_signal(int number)
     errno = saved;
 }
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     static char much[1 << 20];
@@ -41,7 +34,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     next_message(client.count);
     CHECK(write(fd, message, HEADER) == HEADER);

@@ -9,13 +9,6 @@
 
 extern char **environ;
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static char *const words[] = {"sleep", "0.2", NULL};
 
 static pid_t by_posix_spawn(int fd)
@@ -46,7 +39,7 @@ int main(int argc, char **argv)
     char command[40];
     for (int i = 0; i < 6; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     pid_t child = strcmp(argv[5], "fork") == 0 ? by_fork(fd) : 0;
     if (strcmp(argv[5], "posix_spawn") == 0) child = by_posix_spawn(fd);
@@ -56,9 +49,9 @@ int main(int argc, char **argv)
     for (int i = 6; i < 9; i++) {
         usleep(30000);
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     CHECK(stream ? pclose(stream) == 0 : waitpid(child, NULL, 0) == child);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     return report();
 }

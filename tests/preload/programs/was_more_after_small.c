@@ -7,13 +7,6 @@
 
 enum { SMALL = 8, MOST_MORE = 20000 };
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static ssize_t put_more(int fd, const char *how, char *data, size_t length)
 {
     struct iovec piece = {data, length};
@@ -36,7 +29,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     fill(data, sizeof data, (size_t)client.count * sizeof message);
     long begin = now_us();

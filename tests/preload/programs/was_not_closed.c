@@ -10,13 +10,6 @@
 
 enum { FLAGS_NOT_KNOWN = 1 << 20 };
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 /* A number that may not be given any more. */
 static int dup2_beyond_the_limit(int fd)
 {
@@ -50,7 +43,7 @@ int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     for (int way = 0; way < 9; way++) {
         int nodelay = -1;
         socklen_t length = sizeof nodelay;

@@ -9,18 +9,11 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void exchanges(int fd, int first)
 {
     for (int i = first; i < first + 2; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
 }
 

@@ -5,13 +5,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 6);
@@ -21,7 +14,7 @@ int main(int argc, char **argv)
     char byte = 'x';
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     CHECK(pipe2(told, O_CLOEXEC) == 0);
     pid_t child = strcmp(argv[5], "fork") == 0 ? fork() : _Fork();
@@ -36,7 +29,7 @@ int main(int argc, char **argv)
     CHECK(raw_call(SYS_wait4, child, (long)&status, 0, 0, 0) == child && status == 0);
     CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &length) == 0);
     ADD_FACT("\"nodelay\": %d, \"kernel\": %d", nodelay, raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     close(fd);
     return report();
 }

@@ -5,13 +5,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static int sent_to_ourselves(int fd)
 {
     int ends[2], arrived;
@@ -39,7 +32,7 @@ int main(int argc, char **argv)
     CHECK(pipe(set) == 0 && pipe(closed) == 0);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        exchange(fd);
+        two_writes(fd);
     }
     pid_t child = fork();
     CHECK(child >= 0);

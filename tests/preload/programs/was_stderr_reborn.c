@@ -4,13 +4,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     CHECK(argc == 6);
@@ -19,6 +12,6 @@ int main(int argc, char **argv)
     if (strcmp(argv[5], "fclose") == 0) CHECK(fclose(stderr) == 0);
     int fd = connect_to(client);
     if (fd != 2) return 3;
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     return report();
 }

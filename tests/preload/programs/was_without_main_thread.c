@@ -9,19 +9,12 @@ static client_t client;
 static pthread_t main_thread;
 static bool cancels;
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void *work(void *unused)
 {
     if (cancels) pthread_cancel(main_thread);
     pthread_join(main_thread, NULL);
     int fd = connect_to(client);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, two_writes);
     close(fd);
     report();
     fflush(stdout);
