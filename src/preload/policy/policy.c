@@ -77,6 +77,13 @@ void policy_refuses(struct policy *p) {
     p->refuses = true;
 }
 
+void policy_disconnected(struct policy *p) {
+    policy_refuses(p);
+    p->app_more = false;
+    p->units = p->small_writes = 0;
+    p->pending = p->message_bytes = p->smalls = 0;
+}
+
 /* Errors that end sending for good.  All others concern one call only. */
 void policy_met(struct policy *p, int error) {
     static const int ends[] = {EPIPE,       ECONNRESET,   ETIMEDOUT, ECONNABORTED, ECONNREFUSED,

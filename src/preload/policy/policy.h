@@ -188,6 +188,8 @@ void policy_established(struct policy *p);
 /* The kernel takes no more writes.  Nothing is held or buffered from now on, so that the kernel
  * refuses the next write itself. */
 void policy_refuses(struct policy *p);
+/* A connect(2) with AF_UNSPEC has dissolved the connection, with what was not sent. */
+void policy_disconnected(struct policy *p);
 /* A call of the application failed with `error` (errno).  Some errors end sending for good. */
 void policy_met(struct policy *p, int error);
 /* The kernel had no room for all of a write. */

@@ -113,15 +113,11 @@ struct conn *shim_connect_begins(int fd) {
 /* The kernel has dropped the connection, with what was not sent and with its error.  The next one begins
  * anew.  The kernel's counts of bytes begin anew, too, but not ours: they are not compared any more. */
 static void forget_stream(struct conn *c) {
-    struct policy *p = &c->policy;
-    policy_refuses(p);
+    policy_disconnected(&c->policy);
     STORE(&c->pending_error, 0);
     if (c->buffer && !c->draining)
         buffer_free(c);
     STORE(&c->held, false);
-    p->app_more = false;
-    p->units = p->small_writes = 0;
-    p->pending = p->message_bytes = p->smalls = 0;
     c->origin = ORIGIN_FOREIGN;
 }
 
