@@ -148,9 +148,10 @@ def test_it_agrees_with_what_went_over_the_wire(rate):
 
 
 def test_it_says_how_much_it_took_itself():
+    """For eight seconds: in less, the start (12 ms and more beside other work) is a large part."""
     def attempt():
-        told = json.loads(unstall("scan", "--json", "--time", "4", "--source", "sampled").stdout)
-        assert told["dumps"] >= 2 and told["seconds"] >= 3.9
+        told = json.loads(unstall("scan", "--json", "--time", "8", "--source", "sampled").stdout)
+        assert told["dumps"] >= 2 and told["seconds"] >= 7.9
         assert 0 < told["share_of_a_core"] < 0.02
 
     patiently(attempt)  # on a busy machine a dump takes long, and the next one is later
