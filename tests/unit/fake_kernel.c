@@ -175,6 +175,11 @@ static int linger(int fd) {
     return fake.linger - 1;
 }
 
+static int shut_writing(int fd) {
+    fake_note("shut", fd, NULL, 0);
+    return 0;
+}
+
 static int end_linger(int fd) {
     fake_note("unlinger", fd, NULL, 0);
     return 0;
@@ -196,6 +201,7 @@ static const struct kernel_ops ops = {
     .close = close_descriptor,
     .linger = linger,
     .end_linger = end_linger,
+    .shut_writing = shut_writing,
 };
 
 void fake_kernel_install(void) {

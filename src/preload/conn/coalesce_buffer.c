@@ -107,10 +107,18 @@ struct iovec buffer_front(const struct conn *c) {
     return (struct iovec){c->buffer->bytes + c->buffer->head, buffer_length(c)};
 }
 
+static inline void all_sent(struct conn *c) {
+    buffer_free(c);
+    if (UNLIKELY(c->shut_when_sent)) {
+        c->shut_when_sent = false;
+        kernel->shut_writing(c->fd);
+    }
+}
+
 void buffer_sent(struct conn *c, size_t sent) {
     c->buffer->head += (uint32_t)sent;
     if (c->buffer->head == c->buffer->tail)
-        buffer_free(c);
+        all_sent(c);
 }
 
 void conn_keep_error(struct conn *c, int error) {
@@ -213,7 +221,7 @@ bool buffer_flush(struct conn *c, int flags) {
     ssize_t sent = kernel->send(c->fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
     g->in_flight = false;
     if (LIKELY(sent == (ssize_t)waiting)) {
-        buffer_free(c);
+        all_sent(c);
         return true;
     }
     if (sent < 0)

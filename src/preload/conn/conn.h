@@ -106,6 +106,7 @@ struct conn {
     bool shared : 1;            /* inherited by fork: the parent has it too */
     bool flush_blocked : 1;     /* a flush of the buffer found no room in the kernel */
     bool untracked_at_fork : 1; /* had untracked I/O at that fork: the parent may go on with it */
+    bool shut_when_sent : 1;    /* shut down for writing; the kernel is told when the buffer is empty */
     bool tried : 1;             /* the application has tried to read from it */
     uint8_t turn_end;           /* enum turn_end: how the turn of turn_owner may end or has ended */
     uint8_t forks;              /* forks_made when the connection was first seen */

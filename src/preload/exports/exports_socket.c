@@ -62,4 +62,7 @@ ALSO(__setsockopt64, setsockopt)
 ALSO(__getsockopt64, getsockopt)
 #endif
 
-EXPORT FORWARD(shim_shuts(fd, how), int, shutdown, (int fd, int how), (fd, how))
+EXPORT int shutdown(int fd, int how) {
+    int now = shim_shuts(fd, how);
+    return now == SHIM_SHUT_LATER ? 0 : REAL(shutdown)(fd, now);
+}

@@ -273,7 +273,11 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         errno = error;
         return result;
     }
-    case SYS_shutdown: shim_shuts((int)a, (int)b); break;
+    case SYS_shutdown:
+        b = shim_shuts((int)a, (int)b);
+        if (b == SHIM_SHUT_LATER)
+            return 0;
+        break;
     case SYS_close: shim_closing((int)a); break;
 #ifdef SYS_dup2
     case SYS_dup2: c = 0; __attribute__((fallthrough));

@@ -157,7 +157,10 @@ struct conn *shim_connect_begins(int fd);
 void shim_connect_ended(struct conn *c, int fd, int result, int error,
                         const struct sockaddr *address, socklen_t length);
 void shim_listens(int fd);
-void shim_shuts(int fd, int how);
+/* Runs before shutdown(2).  Returns the `how` of the program's call, or SHIM_SHUT_LATER: the kernel has no
+ * room for buffered bytes, and the call is made when they are sent. */
+enum { SHIM_SHUT_LATER = -2 };
+int shim_shuts(int fd, int how);
 
 /* Runs before a close: sends the held bytes and forgets the descriptor. */
 void shim_closing(int fd);

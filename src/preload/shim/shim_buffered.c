@@ -215,6 +215,10 @@ static ssize_t send_rest(struct call call, const struct write_request *o, const 
 }
 
 static ssize_t send_behind(struct conn *c, struct write_request *o, const struct parts *p) {
+    if (UNLIKELY(c->shut_when_sent)) {
+        conn_unlock(c);
+        return shim_fail(EPIPE, o->flags);
+    }
     if (UNLIKELY(c->draining) && shim_non_blocking(o) && !shim_drained(c, o->fd)) {
         policy_no_room(&c->policy);
         conn_unlock(c);

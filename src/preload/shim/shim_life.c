@@ -141,18 +141,25 @@ void shim_connect_ended(struct conn *c, int fd, int result, int error,
     conn_unlock(c);
 }
 
-void shim_shuts(int fd, int how) {
+int shim_shuts(int fd, int how) {
     if (!ours())
-        return;
+        return how;
     hold_end_turn(PUSH_CLOSE);
     struct conn *c = fds_lock(fd);
     if (!c)
-        return;
-    if (how != SHUT_RD) {
-        hold_push_all(c, PUSH_CLOSE);
+        return how;
+    if (how == SHUT_WR || how == SHUT_RDWR) {
+        hold_push(c, PUSH_CLOSE);
+        if (buffer_length(c) && !ticker_watch(c))
+            hold_push_all(c, PUSH_CLOSE);
+        else if (buffer_length(c)) {
+            c->shut_when_sent = true;
+            how = how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
+        }
         policy_refuses(&c->policy);
     }
     conn_unlock(c);
+    return how;
 }
 
 /* ---- close ----------------------------------------------------------- */

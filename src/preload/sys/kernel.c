@@ -100,6 +100,10 @@ static int linger(int fd) {
     return raw5(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &l, &length) == 0 && l.l_onoff ? l.l_linger : -1;
 }
 
+static int shut_writing(int fd) {
+    return raw2(SYS_shutdown, fd, SHUT_WR);
+}
+
 static int end_linger(int fd) {
     struct linger off = {0};
     return (int)raw5(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
@@ -138,6 +142,7 @@ const struct kernel_ops kernel_real = {
     .close = close_descriptor,
     .linger = linger,
     .end_linger = end_linger,
+    .shut_writing = shut_writing,
 };
 
 const struct kernel_ops *kernel = &kernel_real;

@@ -54,6 +54,7 @@ struct kernel_ops {
     int (*close)(int fd);
     int (*linger)(int fd); /* SO_LINGER: its seconds; -1: off */
     int (*end_linger)(int fd);
+    int (*shut_writing)(int fd); /* SHUT_WR */
 };
 
 /* False: a seccomp filter refuses a call by which held bytes leave.  A program that itself makes other

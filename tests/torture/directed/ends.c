@@ -249,6 +249,24 @@ static void shutdown_with_a_full_socket(void) {
     ends(&p, 3000);
 }
 
+/* There is no room at all.  Once shutdown waited a second, and then the last bytes were lost. */
+static void shutdown_without_any_room(void) {
+    for (int round = 0; round < 2; round++) {
+        struct pair p = pair_warm(SMALL_BUFFERS);
+        fcntl(p.ours, F_SETFL, O_NONBLOCK);
+        fill_for_good(&p);
+        overfill(&p);
+        raw_sleep(400);
+        uint64_t before = now_ms();
+        CHECK(shutdown(p.ours, round ? SHUT_RDWR : SHUT_WR) == 0, "shutdown: %s", strerror(errno));
+        CHECK_TIME(now_ms() - before < 500, "shutdown took %u ms", (unsigned)(now_ms() - before));
+        CHECK(send(p.ours, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE, "a write after it: %s",
+              strerror(errno));
+        CHECK(shutdown(p.ours, SHUT_WR) == 0, "a second shutdown: %s", strerror(errno));
+        ends(&p, 3000);
+    }
+}
+
 static void lingers(const struct pair *p, int seconds) {
     struct linger time = {1, seconds};
     CHECK(setsockopt(p->ours, SOL_SOCKET, SO_LINGER, &time, sizeof(time)) == 0, "%s", strerror(errno));
@@ -341,6 +359,7 @@ const struct test_case end_cases[] = {
     {"threads end with a full socket", threads_end_with_a_full_socket},
     {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
     {"shutdown with a full socket", shutdown_with_a_full_socket},
+    {"shutdown without any room", shutdown_without_any_room},
     {"a reset with a full socket", reset_with_a_full_socket},
     {"SO_LINGER with a full socket", linger_with_a_full_socket},
     {"no descriptor to spare", no_descriptor_left},
