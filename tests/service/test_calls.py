@@ -10,6 +10,7 @@ NEEDED_NOT = {
     "fstatfs64",
     "preadv2",           # in the place of the program's own pread
     "close_range",       # of the program's own
+    "shutdown",          # later, in the place of the program's own
     "process_vm_readv",  # not under a filter: the library asks first
 }
 BY_LIBC = {"clone", "exit"}  # the window's thread

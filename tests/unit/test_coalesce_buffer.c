@@ -116,6 +116,24 @@ Test(buffer, flush) {
     }
 }
 
+/* A shutdown that waits for the last byte; bytes that are dropped take it with them. */
+Test(buffer, shuts_when_sent) {
+    ASSERT(add("abcdef"));
+    c.shut_when_sent = true;
+    fake.sends[0] = 2, fake.sends[1] = -EAGAIN;
+    EXPECT(!buffer_flush(&c, 0));
+    EXPECT_TEXT("no room", fake_log(), "send(5,abcdef) send(5,cdef)");
+    EXPECT(buffer_flush(&c, 0));
+    EXPECT_TEXT("sent", fake_log(), "send(5,cdef) shut(5)");
+    ASSERT(add("abc") && buffer_flush(&c, 0));
+    EXPECT_TEXT("once only", fake_log(), "send(5,abc)");
+    ASSERT(add("abc"));
+    c.shut_when_sent = true;
+    buffer_free(&c);
+    ASSERT(add("abc") && buffer_flush(&c, 0));
+    EXPECT_TEXT("a connection that was dissolved meanwhile", fake_log(), "send(5,abc)");
+}
+
 Test(buffer, flush_passes_flags_on) {
     add("head");
     EXPECT(buffer_flush(&c, MSG_MORE));

@@ -98,7 +98,7 @@ bool buffer_add(struct conn *c, const void *bytes, size_t count) {
 void buffer_free(struct conn *c) {
     struct coalesce_buffer *g = c->buffer;
     STORE(&c->buffer, NULL);
-    c->flush_blocked = false;
+    c->flush_blocked = c->shut_when_sent = false;
     if (g)
         give_back(g);
 }
@@ -108,11 +108,10 @@ struct iovec buffer_front(const struct conn *c) {
 }
 
 static inline void all_sent(struct conn *c) {
+    bool shut = c->shut_when_sent;
     buffer_free(c);
-    if (UNLIKELY(c->shut_when_sent)) {
-        c->shut_when_sent = false;
+    if (UNLIKELY(shut))
         kernel->shut_writing(c->fd);
-    }
 }
 
 void buffer_sent(struct conn *c, size_t sent) {
