@@ -23,8 +23,8 @@ Test(shim_life, while_the_connect_is_under_way_nothing_is_buffered) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
     whole_start_in(MODE_COALESCE);
     shim_socket_made(5, AF_INET, SOCK_STREAM, 0);
-    struct conn *c = shim_connect_begins(5);
-    shim_connect_ended(c, 5, -1, EINPROGRESS, (struct sockaddr *)&to, sizeof(to));
+    struct call call = shim_connect_begins(5);
+    shim_connect_ended(call, -1, EINPROGRESS, (struct sockaddr *)&to, sizeof(to));
     fake_log();
     fake_real.answers[0] = fake_real.answers[1] = -EAGAIN;
     for (int i = 0; i < 2; i++) {
@@ -220,8 +220,8 @@ Test(shim_life, cured_from_creation) {
         struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
         whole_start((const char *const[]){row->mode, row->nodelay, NULL});
         shim_socket_made(6, AF_INET, SOCK_STREAM, 0);
-        struct conn *c = shim_connect_begins(6);
-        shim_connect_ended(c, 6, 0, 0, (struct sockaddr *)&to, sizeof(to));
+        struct call call = shim_connect_begins(6);
+        shim_connect_ended(call, 0, 0, (struct sockaddr *)&to, sizeof(to));
         EXPECT_TEXT(row->name, fake_log(), row->cured ? "nodelay(6,1)" : "");
         shim_closing(6);
     }
@@ -247,16 +247,16 @@ Test(shim_life, a_connect_that_fails_tells_nothing) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
     whole_start_in(MODE_CORK);
     shim_socket_made(5, AF_INET, SOCK_STREAM, 0);
-    struct conn *c = shim_connect_begins(5);
-    shim_connect_ended(c, 5, -1, ECONNREFUSED, (struct sockaddr *)&to, sizeof(to));
-    EXPECT(!c->policy.established && c->endpoint == 0);
+    struct call call = shim_connect_begins(5);
+    shim_connect_ended(call, -1, ECONNREFUSED, (struct sockaddr *)&to, sizeof(to));
+    EXPECT(!call.conn->policy.established && call.conn->endpoint == 0);
     EXPECT_INT("depth", self.depth, 0);
-    c = shim_connect_begins(5);
-    shim_closing(5); /* by another thread, while it is under way */
-    whole_start_in(MODE_CORK);
-    shim_socket_made(6, AF_INET, SOCK_STREAM, 0);
-    shim_connect_ended(c, 5, 0, 0, (struct sockaddr *)&to, sizeof(to));
-    EXPECT(!fds_conn(fds_word(6))->policy.established);
+    call = shim_connect_begins(5);
+    shim_closing(5); /* by another thread, while it is under way; the new one gets its number and its place */
+    shim_socket_made(5, AF_INET, SOCK_STREAM, 0);
+    ASSERT(fds_conn(fds_word(5)) == call.conn);
+    shim_connect_ended(call, 0, 0, (struct sockaddr *)&to, sizeof(to));
+    EXPECT(!call.conn->policy.established);
     EXPECT_INT("depth", self.depth, 0);
 }
 
@@ -409,8 +409,8 @@ static void call_all(int fd) {
     shim_socket_made(fd, AF_INET, SOCK_STREAM, 0);
     shim_socket_made(fd, AF_INET, SOCK_DGRAM, 0);
     shim_accepted(3, fd);
-    EXPECT(!shim_connect_begins(fd));
-    shim_connect_ended(NULL, fd, 0, 0, (struct sockaddr *)&to, sizeof(to));
+    EXPECT(!shim_connect_begins(fd).conn);
+    shim_connect_ended((struct call){0}, 0, 0, (struct sockaddr *)&to, sizeof(to));
     shim_listens(fd);
     shim_shuts(fd, SHUT_RDWR);
     shim_option_setting(fd, IPPROTO_TCP, TCP_NODELAY);

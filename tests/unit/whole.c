@@ -31,10 +31,10 @@ void whole_start_in(enum mode mode) {
 struct conn *whole_connected(int fd) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
     shim_socket_made(fd, AF_INET, SOCK_STREAM, 0);
-    struct conn *c = shim_connect_begins(fd);
-    shim_connect_ended(c, fd, 0, 0, (struct sockaddr *)&to, sizeof(to));
+    struct call call = shim_connect_begins(fd);
+    shim_connect_ended(call, 0, 0, (struct sockaddr *)&to, sizeof(to));
     fake_log();
-    return c;
+    return call.conn;
 }
 
 struct conn *whole_warm(int fd) {

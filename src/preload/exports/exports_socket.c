@@ -11,10 +11,10 @@ EXPORT int socket(int domain, int type, int protocol) {
 }
 
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length) {
-    struct conn *c = shim_connect_begins(fd);
+    struct call call = shim_connect_begins(fd);
     int result = REAL(connect)(fd, address, length);
     int error = errno;
-    shim_connect_ended(c, fd, result, error, address, length);
+    shim_connect_ended(call, result, error, address, length);
     errno = error;
     return result;
 }

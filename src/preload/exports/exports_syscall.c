@@ -266,10 +266,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
             shim_option_got((int)a, (int)b, (int)c, (void *)d, *(const socklen_t *)e);
         return result;
     case SYS_connect: {
-        struct conn *before = shim_connect_begins((int)a);
+        struct call connect = shim_connect_begins((int)a);
         result = NEXT();
         const int error = errno;
-        shim_connect_ended(before, (int)a, (int)result, error, buffer, (socklen_t)c);
+        shim_connect_ended(connect, (int)result, error, buffer, (socklen_t)c);
         errno = error;
         return result;
     }

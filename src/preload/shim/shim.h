@@ -102,6 +102,15 @@ static inline bool call_is_stale(struct call call) {
     return call.conn->generation != call.generation;
 }
 
+/* Locks the connection of a call, unless another thread has closed it meanwhile.  False: not locked. */
+static inline bool call_lock(struct call call) {
+    conn_lock(call.conn);
+    if (LIKELY(!call_is_stale(call)))
+        return true;
+    conn_unlock(call.conn);
+    return false;
+}
+
 /* A call that moves bytes into `fd` but can be neither held nor buffered
  * (sendfile, splice, sendmmsg).
  *
@@ -153,9 +162,9 @@ void shim_other_write(int fd);
 void shim_socket_made(int fd, int domain, int type, int protocol);
 void shim_accepted(int listener, int fd);
 /* shim_connect_begins() runs before connect(2), shim_connect_ended() after it, with its result. */
-struct conn *shim_connect_begins(int fd);
-void shim_connect_ended(struct conn *c, int fd, int result, int error,
-                        const struct sockaddr *address, socklen_t length);
+struct call shim_connect_begins(int fd);
+void shim_connect_ended(struct call call, int result, int error, const struct sockaddr *address,
+                        socklen_t length);
 void shim_listens(int fd);
 /* Runs before shutdown(2).  Returns the `how` of the program's call, or SHIM_SHUT_LATER: the kernel has no
  * room for buffered bytes, and the call is made when they are sent. */

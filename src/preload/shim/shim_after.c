@@ -39,12 +39,11 @@ void shim_write_rollback(struct conn *c, int fd, const struct policy_action *act
 
 void shim_established(struct call call) {
     struct conn *c = call.conn;
-    conn_lock(c);
-    if (LIKELY(!call_is_stale(call))) {
-        policy_established(&c->policy);
-        if (UNLIKELY(!c->evidence))
-            tally_created(c); /* connected by a write (TCP Fast Open) */
-    }
+    if (!call_lock(call))
+        return;
+    policy_established(&c->policy);
+    if (UNLIKELY(!c->evidence))
+        tally_created(c); /* connected by a write (TCP Fast Open) */
     conn_unlock(c);
 }
 
@@ -65,9 +64,10 @@ void shim_rehold_after_push(struct conn *c, int fd) {
 
 /* Policy notes the error: if the mode changes later, no write may appear to succeed after an error
  * that the application has seen. */
-void shim_not_sent(struct conn *c, int fd, int error) {
+void shim_not_sent(struct call call, int error) {
+    struct conn *c = call.conn;
     int saved = errno;
-    if (!fds_lock_again(c, fd))
+    if (!call_lock(call))
         return;
     policy_met(&c->policy, error);
     if (c->evidence)

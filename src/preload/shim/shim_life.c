@@ -95,19 +95,20 @@ void shim_accepted(int listener, int fd) {
     conn_unlock(c);
 }
 
-struct conn *shim_connect_begins(int fd) {
+struct call shim_connect_begins(int fd) {
+    struct call call = {0};
     if (!ours())
-        return NULL;
+        return call;
     hold_end_turn(PUSH_WAIT);
-    struct conn *c = fds_conn(fds_word(fd));
+    if (fds_conn(fds_word(fd)))
+        shim_tally_outside();
+    struct conn *c = fds_lock(fd);
     if (!c)
-        return NULL;
-    shim_tally_outside();
-    if (UNLIKELY(LOAD(&c->held) || LOAD(&c->buffer)) && (c = fds_lock(fd))) {
-        hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops unsent bytes */
-        conn_unlock(c);
-    }
-    return c;
+        return call;
+    call = call_of(c);
+    hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops unsent bytes */
+    conn_unlock(c);
+    return call;
 }
 
 /* The kernel has dropped the connection, with what was not sent and with its error.  The next one begins
@@ -121,12 +122,13 @@ static void forget_stream(struct conn *c) {
     c->origin = ORIGIN_FOREIGN;
 }
 
-void shim_connect_ended(struct conn *c, int fd, int result, int error,
-                        const struct sockaddr *address, socklen_t length) {
+void shim_connect_ended(struct call call, int result, int error, const struct sockaddr *address,
+                        socklen_t length) {
+    struct conn *c = call.conn;
     if (!c || (result != 0 && error != EINPROGRESS))
         return;
     rings_before_connection();
-    if (!fds_lock_again(c, fd))
+    if (!call_lock(call))
         return;
     bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
     if (undone)

@@ -68,7 +68,7 @@ ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joi
 void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
                   ssize_t sent, bool held);
 /* A write in a mode that does not cure sent no byte.  `error` is its errno, or 0. */
-void shim_not_sent(struct conn *c, int fd, int error);
+void shim_not_sent(struct call call, int error);
 void shim_established(struct call call);
 /* A push came between the decision to hold a write and its send: holds it again. */
 void shim_rehold_after_push(struct conn *c, int fd);

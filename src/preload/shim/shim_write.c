@@ -177,14 +177,11 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     ssize_t sent = shim_forward(o);
     if (sent <= 0) {
         if (sent < 0 || UNLIKELY(LOAD(&c->evidence) != NULL))
-            shim_not_sent(c, o->fd, sent < 0 ? errno : 0);
+            shim_not_sent(call, sent < 0 ? errno : 0);
         return sent;
     }
-    conn_lock(c);
-    if (UNLIKELY(call_is_stale(call))) {
-        conn_unlock(c);
+    if (!call_lock(call))
         return sent;
-    }
     bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
     struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a finished message */
