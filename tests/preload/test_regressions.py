@@ -390,9 +390,10 @@ class LatePeer(Peer):
 
 
 @pytest.mark.parametrize("mode", ALL)
-@pytest.mark.parametrize("how", ["writes", "jumps"])
+@pytest.mark.parametrize("how", ["writes", "jumps", "closes"])
 def test_a_handler_within_a_blocking_write(how, mode):
-    """In coalesce it waited for the write beneath it, or left the connection as if it were still in it."""
+    """In coalesce it waited for the write beneath it, or left the connection as if it were still in it.
+    What it had written was dropped when the descriptor was closed."""
     with LatePeer() as peer:
         done = run_client(program("was_draining"), mode, *peer.target, 0, 0, how, timeout=10)
     assert done.facts["bytes"] <= len(peer.connections[0].received) <= done.facts["at_most"]

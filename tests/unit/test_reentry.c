@@ -171,8 +171,8 @@ Test(reentry, what_was_kept_aside_leaves_with_the_lock) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* Its number may be another's by the time that it can leave. */
-Test(reentry, a_piece_whose_number_is_closed_is_dropped) {
+/* Written before the close of its number, it leaves by the other one. */
+Test(reentry, a_piece_whose_number_is_closed_leaves) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     conn_lock(c);
@@ -181,7 +181,20 @@ Test(reentry, a_piece_whose_number_is_closed_is_dropped) {
     EXPECT_INT("taken", write_in_a_handler(6, "def"), 3);
     fds_leave(c, 5);
     conn_unlock(c);
-    EXPECT_TEXT("the other's alone", fake.wire_buffer, "def");
+    EXPECT_TEXT("both", fake.wire_buffer, "abcdef");
+}
+
+/* Another thread closes the connection, and a new one gets its number and its place. */
+Test(reentry, a_piece_whose_connection_is_closed_is_dropped) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    struct piece *piece = reentry_piece(c->generation, 3);
+    memcpy(piece->data, "abc", piece->bytes = 3);
+    shim_closing(5);
+    ASSERT(whole_warm(5) == c);
+    reentry_keep_aside(c, piece);
+    EXPECT_TEXT("nothing for the new one", fake.wire_buffer, "");
+    EXPECT(!c->deferred && !buffer_length(c));
 }
 
 /* Another thread holds the lock.  We see that, it looks at the list and unlocks, and only then our piece is

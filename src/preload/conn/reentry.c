@@ -3,16 +3,15 @@
 
 #include <errno.h>
 
-#include "fds.h"
 #include "coalesce_buffer.h"
 #include "raw.h"
 #include "ticker.h"
 
-struct piece *reentry_piece(int fd, size_t bytes) {
+struct piece *reentry_piece(uint32_t generation, size_t bytes) {
     uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
     struct piece *piece = raw_map(sizeof(*piece) + room);
     if (piece)
-        piece->fd = fd, piece->room = room;
+        piece->generation = generation, piece->room = room;
     return piece;
 }
 
@@ -33,8 +32,8 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
 /* ---- appending to the buffer --------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
-    if (fds_conn(fds_word(piece->fd)) != c)
-        return; /* closed since */
+    if (piece->generation != c->generation)
+        return; /* of a connection that was closed */
     c->counts.bytes += piece->bytes;
     if (!buffer_add(c, piece->data, piece->bytes))
         conn_keep_error(c, ENOBUFS);

@@ -21,7 +21,7 @@
  * not take a lock. */
 struct piece {
     struct piece *next;
-    int fd; /* the descriptor of the write */
+    uint32_t generation; /* of the connection, when the handler found it */
     uint32_t bytes, room;
     char data[];
 };
@@ -29,7 +29,7 @@ struct piece {
 enum { PIECE_MOST = 65536 };
 
 /* A piece with room for `bytes`, but at most PIECE_MOST; NULL: no memory. */
-struct piece *reentry_piece(int fd, size_t bytes);
+struct piece *reentry_piece(uint32_t generation, size_t bytes);
 void reentry_unmap(struct piece *piece);
 /* Append a piece to the buffer of c: now if its lock is free, else at the next unlock. */
 void reentry_keep_aside(struct conn *c, struct piece *piece);

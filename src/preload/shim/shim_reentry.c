@@ -13,16 +13,23 @@
 #include "shim_parts.h"
 #include "ticker_thread.h"
 
+/* The connection of fd, without its lock.  The second look at fd shows that the generation is its own. */
+static struct call call_on(int fd) {
+    struct conn *c = fds_conn(fds_word(fd));
+    struct call call = {c, c ? LOAD_ACQUIRE(&c->generation) : 0};
+    return fds_conn(fds_word(fd)) == c ? call : (struct call){0};
+}
+
 /* Keeps the bytes of a handler's write for later.  Bytes that do not fit are not accepted (a
  * partial write).  Without memory the write fails: sent at once it would overtake the bytes
  * in front of it. */
-static ssize_t defer(struct conn *c, const struct write_request *o, const struct parts *p) {
+static ssize_t defer(struct call call, const struct write_request *o, const struct parts *p) {
     size_t room = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST;
     if (room == 0)
         return shim_forward(o);
     if (!shim_parts_readable(p, room))
         return shim_fail(EFAULT, o->flags);
-    struct piece *piece = reentry_piece(o->fd, room);
+    struct piece *piece = reentry_piece(call.generation, room);
     if (!piece)
         return shim_fail(ENOBUFS, o->flags);
     for (size_t i = 0; i < p->count && piece->bytes < room; i++) {
@@ -31,7 +38,7 @@ static ssize_t defer(struct conn *c, const struct write_request *o, const struct
         memcpy(piece->data + piece->bytes, p->iov[i].iov_base, n);
         piece->bytes += (uint32_t)n;
     }
-    reentry_keep_aside(c, piece);
+    reentry_keep_aside(call.conn, piece);
     return (ssize_t)room;
 }
 
@@ -46,7 +53,8 @@ static bool ours_beneath_us(void) {
 
 ssize_t reentry_write(const struct write_request *o) {
     bool ours_beneath = ours_beneath_us();
-    struct conn *c = ours_beneath ? fds_conn(fds_word(o->fd)) : NULL;
+    const struct call call = ours_beneath ? call_on(o->fd) : (struct call){0};
+    struct conn *c = call.conn;
     struct parts p;
     if (!c || (LOAD(&c->policy.mode) != MODE_COALESCE && !LOAD(&c->buffer) && !LOAD(&c->deferred)))
         return shim_forward(o);
@@ -56,12 +64,12 @@ ssize_t reentry_write(const struct write_request *o) {
     struct conn *outer = self.locked;
     ssize_t sent;
     if (lock_is_mine(&c->lock) || !conn_trylock(c)) {
-        sent = defer(c, o, &p);
+        sent = defer(call, o, &p);
     } else if (c->draining) {
         conn_unlock(c);
         self.locked = outer;
-        sent = defer(c, o, &p);
-    } else if (buffer_length(c)) {
+        sent = defer(call, o, &p);
+    } else if (buffer_length(c) && !call_is_stale(call)) {
         c->counts.bytes += p.bytes;
         sent = shim_send_after_buffered(c, o, &p);
     } else {
@@ -82,10 +90,12 @@ bool reentry_stands_behind_slow(int fd) {
 
 /* Reads the bytes and keeps them for later: the kernel would send them before the earlier bytes. */
 ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
-    struct conn *c = fds_conn(fds_word(fd));
+    const struct call call = call_on(fd);
+    if (!call.conn)
+        return shim_fail(EBADF, MSG_NOSIGNAL); /* closed meanwhile */
     if (offset && !readable(offset, sizeof(*offset)))
         return shim_fail(EFAULT, MSG_NOSIGNAL);
-    struct piece *piece = reentry_piece(fd, bytes);
+    struct piece *piece = reentry_piece(call.generation, bytes);
     if (!piece)
         return shim_fail(ENOMEM, MSG_NOSIGNAL);
     struct iovec part = {piece->data, piece->room};
@@ -98,7 +108,7 @@ ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
     if (offset)
         *offset += got;
     piece->bytes = (uint32_t)got;
-    reentry_keep_aside(c, piece);
+    reentry_keep_aside(call.conn, piece);
     return got;
 }
 
