@@ -399,6 +399,31 @@ def test_a_handler_within_a_blocking_write(how, mode):
     assert done.facts["bytes"] <= len(peer.connections[0].received) <= done.facts["at_most"]
 
 
+class PatientPeer(ToldPeer):
+    """Answers the first piece, and reads the rest when it is told to; little fits in until then."""
+
+    def __init__(self):
+        super().__init__(receive_buffer=2304)
+
+    def talk(self, connection):
+        connection.take(1000)
+        connection.socket.sendall(b"r" * 200)
+        self.wait_to_be_told()
+        connection.drain()
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how, sent, early", [("interrupts", -1, True), ("restarts", 8000, False),
+                                              ("closes", 8000, False), ("cancels", 0, False)])
+def test_the_second_of_two_blocked_writes(how, sent, early, mode):
+    """In coalesce it waited for the first one's send, and no signal ended that."""
+    with PatientPeer() as peer:
+        done = run_client(program("was_second_writer"), mode, *peer.target, 0, 0, how, timeout=20,
+                          UNSTALL_WINDOW_US=100000)
+    facts = [done.facts[name] for name in ("sent", "error", "early")]
+    assert facts == [sent, errno.EINTR if early else 0, early]
+
+
 @pytest.mark.parametrize("mode", ALL)
 def test_cancellation_points_are_those_of_the_bare_program(mode):
     """unshare was one, by the join of the window's thread, and left a lock behind; so was a syscall() that

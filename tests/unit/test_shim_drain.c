@@ -251,7 +251,7 @@ Test(shim_drain, a_blocking_writer_waits_for_who_drains) {
     fake_real.meanwhile = the_other_is_done;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
     const char *log = fake_log();
-    cr_expect(strncmp(log, "SLEEP(0) WRITE(5,xx", 19) == 0, "%s", log);
+    cr_expect(strncmp(log, "WAIT(0,) WRITE(5,xx", 19) == 0, "%s", log);
 }
 
 static int room_and_done(int fd, int timeout_ms) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "conn.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <string.h>
 
 #include "fds.h"
@@ -12,6 +14,13 @@
 uint8_t forks_made;
 /* Every write reads it, so it shares its cache line with nothing that changes often. */
 _Alignas(64) uint32_t nodelay_epoch;
+
+uint32_t drains_changed;
+
+void conn_wake_writers(void) {
+    __atomic_add_fetch(&drains_changed, 1, __ATOMIC_RELAXED);
+    raw3(SYS_futex, &drains_changed, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
 
 void conn_lock_slow(struct conn *c, uint32_t seen) {
     if (lock_slow(&c->lock, seen))
@@ -33,6 +42,8 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     /* a blocked thread may still send from the buffer's memory, which then stays unused */
     if (c->buffer && !c->draining)
         buffer_free(c);
+    if (c->draining)
+        conn_wake_writers();
     if (c->evidence)
         conn_ends(c); /* the end of the connection may have passed us by */
     clear(c);

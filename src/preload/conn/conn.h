@@ -131,6 +131,10 @@ extern INTERNAL uint8_t forks_made;
 /* Grows when another process may set options of our sockets (fork, exec). */
 extern INTERNAL uint32_t nodelay_epoch;
 
+/* The futex of writers behind a drain (conn->draining): grows when one ends, or when the connection is closed. */
+extern INTERNAL uint32_t drains_changed;
+void conn_wake_writers(void);
+
 /* Writes of signal handlers to c while its lock was held (reentry.h).  `take_in` appends them
  * to the buffer, lock held; `catch_up` is called after the unlock; `forget` drops them. */
 void reentry_take_in(struct conn *c);

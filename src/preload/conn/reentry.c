@@ -100,6 +100,7 @@ static void stop_draining(void) {
     conn_lock(c);
     if (c->draining) {
         STORE(&c->draining, false);
+        conn_wake_writers();
         buffer_resolve(c);
     }
     conn_unlock(c);

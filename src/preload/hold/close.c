@@ -64,6 +64,8 @@ bool close_lingers(struct conn *c, int fd) {
     fds_set(fd, FDS_UNKNOWN);
     c->fd = own;
     STORE(&c->lingering, true);
+    if (c->draining)
+        conn_wake_writers(); /* they go on with descriptors of their own */
     ticker_watch(c);
     return true;
 }

@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "coalesce_buffer.h"
 #include "fds.h"
@@ -113,15 +114,19 @@ bool shim_drained(struct conn *c, int fd) {
     return true;
 }
 
-/* Another thread is blocked in the send.  The pause is a cancellation point because the write is one. */
-static void wait_a_moment(struct conn *c, const struct write_request *o) {
-    struct timespec moment = {.tv_nsec = 1000000};
+/* Another thread is blocked in the send.  futex(2) without a timeout goes on or ends with EINTR at a signal
+ * (SA_RESTART), and is a cancellation point here, as the write is.  Returns 0 or EINTR. */
+static int wait_for_drain(struct conn *c, const struct write_request *o) {
+    const uint32_t seen = LOAD(&drains_changed);
+    int type;
     conn_unlock(c);
-    if (o->raw)
-        raw2(SYS_nanosleep, &moment, NULL);
-    else
-        REAL(nanosleep)(&moment, NULL);
+    if (!o->raw)
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    int error = REAL(syscall)(SYS_futex, &drains_changed, FUTEX_WAIT_PRIVATE, seen, NULL) < 0 ? errno : 0;
+    if (!o->raw)
+        pthread_setcanceltype(type, &type);
     conn_lock(c);
+    return error == EINTR ? EINTR : 0;
 }
 
 /* Sends the buffered bytes by a blocking call, without the lock.  Returns 0 or the errno of the call. */
@@ -143,6 +148,7 @@ static int send_front(struct conn *c, const struct write_request *o) {
     if (UNLIKELY(c->buffer != sending))
         return error; /* closed unseen meanwhile: c is another connection, or the child's copy */
     STORE(&c->draining, false);
+    conn_wake_writers();
     sending->in_flight = false;
     if (error) {
         if (error != EINTR && error != EAGAIN)
@@ -176,10 +182,7 @@ bool shim_drain(struct conn *c, struct write_request *o) {
     const int fd = o->fd;
     int error = 0;
     while (!error && !call_is_stale(call) && buffer_length(c)) {
-        if (c->draining)
-            wait_a_moment(c, o);
-        else
-            error = send_front(c, o);
+        error = c->draining ? wait_for_drain(c, o) : send_front(c, o);
         if (!error && o->fd == fd)
             error = follow(call, o);
     }
