@@ -131,7 +131,7 @@ extern INTERNAL uint8_t forks_made;
 /* Grows when another process may set options of our sockets (fork, exec). */
 extern INTERNAL uint32_t nodelay_epoch;
 
-/* The futex of writers behind a drain (conn->draining): grows when one ends, or when the connection is closed. */
+/* The futex of writers behind a drain: grows when one ends, or when the connection is closed. */
 extern INTERNAL uint32_t drains_changed;
 void conn_wake_writers(void);
 
