@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The send buffer is full, and the peer does not read.  Two threads block in a write, one after the other, and
- * the second write
+ * The send buffer is full, and the peer does not read.  Two threads block in a write, one after the other,
+ * and the second write
  *
  *   interrupts  at signals
  *   restarts    after signals (SA_RESTART)
@@ -12,7 +12,8 @@
  */
 #include "client.h"
 
-enum { PIECE = 1000, SMALL = 100, LARGE = 8000 /* never buffered */, SIGNALS = 5, SIGNALS_MOST = 100, APART_US = 20000, LOOKS = 5 };
+enum { LARGE = 8000 /* never buffered */ };
+enum { PIECE = 1000, SMALL = 100, SIGNALS = 5, SIGNALS_MOST = 100, APART_US = 20000, LOOKS = 5 };
 
 typedef struct {
     pthread_t thread;
