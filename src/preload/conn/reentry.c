@@ -32,8 +32,8 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
 /* ---- appending to the buffer --------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
-    if (piece->generation != c->generation)
-        return; /* of a connection that was closed */
+    if (piece->generation != c->generation || c->shut_when_sent)
+        return; /* of a connection that was closed, or shut down since */
     c->counts.bytes += piece->bytes;
     if (!buffer_add(c, piece->data, piece->bytes))
         conn_keep_error(c, ENOBUFS);

@@ -12,6 +12,7 @@
 enum {
     WORD_BITS = 8 * sizeof(long), /* the kernel goes by words of a set */
     SET_BYTES_LIMIT = FD_SETSIZE / 8, /* larger sets are not copied: threads have small stacks */
+    NS_A_SECOND = 1000000000,         /* the most for tv_nsec; tv_usec may be more than a second */
     MOST_POLLED = 512                 /* the events of larger arrays are not examined */
 };
 
@@ -34,13 +35,14 @@ static bool asked(int result) {
         }                                           \
     } while (0)
 
-/* The kernel may refuse an unreadable timeout, so there is no try with another one: the turn ends. */
-#define ASK_FIRST_UNTIL(timeout, only_writable, with_timeout_zero) \
-    do {                                                           \
-        if (!can_ask(timeout, sizeof(*(timeout))))                 \
-            hold_end_turn(PUSH_WAIT);                              \
-        else                                                       \
-            ASK_FIRST(only_writable, with_timeout_zero);           \
+/* The kernel refuses an unreadable or invalid timeout, so there is no try with another one: the turn ends. */
+#define ASK_FIRST_UNTIL(timeout, fraction, only_writable, with_timeout_zero)                               \
+    do {                                                                                                   \
+        if (!can_ask(timeout, sizeof(*(timeout))) ||                                                       \
+            ((timeout) && ((timeout)->tv_sec < 0 || (uint64_t)(timeout)->fraction >= NS_A_SECOND)))         \
+            hold_end_turn(PUSH_WAIT);                                                                      \
+        else                                                                                               \
+            ASK_FIRST(only_writable, with_timeout_zero);                                                   \
     } while (0)
 
 static bool can_ask(const void *timeout, size_t bytes) {
@@ -79,7 +81,8 @@ ALSO(__poll, poll)
 
 WAITS(ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
       (fds, count, timeout, mask), !IS_ZERO(timeout, tv_nsec),
-      ASK_FIRST_UNTIL(timeout, polls_writability(fds, count), REAL(ppoll)(fds, count, &no_time, mask)))
+      ASK_FIRST_UNTIL(timeout, tv_nsec, polls_writability(fds, count),
+                      REAL(ppoll)(fds, count, &no_time, mask)))
 
 /* The fortified forms check the array's size; the next definition does that. */
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size) {
@@ -118,17 +121,17 @@ NOINLINE int ask_select(int count, fd_set *in, fd_set *out, fd_set *except, cons
     return result;
 }
 
-#define ASK_SELECT(mask) \
-    ASK_FIRST_UNTIL(timeout, out && !in && !except, ask_select(count, in, out, except, mask))
+#define ASK_SELECT(fraction, mask) \
+    ASK_FIRST_UNTIL(timeout, fraction, out && !in && !except, ask_select(count, in, out, except, mask))
 
 WAITS(select, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout),
-      (count, in, out, except, timeout), !IS_ZERO(timeout, tv_usec), ASK_SELECT(NULL))
+      (count, in, out, except, timeout), !IS_ZERO(timeout, tv_usec), ASK_SELECT(tv_usec, NULL))
 ALSO(__select, select)
 
 WAITS(pselect,
       (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout,
        const sigset_t *mask),
-      (count, in, out, except, timeout, mask), !IS_ZERO(timeout, tv_nsec), ASK_SELECT(mask))
+      (count, in, out, except, timeout, mask), !IS_ZERO(timeout, tv_nsec), ASK_SELECT(tv_nsec, mask))
 
 WAITS(epoll_pwait, (int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask),
       (fd, events, most, timeout, mask), timeout != 0,
@@ -140,7 +143,7 @@ WAITS(epoll_wait, (int fd, struct epoll_event *events, int most, int timeout), (
 WAITS(epoll_pwait2,
       (int fd, struct epoll_event *events, int most, const struct timespec *timeout, const sigset_t *mask),
       (fd, events, most, timeout, mask), !IS_ZERO(timeout, tv_nsec),
-      ASK_FIRST_UNTIL(timeout, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask)))
+      ASK_FIRST_UNTIL(timeout, tv_nsec, false, REAL(epoll_pwait2)(fd, events, most, &no_time, mask)))
 
 #ifdef WITH_TIME64
 /* ---- the same with 64-bit times ---------------------------------------- */
@@ -149,18 +152,20 @@ static const struct timespec64 no_time64;
 
 WAITS(__ppoll64, (struct pollfd *fds, nfds_t count, const struct timespec64 *timeout, const sigset_t *mask),
       (fds, count, timeout, mask), !IS_ZERO(timeout, tv_nsec),
-      ASK_FIRST_UNTIL(timeout, polls_writability(fds, count), REAL(__ppoll64)(fds, count, &no_time64, mask)))
+      ASK_FIRST_UNTIL(timeout, tv_nsec, polls_writability(fds, count),
+                      REAL(__ppoll64)(fds, count, &no_time64, mask)))
 
 WAITS(__select64, (int count, fd_set *in, fd_set *out, fd_set *except, struct timeval64 *timeout),
-      (count, in, out, except, timeout), !IS_ZERO(timeout, tv_usec), ASK_SELECT(NULL))
+      (count, in, out, except, timeout), !IS_ZERO(timeout, tv_usec), ASK_SELECT(tv_usec, NULL))
 
 WAITS(__pselect64,
       (int count, fd_set *in, fd_set *out, fd_set *except, const struct timespec64 *timeout,
        const sigset_t *mask),
-      (count, in, out, except, timeout, mask), !IS_ZERO(timeout, tv_nsec), ASK_SELECT(mask))
+      (count, in, out, except, timeout, mask), !IS_ZERO(timeout, tv_nsec), ASK_SELECT(tv_nsec, mask))
 
 WAITS(__epoll_pwait2_time64,
       (int fd, struct epoll_event *events, int most, const struct timespec64 *timeout, const sigset_t *mask),
       (fd, events, most, timeout, mask), !IS_ZERO(timeout, tv_nsec),
-      ASK_FIRST_UNTIL(timeout, false, REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask)))
+      ASK_FIRST_UNTIL(timeout, tv_nsec, false,
+                      REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask)))
 #endif

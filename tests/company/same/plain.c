@@ -52,3 +52,21 @@ CASE(a_write_after_the_end) {
     SAY(close(fd));
     SAY(write(fd, "later", 5));
 }
+
+/* In cork and coalesce these succeeded while bytes were held. */
+CASE(waits_for_room_with_an_invalid_timeout) {
+    static const struct timespec bad[] = {{.tv_nsec = 1000000000}, {.tv_nsec = -1}, {.tv_sec = -1}};
+    for (int i = 0; i < 3; i++) {
+        struct pollfd room = {.fd = fd, .events = POLLOUT};
+        fd_set out;
+        FD_ZERO(&out);
+        FD_SET(fd, &out);
+        SAY(write(fd, "a", 1));
+        SAY(write(fd, "b", 1));
+        SAY(ppoll(&room, 1, &bad[i], NULL));
+        SAY(write(fd, "c", 1));
+        SAY(pselect(fd + 1, NULL, &out, NULL, &bad[i], NULL));
+        SAY(write(fd, "d", 1));
+        SAY(select(fd + 1, NULL, &out, NULL, &(struct timeval){.tv_usec = i ? -1 : 1000001}));
+    }
+}
