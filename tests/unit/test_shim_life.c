@@ -11,6 +11,7 @@
 
 #include "coalesce_buffer.h"
 #include "decide.h"
+#include "hold.h"
 #include "log.h"
 #include "process.h"
 #include "rights.h"
@@ -442,12 +443,11 @@ static void call_of_process(void) {
     rights_changed(0);
 }
 
-static void expect_no_change(const char *name, bool of_process) {
+static void expect_no_change(const char *name) {
     uintptr_t word = fds_word(5);
     struct conn *c = fds_conn(word), before = *c;
     call_all(5);
-    if (of_process)
-        call_of_process();
+    call_of_process();
     EXPECT_TEXT(name, fake_log(), "");
     EXPECT_INT(name, fds_word(5), word);
     EXPECT_INT(name, fds_word(9), FDS_UNKNOWN);
@@ -462,21 +462,54 @@ Test(shim_life, in_a_vfork_child) {
     whole_write(5, "held");
     fake_log();
     self.vforked = true;
-    expect_no_change("in the child", true);
+    expect_no_change("in the child");
     self.vforked = false;
     shim_closing(5); /* the check above can fail */
     EXPECT_INT("in the parent", fds_word(5), FDS_UNKNOWN);
 }
 
-/* A handler that has interrupted the library inside a lock. */
-Test(shim_life, inside_a_lock) {
+/* A handler that has interrupted the library inside the lock of the connection: what it does is made up for
+ * at the unlock. */
+Test(shim_life, inside_its_lock) {
+    int on = 1;
     whole_start_in(MODE_CORK);
-    whole_warm(5);
+    struct conn *c = whole_warm(5);
     whole_write(5, "held");
     fake_log();
-    self.depth++;
-    expect_no_change("in the handler", false);
-    self.depth--;
+    conn_lock(c);
+    shim_option_set(5, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    EXPECT(!c->policy.app_nodelay);
+    conn_unlock(c);
+    EXPECT(c->policy.app_nodelay && c->deferred == NULL);
+    conn_lock(c);
+    shim_duplicated(5, 9);
+    shim_closing(5);
+    EXPECT_INT("its number", fds_word(5), FDS_UNKNOWN);
+    EXPECT_INT("it has no descriptor", c->fd, -1);
+    EXPECT_INT("but is in use", c->refs, 1);
+    conn_unlock(c);
+    EXPECT_INT("now it is not", c->refs, 0);
+    EXPECT_TEXT("by no call", fake_log(), "");
+}
+
+/* Inside another connection's lock. */
+Test(shim_life, inside_another_lock) {
+    int on = 1;
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5), *other = whole_warm(6);
+    whole_write(5, "kept");
+    hold_end_turn(PUSH_WAIT);
+    whole_write(5, "kept, too");
+    fake_log();
+    conn_lock(other);
+    shim_option_set(5, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    EXPECT(c->policy.app_nodelay);
+    shim_closing(5);
+    EXPECT(self.locked == other && lock_is_mine(&other->lock));
+    EXPECT_INT("its number", fds_word(5), FDS_UNKNOWN);
+    EXPECT_INT("not in use", c->refs, 0);
+    conn_unlock(other);
+    EXPECT_TEXT("its bytes", fake_log(), "send(5,kept, too)");
 }
 
 Test(shim_life, of_a_call_that_failed) {

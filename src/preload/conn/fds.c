@@ -95,13 +95,30 @@ void fds_leave(struct conn *c, int fd) {
         c->fd = n;
 }
 
-void fds_release(struct conn *c) {
+void fds_count_anew(struct conn *c) {
+    uint32_t refs = 0;
+    int one = -1;
+    for (int n = 0; n < fds_high(); n++)
+        if (fds_word(n) == (uintptr_t)c) {
+            one = n;
+            refs++;
+        }
+    if (fds_word(c->fd) != (uintptr_t)c)
+        c->fd = one;
+    STORE(&c->refs, refs);
+}
+
+void fds_put_back(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
     STORE(&c->refs, 0);
     spin_lock(&pool_lock);
     c->next_free = pool_free; /* under both locks: the user of a stale pointer may read it */
     pool_free = c;
     spin_unlock(&pool_lock);
+}
+
+void fds_release(struct conn *c) {
+    fds_put_back(c);
     conn_unlock(c);
 }
 

@@ -8,7 +8,7 @@
  * TCP stream), FDS_NO_SOCKET (not asked yet whether a file), FDS_FILE (regular
  * file: never blocks), or the connection.  Words change only under the
  * connection's lock, or while no other thread can use the descriptor (just
- * created, or about to be closed).
+ * created, or about to be closed); then `refs` counts it until fds_count_anew().
  *
  * The creation of a descriptor resets its state; a close that we could not see
  * leaves a stale word, which the next creation replaces.
@@ -84,6 +84,13 @@ struct conn *fds_meet(int fd, bool *first);
 /* The connection that fd leads to gets another descriptor. */
 void fds_share(struct conn *c, int fd);
 
+/* Make a word FDS_UNKNOWN without a lock, for a descriptor that no other thread can use.  Returns the earlier
+ * word; its connection, if there is one, must be counted anew. */
+uintptr_t fds_take(int fd);
+/* Find by their words how many descriptors lead to c, and one of them; c->fd is -1 if there is none.  Lock
+ * held. */
+void fds_count_anew(struct conn *c);
+
 /* fd leads to c no longer.  Lock held.  If c->refs is 0 afterwards, the caller ends the
  * connection. */
 void fds_leave(struct conn *c, int fd);
@@ -91,7 +98,9 @@ void fds_leave(struct conn *c, int fd);
 /* Drop a stale word of fd: its close passed us by. */
 void fds_forget(int fd);
 
-/* Give the connection, to which no descriptor leads, back to the pool.  Lock held; unlocks. */
+/* Give the connection, to which no descriptor leads, back to the pool.  Lock held. */
+void fds_put_back(struct conn *c);
+/* The same; unlocks. */
 void fds_release(struct conn *c);
 
 /* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto`

@@ -54,6 +54,12 @@ bool fds_set_first(int fd, uintptr_t word) {
     return true;
 }
 
+uintptr_t fds_take(int fd) {
+    if (fds_word(fd) == FDS_UNKNOWN || (unsigned)fd >= FDS_LIMIT)
+        return FDS_UNKNOWN;
+    return __atomic_exchange_n(&page_of(fd)[(unsigned)fd % FDS_PAGE], FDS_UNKNOWN, __ATOMIC_ACQ_REL);
+}
+
 int fds_high(void) {
     return LOAD(&high);
 }

@@ -2,8 +2,11 @@
 #include "reentry.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "coalesce_buffer.h"
+#include "config.h"
+#include "fds.h"
 #include "raw.h"
 #include "ticker.h"
 
@@ -19,6 +22,9 @@ void reentry_unmap(struct piece *piece) {
     raw_unmap(piece, sizeof(*piece) + piece->room);
 }
 
+/* The last one of a list: a handler has closed a descriptor. */
+static struct piece closed;
+
 /* ---- keeping aside ----------------------------------------------------- */
 
 void reentry_keep_aside(struct conn *c, struct piece *piece) {
@@ -29,11 +35,57 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
         reentry_catch_up(c); /* the holder may have unlocked just before */
 }
 
+void reentry_note(int fd, int level, int name, const void *value, uint32_t length) {
+    struct conn *c = beneath() && !config()->no_syscalls ? fds_conn(fds_word(fd)) : NULL;
+    uint32_t generation = c ? LOAD_ACQUIRE(&c->generation) : 0;
+    bool is_its_own = c && fds_conn(fds_word(fd)) == c;
+    struct piece *piece = is_its_own ? reentry_piece(generation, length) : NULL;
+    if (!piece)
+        return;
+    piece->level = level;
+    piece->name = name;
+    piece->bytes = length;
+    memcpy(piece->data, value, length);
+    reentry_keep_aside(c, piece);
+}
+
+void reentry_left(int fd) {
+    struct piece *none = NULL;
+    struct conn *c = beneath() ? fds_conn(fds_take(fd)) : NULL;
+    if (!c)
+        return;
+    bool mine = lock_is_mine(&c->lock);
+    if (mine && c->fd == fd)
+        c->fd = -1; /* the interrupted code must not act on the number's next owner */
+    REPLACE(&c->deferred, &none, &closed, __ATOMIC_SEQ_CST);
+    if (!mine)
+        reentry_catch_up(c);
+}
+
+struct conn *reentry_lock(int fd, struct conn **outer) {
+    uintptr_t word = fds_word(fd);
+    struct conn *c = fds_conn(word);
+    *outer = self.locked;
+    if (!c || !beneath() || self.spinning || lock_is_mine(&c->lock) || !conn_trylock(c))
+        return NULL;
+    if (fds_word(fd) == word)
+        return c;
+    conn_unlock(c);
+    self.locked = *outer;
+    return NULL;
+}
+
 /* ---- appending to the buffer --------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
-    if (piece->generation != c->generation || c->shut_when_sent)
-        return; /* of a connection that was closed, or shut down since */
+    if (piece->generation != c->generation)
+        return; /* of a connection that was closed */
+    if (piece->level) {
+        conn_missed(c, piece->level, piece->name, piece->data, piece->bytes);
+        return;
+    }
+    if (c->shut_when_sent)
+        return; /* shut down since */
     c->counts.bytes += piece->bytes;
     if (!buffer_add(c, piece->data, piece->bytes))
         conn_keep_error(c, ENOBUFS);
@@ -45,23 +97,26 @@ void reentry_take_in(struct conn *c) {
     /* a handler that jumped out of this loop would lose the pieces already off the list */
     uint64_t before = raw_block_signals(~UINT64_C(0));
     struct piece *last = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST), *first = NULL;
-    while (last) { /* the latest is on top */
+    while (last && last != &closed) { /* the latest is on top */
         struct piece *earlier = last->next;
         last->next = first;
         first = last;
         last = earlier;
     }
+    conn_missed(c, MISSED_CLOSE, 0, NULL, 0); /* perhaps: `closed` is put on an empty list only */
     while (first) {
         struct piece *piece = first;
         first = piece->next;
         put_behind(c, piece);
         reentry_unmap(piece);
     }
-    if (!buffer_flush(c, 0)) {
+    bool flushed = buffer_flush(c, 0);
+    if (!flushed) {
         c->flush_blocked = true;
         policy_no_room(&c->policy);
-        ticker_watch(c);
     }
+    if (!flushed || c->lingering)
+        ticker_watch(c);
     raw_set_signals(before);
 }
 
@@ -76,7 +131,7 @@ void reentry_catch_up(struct conn *c) {
 
 void reentry_forget(struct conn *c) {
     struct piece *piece = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST);
-    while (piece) {
+    while (piece && piece != &closed) {
         struct piece *next = piece->next;
         reentry_unmap(piece);
         piece = next;

@@ -9,6 +9,16 @@
  *     handler's bytes are kept aside with the connection.  The holder of the lock,
  *     or the next one, appends them to the buffer before any other write.
  *
+ * In every mode a handler that closes, replaces or makes a descriptor takes the number's
+ * word off the table at once.  If the connection's lock is free, the handler closes it as
+ * any call does; else the holder of the lock, or the next one, counts anew the
+ * descriptors that lead to it.  A new number stays unknown, so that its first write asks the kernel.
+ * An option that a handler sets, or its shutdown, is noted as bytes are kept aside.
+ *
+ * Not covered: the few instructions between the load of a descriptor and its system call; bytes in the
+ * buffer of the very connection that the handler has interrupted, which its shutdown drops; a connect anew
+ * of that connection; the child that a handler forks, until the handler returns.
+ *
  * A handler that does not return (longjmp, _exit, exec) leaves no lock behind
  * and loses no buffered byte.
  */
@@ -17,22 +27,31 @@
 
 #include "conn.h"
 
-/* The bytes of one write of a handler.  Each piece is a mapping of its own, because a handler must
- * not take a lock. */
+/* The bytes of one write of a handler, or the value of an option.  Each piece is a mapping of its own,
+ * because a handler must not take a lock. */
 struct piece {
     struct piece *next;
     uint32_t generation; /* of the connection, when the handler found it */
     uint32_t bytes, room;
+    int level, name; /* of the option; 0: bytes */
     char data[];
 };
 
-enum { PIECE_MOST = 65536 };
+enum { PIECE_MOST = 65536, MISSED_SHUTDOWN = -1, MISSED_CLOSE = -2 /* as a level */ };
 
 /* A piece with room for `bytes`, but at most PIECE_MOST; NULL: no memory. */
 struct piece *reentry_piece(uint32_t generation, size_t bytes);
 void reentry_unmap(struct piece *piece);
 /* Append a piece to the buffer of c: now if its lock is free, else at the next unlock. */
 void reentry_keep_aside(struct conn *c, struct piece *piece);
+
+/* The next functions are for calls of a handler.  `fd` leads to its connection no longer. */
+void reentry_left(int fd);
+/* The handler has set an option, or shut the sending side. */
+void reentry_note(int fd, int level, int name, const void *value, uint32_t length);
+/* The connection of fd, locked, or NULL: its lock is not free, or a short lock is beneath.  After the unlock
+ * the caller puts `*outer` back into self.locked. */
+struct conn *reentry_lock(int fd, struct conn **outer);
 
 /* Before a longjmp, which may leave a handler: release all locks of ours that this thread holds. */
 void reentry_abandon(void);

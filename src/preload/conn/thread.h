@@ -60,6 +60,12 @@ static inline bool surely_ours(void) {
     return LIKELY(!self.busy) && LIKELY(*LOAD(&gate) == GATE_OPEN);
 }
 
+/* True: this call is a handler's that has interrupted its thread inside a lock (reentry.h), in a process
+ * whose state is repaired. */
+static inline bool beneath(void) {
+    return self.depth && !self.vforked && *LOAD(&gate) == GATE_OPEN;
+}
+
 /* True if this call may use our state. */
 static inline bool ours(void) {
     if (UNLIKELY(self.busy))

@@ -9,7 +9,7 @@
 #include "stats.h"
 #include "ticker.h"
 
-enum { LINGER_LOWEST = 256, SLICE_MS = 100 };
+enum { SLICE_MS = 100 };
 
 /* As the kernel's own wait, it ends at a signal.  False: fd leads here no more. */
 static bool wait_for_room(struct conn *c, int fd, int seconds) {
@@ -52,7 +52,7 @@ bool close_lingers(struct conn *c, int fd) {
             return false;
         kernel->end_linger(fd);
     }
-    int own = kernel->dup_above(fd, LINGER_LOWEST);
+    int own = kernel->dup_above(fd, CLOSE_LOWEST);
     if (own < 0)
         own = kernel->dup_above(fd, 0);
     if (own < 0 || !fds_set(own, (uintptr_t)c)) {

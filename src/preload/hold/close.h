@@ -7,6 +7,8 @@
 
 #include "conn.h"
 
+enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it can be so */
+
 /* The application closes the last descriptor while the kernel has no room for
  * the buffered bytes: a descriptor of our own keeps the connection open until
  * the ticker has sent them.  Lock held.  False: no descriptor was available; the

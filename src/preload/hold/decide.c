@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "decide.h"
 
+#include "fds.h"
 #include "hold.h"
 #include "kernel.h"
 
@@ -37,7 +38,7 @@ void decide_apply(struct conn *c, const struct policy_action *action, int fd) {
     if (UNLIKELY(action->back_to_app) && !input_came_unseen(c))
         hold_restore(c);
     if (UNLIKELY(action->late_push)) {
-        hold_set_nodelay(c, fd);
+        hold_set_nodelay(c, fds_word(fd) == (uintptr_t)c ? fd : c->fd); /* else a handler has closed it */
         c->counts.late_pushes++;
     }
 }

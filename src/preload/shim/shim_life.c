@@ -19,17 +19,21 @@
 #include "endpoint_cache.h"
 #include "log.h"
 #include "raw.h"
+#include "reentry.h"
 #include "rings.h"
 #include "shim.h"
 #include "shim_cured.h"
 #include "shim_tally.h"
 #include "tally.h"
+#include "ticker.h"
 
 enum { TYPE_MASK = 0xf };
 
 void shim_socket_made(int fd, int domain, int type, int protocol) {
-    if (fd < 0 || !ours())
+    if (fd < 0 || !ours()) {
+        reentry_left(fd);
         return;
+    }
     bool stream = (domain == AF_INET || domain == AF_INET6) && (type & TYPE_MASK) == SOCK_STREAM &&
                   (protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
     if (!stream) {
@@ -59,8 +63,10 @@ void shim_listens(int fd) {
 }
 
 void shim_accepted(int listener, int fd) {
-    if (fd < 0 || !ours())
+    if (fd < 0 || !ours()) {
+        reentry_left(fd);
         return;
+    }
     shim_tally_outside();
     rings_before_connection();
     struct conn *l = shim_find(listener);
@@ -144,23 +150,26 @@ void shim_connect_ended(struct call call, int result, int error, const struct so
 }
 
 int shim_shuts(int fd, int how) {
-    if (!ours())
-        return how;
+    struct conn *outer = NULL, *c;
     hold_end_turn(PUSH_CLOSE);
-    struct conn *c = fds_lock(fd);
+    if (how != SHUT_WR && how != SHUT_RDWR)
+        return how;
+    if (ours())
+        c = fds_lock(fd);
+    else if (!(c = reentry_lock(fd, &outer)))
+        reentry_note(fd, MISSED_SHUTDOWN, how, "", 0);
     if (!c)
         return how;
-    if (how == SHUT_WR || how == SHUT_RDWR) {
-        hold_push(c, PUSH_CLOSE);
-        if (buffer_length(c) && !ticker_watch(c))
-            hold_push_all(c, PUSH_CLOSE);
-        else if (buffer_length(c)) {
-            c->shut_when_sent = true;
-            how = how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
-        }
-        policy_refuses(&c->policy);
+    hold_push(c, PUSH_CLOSE);
+    if (buffer_length(c) && !ticker_watch(c))
+        hold_push_all(c, PUSH_CLOSE);
+    else if (buffer_length(c)) {
+        c->shut_when_sent = true;
+        how = how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
     }
+    policy_refuses(&c->policy);
     conn_unlock(c);
+    self.locked = outer;
     return how;
 }
 
@@ -191,9 +200,37 @@ static void close_connection(struct conn *c, int fd) {
         rings_look();
 }
 
-void shim_closing(int fd) {
-    if (UNLIKELY(!ours()))
+/* The interrupted code may have bytes in the buffer, or put some there: they leave by a descriptor of our
+ * own, which the window's thread closes. */
+static void keep_for_buffer(int fd) {
+    struct conn *c = beneath() ? fds_conn(fds_word(fd)) : NULL;
+    if (!c || !lock_is_mine(&c->lock) || c->policy.mode != MODE_COALESCE || c->refs != 1 || c->held ||
+        ticker_state() != TICKER_RUNS)
         return;
+    int own = kernel->dup_above(fd, CLOSE_LOWEST);
+    if (own < 0)
+        return;
+    fds_set(own, (uintptr_t)c);
+    c->fd = own;
+    STORE(&c->lingering, true);
+}
+
+static void close_beneath(int fd) {
+    struct conn *outer, *c = reentry_lock(fd, &outer);
+    if (!c) {
+        keep_for_buffer(fd);
+        reentry_left(fd);
+        return;
+    }
+    close_connection(c, fd);
+    self.locked = outer;
+}
+
+void shim_closing(int fd) {
+    if (UNLIKELY(!ours())) {
+        close_beneath(fd);
+        return;
+    }
     uintptr_t word = fds_word(fd);
     if (UNLIKELY(fd == STDERR_FILENO))
         log_stderr_is(false);
@@ -212,8 +249,10 @@ void shim_closing(int fd) {
  * copy at the first lock. */
 static bool lingers(int fd) {
     struct conn *c = fds_conn(fds_word(fd));
-    if (!c || !LOAD(&c->lingering) || !ours() || !(c = fds_lock(fd)))
+    if (!c || !LOAD(&c->lingering))
         return false;
+    if (!ours() || !(c = fds_lock(fd)))
+        return c && beneath();
     bool lingering = c->lingering;
     conn_unlock(c);
     return lingering;
@@ -241,8 +280,11 @@ bool shim_spared(unsigned first, unsigned last, unsigned *spared) {
 /* ---- duplication ------------------------------------------------------- */
 
 void shim_duplicated(int fd, int copy) {
-    if (copy < 0 || copy == fd || !ours())
+    if (copy < 0 || copy == fd || !ours()) {
+        if (copy != fd)
+            reentry_left(copy);
         return;
+    }
     if (UNLIKELY(copy == STDERR_FILENO))
         log_stderr_is(true);
     fds_forget(copy);
@@ -263,7 +305,7 @@ static bool within_limit(int fd) {
 }
 
 void shim_replacing(int fd, int copy) {
-    if (fd == copy || !ours())
+    if (fd == copy || (!ours() && !beneath()))
         return;
     hold_end_turn(PUSH_CLOSE);
     if (fds_word(copy) <= FDS_LAST_TAG || config()->no_syscalls ||

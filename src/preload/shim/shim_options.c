@@ -11,6 +11,7 @@
 #include "decide.h"
 #include "evidence.h"
 #include "hold.h"
+#include "reentry.h"
 #include "kernel.h"
 #include "fds.h"
 #include "shim_parts.h"
@@ -109,18 +110,12 @@ static void cork_set(struct conn *c, bool on) {
     decide_uncork(c); /* TCP_CORK=0 alone leaves the end to Nagle (tcp(7)) */
 }
 
-void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {
+/* Lock held.  TCP_QUICKACK is the only one of no concern. */
+static void option_set(struct conn *c, enum concern concern, int name, const void *value, socklen_t length) {
     int on = 0;
-    enum concern concern = concern_of(level, name);
-    bool quickack = level == IPPROTO_TCP && name == TCP_QUICKACK;
-    if (((concern == OF_NONE || concern == OF_LATER) && !quickack) || !ours())
-        return;
-    struct conn *c = fds_lock(fd);
-    if (!c)
-        return;
     if (length >= sizeof(on))
         memcpy(&on, value, sizeof(on));
-    if (quickack && c->evidence)
+    if (concern == OF_NONE && c->evidence)
         c->evidence->quickack.hands_off = true;
     else if (concern == OF_ROOM)
         c->policy.buffer_limit = 0; /* ask again */
@@ -130,7 +125,35 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
         c->policy.no_more = c->policy.never_hold = true; /* kTLS: a key is for the bytes that follow it */
     else if (concern == OF_HOLDS && length >= sizeof(on))
         (name == TCP_NODELAY ? nodelay_set : cork_set)(c, on != 0);
+}
+
+void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {
+    enum concern concern = concern_of(level, name);
+    bool quickack = level == IPPROTO_TCP && name == TCP_QUICKACK;
+    if ((concern == OF_NONE || concern == OF_LATER) && !quickack)
+        return;
+    length = length < sizeof(int) ? length : sizeof(int);
+    if (!ours()) {
+        reentry_note(fd, level, name, value, length);
+        return;
+    }
+    struct conn *c = fds_lock(fd);
+    if (!c)
+        return;
+    option_set(c, concern, name, value, length);
     conn_unlock(c);
+}
+
+void conn_missed(struct conn *c, int level, int name, const void *value, uint32_t length) {
+    bool in_use = c->refs > 0;
+    if (level == MISSED_SHUTDOWN) {
+        policy_refuses(&c->policy);
+    } else if (level == MISSED_CLOSE) {
+        fds_count_anew(c);
+        if (in_use && c->refs == 0 && !self.spinning)
+            fds_put_back(c);
+    } else
+        option_set(c, concern_of(level, name), name, value, length);
 }
 
 static void answer(void *value, socklen_t length, int n) {
@@ -159,11 +182,21 @@ static int nodelay_of_application(const struct conn *c, int said) {
     return now != 0;
 }
 
+/* Without the lock.  What a handler has set since is not noted yet, but is the kernel's value. */
+static void got_beneath(const struct conn *c, bool nodelay, void *value, socklen_t length) {
+    if (c && nodelay && beneath() && !LOAD(&c->deferred) && !c->policy.unsure)
+        answer(value, length, nodelay_of_application(c, told(value, length)));
+}
+
 void shim_option_got(int fd, int level, int name, void *value, socklen_t length) {
     bool nodelay = level == IPPROTO_TCP && name == TCP_NODELAY;
     bool error = level == SOL_SOCKET && name == SO_ERROR;
-    if ((!nodelay && !error) || !ours())
+    if (!nodelay && !error)
         return;
+    if (!ours()) {
+        got_beneath(fds_conn(fds_word(fd)), nodelay, value, length);
+        return;
+    }
     struct conn *c = nodelay ? shim_find(fd) : fds_lock(fd);
     if (!c)
         return;

@@ -10,6 +10,7 @@
 #include "hold.h"
 #include "kernel.h"
 #include "readable.h"
+#include "reentry.h"
 #include "shim.h"
 
 /* The message and its control data are readable memory; the lengths in them may be wrong. */
@@ -90,6 +91,6 @@ static void arrives(int fd) {
 }
 
 void shim_descriptors_arrive(const struct msghdr *message) {
-    if (message->msg_controllen && ours())
-        each_passed(message, arrives);
+    if (message->msg_controllen)
+        each_passed(message, ours() ? arrives : reentry_left);
 }

@@ -26,15 +26,16 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
                              size_t bytes) {
     if (buffer_length(c))
         return true;
-    if (c->fd != fd) { /* the buffered bytes leave by the descriptor that was checked */
+    bool gone = fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
+    if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
         c->other_fd = c->fd;
         c->fd = fd;
     }
     uint64_t cookie;
-    if (!c->cookie) {
+    if (!c->cookie && !gone) {
         if (kernel->cookie(fd, &cookie) == 0)
             cookies_note(c, cookie);
-    } else if (UNLIKELY(!buffer_is_at(c, fd))) {
+    } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
         STORE(&c->turn_owner, NULL);
         self.turn = NULL;
