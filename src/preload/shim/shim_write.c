@@ -26,7 +26,7 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
                              size_t bytes) {
     if (buffer_length(c))
         return true;
-    bool gone = fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
+    bool gone = LOAD(&c->deferred) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
     if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
         c->other_fd = c->fd;
         c->fd = fd;
