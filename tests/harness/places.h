@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Interrupts the library by a signal at its own instructions: a run is made step by step, to learn where in
- * the library it passes; then runs are made step by step up to one of these places.  No breakpoints: a thread
- * of the library's would meet them with all signals blocked.
+ * the library it passes; then runs are made step by step up to one of these places.  Breakpoints are faster
+ * (every_name_within.h), but a thread of the library's would meet them with all signals blocked.
  */
 #pragma once
 
