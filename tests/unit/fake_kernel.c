@@ -16,6 +16,7 @@ struct fake_kernel fake;
 static uint32_t log_lock; /* the ticker's thread writes too */
 
 void fake_note(const char *what, int fd, const char *with, size_t n) {
+    uint32_t *beneath = self.spinning;
     spin_lock(&log_lock);
     text_add(&fake.log, fake.log.used ? " " : "");
     text_add(&fake.log, what);
@@ -27,6 +28,7 @@ void fake_note(const char *what, int fd, const char *with, size_t n) {
     }
     text_add(&fake.log, ")");
     spin_unlock(&log_lock);
+    self.spinning = beneath;
 }
 
 struct timespec fake_clock;

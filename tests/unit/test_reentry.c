@@ -3,6 +3,7 @@
  * A signal handler interrupts our own thread inside a lock, writes there, and does not
  * come back.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,7 +15,6 @@
 #include "hold.h"
 #include "reentry.h"
 #include "readable.h"
-#include "shim_reentry.h"
 #include "spin.h"
 #include "ticker_thread.h"
 #include "shim_reentry.h"
@@ -316,4 +316,130 @@ Test(reentry, a_handlers_sendfile_without_an_offset) {
     conn_unlock(c);
     EXPECT_INT("position", lseek(file, 0, SEEK_CUR), 4);
     EXPECT_TEXT("sent", fake.wire_buffer, "bcd");
+}
+
+/* ---- a handler's close and shutdown --------------------------------------------- */
+
+static struct conn *buffered(void) {
+    whole_start_in(MODE_COALESCE);
+    fake.peer_port = 80;
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    fake_log();
+    return c;
+}
+
+/* Of the very connection that it has interrupted. */
+Test(reentry, a_handlers_shutdown_is_behind_the_bytes) {
+    for (int how = SHUT_WR; how <= SHUT_RDWR; how++) {
+        struct conn *c = buffered();
+        conn_lock(c);
+        EXPECT_INT("of the call", shim_shuts(5, how), how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER);
+        EXPECT_TEXT("not yet", strstr(fake_log(), "shut(") ? "shut" : "", "");
+        conn_unlock(c);
+        EXPECT_TEXT("in order", fake_log(), "send(5,abc) shut(5)");
+        shim_closing(5);
+    }
+}
+
+Test(reentry, a_handlers_shutdown_without_bytes) {
+    for (int connected = 0; connected < 2; connected++) {
+        struct conn *c = buffered();
+        fake.peer_port = connected ? 80 : 0;
+        conn_lock(c);
+        hold_push(c, PUSH_WAIT);
+        EXPECT_INT("the kernel's answer, if it is not connected", shim_shuts(5, SHUT_WR),
+                   connected ? SHIM_SHUT_LATER : SHUT_WR);
+        fake_log();
+        conn_unlock(c);
+        EXPECT_TEXT("at the unlock", fake_log(), connected ? "shut(5)" : "");
+        EXPECT(c->policy.refuses);
+        shim_closing(5);
+    }
+}
+
+/* The window's thread is about to send when the handler closes or shuts down. */
+static void *unlock_soon(void *lock) {
+    const struct timespec moment = {.tv_nsec = 20000000};
+    nanosleep(&moment, NULL);
+    STORE((uint32_t *)lock, lock_free_word());
+    return NULL;
+}
+
+Test(reentry, a_handler_waits_for_another_thread, .timeout = 10) {
+    struct conn *c = buffered(), *outer;
+    pthread_t thread;
+    STORE(&c->lock, (lock_my_word() + 4) | 1);
+    ASSERT(pthread_create(&thread, NULL, unlock_soon, &c->lock) == 0);
+    self.depth = 1;
+    EXPECT(reentry_lock(5, &outer) == c);
+    pthread_join(thread, NULL);
+    conn_unlock(c);
+    EXPECT_INT("depth", self.depth, 1);
+    STORE(&c->lock, (lock_my_word() + 4) | 1); /* never freed */
+    EXPECT(reentry_lock(5, &outer) == NULL);
+    STORE(&c->lock, lock_free_word());
+    self.depth = 0;
+}
+
+/* Beneath the lock of a list the connection cannot be given back. */
+Test(reentry, a_handlers_close_beneath_a_short_lock) {
+    for (int full = 0; full < 2; full++) {
+        struct conn *c = buffered();
+        fake.sends[fake.send_count] = fake.sends[fake.send_count + 1] = full ? -EAGAIN : 0;
+        buffer_make_spare(); /* the buffer that is free then would go to the pool's list */
+        spin_lock(&short_lock);
+        shim_closing(5);
+        EXPECT(self.spinning == &short_lock);
+        spin_unlock(&short_lock);
+        EXPECT_INT("kept open for the rest", c->lingering, full);
+        EXPECT_TEXT("sent", fake.wire_buffer, full ? "" : "abc");
+        EXPECT_INT("left", buffer_length(c), full ? 3 : 0);
+        EXPECT_INT("the number", fds_word(5), FDS_UNKNOWN);
+    }
+}
+
+/* The handler closes between the load of the descriptor and the system call. */
+static struct conn *meets_its_close;
+static const struct kernel_ops *real;
+
+static void close_in_a_handler(int fd) {
+    kernel = real;
+    shim_closing(fd);
+    EXPECT(meets_its_close->fd != fd);
+}
+
+static ssize_t closed_before_send(int fd, const struct msghdr *message, int flags) {
+    (void)message, (void)flags;
+    close_in_a_handler(fd);
+    return -EBADF;
+}
+
+static int closed_before_cookie(int fd, uint64_t *cookie) {
+    (void)cookie;
+    close_in_a_handler(fd);
+    return -EBADF;
+}
+
+Test(reentry, a_close_before_the_system_call) {
+    enum { FLUSH, SEND, COOKIE };
+    for (int at = FLUSH; at <= COOKIE; at++) {
+        struct conn *c = meets_its_close = buffered();
+        real = kernel;
+        struct kernel_ops closing = *kernel;
+        if (at == COOKIE)
+            closing.cookie = closed_before_cookie, c->buffer->began--;
+        else
+            closing.send = closed_before_send;
+        conn_lock(c);
+        kernel = &closing;
+        if (at == SEND)
+            EXPECT_INT("error", buffer_send(c, 5, NULL, 0, 0), -EBADF);
+        else
+            hold_push(c, PUSH_WAIT);
+        kernel = real;
+        conn_unlock(c);
+        EXPECT_TEXT("sent", fake.wire_buffer, "abc");
+        EXPECT_INT("error", c->pending_error, 0);
+    }
 }

@@ -24,8 +24,8 @@ static inline void give_back(struct coalesce_buffer *g) {
         raw_unmap(g, size_of(g->capacity));
         return;
     }
-    if (UNLIKELY(self.spinning == &pool.lock))
-        return; /* a handler interrupted this thread inside the list: one buffer is lost */
+    if (UNLIKELY(self.spinning != NULL))
+        return; /* a handler interrupted this thread inside a list: one buffer is lost */
     if (!buffer_spare)
         buffer_spare = g;
     else
@@ -48,8 +48,11 @@ bool buffer_is_at(const struct conn *c, int fd) {
 /* Buffered bytes must not reach another socket that has the number now.  So the socket is checked
  * before a send, unless the clock has not moved since the first byte. */
 static bool buffer_lost(struct conn *c) {
-    if (LIKELY(c->buffer->began == clock_coarse()) || buffer_is_at(c, c->fd))
+    if (LIKELY(c->buffer->began == clock_coarse()))
         return false;
+    int fd = c->fd;
+    if (buffer_is_at(c, fd) || LOAD(&c->fd) != fd)
+        return false; /* or a handler has closed the descriptor, and left another one for the buffer */
     buffer_free(c);
     return true;
 }
@@ -105,6 +108,13 @@ void buffer_free(struct conn *c) {
 
 struct iovec buffer_front(const struct conn *c) {
     return (struct iovec){c->buffer->bytes + c->buffer->head, buffer_length(c)};
+}
+
+void buffer_shut(struct conn *c) {
+    if (buffer_length(c))
+        c->shut_when_sent = true;
+    else
+        kernel->shut_writing(c->fd);
 }
 
 static inline void all_sent(struct conn *c) {
@@ -178,7 +188,8 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
             return sent;
         }
         if (sent < 0) {
-            if (waiting && !is_temporary(sent))
+            bool closed_meanwhile = sent == -EBADF && LOAD(&c->fd) != fd;
+            if (waiting && !is_temporary(sent) && !closed_meanwhile)
                 buffer_fails(c, sent);
             return is_temporary(sent) ? -EAGAIN : sent;
         }
@@ -223,10 +234,12 @@ bool buffer_flush(struct conn *c, int flags) {
         all_sent(c);
         return true;
     }
-    if (sent < 0)
+    if (sent < 0 && sent != -EBADF)
         return !is_temporary(sent) && buffer_fails(c, sent);
-    buffer_sent(c, (size_t)sent);
-    buffer_send(c, c->fd, NULL, 0, flags); /* until the kernel returns EAGAIN */
+    if (sent > 0)
+        buffer_sent(c, (size_t)sent);
+    /* until the kernel returns EAGAIN; after EBADF by the descriptor that a handler's close has left */
+    buffer_send(c, c->fd, NULL, 0, flags);
     return buffer_length(c) == 0;
 }
 

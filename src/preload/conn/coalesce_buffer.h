@@ -79,6 +79,9 @@ void buffer_sent(struct conn *c, size_t sent);
  * bytes it has taken. */
 void buffer_resolve(struct conn *c);
 
+/* Shut the socket down for writing, behind the buffered bytes. */
+void buffer_shut(struct conn *c);
+
 /* Drop the bytes and return the buffer to the pool. */
 void buffer_free(struct conn *c);
 

@@ -22,6 +22,8 @@ void reentry_unmap(struct piece *piece) {
     raw_unmap(piece, sizeof(*piece) + piece->room);
 }
 
+enum { LOOKS = 1000, LOOK_NS = 100000 }; /* for a lock of another thread's: a tenth of a second */
+
 /* The last one of a list: a handler has closed a descriptor. */
 static struct piece closed;
 
@@ -35,18 +37,19 @@ void reentry_keep_aside(struct conn *c, struct piece *piece) {
         reentry_catch_up(c); /* the holder may have unlocked just before */
 }
 
-void reentry_note(int fd, int level, int name, const void *value, uint32_t length) {
+bool reentry_note(int fd, int level, int name, const void *value, uint32_t length) {
     struct conn *c = beneath() && !config()->no_syscalls ? fds_conn(fds_word(fd)) : NULL;
     uint32_t generation = c ? LOAD_ACQUIRE(&c->generation) : 0;
     bool is_its_own = c && fds_conn(fds_word(fd)) == c;
     struct piece *piece = is_its_own ? reentry_piece(generation, length) : NULL;
     if (!piece)
-        return;
+        return false;
     piece->level = level;
     piece->name = name;
     piece->bytes = length;
     memcpy(piece->data, value, length);
     reentry_keep_aside(c, piece);
+    return true;
 }
 
 void reentry_left(int fd) {
@@ -62,11 +65,22 @@ void reentry_left(int fd) {
         reentry_catch_up(c);
 }
 
+/* The holder is another thread.  It frees the lock soon, unless a handler has interrupted it, too.  Beneath a
+ * short lock nothing is waited for: the holder may wait for that one. */
+static bool lock_soon(struct conn *c) {
+    bool mine = conn_trylock(c);
+    for (int i = 0; i < LOOKS && !mine && !self.spinning; i++) {
+        raw_sleep(LOOK_NS);
+        mine = conn_trylock(c);
+    }
+    return mine;
+}
+
 struct conn *reentry_lock(int fd, struct conn **outer) {
     uintptr_t word = fds_word(fd);
     struct conn *c = fds_conn(word);
     *outer = self.locked;
-    if (!c || !beneath() || self.spinning || lock_is_mine(&c->lock) || !conn_trylock(c))
+    if (!c || !beneath() || lock_is_mine(&c->lock) || !lock_soon(c))
         return NULL;
     if (fds_word(fd) == word)
         return c;

@@ -13,11 +13,12 @@
  * word off the table at once.  If the connection's lock is free, the handler closes it as
  * any call does; else the holder of the lock, or the next one, counts anew the
  * descriptors that lead to it.  A new number stays unknown, so that its first write asks the kernel.
- * An option that a handler sets, or its shutdown, is noted as bytes are kept aside.
+ * An option that a handler sets, or its shutdown, is noted as bytes are kept aside.  In mode coalesce the
+ * socket is shut down at the unlock, behind the bytes of the interrupted code.
  *
- * Not covered: the few instructions between the load of a descriptor and its system call; bytes in the
- * buffer of the very connection that the handler has interrupted, which its shutdown drops; a connect anew
- * of that connection; the child that a handler forks, until the handler returns.
+ * Not covered: the few instructions between the load of a descriptor and its system call; a connect anew of
+ * the very connection that the handler has interrupted; the child that a handler forks, until the handler
+ * returns.
  *
  * A handler that does not return (longjmp, _exit, exec) leaves no lock behind
  * and loses no buffered byte.
@@ -37,7 +38,9 @@ struct piece {
     char data[];
 };
 
-enum { PIECE_MOST = 65536, MISSED_SHUTDOWN = -1, MISSED_CLOSE = -2 /* as a level */ };
+enum { PIECE_MOST = 65536 };
+/* As a level. */
+enum { MISSED_SHUTDOWN = -1, MISSED_CLOSE = -2, SHUTS_LATER = -3 /* the kernel has not been told */ };
 
 /* A piece with room for `bytes`, but at most PIECE_MOST; NULL: no memory. */
 struct piece *reentry_piece(uint32_t generation, size_t bytes);
@@ -47,10 +50,10 @@ void reentry_keep_aside(struct conn *c, struct piece *piece);
 
 /* The next functions are for calls of a handler.  `fd` leads to its connection no longer. */
 void reentry_left(int fd);
-/* The handler has set an option, or shut the sending side. */
-void reentry_note(int fd, int level, int name, const void *value, uint32_t length);
-/* The connection of fd, locked, or NULL: its lock is not free, or a short lock is beneath.  After the unlock
- * the caller puts `*outer` back into self.locked. */
+/* The handler has set an option, or shuts the sending side.  False: nothing is noted. */
+bool reentry_note(int fd, int level, int name, const void *value, uint32_t length);
+/* The connection of fd, locked, or NULL: its lock is this thread's, or does not become free.  After the
+ * unlock the caller puts `*outer` back into self.locked. */
 struct conn *reentry_lock(int fd, struct conn **outer);
 
 /* Before a longjmp, which may leave a handler: release all locks of ours that this thread holds. */

@@ -149,6 +149,21 @@ void shim_connect_ended(struct call call, int result, int error, const struct so
     conn_unlock(c);
 }
 
+static int what_is_left_of(int how) {
+    return how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
+}
+
+/* The interrupted code may have bytes in the buffer. */
+static int shuts_beneath(int fd, int how) {
+    struct conn *c = fds_conn(fds_word(fd));
+    struct sockaddr_storage peer;
+    bool connected = c && c->policy.mode == MODE_COALESCE && kernel->name(fd, true, &peer) == 0;
+    if (connected && reentry_note(fd, SHUTS_LATER, how, "", 0))
+        return what_is_left_of(how);
+    reentry_note(fd, MISSED_SHUTDOWN, how, "", 0);
+    return how;
+}
+
 int shim_shuts(int fd, int how) {
     struct conn *outer = NULL, *c;
     hold_end_turn(PUSH_CLOSE);
@@ -157,15 +172,15 @@ int shim_shuts(int fd, int how) {
     if (ours())
         c = fds_lock(fd);
     else if (!(c = reentry_lock(fd, &outer)))
-        reentry_note(fd, MISSED_SHUTDOWN, how, "", 0);
+        return shuts_beneath(fd, how);
     if (!c)
         return how;
     hold_push(c, PUSH_CLOSE);
     if (buffer_length(c) && !ticker_watch(c))
         hold_push_all(c, PUSH_CLOSE);
     else if (buffer_length(c)) {
-        c->shut_when_sent = true;
-        how = how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
+        buffer_shut(c);
+        how = what_is_left_of(how);
     }
     policy_refuses(&c->policy);
     conn_unlock(c);
@@ -217,13 +232,20 @@ static void keep_for_buffer(int fd) {
 
 static void close_beneath(int fd) {
     struct conn *outer, *c = reentry_lock(fd, &outer);
-    if (!c) {
-        keep_for_buffer(fd);
-        reentry_left(fd);
+    if (c && !self.spinning) {
+        close_connection(c, fd);
+        self.locked = outer;
         return;
     }
-    close_connection(c, fd);
-    self.locked = outer;
+    if (c)
+        hold_push(c, PUSH_CLOSE);
+    if (!c || buffer_length(c))
+        keep_for_buffer(fd);
+    reentry_left(fd);
+    if (c) {
+        conn_unlock(c);
+        self.locked = outer;
+    }
 }
 
 void shim_closing(int fd) {

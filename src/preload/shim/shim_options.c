@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "clock.h"
+#include "coalesce_buffer.h"
 #include "decide.h"
 #include "evidence.h"
 #include "hold.h"
@@ -146,8 +147,10 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
 
 void conn_missed(struct conn *c, int level, int name, const void *value, uint32_t length) {
     bool in_use = c->refs > 0;
-    if (level == MISSED_SHUTDOWN) {
+    if (level == MISSED_SHUTDOWN || level == SHUTS_LATER) {
         policy_refuses(&c->policy);
+        if (level == SHUTS_LATER)
+            buffer_shut(c);
     } else if (level == MISSED_CLOSE) {
         fds_count_anew(c);
         if (in_use && c->refs == 0 && !self.spinning)

@@ -295,9 +295,9 @@ static void check(void)
     }
 }
 
-/* False: the library did not pass there. */
-static bool round_at(int place)
+static void prepare(void)
 {
+    struct timespec tick = {0, 5000000};
     own = before = other = (struct pair){.near = -1, .far = -1};
     wanted_of_own = wanted_of_other = 0;
     shut = acted = false;
@@ -305,7 +305,15 @@ static bool round_at(int place)
     for (int i = 0; i < 2; i++) exchange(&other);
     if (act == closes_and_makes || act == closes_range || act == accepts || act == replaces)
         set(other.near, TCP_NODELAY, wanted_of_other = 1); /* not the next one's */
-    if (other_has_bytes()) expect(write(other.near, "head", 4) == 4, "write");
+    if (!other_has_bytes()) return;
+    expect(write(other.near, "head", 4) == 4, "write");
+    if (round_ & 1) raw_call(SYS_nanosleep, (long)&tick, 0, 0, 0, 0); /* the coarse clock moves */
+}
+
+/* False: the library did not pass there. */
+static bool round_at(int place)
+{
+    prepare();
     round_++;
     if (place_count) {
         places_run(live, places[place]);
@@ -348,7 +356,11 @@ int main(int argc, char **argv)
     own = before = other = (struct pair){.near = -1, .far = -1};
     at_place = once;
     life(); /* the window's thread, if there is one, begins: its creation blocks all signals */
-    places_learn(life);
+    for (; round_ < 2; round_++) { /* some places are passed only if the coarse clock has moved, or has not */
+        prepare();
+        places_learn(life);
+        end(&other);
+    }
     for (int i = 0; i < place_count || i == 0; i += atoi(argv[2])) {
         problem = NULL;
         reached += round_at(i);
