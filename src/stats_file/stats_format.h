@@ -237,7 +237,8 @@ struct stats_connection {
     stats_u64 stalls_proved, stalls_suspected, stalls_cured, stall_ns, stall_bound_ns;
     stats_u64 peer_stalls;
     uint16_t exchange[COARSE_BUCKETS]; /* saturating */
-    uint8_t padding[92];
+    uint32_t number; /* with which the arm was chosen (assignment.h), modulo 2^32; 0: it has no arm */
+    uint8_t padding[88];
 } __attribute__((aligned(64)));
 
 /* ---- call sites ------------------------------------------------------ */

@@ -136,7 +136,7 @@ def test_the_kill_switch():
 
 
 def test_an_assignment_is_repeated_by_its_seed(tmp_path):
-    """The same seed gives the k-th connection the same arm."""
+    """The same seed gives the connection with a number the same arm."""
     found = []
     for seed in (7, 7, 8):
         port, path = free_port(), tmp_path / "r.json"

@@ -280,7 +280,7 @@ def test_each_module_is_installed():
 
 def told(serial, ended_ns, exchanges=3):
     """A connection, as `unstall report --json` tells it."""
-    return {"serial": serial, "arm": 0, "row": 0, "opened_ns": 1, "ended_ns": ended_ns,
+    return {"serial": serial, "number": serial, "arm": 0, "row": 0, "opened_ns": 1, "ended_ns": ended_ns,
             "peer": "192.0.2.1:5", "listener": "192.0.2.2:80", "exchanges": exchanges,
             "exchange_ns": exchanges * 1000000, "messages": exchanges, "segments": 4, "stalls_proved": 0,
             "exchange": {"steps": 4, "buckets": [[30, exchanges]]}}

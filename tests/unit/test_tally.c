@@ -6,10 +6,12 @@
 #include <netinet/tcp.h>
 #include <sys/mman.h>
 
+#include "assignment.h"
 #include "evidence.h"
 #include "hold.h"
 #include "stats.h"
 #include "statistics.h"
+#include "sweep.h"
 #include "tally.h"
 
 TestSuite(tally, .fini = statistics_end, .timeout = 20);
@@ -229,6 +231,24 @@ Test(tally, more_endpoints_than_rows) {
     EXPECT_INT("other's role", stats_file_mapped->row[0].role, ROLE_UNKNOWN);
     EXPECT_INT("other's arm", stats_file_mapped->row[0].arm, NO_ARM);
     EXPECT_INT("other's mode", stats_file_mapped->row[0].mode, MODE_OFF);
+}
+
+/* The records stand in the order of the first bytes, not of the connections. */
+Test(tally, the_number_that_chose_the_arm) {
+    static const uint32_t weights[STATS_ARMS] = {1, 1};
+    statistics_start("off", "UNSTALL_ARMS=off:1,nodelay:1", "UNSTALL_SEED=7");
+    for (int fd = 20; fd < 28; fd++)
+        whole_connected(fd);
+    sweep(PUSH_MODE); /* gives the arms, as the first write does */
+    for (int fd = 27; fd >= 20; fd--)
+        exchange(fd, 1);
+    for (uint32_t i = 0; i < 8; i++) {
+        const struct stats_connection *r = record(i);
+        uint64_t key = assignment_key(7, ASSIGN_CONNECTION, r->number, &r->peer, &r->peer);
+        EXPECT_INT("record", r->serial, i + 1);
+        EXPECT_INT("number", r->number, 8 - i);
+        EXPECT_INT("arm", r->arm, assignment_arm(key, weights, 2));
+    }
 }
 
 Test(tally, a_connection_without_bytes_has_no_row) {

@@ -136,7 +136,7 @@ def key_of(connection, process, assignment):
             return connection["listener"]
         row = next((row for row in process["rows"] if row["index"] == connection["row"]), None)
         return row["endpoint"] if row else "other"
-    return f"{process['pid']}-{process['started_ns']}-{connection['serial']}"
+    return f"{process['pid']}-{process['started_ns']}-{connection['number']}"
 
 
 def mapped_files(pid):

@@ -75,6 +75,7 @@ static void connection(struct json *j, const struct stats_connection *c) {
     char text[ENDPOINT_ROOM];
     json_object(j, NULL);
     json_unsigned(j, "serial", c->serial);
+    json_unsigned(j, "number", c->number);
     json_unsigned(j, "row", c->row);
     arm(j, c->arm);
     json_string(j, "mode", mode_name(c->mode));

@@ -53,6 +53,7 @@ static void tell_connection(void *with, __u64 number, const struct attach_connec
     char text[ENDPOINT_ROOM];
     json_object(j, NULL);
     json_unsigned(j, "serial", number);
+    json_unsigned(j, "number", number);
     json_unsigned(j, "arm", c->arm);
     json_unsigned(j, "row", c->arm);
     json_unsigned(j, "opened_ns", c->opened_ns);

@@ -33,6 +33,7 @@ struct evidence {
     uint32_t row;           /* in the statistics file; EVIDENCE_NONE: not known yet */
     uint32_t record;        /* in the statistics file; EVIDENCE_NONE: none */
     uint32_t experiment;    /* config.experiment when the arm was chosen */
+    uint32_t number;        /* ... and the connection's number then; 0: there was no experiment */
     uint8_t arm;            /* NO_ARM: takes no part */
     bool arm_known;         /* the arm is chosen, NO_ARM included */
     uint8_t role;           /* enum stats_role; a forked child keeps its parent's */

@@ -60,6 +60,7 @@ static void begin_record(const struct conn *c, struct evidence *e, const struct 
     r->local = e->local;
     r->arm = row->arm;
     r->mode = row->mode;
+    r->number = row->arm == NO_ARM ? 0 : e->number;
     r->first_write_us = UINT32_MAX;
     stats_valid(&r->state);
 }
@@ -330,6 +331,7 @@ static bool settle_arm(struct conn *c, struct evidence *e, const struct config *
         uint64_t number = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
         uint64_t key =
             assignment_key(now->arms.seed, now->arms.assignment, number, &e->peer, endpoint_of(e));
+        e->number = (uint32_t)number;
         e->arm = (uint8_t)assignment_arm(key, now->arms.weight, now->arms.count);
     }
     e->arm_known = true;
