@@ -72,7 +72,7 @@ def test_until_sure_ends_early(port, tmp_path):
     assert "Ended early" in done.stdout
     value = measured(tmp_path / "r.json")
     assert value["ending"] == "sure" and value["analysis"]["anytime"]
-    assert 7 <= len(value["units"]) / 2 <= 12
+    assert 7 <= len(value["units"]) / 2 <= 40  # of 1000
 
 
 def test_a_well_behaved_client_is_not_promised_anything(port, tmp_path):
