@@ -16,6 +16,7 @@ from harness import COMMAND, bare_env, compile_c, run
 
 TRIES = 2000
 RUNS = 5
+BARE_RUNS = 100  # of a few milliseconds, in which the other thread may not run at all
 UNDER = [COMMAND, "run", "--how", "seccomp"]
 HERE = Path(__file__).parent / "programs"
 
@@ -39,7 +40,8 @@ def test_an_address_that_changes_meanwhile_leads_to_where_the_kernel_reads_it_an
 
 
 def test_a_value_that_changes_meanwhile_leaves_tcp_nodelay_on_in_each_case():
-    assert min(counted([], "setsockopt")) > 0, "no value has changed"
+    flips = any(min(counted([], "setsockopt")) > 0 for _ in range(BARE_RUNS))
+    assert flips, "no value has changed"
     assert counted(UNDER, "setsockopt") == [0, TRIES]
 
 
