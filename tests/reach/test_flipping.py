@@ -39,7 +39,7 @@ def test_an_address_that_changes_meanwhile_leads_to_where_the_kernel_reads_it_an
     raise AssertionError("no address has changed during a call")
 
 
-def test_a_value_that_changes_meanwhile_leaves_tcp_nodelay_on_in_each_case():
+def test_a_value_that_changes_meanwhile_leaves_nodelay_on():
     flips = any(min(counted([], "setsockopt")) > 0 for _ in range(BARE_RUNS))
     assert flips, "no value has changed"
     assert counted(UNDER, "setsockopt") == [0, TRIES]
