@@ -158,10 +158,8 @@ static int shuts_beneath(int fd, int how) {
     struct conn *c = fds_conn(fds_word(fd));
     struct sockaddr_storage peer;
     bool connected = c && c->policy.mode == MODE_COALESCE && kernel->name(fd, true, &peer) == 0;
-    if (connected && reentry_note(fd, SHUTS_LATER, how, "", 0))
-        return what_is_left_of(how);
-    reentry_note(fd, MISSED_SHUTDOWN, how, "", 0);
-    return how;
+    bool noted = reentry_note(fd, connected ? SHUTS_LATER : MISSED_SHUTDOWN, how, "", 0);
+    return connected && noted ? what_is_left_of(how) : how;
 }
 
 int shim_shuts(int fd, int how) {
