@@ -27,13 +27,14 @@ static unsigned char *broken, whole;
 static void on_trap(int number, siginfo_t *about, void *context)
 {
     (void)number, (void)about;
-    greg_t *at = &((ucontext_t *)context)->uc_mcontext.gregs[PROGRAM_COUNTER];
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs, *at = &registers[PROGRAM_COUNTER];
     int saved = errno;
     if (broken && *at == (greg_t)(uintptr_t)broken + 1) {
         *at = (greg_t)(uintptr_t)broken;
         *broken = whole;
         broken = NULL;
     } else if (places_begin) {
+        no_step_while_blocked(registers);
         learn((unsigned long)*at);
         return;
     }

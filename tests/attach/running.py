@@ -28,11 +28,18 @@ class Experiment:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.out = self.err = ""
         assert wait_until(lambda: list(tell.glob("*/events")) or self.process.poll() is not None)
+        assert wait_until(lambda: self.has_told() or self.process.poll() is not None)
 
     def carrier(self):
         """The id of its `unstall attach`."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return next(int(pid) for pid in children if b"attach" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+    def has_told(self):
+        """Whether the carrier has written a line: what was there before it has its arm."""
+        with contextlib.suppress(OSError, StopIteration):
+            return "wchar: 0\n" not in Path(f"/proc/{self.carrier()}/io").read_text(encoding="ascii")
+        return False
 
     def end(self, number=signal.SIGINT):
         if self.process.poll() is None:

@@ -15,7 +15,7 @@ from attachments import ACTOR, Attached, attached
 from talkers import (KINDS, NOBODY, PINS, Talker, alone, cgroup, is_cured, nothing_pinned, stalls, talking,
                      wait_until)
 
-from harness import COMMAND, STALL_MS, bare_env, preload_env, unstall
+from harness import COMMAND, STALL_MS, bare_env, patiently, preload_env, unstall
 
 
 @pytest.fixture(autouse=True)
@@ -119,22 +119,28 @@ def test_a_port_is_cured():
 
 def test_a_connection_in_another_network_namespace_is_cured():
     shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 2"
-    actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE, text=True)
-    try:
-        assert actor.stdout.readline().startswith("port")
-        with attached(actor.pid, "--mode", "always"):
-            assert int(actor.stdout.readline().split()[1]) > 500  # 45, with stalls
-    finally:
-        actor.kill()
-        actor.communicate()
+
+    def attempt():
+        actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE, text=True)
+        try:
+            assert actor.stdout.readline().startswith("port")
+            with attached(actor.pid, "--mode", "always"):
+                assert int(actor.stdout.readline().split()[1]) > 500  # 45, with stalls
+        finally:
+            actor.kill()
+            actor.communicate()
+    patiently(attempt)
 
 
 def test_a_process_is_cured_by_its_id_in_a_container():
     """The BPF programs have the ids of the host; the walk over its descriptors finds it by ours."""
     script = (f"/usr/bin/python3 -S {ACTOR} stall 3 & {COMMAND} attach $! --mode always 2>/dev/null; wait")
-    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
-                          capture_output=True, text=True, check=False, env=bare_env())
-    assert int(done.stdout.split()[-1]) > 500  # 45, with stalls
+
+    def attempt():
+        done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
+                              capture_output=True, text=True, check=False, env=bare_env())
+        assert int(done.stdout.split()[-1]) > 500  # 45, with stalls
+    patiently(attempt)
 
 
 # ---- staying, and being found again ----------------------------------------------

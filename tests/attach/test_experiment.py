@@ -113,27 +113,29 @@ def test_off_against_off_names_no_winner():
 @pytest.mark.parametrize("kind", KINDS)
 def test_exchanges_are_as_many_and_as_long_as_the_program_measures(kind):
     """The lines of the carrier against those of the program; the connection was there before."""
-    with talking(kind) as talker:
-        words = [COMMAND, "attach", str(talker.pid), "--arms", "off:1,off:1", "--seed", "1"]
-        carrier = subprocess.Popen(words, env=bare_env(), stdout=subprocess.PIPE, text=True)
-        try:
-            assert json.loads(carrier.stdout.readline())["existed"] == 1
-            before = len(talker.told)
-            assert wait_until(lambda: len(talker.told) >= before + 40)
-            told = talker.told[before:]
-            carrier.send_signal(signal.SIGINT)
-            lines = carrier.communicate(timeout=60)[0].splitlines()
-        finally:
-            carrier.kill()
-            carrier.wait()
-    sums = [row for row in json.loads(lines[-1])["rows"] if row["connections"]]
-    assert [row["connections"] for row in sums] == [1]
-    assert len(told) - 2 <= sums[0]["exchanges"] <= len(talker.told) - before + 2
-    mean_ms = sum(took for took, _ in told) / len(told)
-    # Most exchanges stall.  On a busy machine the program notices late that its answer is there.
-    assert 20 < sums[0]["exchange_ns"] / sums[0]["exchanges"] / 1e6 < mean_ms * 1.25
-    slow = sum(took > 33 for took, _ in told)  # on a busy machine not all of them for a stall
-    assert slow / 2 <= sums[0]["stalls_proved"] <= slow + 2
+    def attempt():
+        with talking(kind) as talker:
+            words = [COMMAND, "attach", str(talker.pid), "--arms", "off:1,off:1", "--seed", "1"]
+            carrier = subprocess.Popen(words, env=bare_env(), stdout=subprocess.PIPE, text=True)
+            try:
+                assert json.loads(carrier.stdout.readline())["existed"] == 1
+                before = len(talker.told)
+                assert wait_until(lambda: len(talker.told) >= before + 40)
+                told = talker.told[before:]
+                carrier.send_signal(signal.SIGINT)
+                lines = carrier.communicate(timeout=60)[0].splitlines()
+            finally:
+                carrier.kill()
+                carrier.wait()
+        sums = [row for row in json.loads(lines[-1])["rows"] if row["connections"]]
+        assert [row["connections"] for row in sums] == [1]
+        assert len(told) - 2 <= sums[0]["exchanges"] <= len(talker.told) - before + 2
+        mean_ms = sum(took for took, _ in told) / len(told)
+        # Most exchanges stall.  On a busy machine the program notices late that its answer is there.
+        assert 20 < sums[0]["exchange_ns"] / sums[0]["exchanges"] / 1e6 < mean_ms * 1.25
+        slow = sum(took > 33 for took, _ in told)  # on a busy machine not all of them for a stall
+        assert slow / 2 <= sums[0]["stalls_proved"] <= slow + 2
+    patiently(attempt)  # a busy machine may stop the carrier, or this test, for some exchanges
 
 
 # ---- who gets which arm ----------------------------------------------------------

@@ -176,6 +176,7 @@ def test_progress_is_shown_on_a_terminal_only():
         os.close(terminal)
         process.stdin.write(GOOD)
         process.stdin.flush()
+        until_read(process)
         time.sleep(2.1)
         for _ in range(300):
             process.stdin.write(GOOD[24:])

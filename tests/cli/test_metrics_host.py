@@ -110,8 +110,9 @@ def test_its_labels_have_the_unit_or_the_container(group):
         with watching() as (_, url, _):
             for folder, labels in ((group, f'unit="",container="{CONTAINER[:12]}"'),
                                    (service, f'unit="{service.name}",container=""')):
-                actor = Actor("stall", 1.5)
+                actor = Actor("stall", 1.5, waits=True)  # the exporter looks for its cgroup once
                 (folder / "cgroup.procs").write_text(f"{actor.pid}\n", encoding="ascii")
+                actor.begin()
                 actor.exchanges()
                 begin = f'{{{labels},program="python3'
                 wait_for(lambda begin=begin: [name for name, n in stalls_of(url).items()
@@ -173,12 +174,11 @@ def a_host_in_prometheus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prometheus")
     with contextlib.ExitStack() as stack:
         _, url, _ = stack.enter_context(watching())
-        actor = Actor("stall", 8)
+        stack.enter_context(Actor("stall"))
         wait_for(lambda: of_program(stalls_of(url), "python3"))
         fleet = Fleet(stack.enter_context(prometheus(folder, url)))
         wait_for(lambda: fleet.ask("rate(unstall_host_stalls_total[30s]) > 0"))
         yield fleet
-        actor.exchanges()
 
 
 def test_a_real_prometheus_scrapes_it(fleet):

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from test_scan import scan_until_told
 
-from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, compile_c, preload_env, run,
-                     second_thread, skip, unstall, wait_for_stats_file)
+from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, compile_c, patiently,
+                     preload_env, run, second_thread, skip, unstall, wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -69,16 +69,18 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as sock:
 
 
 def test_time_before_the_first_write_is_told(runtime):
-    with AnsweringPeer() as peer:
-        done = unstall("observe", "--", "/usr/bin/python3", "-c", SLOW_START, peer.port,
-                       env=bare_env(XDG_RUNTIME_DIR=runtime))
-    text = " ".join(done.stderr.split())
-    found = re.search(r"Not the network: ([\d.]+) (m?s) in the application before its first write, "
-                      r"([\d.]+) (m?s) of it before it connected\.", text)
-    assert found, text
-    before, connected = [float(found[at]) * (1 if found[at + 1] == "ms" else 1000) for at in (1, 3)]
-    assert 200 <= connected <= before, text
-    assert "No stall: 5 exchanges" in text
+    def attempt():
+        with AnsweringPeer() as peer:
+            done = unstall("observe", "--", "/usr/bin/python3", "-c", SLOW_START, peer.port,
+                           env=bare_env(XDG_RUNTIME_DIR=runtime))
+        text = " ".join(done.stderr.split())
+        found = re.search(r"Not the network: ([\d.]+) (m?s) in the application before its first write, "
+                          r"([\d.]+) (m?s) of it before it connected\.", text)
+        assert found, text
+        before, connected = [float(found[at]) * (1 if found[at + 1] == "ms" else 1000) for at in (1, 3)]
+        assert 200 <= connected <= before, text
+        assert "No stall: 5 exchanges" in text
+    patiently(attempt)  # a busy machine may stop it between connect and write: then more is said
 
 
 @pytest.mark.parametrize("code", [0, 3, 125])
@@ -224,21 +226,26 @@ def test_watching_ends_with_the_user_or_the_process():
 def test_a_running_process_without_statistics_is_watched_through_the_kernel(authors, tmp_path):
     with AnsweringPeer() as peer:
         process = subprocess.Popen([authors, *peer.target, "1000"], env=bare_env())
-        try:
+        def attempt():
             done = unstall("observe", str(process.pid), "--time", "1", "--report", tmp_path / "report",
                            check=True)
             as_json = unstall("observe", str(process.pid), "--time", "1", "--json", check=True).stderr
+            told = (tmp_path / "report").read_text(encoding="utf-8")
+            assert done.stderr == (f"unstall observe: process {process.pid} keeps no statistics: it is "
+                                   "watched through the kernel\n")
+            report = json.loads(as_json.split("\n", 1)[1])
+            assert report["scope"] == f"process {process.pid}"
+            assert report["rows"] and report["rows"][0]["stalls"] > 0
+            assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each",
+                            told)
+            if "source exact" in told:
+                assert re.search(r"send_header.*send_body", told, re.DOTALL)
+
+        try:
+            patiently(attempt)  # on a busy machine a second may pass without a stall
         finally:
             process.kill()
             process.wait()
-    told = (tmp_path / "report").read_text(encoding="utf-8")
-    assert done.stderr == (f"unstall observe: process {process.pid} keeps no statistics: it is watched "
-                           "through the kernel\n")
-    report = json.loads(as_json.split("\n", 1)[1])
-    assert report["scope"] == f"process {process.pid}" and report["rows"][0]["stalls"] > 0
-    assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each", told)
-    if "source exact" in told:
-        assert re.search(r"send_header.*send_body", told, re.DOTALL)
 
 
 def test_without_privilege_an_own_process_is_watched_by_samples(authors):

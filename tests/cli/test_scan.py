@@ -33,21 +33,33 @@ def need(source):
 
 
 class Actor:
-    """A program with both ends of a connection: see programs/actor.py."""
+    """A program with both ends of a connection: see programs/actor.py.  As a context it ends with it."""
 
-    def __init__(self, kind, seconds, rate=0, silent=0):
-        words = ["/usr/bin/python3", "-S", ACTOR, kind, seconds, rate, silent]
-        self.process = subprocess.Popen([str(word) for word in words],
+    def __init__(self, kind, seconds=600, rate=0, waits=False):
+        words = ["/usr/bin/python3", "-S", ACTOR, kind, seconds, rate, "waits" if waits else ""]
+        self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, env=bare_env())
         self.pid = self.process.pid
         self.port = int(self.process.stdout.readline().split()[1])
 
+    def begin(self):
+        """Of one that waits."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
     def exchanges(self):
         """Waits for its end; how many exchanges it made."""
         count = int(self.process.stdout.readline().split()[1])
-        self.process.stdout.close()
-        assert self.process.wait(20) == 0
+        self.process.communicate()
+        assert self.process.returncode == 0
         return count
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
 
 
 @contextlib.contextmanager
@@ -92,10 +104,15 @@ def scan_until_told(scan, told=lambda done: done.returncode == 1):
 def programs_of_all_kinds():
     """The findings of both sources on one program that stalls and on others that do not, at the same time."""
     need("exact")
-    with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
-        actors = {kind: Actor(kind, 3) for kind in ("stall", "one-way", *WELL_BEHAVED)}
-        made = {kind: actor.exchanges() for kind, actor in actors.items()}
-        return actors, made, {"exact": exact(), "sampled": sampled()}
+    for _ in range(3):
+        with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
+            actors = {kind: Actor(kind, 3) for kind in ("stall", "one-way", *WELL_BEHAVED)}
+            made = {kind: actor.exchanges() for kind, actor in actors.items()}
+            reports = {"exact": exact(), "sampled": sampled()}
+        estimates = {kind: row_of(reports["sampled"], actor.pid) for kind, actor in actors.items()}
+        if estimates["stall"] and not estimates["one-way"]:  # on a busy machine samples may miss it, or guess
+            break
+    return actors, made, reports
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -126,8 +143,9 @@ def test_a_program_that_does_not_stall_is_not_named(crowd, source, kind):
 def seen_by_both(rate):
     """A program that stalls: its rows in both sources, and its stalls on the wire."""
     with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
-        actor = Actor("stall", 3, rate, silent=1)
+        actor = Actor("stall", 3, rate, waits=True)
         with captured(actor.port) as capture:
+            actor.begin()
             actor.exchanges()
         return row_of(exact(), actor.pid), row_of(sampled(), actor.pid), capture.stalls()
 
@@ -135,16 +153,17 @@ def seen_by_both(rate):
 @pytest.mark.parametrize("rate", [0, 4], ids=["always", "now and then"])
 def test_it_agrees_with_what_went_over_the_wire(rate):
     need("exact")
-    for _ in range(5):
+
+    def attempt():
         exact, sampled, truth = seen_by_both(rate)
         assert len(truth) >= 8
         assert abs(exact["stalls"] - len(truth)) <= 0.02 * len(truth) + 1
         assert abs(exact["mean_ms"] - sum(truth) / len(truth) / 1e6) <= 0.02 * 44 + 1
-        # Samples may miss a stall: on a busy machine, or where stalls fill a sixth of the time.
+        # Samples may miss a stall where stalls fill a sixth of the time.
         right = sampled["stalls_low"] <= len(truth) <= sampled["stalls_high"] if sampled else rate > 0
-        if right:
-            break
-    assert right, f"{sampled}, on the wire {len(truth)}"
+        assert right, f"{sampled}, on the wire {len(truth)}"
+
+    patiently(attempt)  # a busy machine stops the program between its writes, and samples may miss a stall
 
 
 def test_it_says_how_much_it_took_itself():
@@ -159,9 +178,8 @@ def test_it_says_how_much_it_took_itself():
 
 @pytest.mark.parametrize("kind, code", [("stall", 1), ("single", 0)])
 def test_the_exit_code_tells_whether_something_stalls(kind, code):
-    actor = Actor(kind, 2)
-    done = unstall("scan", "--time", "1.2", "--port", str(actor.port))
-    actor.exchanges()
+    with Actor(kind) as actor:
+        done = unstall("scan", "--time", "1.2", "--port", str(actor.port))
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stdout.startswith(f"Scanned port {actor.port} for ")
     if code:
@@ -172,12 +190,10 @@ def test_the_exit_code_tells_whether_something_stalls(kind, code):
 
 
 def test_one_process_can_be_asked_for():
-    first, second = Actor("stall", 2), Actor("stall", 2)
-    told = json.loads(unstall("scan", "--json", "--time", "1.2", "--pid", first.pid).stdout)
+    with Actor("stall") as first, Actor("stall"):
+        told = json.loads(unstall("scan", "--json", "--time", "1.2", "--pid", first.pid).stdout)
     assert told["scope"] == f"process {first.pid}"
     assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
-    for actor in (first, second):
-        actor.exchanges()
 
 
 AUTHORS = Path(__file__).parent / "programs/two_authors.c"
@@ -207,11 +223,16 @@ def authors_at_work(tmp_path, *flags):
 @pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
 def test_the_two_places_that_write_are_named(tmp_path, flags):
     need("exact")
+
+    def looked(seconds, *words):
+        return unstall("scan", "--source", "exact", "--time", str(seconds), "--pid", process.pid,
+                       *words).stdout
+
     with authors_at_work(tmp_path, *flags) as process:
-        told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "1.5",
-                                  "--pid", process.pid).stdout)
-        words = ["--source", "exact", "--time", "1", "--pid", process.pid]
-        text = "" if flags else unstall("scan", *words).stdout
+        told = json.loads(looked(1.5, "--json"))
+        text = "" if flags else looked(1)
+        if not told["places"] or not (flags or "Who wrote the pieces" in text):  # a busy machine: no stall
+            told, text = json.loads(looked(6, "--json")), "" if flags else looked(6)
     place, = told["places"]
     assert (place["pid"], place["program"]) == (process.pid, "authors")
     pattern, = place["patterns"]
@@ -267,13 +288,11 @@ def cgroup_of_our_own():
 @pytest.mark.parametrize("wanted", ["path", "container"])
 def test_the_processes_of_a_cgroup_or_container_can_be_asked_for(group, wanted):
     words = {"path": ["--cgroup", group], "container": ["--container", CONTAINER[:14]]}[wanted]
-    within, without = Actor("stall", 2), Actor("stall", 2)
-    (group / "cgroup.procs").write_text(f"{within.pid}\n", encoding="ascii")
-    told = json.loads(unstall("scan", "--json", "--time", "1.2", *words).stdout)
-    for actor in (within, without):
-        actor.exchanges()
+    with Actor("stall") as member, Actor("stall"):
+        (group / "cgroup.procs").write_text(f"{member.pid}\n", encoding="ascii")
+        told = json.loads(unstall("scan", "--json", "--time", "1.2", *words).stdout)
     row, = told["rows"]
-    assert row["process"]["pid"] == within.pid
+    assert row["process"]["pid"] == member.pid
     assert row["process"]["container"] == CONTAINER[:12] and row["process"]["unit"] == group.name[:63]
 
 
@@ -427,9 +446,9 @@ def test_the_id_of_a_thread_is_refused():
 
 
 def test_the_report_can_be_a_page(tmp_path):
-    actor, path = Actor("stall", 3), tmp_path / "page.html"
-    done = unstall("scan", "--time", "2", "--port", str(actor.port), "--html", path)
-    actor.exchanges()
+    path = tmp_path / "page.html"
+    with Actor("stall") as actor:
+        done = unstall("scan", "--time", "2", "--port", str(actor.port), "--html", path)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     page = path.read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>") and f"({actor.pid})" in page
@@ -437,9 +456,8 @@ def test_the_report_can_be_a_page(tmp_path):
 
 
 def test_the_table_can_be_watched():
-    actor = Actor("stall", 3)
-    done = unstall("scan", "--watch", "--time", "2.3", "--port", str(actor.port))
-    actor.exchanges()
+    with Actor("stall") as actor:
+        done = unstall("scan", "--watch", "--time", "2.3", "--port", str(actor.port))
     assert done.stdout.count("Scanned port") >= 2 and done.returncode == 1
     assert "\033[H" not in done.stdout  # no terminal
 
@@ -447,16 +465,11 @@ def test_the_table_can_be_watched():
 def test_without_privilege_it_tells_the_connection_and_its_user():
     if os.geteuid() != 0:
         skip("only root may become another user")
-    actor = Actor("stall", 60)
-    try:
-        with command_of_everybody() as command:
-            done = scan_until_told(lambda seconds: subprocess.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command, "scan", "--json",
-                 "--time", str(seconds), "--port", str(actor.port)],
-                capture_output=True, text=True, check=False, cwd="/", env=bare_env()))
-    finally:
-        actor.process.kill()
-        actor.process.communicate()
+    with Actor("stall") as actor, command_of_everybody() as command:
+        done = scan_until_told(lambda seconds: subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command, "scan", "--json",
+             "--time", str(seconds), "--port", str(actor.port)],
+            capture_output=True, text=True, check=False, cwd="/", env=bare_env()))
     assert done.returncode == 1 and done.stderr == ""
     told = json.loads(done.stdout)
     assert told["source"] == "sampled"

@@ -22,7 +22,7 @@ def crowd_of(report, parent):
     """The senders among the processes of the crowd, the heaviest first."""
     senders = [row["process"] for row in report["rows"] if row["process"]]
     return [sender["pid"] for sender in senders
-            if "crowd.py" in (sender["command"] or "") and sender["pid"] > parent]
+            if "crowd.py" in (sender["command"] or "") and sender["pid"] != parent]
 
 
 def share_of_a_core():

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, preload_env, unstall
+from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, patiently, preload_env, unstall
 from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
 
 SOURCE = PROGRAMS / "two_authors.c"
@@ -39,14 +39,18 @@ def run_authors(binary, folder, *words, **variables):
                        env=preload_env("observe", UNSTALL_STATS=folder, **variables))
 
 
-def test_the_report_names_the_two_functions_and_lines(folder):
-    run_authors(compile_c(SOURCE), folder)
+def test_the_report_names_the_two_functions_and_lines():
     name = compile_c(SOURCE).name
-    text = told(folder)
-    assert ("the first piece (200 bytes) is written by send_header "
-            f"(two_authors.c:{line_of('header')}) in {name}; the second (100 bytes) by send_body "
-            f"(two_authors.c:{line_of('body')}) in {name}: join them.") in text
-    assert re.search(r"- 10 messages, \d+ stalls, \d+ ms lost: ", text)
+
+    def attempt():
+        with stats_folder() as folder:
+            run_authors(compile_c(SOURCE), folder)
+            text = told(folder)
+        assert ("the first piece (200 bytes) is written by send_header "
+                f"(two_authors.c:{line_of('header')}) in {name}; the second (100 bytes) by send_body "
+                f"(two_authors.c:{line_of('body')}) in {name}: join them.") in text
+        assert re.search(r"- 10 messages, \d+ stalls, \d+ ms lost: ", text)
+    patiently(attempt)  # a pause of 20 ms within a message makes two of it, of which no place is kept
 
 
 def test_behind_a_common_wrapper_those_who_differ_are_named(folder):
@@ -57,11 +61,15 @@ def test_behind_a_common_wrapper_those_who_differ_are_named(folder):
     assert text.count("through put") == 2
 
 
-def test_in_json_the_frames_are_whole(folder):
-    run_authors(compile_c(SOURCE), folder, "wrapped")
-    (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
-    (pattern,) = process["patterns"]
-    assert pattern["count"] == 10 and pattern["row"] == process["connections"][0]["row"]
+def test_in_json_the_frames_are_whole():
+    def attempt():
+        with stats_folder() as folder:
+            run_authors(compile_c(SOURCE), folder, "wrapped")
+            (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
+        (pattern,) = process["patterns"]
+        assert pattern["count"] == 10 and pattern["row"] == process["connections"][0]["row"]
+        return pattern
+    pattern = patiently(attempt)  # as above
     first, second = pattern["occurrences"][0]
     assert [frame["function"] for frame in first["frames"][:3]] == ["put", "wrapped_header", "main"]
     assert [frame["function"] for frame in second["frames"][:3]] == ["put", "wrapped_body", "main"]

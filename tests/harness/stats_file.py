@@ -83,9 +83,9 @@ def stats_in(directory):
 
 
 def wait_for_stats_file(directory):
-    """Waits until a process has made its statistics file there."""
+    """Waits until a process has made its statistics file there, with its header."""
     deadline = time.monotonic() + 10
-    while not list(Path(directory).iterdir()):
+    while not any(path.read_bytes()[:8].strip(b"\0") for path in Path(directory).iterdir()):
         assert time.monotonic() < deadline, "no statistics file"
         time.sleep(0.002)
 

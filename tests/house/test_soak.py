@@ -15,8 +15,12 @@ pytestmark = pytest.mark.no_library
 
 SOAK = SOURCE_ROOT / "scripts/soak"
 
-# Stands for scripts/test: fails in its third run, and notes each one.
+# Stands for scripts/test: fails in its third run, and notes each one.  It waits until its load has begun.
 TEST = """#!/bin/sh
+for i in $(seq 1000); do
+    ! kill -0 "$(tail -n 1 {load} 2>/dev/null)" 2>/dev/null || break
+    sleep 0.01
+done
 echo "$@" >> {notes}
 echo some output
 [ $(wc -l < {notes}) != 3 ] || {{ echo "failed: suite::case[auto]"; echo "6 passed, 1 failed"; exit 1; }}

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness import (LIB, MODES, PASSING_MODES, AnsweringPeer, Connection, Peer, SilentPeer, bare_env,
-                     mode_env, pattern, program, run, run_client)
+                     mode_env, patiently, pattern, program, run, run_client)
 
 
 class PerThousandPeer(Peer):
@@ -135,5 +135,5 @@ def test_no_lock_is_shared_between_connections(mode, tmp_path):
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "off"])
 def test_a_reader_that_is_cancelled_inside_the_lock_gives_it_back(mode, tmp_path):
-    run_delayed("setsockopt", "cancelled_in_lock", mode, 1, trace=tmp_path / "trace",
-                UNSTALL_QUICKACK="always")
+    patiently(lambda: run_delayed("setsockopt", "cancelled_in_lock", mode, 1, trace=tmp_path / "trace",
+                                  UNSTALL_QUICKACK="always"))

@@ -25,5 +25,6 @@ def test_no_exchange_stores_in_shared_memory(mode, writes):
         done = sealed(mode, writes)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout
         return done
-    done = patiently(attempt)  # a pause of 5 ms within a hold is noted for all connections of the endpoint
+    # A pause of 5 ms within a hold is noted for all connections of the endpoint.
+    done = patiently(attempt, 15)
     assert int(re.fullmatch(r"sealed (\d+) bytes\n", done.stdout)[1]) >= SEALED_LEAST

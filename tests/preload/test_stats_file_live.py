@@ -8,8 +8,8 @@ import time
 import pytest
 
 from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS, AnsweringPeer,
-                     pattern, preload_env, program, run, run_client, run_strace, stats_directory, stats_flag,
-                     stats_in, stats_files_in, wait_for_stats_file, write_control)
+                     patiently, pattern, preload_env, program, run, run_client, run_strace, stats_directory,
+                     stats_flag, stats_in, stats_files_in, wait_for_stats_file, write_control)
 
 EXCHANGES = 8
 
@@ -103,9 +103,9 @@ def test_modes_change_under_traffic_and_no_byte_is_lost(directory):
             switches += 1
             time.sleep(0.02)
             if switches == 2 * len(walk):
-                write_control(path, mode=MODE_NUMBERS["auto"])
                 break
-        out, err = child.communicate(timeout=60)
+        write_control(path, mode=MODE_NUMBERS["auto"])
+        out, err = child.communicate(timeout=300)
         assert child.returncode == 0 and err == "" and '"loaded": true' in out
         for connection in peer.connections:
             assert bytes(connection.received) == pattern(6000 * 300)
@@ -264,22 +264,26 @@ def test_weights_are_kept(directory):
 
 def test_the_stall_is_in_the_off_arm_alone(directory):
     """Every connection goes by its arm's mode from its first message on."""
-    with AnsweringPeer() as peer:
-        run([program("stats_exchanges"), *peer.target, 2, 6, 8],
-            preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="off:50,auto:25,nodelay:25",
-                        UNSTALL_SEED=3))
-    stats_file = stats_in(directory)
-    assert stats_file["control"]["arms"] == [[0, 50], [5, 25], [2, 25]]
-    assert {record["arm"] for record in stats_file["records"]} == {0, 1, 2}
-    for row in stats_file.rows:
-        assert row["mode"] == (0, 5, 2)[row["arm"]] and row["role"] == DESTINATION
-        stalled = sum(n for lowest, n in row["exchange"] if lowest > STALL_MS * 1_000_000)
-        if row["arm"] == 0:
-            assert stalled >= row["exchanges"] // 2, row
-        else:
-            assert stalled < row["exchanges"] // 4, row  # a busy machine's few
-    for record in stats_file["records"]:
-        assert record["exchanges"] == 8
+    def attempt():
+        for old in directory.iterdir():
+            old.unlink()
+        with AnsweringPeer() as peer:
+            run([program("stats_exchanges"), *peer.target, 2, 6, 8],
+                preload_env("off", UNSTALL_STATS=directory, UNSTALL_ARMS="off:50,auto:25,nodelay:25",
+                            UNSTALL_SEED=3))
+        stats_file = stats_in(directory)
+        assert stats_file["control"]["arms"] == [[0, 50], [5, 25], [2, 25]]
+        assert {record["arm"] for record in stats_file["records"]} == {0, 1, 2}
+        for row in stats_file.rows:
+            assert row["mode"] == (0, 5, 2)[row["arm"]] and row["role"] == DESTINATION
+            stalled = sum(n for lowest, n in row["exchange"] if lowest > STALL_MS * 1_000_000)
+            if row["arm"] == 0:
+                assert stalled >= row["exchanges"] // 2, row
+            else:
+                assert stalled < row["exchanges"] // 4, row
+        for record in stats_file["records"]:
+            assert record["exchanges"] == 8
+    patiently(attempt)  # on a busy machine more of the few exchanges of an arm are late
 
 
 def test_by_peer_and_by_listener(directory):

@@ -17,23 +17,26 @@ EXCHANGES = 30
 TRIES = 10  # a busy machine may keep a program from having a habit, or break it
 
 
-def tasks(mode, own="none", **variables):
-    with AnsweringPeer() as peer:
-        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, 0, **variables)
-    return done.facts["after"] - done.facts["before"]
+def has_tasks(count, mode, own="none", **variables):
+    """So many tasks that the program has not made; ours ends by itself 0.1 s after the last hold."""
+    def attempt():
+        with AnsweringPeer() as peer:
+            done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, 0, **variables)
+        assert done.facts["after"] - done.facts["before"] == count
+    patiently(attempt)
 
 
 # ---- when there is a thread of ours ------------------------------------------
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_program_with_one_thread_stays_one(mode):
-    assert tasks(mode) == (1 if mode == "coalesce" else 0)
+    has_tasks(1 if mode == "coalesce" else 0, mode)
 
 
 @pytest.mark.parametrize("own", ["thread", "task"])
 @pytest.mark.parametrize("mode", ALL)
 def test_a_program_with_threads_has_one_more_where_bytes_are_held(mode, own):
-    assert tasks(mode, own) == (1 if mode in ("auto", "cork", "coalesce") else 0)
+    has_tasks(1 if mode in ("auto", "cork", "coalesce") else 0, mode, own)
 
 
 @pytest.mark.parametrize("own", ["none", "thread"])
@@ -49,7 +52,7 @@ def test_never_means_never_and_cures_all_the_same(mode, own):
 
 @pytest.mark.parametrize("mode", ["auto", "cork", "coalesce"])
 def test_always_means_always(mode):
-    assert tasks(mode, UNSTALL_THREAD="always") == 1
+    has_tasks(1, mode, UNSTALL_THREAD="always")
 
 
 PAUSE_MS = 150  # the thread ends 100 ms after the last hold
@@ -140,7 +143,7 @@ def test_a_busy_machine_does_not_end_a_habit(what, goes_on):
         assert facts["preempted"] == [what == "preempted"] * 4, "the load did not do what it had to"
         assert facts["segments"] == ([1] * 4 if goes_on else [1, 1, 2, 2])
 
-    patiently(attempt, TRIES)
+    patiently(attempt, 4 * TRIES)
 
 
 @pytest.mark.unstarved
@@ -194,7 +197,8 @@ def test_a_handler_forks_while_the_program_allocates(mode, thread):
 def test_a_child_forked_while_our_thread_ends_does_not_wait_for_it():
     """The child of a handler went on waiting for a thread that only its parent had: 13 of 150 hung."""
     with AnsweringPeer() as peer:
-        done = run_client(program("forks_beneath_stop"), "cork", *peer.target, 150, UNSTALL_THREAD="always")
+        done = run_client(program("forks_beneath_stop"), "cork", *peer.target, 150, timeout=300,
+                          UNSTALL_THREAD="always")
     assert done.facts["made"] == 150 and done.facts["hung"] == 0
 
 

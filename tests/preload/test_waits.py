@@ -6,6 +6,7 @@ ends waits that pass by the library, and calls that do not wait keep a turn whol
 """
 
 import re
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -49,10 +50,17 @@ def bare():
     """Every act performed without the library: act -> outcome."""
     acts = run([program(), "list"], bare_env()).stdout.splitlines()
 
+    waiting = {row.checks[0].act for row in rows.ROWS.values() if row.behaviour == rows.WAITS}
+
     def in_time(act):
+        """On a busy machine bytes may be late, and a wait may begin when what it waits for has happened."""
         for _ in range(TRIES):
-            outcome = perform(act, to_the_end=True)
-            if outcome.late_ms is not None and outcome.late_ms < LONG_MS:
+            try:
+                outcome = perform(act, to_the_end=True)
+            except subprocess.TimeoutExpired:
+                continue
+            if outcome.late_ms is not None and outcome.late_ms < LONG_MS and \
+                    (act not in waiting or int(outcome.stdout.split()[-1]) >= LONG_MS):
                 break
         return outcome
 
@@ -171,10 +179,13 @@ def test_a_wait_known_to_return_at_once_keeps_the_turn_whole(mode):
 
 @pytest.mark.parametrize("mode", ("cork", "coalesce"))
 def test_a_wait_is_asked_first_only_where_that_is_known_to_help(mode):
-    outcome = perform("poll for room, then a wait", mode, expected=2 * HELD, trace=True)
-    polls = [call for call in outcome.calls if call.name == "poll"]
-    # for room: asked, then waited for; the other wait is made as it is
-    assert [re.match(r".*, (\d+)", call.args).group(1) for call in polls] == ["0", "10", "350"]
+    def attempt():
+        outcome = perform("poll for room, then a wait", mode, expected=2 * HELD, trace=True)
+        polls = [call for call in outcome.calls if call.name == "poll"]
+        # for room: asked, then waited for; the other wait is made as it is
+        assert [re.match(r".*, (\d+)", call.args).group(1) for call in polls] == ["0", "10", "350"]
+
+    patiently(attempt, TRIES)  # on a busy machine the window may end the hold
 
 
 POLLS = ("poll", "__poll", "__poll_chk", "ppoll", "__ppoll_chk", "select", "__select", "pselect",
@@ -196,6 +207,9 @@ def test_an_accepted_connection_is_held_without_a_question(name, mode):
 
 @pytest.mark.parametrize("mode", ("bare", "cork", "coalesce", "auto"))
 def test_the_process_ends_with_its_last_thread(mode):
-    outcome = perform("the last thread's pthread_exit", None if mode == "bare" else mode,
-                      bursts=BURSTS if mode == "auto" else 0, to_the_end=True)
-    assert not outcome.lost
+    def attempt():
+        outcome = perform("the last thread's pthread_exit", None if mode == "bare" else mode,
+                          bursts=BURSTS if mode == "auto" else 0, to_the_end=True)
+        assert not outcome.lost
+
+    patiently(attempt, TRIES)  # on a busy machine it may begin too late

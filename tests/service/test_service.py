@@ -14,7 +14,7 @@ import time
 import pytest
 from container import LIBRARY, TESTER, UNSTALL, Container
 
-from harness import SOURCE_ROOT, compile_c, skip
+from harness import SOURCE_ROOT, compile_c, patiently, skip
 
 STALLS_MS = 20  # half of a stall
 
@@ -47,7 +47,9 @@ def started(c, name, text):
 
 
 def stalls(c, port):
-    return c.exchange_ms(port) > STALLS_MS
+    """By two equal judgements: a busy machine may hide a stall, or keep a prompt answer."""
+    first, second = (c.exchange_ms(port) > STALLS_MS for _ in range(2))
+    return first if first == second else c.exchange_ms(port) > STALLS_MS
 
 
 def dropin(c, unit):
@@ -637,8 +639,14 @@ def test_a_service_that_does_not_start_with_it_is_restarted_without_it(c, kind):
     text, words = PICKY[kind]
     started(c, "picky.service", text)
     assert stalls(c, 8119)
-    done = c.unstall("enable", "picky", "--restart", check=False)
-    assert done.returncode == 125
+
+    def refused():
+        done = c.unstall("enable", "picky", "--restart", check=False)
+        if done.returncode == 0:
+            c.unstall("disable", "picky", "--restart")
+        assert done.returncode == 125
+        return done
+    done = patiently(refused)  # the command looks after half a second; the service may end later
     assert done.stderr.startswith(f"unstall enable: {words}")
     assert "picky.service: does not start with the library; all undone" in done.stderr
     nothing_left(c, "picky.service")
@@ -652,7 +660,11 @@ def test_a_service_that_systemd_had_to_restart_before_is_cured(c):
     for _ in range(2):
         pid = c.main_pid("tired")
         c.run("kill", "-9", pid)
-        assert stalls(c, 8124) and c.main_pid("tired") != pid
+        deadline = time.monotonic() + 10
+        while c.main_pid("tired") in (0, pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert stalls(c, 8124)
     c.unstall("enable", "tired", "--restart")
     assert not stalls(c, 8124)
     c.unstall("disable", "tired", "--restart")

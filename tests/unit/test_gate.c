@@ -309,7 +309,7 @@ static int in_a_new_image(void) {
     return 1;
 }
 
-Test(gate, stories, .timeout = 20) {
+Test(gate, stories, .timeout = 120) {
     for (story = 0; story < (int)ARRAY_SIZE(stories); story++) /* else the line, or the row of `lists` */
         EXPECT_INT(stories[story].name, of_a_child(in_a_new_image), 0);
 }

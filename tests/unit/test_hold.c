@@ -847,6 +847,7 @@ Test(hold, the_end_of_the_thread_is_watched_once) {
 
 /* The habit of quick turns is for programs without the window's thread. */
 Test(hold, with_a_window_no_habit_is_learned) {
+    clock_stopped = 1000000000;
     static const enum ticker_state states[] = {TICKER_RUNS, TICKER_WITHOUT};
     EACH_ROW(state, states) {
         in_mode(MODE_AUTO);

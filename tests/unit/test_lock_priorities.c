@@ -96,7 +96,7 @@ static void *holds(void *argument) {
     return NULL;
 }
 
-Test(lock_priorities, a_holder_of_low_priority_is_let_run, .timeout = 5) {
+Test(lock_priorities, a_holder_of_low_priority_is_let_run, .timeout = 60) {
     EACH_ROW(row, locks) {
         struct meeting m = {.lock = row, .asleep = PTHREAD_MUTEX_INITIALIZER};
         pthread_t holder, waiter;

@@ -337,7 +337,7 @@ static ssize_t no_room(int fd, const struct msghdr *message, int flags) {
 }
 
 /* The peer never reads: no longer than a second, in which the process could have done nothing else. */
-Test(programs, an_end_waits_a_second_at_most, .timeout = 20) {
+Test(programs, an_end_waits_a_second_at_most, .timeout = 120) {
     struct conn *c = buffered(0);
     struct kernel_ops ops = *kernel;
     const struct kernel_ops *before = kernel;

@@ -336,7 +336,7 @@ Test(ticker, its_end_leaves_no_task) {
     int before = tasks();
     for (int i = 0; i < 100; i++) {
         ASSERT(starts());
-        EXPECT_INT("with it", tasks(), before + 1);
+        EXPECT(tasks() == before + 1 || none_there()); /* after 100 ms it ends by itself */
         ticker_stop();
         EXPECT_INT("without", tasks(), before);
     }
@@ -354,6 +354,10 @@ Test(ticker, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
     EXPECT_INT("libc counts one too many", ticker_state(), TICKER_NONE);
 }
 
+static bool closed(void) {
+    return strstr(fake.log_buffer, "close(5)");
+}
+
 /* Everything of a closed connection leaves by a descriptor of our own, which is then closed. */
 Test(ticker, a_lingering_connection) {
     c->policy.mode = MODE_COALESCE;
@@ -364,10 +368,8 @@ Test(ticker, a_lingering_connection) {
     c->lingering = true;
     ticker_watch(c);
     conn_unlock(c);
-    EXPECT(within_ms(2000, pushed));
-    pause_ms(20);
-    const char *log = fake_log();
-    cr_expect(strstr(log, "send(5,abc) send(5,abc)") && strstr(log, "close(5)"), "%s", log);
+    EXPECT(within_ms(5000, closed));
+    EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) close(5)");
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
     EXPECT_INT("its place is free", c->refs, 0);
     ticker_stop();
@@ -445,15 +447,23 @@ Test(ticker, it_starts_at_once_where_bytes_are_left) {
     ticker_stop();
 }
 
-Test(ticker, its_task_is_known) {
-    EXPECT(!ticker_is_task(0) && !ticker_is_task(getpid()));
-    ASSERT(starts());
+static long tasks_that_are_it(void) {
     long found = 0;
     DIR *folder = opendir("/proc/self/task");
     ASSERT(folder);
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
         found += ticker_is_task(atol(entry->d_name));
     closedir(folder);
+    return found;
+}
+
+Test(ticker, its_task_is_known) {
+    EXPECT(!ticker_is_task(0) && !ticker_is_task(getpid()));
+    long found = 0;
+    for (int i = 0; i < 10 && !found; i++) { /* after 100 ms it ends by itself */
+        ASSERT(starts());
+        found = tasks_that_are_it();
+    }
     EXPECT_INT("tasks that are it", found, 1);
     ticker_stop();
     EXPECT(!ticker_is_task(0));

@@ -51,7 +51,8 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
 @pytest.mark.parametrize("victim, expects, median, segments, noise", [
     (EXCHANGE, "cured", 12.0, 1, True),
     (EXCHANGE, "cured", 44.0, 1, False),
-    (EXCHANGE, "cured", 12.0, 2, False),
+    (EXCHANGE, "cured", 12.0, 2, True),
+    (EXCHANGE, "cured", 44.0, 2, False),
     (EXCHANGE, "cured", 0.1, 2, True),
     (EXCHANGE, "stalls", 12.0, 1, False),
     (WHOLE_RUN, "cured", 30.0, None, True),
@@ -120,12 +121,12 @@ def test_a_daemon_ends_with_its_children(tmp_path):
         return ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", "EXEC:sleep 60"]
 
     with Daemon(command, BARE.env(), tmp_path) as server, Driver(server.port):
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 20
         while len(server.processes()) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
         pids = server.processes()
         assert len(pids) == 3
-    deadline = time.monotonic() + 5  # all are killed, but only the first one is waited for
+    deadline = time.monotonic() + 20  # all are killed, but only the first one is waited for
     while any(map(_runs, pids)) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not [pid for pid in pids if _runs(pid)]

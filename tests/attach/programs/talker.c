@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
     int port = argc > 2 ? atoi(argv[2]) : 0;
     int listener = port ? -1 : listening();
     int fd = connection(listener, port);
-    for (long end = now_us() + 60000000; now_us() < end;) {
+    for (long end = now_us() + 600000000L; now_us() < end;) {
         exchange(fd);
         fd = obey(fd, listener, port);
     }

@@ -24,7 +24,7 @@ fn main() {
     let port: u16 = std::env::args().nth(2).expect("connect PORT").parse().expect("a port");
     let lines = lines_of_input();
     let mut connection = raw::Connection::new(port);
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(600);
     while Instant::now() < end {
         let begin = Instant::now();
         connection.write(&PIECE);

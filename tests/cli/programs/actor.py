@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A program with both ends of one connection: actor.py KIND SECONDS [RATE [SILENT]].
+"""A program with both ends of one connection: actor.py KIND SECONDS [RATE [waits]].
 
-Prints "port PORT" first, is silent for SILENT seconds, and prints "exchanges N" at its end.  RATE is the most
-exchanges a second; 0: as many as it can.  KIND is a key of KINDS; only `stall` makes the stalls of Nagle's
-algorithm against delayed acknowledgements.
+Prints "port PORT" first, and "exchanges N" at its end.  With `waits` it begins once it has read a line.  RATE
+is the most exchanges a second; 0: as many as it can.  KIND is a key of KINDS; only `stall` makes the stalls
+of Nagle's algorithm against delayed acknowledgements.
 """
 
 import ctypes
@@ -119,7 +119,7 @@ KINDS = {
 }
 
 
-def main(kind, seconds, rate="0", silent="0", port="0", own_port="0"):
+def main(kind, seconds, rate="0", begins="", port="0", own_port="0"):
     act, other = KINDS[kind]
     listener = socket.create_server(("127.0.0.1", int(port)))
     if kind == "slow-reader":
@@ -128,7 +128,8 @@ def main(kind, seconds, rate="0", silent="0", port="0", own_port="0"):
     far, _ = listener.accept()
     threading.Thread(target=other, args=(far,), daemon=True).start()
     print(f"port {listener.getsockname()[1]}", flush=True)
-    time.sleep(float(silent))
+    if begins == "waits":
+        sys.stdin.readline()
     end, count = time.monotonic() + float(seconds), 0
     near.settimeout(1)
     while time.monotonic() < end:

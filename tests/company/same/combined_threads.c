@@ -73,8 +73,12 @@ CASE(a_reader_is_cancelled) {
     SAY(write(fd, "on", 2));
 }
 
+static int main_leaves;
+
 static void *main_has_gone(void *argument) {
     int fd = *(int *)argument;
+    while (!__atomic_load_n(&main_leaves, __ATOMIC_ACQUIRE))
+        raw0(SYS_sched_yield);
     poll(NULL, 0, 5);
     NEED(write(fd, "main", 4) == 4);
     NEED(write(fd, "has gone", 8) == 8);
@@ -90,6 +94,7 @@ CASE(main_ends_before_its_thread) {
         NEED(write(fd, "main", 4) == 4);
         NEED(pthread_create(&thread, NULL, main_has_gone, &number) == 0);
         NEED(write(fd, "leaves", 6) == 6);
+        __atomic_store_n(&main_leaves, 1, __ATOMIC_RELEASE);
         pthread_exit(NULL);
     }
     wait_unseen(child);

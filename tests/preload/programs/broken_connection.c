@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     }
     CHECK(setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0);
     close(peer);
-    usleep(20000);
+    await_error(fd, true);
     if (strcmp(first, "write") == 0) show("write", write(fd, data, 60));
     if (strcmp(first, "send") == 0) show("send", send(fd, data, 60, MSG_NOSIGNAL));
     if (strcmp(first, "read") == 0) show("read", read(fd, data, 60));

@@ -7,7 +7,7 @@
 
 #include <sys/time.h>
 
-enum { GIVE_UP_MS = 3000 };
+enum { GIVE_UP_MS = 20000 };
 
 static volatile sig_atomic_t wanted, in_child;
 static volatile pid_t child;

@@ -21,6 +21,7 @@ from .rows import WINDOWLESS, surface
 SOURCES = Path(__file__).resolve().parent
 HELD = 16  # bytes: the time of the write, and a word to see in a trace
 WORD = b"held...."
+THE_ACT = '"the act begins"'
 WINDOW_US = 100000
 PATIENCE_S = 0.3  # more than any window, less than the client's sleep
 START_S = 10.0  # for a busy machine; a healthy client ends sooner
@@ -182,6 +183,8 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
         with _meet(child, port, listener) as connection:
             connection.settimeout(START_S)
             before = _greet(child, connection, bool(mode), bursts)
+            if trace:
+                _await_the_act(log)
             _listen_for_held(connection, expected, outcome)
             outcome.segments = _segments(connection) - before
             if trace:
@@ -194,8 +197,17 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
     return outcome
 
 
+def _await_the_act(log):
+    """strace may be late."""
+    end = time.monotonic() + START_S
+    while THE_ACT not in Path(log).read_text(encoding="utf-8", errors="replace"):
+        if time.monotonic() > end:
+            raise RuntimeError("the trace does not show the act")
+        time.sleep(0.002)
+
+
 def _since_the_act(calls):
     for at, call in enumerate(calls):
-        if call.name == "write" and call.has('"the act begins"'):
+        if call.name == "write" and call.has(THE_ACT):
             return [each for each in calls[at + 1:] if each.pid == call.pid]
     raise RuntimeError("the trace does not show the act")

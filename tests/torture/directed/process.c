@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -184,6 +185,9 @@ static void held_by_another_thread_at_fork(void) {
     exchange(&shared);
 }
 
+/* Set by a child that has filled its socket. */
+static uint32_t *filled;
+
 /* No room in the kernel at the fork, bytes accepted: the child's come after them. */
 static void *read_all(void *argument) {
     struct pair *p = argument;
@@ -280,11 +284,19 @@ static void programs_write_after_a_hold(void) {
     ends(&p, 300);
 }
 
+static void *read_all_once_filled(void *argument) {
+    for (int i = 0; i < 10000 && !__atomic_load_n(filled, __ATOMIC_ACQUIRE); i++)
+        raw_sleep(1);
+    return read_all(argument);
+}
+
 /* The process itself becomes another program. */
 static void exec_inherits(int options) {
     struct pair p = pair_make(options);
     struct pair theirs = {.ours = -1, .theirs = p.theirs};
     void *thread = NULL;
+    filled = mmap(NULL, sizeof(*filled), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(filled != MAP_FAILED, "mmap");
     exchange(&p);
     exchange(&p);
     pid_t pid = fork();
@@ -300,11 +312,12 @@ static void exec_inherits(int options) {
         } else {
             put_all(&p, FIRST);
         }
+        __atomic_store_n(filled, 1, __ATOMIC_RELEASE);
         execl("/bin/sh", "sh", "-c", shell_line(&p, SECOND), (char *)NULL);
         _exit(127);
     }
     theirs.received = p.received;
-    thread = in_thread(read_all, &theirs);
+    thread = in_thread(read_all_once_filled, &theirs);
     wait_for(pid);
     joined(thread);
     if (!options)

@@ -81,20 +81,19 @@ def complaints(victim, treatment, measurement):
 
 
 def may_be_noise(victim, treatment, measurement, found):
-    """Whether other work on the machine can cause it: a time between cured and stalled alone, a whole run
-    that is not shorter than bare ones (beside 20 runnable neighbours a cured one gained 3 ms), or more
+    """Whether other work on the machine can cause all of `found`: a time between cured and stalled, a whole
+    run that is not shorter than bare ones (beside 20 runnable neighbours a cured one gained 3 ms), or more
     segments, because the window ended while the program waited for a processor."""
-    if measurement.rates or len(found) != 1:
-        return False
-    if treatment.expects == "stalls":
-        return victim.whole_run and "not there" in found[0] and measurement.gain_of_shortest < GAIN_MS
-    if treatment.expects != "cured":
-        return False
-    if "data segments" in found[0]:
-        return True
-    if "still there" not in found[0]:
-        return False
-    return victim.whole_run or measurement.median < STALLING_MS
+    def one_may(text):
+        if treatment.expects == "stalls":
+            return victim.whole_run and "not there" in text and measurement.gain_of_shortest < GAIN_MS
+        if treatment.expects != "cured":
+            return False
+        if "still there" in text:
+            return victim.whole_run or measurement.median < STALLING_MS
+        return "data segments" in text
+
+    return not measurement.rates and all(map(one_may, found))
 
 
 def _most_segments(victim, treatment, measurement):

@@ -3,6 +3,7 @@
 
 import contextlib
 import time
+from pathlib import Path
 
 from .driver import Driver
 
@@ -18,6 +19,19 @@ def prefixed(daemon, prefix, env):
     return daemon
 
 
+def _wait_until(state):
+    deadline = time.monotonic() + 60
+    while not state():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _has_connection(port):
+    """Whether a process has a connection of this port open: ESTABLISHED or CLOSE_WAIT (proc(5), net/tcp)."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] in ("01", "08") for row in rows)
+
+
 @contextlib.contextmanager
 def driven(daemon, prefix, env, ready=None):
     """A Driver of the daemon behind `prefix`.
@@ -26,9 +40,8 @@ def driven(daemon, prefix, env, ready=None):
     after the last answer.
     """
     with prefixed(daemon, prefix, env) as server:
-        deadline = time.monotonic() + 10
-        while ready and ready not in server.log() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        _wait_until(lambda: not ready or ready in server.log())
         with Driver(server.port) as driver:
             yield driver
+        _wait_until(lambda: not _has_connection(server.port))
         time.sleep(0.1)
