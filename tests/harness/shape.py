@@ -10,6 +10,10 @@ _OWN = ("TCP_INFO",)
 # malloc's first use (brk, getrandom) may come earlier when a library was loaded before.
 _CHANCE = {"futex", "restart_syscall", "getrandom", "brk"}
 _MEMORY = {"mmap", "munmap", "mprotect", "madvise", "brk"}
+# Their numbers are sizes and limits.  Process numbers are all below 32768 by default: 300 may be one, too.
+_SIZES = {"read", "readv", "pread64", "preadv2", "recvfrom", "recvmsg", "write", "writev", "pwrite64",
+          "pwritev2", "sendto", "sendmsg", "sendmmsg", "sendfile", "splice", "fstat", "newfstatat", "statx",
+          "prlimit64"}
 
 
 def shape(call, pids=()):
@@ -19,7 +23,7 @@ def shape(call, pids=()):
     text = text.replace(" ,", ",")  # the seam of a resumed line
     text = re.sub(r"parent_tid=\[\d+\]", "parent_tid=[TID]", text)  # 0 if the thread is gone already
     text = re.sub(r"htons\(\d+\)", "htons(PORT)", text)
-    for place, pid in enumerate(pids):
+    for place, pid in enumerate(pids if call.name not in _SIZES else ()):
         text = re.sub(rf"(?<!\d){pid}(?!\d)", f"PID{place}", text)
     return re.sub(r" = -?\d+$", " = N", text) if call.name in _MEMORY | {"getpid", "gettid"} else text
 

@@ -36,7 +36,7 @@ def test_a_reused_number(how, what, mode):
                           timeout=20)
     check_last_message(peer, how)
     if what == "tcp":
-        assert bytes(second.connections[0].received) == pattern(7 * 300)
+        assert bytes(second.connections[0].received) == pattern(16 * 300)
         if mode in CURING_MODES and how != "raw":
             assert not done.stalls
 
@@ -57,8 +57,8 @@ def test_a_reused_number_gets_plain_writes(how, what, mode):
 def test_moved_to_a_high_number(mode, number):
     """0: as high as the hard limit allows, for root 1 048 575."""
     with AnsweringPeer() as peer:
-        done = run_client(program("dup2_away"), mode, *peer.target, 7, 0, number)
-    assert bytes(peer.connections[0].received) == pattern(7 * 300)
+        done = run_client(program("dup2_away"), mode, *peer.target, 16, 0, number)
+    assert bytes(peer.connections[0].received) == pattern(16 * 300)
     assert done.facts["number"] >= min(number, 4095)
     if mode in CURING_MODES:
         assert not done.stalls

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, least, preload_env, program,
-                     read_reports,
-                     report_pattern, run_client, run_strace, stats_directory, stats_in, started_server)
+from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, least, patiently, preload_env, program,
+                     read_reports, report_pattern, run_client, run_strace, stats_directory, stats_in,
+                     started_server)
 
 COUNT = 30
 
@@ -90,20 +90,23 @@ def test_a_healthy_or_merely_slow_peer_is_not_called_stalling(pieces, pause, tmp
 
 def test_where_it_does_not_help_it_is_given_up(tmp_path):
     """The peer itself waits for 45 ms between header and body: no acknowledgement can hurry it."""
-    with started_server([program("reading_server")], "auto", UNSTALL_REPORT=report_pattern(tmp_path),
-                        UNSTALL_QUICKACK="auto") as (_, port):
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for _ in range(20):
-                sock.sendall(b"q" * 200)
-                time.sleep(0.045)
-                sock.sendall(b"q" * 100)
-                got = 0
-                while got < 200:
-                    got += len(sock.recv(200 - got))
-    (report,) = read_reports(tmp_path)
-    # There are 40 parts of messages.  A busy machine makes some pauses too long to tell anything.
-    assert report["quickacks"] <= 20 and report["quickack_saved_ns"] == 0
+    def attempt():
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        with started_server([program("reading_server")], "auto", UNSTALL_REPORT=report_pattern(folder),
+                            UNSTALL_QUICKACK="auto") as (_, port):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for _ in range(20):
+                    sock.sendall(b"q" * 200)
+                    time.sleep(0.045)
+                    sock.sendall(b"q" * 100)
+                    got = 0
+                    while got < 200:
+                        got += len(sock.recv(200 - got))
+        (report,) = read_reports(folder)
+        # There are 40 parts of messages.  A busy machine makes some pauses too long to tell anything.
+        assert report["quickacks"] <= 20 and report["quickack_saved_ns"] == 0
+    patiently(attempt)  # a server that reads the header late waits less for the body
 
 
 def test_a_healthy_connection_gets_no_call_more():
@@ -150,12 +153,14 @@ def test_an_application_that_sets_it_itself_is_left_alone(value, tmp_path):
 
 def test_what_the_application_spends_before_its_first_write_is_its_own():
     """connect without waiting, 300 ms of work once it is connected: as a slow start of TLS looks like."""
-    with stats_directory() as directory:
-        with AnsweringPeer() as peer:
-            run_client(program("late_first_write"), "observe", *peer.target, 6, UNSTALL_STATS=directory)
-        row = stats_in(directory).row(role=DESTINATION)
-    assert row["first_writes"] == 1 and 290e6 <= row["first_write_ns"] < 750e6
-    assert row["stalls_proved"] == 0 and row["exchange_ns"] < 400e6
+    def attempt():
+        with stats_directory() as directory:
+            with AnsweringPeer() as peer:
+                run_client(program("late_first_write"), "observe", *peer.target, 6, UNSTALL_STATS=directory)
+            row = stats_in(directory).row(role=DESTINATION)
+        assert row["first_writes"] == 1 and 290e6 <= row["first_write_ns"] < 750e6
+        assert row["stalls_proved"] == 0 and row["exchange_ns"] < 400e6
+    patiently(attempt)
 
 
 def test_what_a_peer_takes_for_its_message_is_not_the_applications():

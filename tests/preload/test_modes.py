@@ -4,8 +4,8 @@
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, PROCESSOR, STALL_MS, WARM, WIDE,
-                     AnsweringPeer, added, is_promised, least, mode_env, pattern, program, program_calls,
-                     program_shapes, run_client, run_strace, shape, start_shapes)
+                     AnsweringPeer, added, is_promised, least, mode_env, patiently, pattern, program,
+                     program_calls, program_shapes, run_client, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
 HABIT = 16  # turns of one write, as in policy.h
@@ -131,9 +131,11 @@ def test_nodelay_adds_one_setsockopt_before_the_second_write_and_nothing_else(na
 
 @pytest.mark.parametrize("name", TWO_WRITES)
 def test_cork_holds_every_small_write_and_pushes_once_a_turn(name):
-    trace = traced(name, "cork", **WIDE)
-    for index in range(WARM, EXCHANGES):
-        assert steps(trace.after(index)) == ["hold 200", "hold 100", "push", "read"]
+    def attempt():
+        trace = traced(name, "cork", **WIDE)
+        for index in range(WARM, EXCHANGES):
+            assert steps(trace.after(index)) == ["hold 200", "hold 100", "push", "read"]
+    patiently(attempt)  # on a busy machine the window may end first
 
 
 @pytest.mark.parametrize("name", TWO_WRITES)
@@ -193,9 +195,11 @@ def test_one_write_a_turn_has_the_bare_trace(mode):
 
 def test_one_write_a_turn_is_held_where_every_write_is():
     """cork and coalesce ask no question: they hold any small write, coalesce until it knows a habit."""
-    trace = traced("one_write", "cork", **WIDE)
-    for index in range(WARM, EXCHANGES):
-        assert steps(trace.after(index)) == ["hold 300", "push", "read"]
+    def attempt():
+        trace = traced("one_write", "cork", **WIDE)
+        for index in range(WARM, EXCHANGES):
+            assert steps(trace.after(index)) == ["hold 300", "push", "read"]
+    patiently(attempt)  # as above
     makes_one_send_a_turn(traced("one_write", "coalesce", **WIDE))
 
 

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     }
     next_message(0);
     if (strcmp(what, "tcp") == 0) {
-        run_exchanges(fd, 7, exchange);
+        run_exchanges(fd, 16, exchange);
     } else {
         mark(BEGIN);
         CHECK(write(fd, message, HEADER) == HEADER);

@@ -135,7 +135,7 @@ def shape(call, pids):
     text = re.sub(r"parent_tid=\[\d+\]", "parent_tid=[TID]", text)
     text = re.sub(r"htons\(\d+\)", "htons(PORT)", text)
     text = text.replace(" ,", ",")
-    for pid in pids:
+    for pid in pids if call.name in _MAKING | {"ioctl"} else ():  # elsewhere it is a size
         text = re.sub(rf"(?<!\d){pid}(?!\d)", "PID", text)
     return text
 
