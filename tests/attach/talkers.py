@@ -9,10 +9,9 @@ import statistics
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
-from harness import BUILD_ROOT, STALL_MS, Peer, bare_env, compile_c, compile_rust, skip, unstall
+from harness import BUILD_ROOT, STALL_MS, Peer, bare_env, compile_c, compile_rust, skip, unstall, wait_until
 
 HERE = Path(__file__).parent / "programs"
 PINS = Path("/sys/fs/bpf/unstall")
@@ -20,16 +19,6 @@ ENOUGH = 9  # exchanges that make a median
 CURED_MS = 5
 TRIES = 5
 NOBODY = 65534
-
-
-def wait_until(state, seconds=30):
-    """Waits for a state; false if it does not come."""
-    end = time.monotonic() + seconds
-    while not state():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def in_go():

@@ -224,15 +224,15 @@ def authors_at_work(tmp_path, *flags):
 def test_the_two_places_that_write_are_named(tmp_path, flags):
     need("exact")
 
-    def looked(seconds, *words):
-        return unstall("scan", "--source", "exact", "--time", str(seconds), "--pid", process.pid,
-                       *words).stdout
+    def looked(*words):
+        """Until a place is named: on a busy machine two seconds may pass without a stall."""
+        return scan_until_told(lambda seconds: unstall("scan", "--source", "exact", "--time", str(seconds),
+                                                       "--pid", process.pid, *words),
+                               lambda done: "send_body" in done.stdout).stdout
 
     with authors_at_work(tmp_path, *flags) as process:
-        told = json.loads(looked(1.5, "--json"))
-        text = "" if flags else looked(1)
-        if not told["places"] or not (flags or "Who wrote the pieces" in text):  # a busy machine: no stall
-            told, text = json.loads(looked(6, "--json")), "" if flags else looked(6)
+        told = json.loads(looked("--json"))
+        text = "" if flags else looked()
     place, = told["places"]
     assert (place["pid"], place["program"]) == (process.pid, "authors")
     pattern, = place["patterns"]

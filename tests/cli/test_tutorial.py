@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import COMMAND, SOURCE_ROOT, STALL_MS, bare_env, free_port, patiently
+from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, patiently
 
 PAGE = SOURCE_ROOT / "docs" / "tutorial.md"
 SECONDS = 600  # for a block that hangs
@@ -52,10 +52,10 @@ def test_the_page_cures_and_proves_it(tmp_path):
         folder.mkdir()
         printed = run_all(folder)
         assert median(folder / "before") > 30, printed
-        assert median(folder / "after") < STALL_MS, printed
-        assert median(folder / "switchable") < STALL_MS, printed
+        assert median(folder / "after") < 5, printed
+        assert median(folder / "switchable") < 5, printed
         assert median(folder / "off") > 30, printed
-        assert median(folder / "mended") < STALL_MS, printed
+        assert median(folder / "mended") < 5, printed
         report = " ".join((folder / "report.txt").read_text("utf-8").split())
         assert "it sends each answer in two small writes and Nagle holds the second" in report
         assert "unstall run --mode auto -- python3 server.py" in report

@@ -17,7 +17,7 @@ import urllib.request
 import pytest
 from trial import client, server_command, wait_until_it_listens
 
-from harness import COMMAND, LIB, SOURCE_ROOT, bare_env, free_port, skip
+from harness import COMMAND, LIB, SOURCE_ROOT, bare_env, free_port, patiently, skip
 
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
 HOSTS = ("web1", "web2")
@@ -113,9 +113,14 @@ def a_fleet():
         known = Prometheus(own)
         exchanges = 'sum(unstall_exchange_seconds_count{arm!=""})'
         known.wait_for(exchanges, 1)
-        before = sum(known.ask(exchanges).values())
-        traffic(ports, 16)
-        known.wait_for(exchanges, before + 200)
+
+        def more():
+            served = sum(known.ask(exchanges).values())
+            traffic(ports, 16)
+            known.wait_for(exchanges, served + 200)
+
+        known.more = more
+        more()
         yield known
 
 
@@ -138,10 +143,12 @@ def test_the_mean_of_each_arm(prometheus):
 
 
 def test_the_quantiles(prometheus):
-    query = query_of("Its quantiles")[0]
-    assert by_mode(prometheus.ask(query))["off"] > 0.035
-    # Two of a hundred exchanges may meet a busy machine; half of them do not.
-    assert by_mode(prometheus.ask(query.replace("0.99", "0.5")))["auto"] < 0.035
+    def attempt():
+        found = by_mode(prometheus.ask(query_of("Its quantiles")[0]))
+        if found["auto"] >= 0.035:  # two of 160 exchanges that a busy machine delays are enough
+            prometheus.more()
+        assert found["off"] > 0.035 > found["auto"]
+    patiently(attempt)
 
 
 @pytest.mark.unstarved  # a late peer acknowledges with its answer: such an exchange does not stall

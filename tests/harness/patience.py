@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Times on a machine that may be busy."""
 
+import time
+
 TRIES = 5
+
+
+def wait_until(state, seconds=30):
+    """Waits for a state; false if it does not come."""
+    end = time.monotonic() + seconds
+    while not state():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def least(measure, enough, tries=TRIES):

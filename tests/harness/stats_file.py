@@ -7,11 +7,11 @@ import json
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 from .compile import compile_c
 from .library import SOURCE_ROOT
+from .patience import wait_until
 
 MODE_NUMBERS = {"off": 0, "observe": 1, "nodelay": 2, "cork": 3, "coalesce": 4, "auto": 5}
 KEEP = 255
@@ -84,10 +84,9 @@ def stats_in(directory):
 
 def wait_for_stats_file(directory):
     """Waits until a process has made its statistics file there, with its header."""
-    deadline = time.monotonic() + 10
-    while not any(path.read_bytes()[:8].strip(b"\0") for path in Path(directory).iterdir()):
-        assert time.monotonic() < deadline, "no statistics file"
-        time.sleep(0.002)
+    def is_there():
+        return any(path.read_bytes()[:8].strip(b"\0") for path in Path(directory).iterdir())
+    assert wait_until(is_there), "no statistics file"
 
 
 def write_control(path, **fields):

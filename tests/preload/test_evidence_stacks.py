@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (AnsweringPeer, IS_32, SOURCE_ROOT, compile_c, preload_env, program, run, run_client,
-                     run_strace, stats_directory, stats_flag)
+from harness import (AnsweringPeer, IS_32, SOURCE_ROOT, compile_c, patiently, preload_env, program, run,
+                     run_client, run_strace, stats_directory, stats_flag)
 
 COUNT = 12
 MOST = 24576
@@ -56,10 +56,13 @@ def module_of(found, address):
 
 @pytest.mark.parametrize("mode", ["observe", "nodelay", "cork", "coalesce", "auto"])
 def test_the_two_places_and_their_stacks_are_kept(mode):
-    facts, found = two_places(mode)
-    (pattern,) = found["patterns"]
+    def attempt():
+        facts, found = two_places(mode)
+        (pattern,) = found["patterns"]
+        assert found["stacks_off"] == 0 and pattern["count"] == COUNT
+        return facts, pattern
     # A message within which a busy machine stops the program for as long as a stall has no second piece.
-    assert found["stacks_off"] == 0 and COUNT - 2 <= pattern["count"] <= COUNT
+    facts, pattern = patiently(attempt)
     assert len(pattern["occurrences"]) == 4
     for number, place in enumerate(("place0", "place1")):
         function, called_from = facts[place]
@@ -76,10 +79,12 @@ def test_the_two_places_and_their_stacks_are_kept(mode):
 
 @pytest.mark.unstarved
 def test_the_stalls_are_counted_with_the_places_that_made_them():
-    _, found = two_places("observe", count=30)
-    (pattern,) = found["patterns"]
-    assert 10 <= pattern["stalls"] <= 30  # a peer that comes late acknowledges the next header at once
-    assert pattern["stall_ns"] >= 30e6 * pattern["stalls"]
+    def attempt():
+        _, found = two_places("observe", count=30)
+        (pattern,) = found["patterns"]
+        assert 24 <= pattern["stalls"] <= 30
+        assert pattern["stall_ns"] >= 30e6 * pattern["stalls"]
+    patiently(attempt)  # a peer that comes late acknowledges the next header at once
 
 
 @pytest.mark.processors("x86_64", "aarch64")

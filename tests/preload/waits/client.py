@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from harness import bare_env, compile_c, is_loaded, preload_env, run
+from harness import bare_env, compile_c, is_loaded, preload_env, run, wait_until
 from harness.strace import parse
 
 from .rows import WINDOWLESS, surface
@@ -199,11 +199,8 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
 
 def _await_the_act(log):
     """strace may be late."""
-    end = time.monotonic() + START_S
-    while THE_ACT not in Path(log).read_text(encoding="utf-8", errors="replace"):
-        if time.monotonic() > end:
-            raise RuntimeError("the trace does not show the act")
-        time.sleep(0.002)
+    if not wait_until(lambda: THE_ACT in Path(log).read_text(encoding="utf-8", errors="replace"), START_S):
+        raise RuntimeError("the trace does not show the act")
 
 
 def _since_the_act(calls):

@@ -5,6 +5,8 @@ import contextlib
 import time
 from pathlib import Path
 
+from harness import wait_until
+
 from .driver import Driver
 
 
@@ -17,13 +19,6 @@ def prefixed(daemon, prefix, env):
 
     daemon._command, daemon._env = command, env  # pylint: disable=protected-access
     return daemon
-
-
-def _wait_until(state):
-    deadline = time.monotonic() + 60
-    while not state():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def _has_connection(port):
@@ -40,8 +35,8 @@ def driven(daemon, prefix, env, ready=None):
     after the last answer.
     """
     with prefixed(daemon, prefix, env) as server:
-        _wait_until(lambda: not ready or ready in server.log())
+        assert wait_until(lambda: not ready or ready in server.log(), 60)
         with Driver(server.port) as driver:
             yield driver
-        _wait_until(lambda: not _has_connection(server.port))
+        assert wait_until(lambda: not _has_connection(server.port), 60)
         time.sleep(0.1)

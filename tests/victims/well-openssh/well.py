@@ -55,7 +55,7 @@ def session(traces):
     lines = [at for at, call in enumerate(client) if call.startswith("write(3<TCP>") and
              call.endswith(" = 44")]
     assert len(lines) >= 20, client
-    return [client[lines[-15]:lines[-1] + 2]]  # beside the first one the server says that cat runs
+    return [client[lines[-19]:lines[-1] + 2]]  # beside the first one the server says that cat runs
 
 
 WELL = Well(
