@@ -143,10 +143,12 @@ def test_detach_ends_it_while_the_program_runs_on():
 
 
 def test_a_cgroup_that_the_program_made_itself_stays_and_is_named():
-    script = f"mkdir {cgroup_mount()}/unstall-run-$$/own; echo $$"
-    pid = run([*UNDER, "sh", "-c", script], bare_env()).stdout.strip()
-    folder, name = cgroup_mount() / f"unstall-run-{pid}", f"run-{pid}"
-    assert wait_until(lambda: not guard_of(pid))
+    script = f"mkdir {cgroup_mount()}/unstall-run-$$/own; read -r told"
+    with subprocess.Popen([*UNDER, "sh", "-c", script], env=bare_env(), stdin=subprocess.PIPE) as program:
+        pid = program.pid
+        folder, name = cgroup_mount() / f"unstall-run-{pid}", f"run-{pid}"
+        assert wait_until(lambda: (folder / "own").exists() and guard_of(pid))
+    assert wait_until(lambda: not guard_of(pid))  # a guard that begins later would remove the cgroup itself
     done = unstall("detach", name)
     assert done.returncode == 125 and f"{folder}: the cgroup stays (" in done.stderr
     assert name in unstall("attach", "--list").stdout
