@@ -29,7 +29,7 @@ def test_of_two_experiments_that_begin_together_one_is_refused():
         for _ in range(3 * TRIES):
             both = [started(talker.pid, *arms, *port) for port in ([], ["--port", talker.peer_port])]
             assert wait_until(lambda two=both: any(one.poll() is not None for one in two) or
-                              len(list(PINS.glob("*/events"))) == 2)
+                              len(list(PINS.glob(f"pid-{talker.pid}*/events"))) == 2)
             for one in both:
                 one.terminate()
             codes = sorted(one.wait(60) for one in both)

@@ -238,9 +238,10 @@ static int carry(struct request *r) {
         remark("%s", error);
     remark_on_mptcp(&target);
     int failed = experiment_open(&e, target.name);
-    if (failed)
+    if (failed) {
         complain("%s: what was measured cannot be read (%s)", target.text, strerror(-failed));
-    stop |= failed != 0;
+        stop = 1;
+    }
     int code = keep(&target, failed ? NULL : &e);
     if (!failed)
         experiment_close(&e);
