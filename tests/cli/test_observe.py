@@ -115,6 +115,21 @@ def test_after_the_time_the_program_is_asked_to_end(authors, runtime):
     assert list(runtime.iterdir()) == []
 
 
+def test_a_signal_just_after_the_fork_ends_the_program_too(runtime):
+    shim = compile_c(PROGRAMS / "told_at_fork.c", "-shared", "-fPIC")
+    for number in signal.SIGTERM, signal.SIGHUP:
+        done = unstall("observe", "sleep", "30", env=bare_env(XDG_RUNTIME_DIR=runtime, LD_PRELOAD=shim,
+                                                              SIGNAL=int(number)))
+        assert done.returncode == 128 + number
+        assert list(runtime.iterdir()) == []
+
+
+def test_the_program_gets_no_other_mask_of_signals(runtime):
+    words = ["grep", "SigBlk", "/proc/self/status"]
+    bare = run(words, env=bare_env()).stdout
+    assert unstall("observe", *words, env=bare_env(XDG_RUNTIME_DIR=runtime)).stdout == bare
+
+
 def test_processes_that_stay_behind_are_told(runtime):
     with AnsweringPeer() as peer:
         script = f"""

@@ -17,7 +17,7 @@ from test_scan import (SOURCES, Actor, authors_at_work, far_apart, need, row_of,
                        scanning)
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, patiently, skip, unstall,
-                     with_capabilities, within)
+                     wait_for, with_capabilities, within)
 from harness.capture import captured
 
 SENDERS = 5
@@ -124,14 +124,6 @@ def programs_of(pid):
 def programs_there():
     shown = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True)
     return {program["id"] for program in json.loads(shown.stdout)}
-
-
-def wait_for(state):
-    for _ in range(2000):
-        if found := state():
-            return found
-        time.sleep(0.01)
-    raise AssertionError("it does not come to this")
 
 
 def test_a_killed_scan_leaves_no_program_and_the_process_as_it_was():

@@ -11,7 +11,7 @@ from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, NOT
                       PROCESSOR, ROW, SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
-from .patience import least, patiently, wait_until
+from .patience import least, patiently, wait_for, wait_until
 from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
 from .podman import add_files, needed_by, podman_env, remove_cgroups
 from .ports import free_port
@@ -35,5 +35,5 @@ __all__ = [
     "read_reports", "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
     "run_strace", "second_thread", "shape", "skip", "start_shapes", "started", "started_server",
     "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "two_namespaces", "unstall",
-    "wait_for_stats_file", "wait_until", "with_capabilities", "within", "write_control",
+    "wait_for", "wait_for_stats_file", "wait_until", "with_capabilities", "within", "write_control",
 ]

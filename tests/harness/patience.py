@@ -16,6 +16,15 @@ def wait_until(state, seconds=30):
     return True
 
 
+def wait_for(look, seconds=30):
+    """What `look` gives, as soon as it gives anything; asserts that it does."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, f"it does not come within {seconds} s"
+        time.sleep(0.005)
+    return found
+
+
 def least(measure, enough, tries=TRIES):
     """The smallest of up to `tries` measurements; the first one below `enough` is the last one made.
 

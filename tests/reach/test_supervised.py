@@ -12,13 +12,12 @@ import socket
 import statistics
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c,
-                     compile_rust, descriptors_of, patiently, pattern, run, skip)
+                     compile_rust, descriptors_of, patiently, pattern, run, skip, wait_for)
 
 HERE = Path(__file__).parent / "programs"
 NOBODY = 65534
@@ -330,15 +329,6 @@ def guards():
             if facts["Name"].strip() == GUARD:
                 found[int(facts["Pid"])] = int(facts["PPid"])
     return found
-
-
-def wait_for(condition):
-    for _ in range(10000):
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.001)
-    raise AssertionError(f"never so: {condition}")
 
 
 class Supervised:

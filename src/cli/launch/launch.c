@@ -160,7 +160,8 @@ static void pass_on(int signal) {
         kill((pid_t)child_now, signal);
 }
 
-pid_t launch_spawn(struct launch *l) {
+/* Starts it, and waits until it has become the program: its id, or minus the exit code and a complaint. */
+static pid_t spawn(struct launch *l, const sigset_t *mask) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -complain("pipe: %s", strerror(errno));
@@ -169,6 +170,7 @@ pid_t launch_spawn(struct launch *l) {
     if (child < 0)
         return -complain("fork: %s", strerror(errno));
     if (child == 0) {
+        sigprocmask(SIG_SETMASK, mask, NULL);
         int error = exec_program(l);
         (void)!write(ends[1], &error, sizeof(error));
         _exit(EXIT_OWN);
@@ -181,12 +183,28 @@ pid_t launch_spawn(struct launch *l) {
         waitpid(child, NULL, 0);
         return -program_complain(&l->program, error);
     }
-    child_now = child;
-    struct sigaction go_on = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-    sigaction(SIGTERM, &go_on, NULL);
-    sigaction(SIGHUP, &go_on, NULL);
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
+    return child;
+}
+
+pid_t launch_spawn(struct launch *l) {
+    /* A signal between fork and the handlers waits, else it would end this process alone. */
+    sigset_t ours, before;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGHUP);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &ours, &before);
+    pid_t child = spawn(l, &before);
+    if (child > 0) {
+        child_now = child;
+        struct sigaction go_on = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+        sigaction(SIGTERM, &go_on, NULL);
+        sigaction(SIGHUP, &go_on, NULL);
+        signal(SIGINT, SIG_IGN);
+        signal(SIGQUIT, SIG_IGN);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return child;
 }
 
