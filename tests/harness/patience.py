@@ -7,21 +7,19 @@ TRIES = 5
 
 
 def wait_until(state, seconds=30):
-    """Waits for a state; false if it does not come."""
+    """What `state` gives, as soon as it is true; false if that does not come."""
     end = time.monotonic() + seconds
-    while not state():
+    while not (found := state()):
         if time.monotonic() > end:
             return False
         time.sleep(0.005)
-    return True
+    return found
 
 
-def wait_for(look, seconds=30):
-    """What `look` gives, as soon as it gives anything; asserts that it does."""
-    end = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < end, f"it does not come within {seconds} s"
-        time.sleep(0.005)
+def wait_for(state, seconds=30):
+    """As wait_until; asserts that it comes."""
+    found = wait_until(state, seconds)
+    assert found, f"it does not come within {seconds} s"
     return found
 
 
