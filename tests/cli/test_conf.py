@@ -22,8 +22,8 @@ def settings(text, folder, *words, env=None, program=ENV):
 
 def test_each_line_becomes_a_variable(tmp_path):
     assert settings("# all programs\n\nUNSTALL_MODE=cork\n  UNSTALL_PORTS = 80,!443 \r\n; another comment\n"
-                    "UNSTALL_REPORT=/tmp/a b#c.%p.json", tmp_path) == {
-        "UNSTALL_MODE": "cork", "UNSTALL_PORTS": "80,!443", "UNSTALL_REPORT": "/tmp/a b#c.%p.json"}
+                    f"UNSTALL_REPORT={tmp_path}/a b#c.%p.json", tmp_path) == {
+        "UNSTALL_MODE": "cork", "UNSTALL_PORTS": "80,!443", "UNSTALL_REPORT": f"{tmp_path}/a b#c.%p.json"}
 
 
 @pytest.mark.parametrize("section, applies", [
