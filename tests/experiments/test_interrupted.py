@@ -10,7 +10,7 @@ import time
 import pytest
 from trial import ab, alive, answering, client, measured, server_command
 
-from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run
+from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run, wait_for
 
 
 def rounds_in(path):
@@ -176,12 +176,34 @@ def test_killed_outright_its_programs_die_with_it():
     marker = f"6{free_port()}"
     child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--", "sleep", marker], env=bare_env(),
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 20
-    while not [pid for pid in alive(marker) if pid != child.pid] and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_for(lambda: [pid for pid in alive(marker) if pid != child.pid])
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
-    end = time.monotonic() + 10
-    while alive(marker) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert alive(marker) == []
+    wait_for(lambda: not alive(marker))
+
+
+KILLED_EARLY = """
+import os, signal, sys
+from experiment import processes
+
+setpgid = os.setpgid
+
+def killed(*words):
+    setpgid(*words)
+    parent = os.getppid()
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent:
+        pass
+
+os.setpgid = killed  # the forked child calls it before it asks for the parent-death signal
+processes.run(["sleep", sys.argv[1]], dict(os.environ))
+"""
+
+
+def test_killed_outright_before_the_program_has_its_parent_death_signal():
+    """The kernel sends it only for a death that comes later; the program ran on."""
+    marker = f"6{free_port()}"
+    done = run(["/usr/bin/python3", "-c", KILLED_EARLY, marker],
+               bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"), check=False)
+    assert done.returncode == -signal.SIGKILL
+    wait_for(lambda: not alive(marker))

@@ -67,12 +67,14 @@ def catch_signals():
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def _in_child():
+def _in_child(parent):
     for number in STOPPING:
         if signal.getsignal(number) == _on_signal:
             signal.signal(number, signal.SIG_DFL)
     os.setpgid(0, 0)
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before this, so no signal comes
+        os._exit(1)
 
 
 def preload_entry(unstall, library, program):
@@ -149,8 +151,10 @@ class Program:
         return self
 
     def _start(self, mask):
+        here = os.getpid()
+
         def in_child():
-            _in_child()
+            _in_child(here)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.began = time.monotonic()
         with contextlib.ExitStack() as files:

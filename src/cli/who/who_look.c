@@ -131,7 +131,7 @@ static pid_t start_tool(const struct look *l, int out) {
     char number[16];
     char *words[8];
     unsigned count = 0;
-    pid_t child = fork();
+    pid_t here = getpid(), child = fork();
     if (child != 0)
         return child;
     snprintf(number, sizeof(number), "%d", (int)l->pid);
@@ -142,7 +142,7 @@ static pid_t start_tool(const struct look *l, int out) {
     unsetenv("LD_PRELOAD");
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
-    if (words[0])
+    if (getppid() == here && words[0])
         execvp(words[0], words);
     _exit(errno == ENOENT ? 127 : 126);
 }

@@ -150,6 +150,8 @@ def measure(rounds=5):
     exchange the fastest of all rounds and rows, which other work has lengthened least."""
     if os.geteuid() != 0 or found("bpftool"):
         return None, "it needs root and bpftool"
+    if not os.path.ismount(PINS.parent):
+        return None, f"it needs a BPF file system: mount -t bpf bpf {PINS.parent}"
     asked = subprocess.run([UNSTALL, "attach", "2147483647"], capture_output=True, text=True, check=False)
     if "no such process" not in asked.stderr:
         return None, asked.stderr.strip()
