@@ -207,3 +207,46 @@ def test_killed_outright_before_the_program_has_its_parent_death_signal():
                bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"), check=False)
     assert done.returncode == -signal.SIGKILL
     wait_for(lambda: not alive(marker))
+
+
+SIGNALLED_AT = """
+import os, signal, socket, sys, threading, time
+from experiment import processes
+
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # numpy has threads too
+name, function = sys.argv[1], getattr(os, sys.argv[1])
+seen, sees = socket.socketpair()
+sees.setblocking(False)
+signal.set_wakeup_fd(sees.fileno())
+
+def signalled(*words):
+    setattr(os, name, function)
+    result = function(*words)
+    os.kill(os.getpid(), signal.SIGINT)
+    seen.recv(1)  # one of the threads has got it
+    return result
+
+processes.catch_signals()
+processes.GRACE_S = 1
+setattr(os, name, signalled)
+try:
+    with processes.Program(sys.argv[2:], dict(os.environ)) as program:
+        program.ended(1)
+except processes.Interrupted:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("call, program", [
+    ("pidfd_open", "sleep {} & wait"),                       # it has just been started
+    ("wait4", "setsid sleep {} &"),                          # it has ended
+    ("killpg", "trap '' TERM; sleep {} & wait; sleep {}"),   # it is to end
+])
+def test_a_signal_in_the_middle_of_starting_or_ending_a_program_leaves_no_process(call, program):
+    marker = f"7{free_port()}"
+    done = run(["/usr/bin/python3", "-c", SIGNALLED_AT, call, "sh", "-c", program.replace("{}", marker)],
+               bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"))
+    left = alive(marker)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert (left, done.stdout, done.stderr) == ([], "interrupted\n", "")

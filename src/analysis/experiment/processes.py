@@ -54,9 +54,26 @@ def _ignored(_number, _frame):
 
 def _on_signal(number, _frame):
     """The first signal stops the experiment.  Later ones are ignored while we clean up and report."""
+    if Held.depth:
+        Held.number = Held.number or number
+        return
     for other in STOPPING:
         signal.signal(other, _ignored)
     raise Interrupted(number)
+
+
+class Held:
+    """A context that a signal does not interrupt: Interrupted is raised at its end.  A blocked signal would
+    go to another thread (of numpy's), and Python would run its handler in ours all the same."""
+    depth = number = 0
+
+    def __enter__(self):
+        Held.depth += 1
+
+    def __exit__(self, *_):
+        Held.depth -= 1
+        if Held.number and not Held.depth:
+            _on_signal(Held.number, None)
 
 
 def catch_signals():
@@ -137,17 +154,18 @@ class Program:
 
     def __enter__(self):
         self.before = set(children())  # of another program: not ended here
-        # A signal between the fork and the return would leave the program running.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
-            self._start(mask)
-        finally:
-            try:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            except Interrupted:
-                if self.pid:
-                    self.__exit__()
-                raise
+            with Held():
+                # For the child, until it has the handlers of the program.
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+                try:
+                    self._start(mask)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        except Interrupted:
+            if self.pid:
+                self.__exit__()
+            raise
         return self
 
     def _start(self, mask):
@@ -174,9 +192,8 @@ class Program:
         self.fd = os.pidfd_open(self.pid)
 
     def __exit__(self, *_):
-        try:
+        with Held():
             self.stop()
-        finally:
             os.close(self.fd)
             self._errors.close()
             if self._output:
@@ -191,9 +208,10 @@ class Program:
         if not poll.poll(None if timeout is None else max(0, timeout * 1000)):
             return False
         ended = time.monotonic()
-        _, status, used = os.wait4(self.pid, 0)
-        self.usage = Usage(ended - self.began, used.ru_utime, used.ru_stime, status)
-        self._clear()
+        with Held():
+            _, status, used = os.wait4(self.pid, 0)
+            self.usage = Usage(ended - self.began, used.ru_utime, used.ru_stime, status)
+            self._clear()
         if self._output:
             self._output.seek(0)
             self.usage.output = self._output.read().decode(errors="replace")
