@@ -12,7 +12,7 @@ import time
 import pytest
 from trial import PROGRAMS, Histogram, ab, alive, client, measured, server_command, wait_until_it_listens
 
-from harness import COMMAND, LIB, bare_env, compile_c, control_of, free_port, run
+from harness import COMMAND, LIB, bare_env, compile_c, control_of, free_port, run, wait_for
 
 EXCHANGES = 10
 
@@ -92,6 +92,32 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
         assert value["ending"] == "sure"
         assert sum(unit["exchanges"] for unit in value["totals"]) <= 60 * EXCHANGES
         run(client(port, 2, "one"), bare_env(), timeout=30)
+
+
+SIGNALLING = """#!/bin/sh
+case "$*" in
+*"--arms none"*) kill -INT -"$AB_GROUP";;
+esac
+exec {} "$@"
+"""
+
+
+@pytest.mark.parametrize("seconds", [1, 60])
+def test_a_ctrl_c_while_the_experiment_ends_leaves_the_process_itself_again(seconds, tmp_path):
+    """The terminal sends it to the whole group: the first one when the time is over, or the second one.  It
+    ended `unstall set --arms none`, and the experiment went on for ever."""
+    steers = tmp_path / "unstall"
+    steers.write_text(SIGNALLING.format(COMMAND), encoding="utf-8")
+    steers.chmod(0o755)
+    with running_server() as (pid, _, folder):
+        words = f'export AB_GROUP=$$; exec {COMMAND} ab --live {pid} --time {seconds} --unstall {steers}'
+        child = subprocess.Popen(["sh", "-c", words], env=bare_env(), start_new_session=True,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: control_of(folder)["arms"] or child.poll() is not None)
+        if seconds > 1:
+            child.send_signal(signal.SIGINT)
+        assert child.wait(30) > 0  # an end by itself
+        assert control_of(folder)["arms"] == []
 
 
 def test_the_guard_turns_a_harmful_arm_off(tmp_path):

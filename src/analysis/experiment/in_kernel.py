@@ -64,13 +64,14 @@ class Carrier:
 
     def __exit__(self, *_):
         """It tells its last news and puts all back.  A signal of ours does not interrupt that."""
-        with contextlib.suppress(ProcessLookupError):
-            self._child.send_signal(signal.SIGINT)
-        end = time.monotonic() + END_S
-        while self._open and time.monotonic() < end:
-            self._receive(1)
-        self._child.stdout.close()
-        self._child.wait()
+        with processes.Held():
+            with contextlib.suppress(ProcessLookupError):
+                self._child.send_signal(signal.SIGINT)
+            end = time.monotonic() + END_S
+            while self._open and time.monotonic() < end:
+                self._receive(1)
+            self._child.stdout.close()
+            self._child.wait()
 
     def look(self):
         """The new values, in the form of `stats_files.report`."""

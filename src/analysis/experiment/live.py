@@ -42,7 +42,8 @@ def steer(options, targets, *words):
         return
     done = subprocess.run([options.unstall, "set", "--wait", "0", *words, *targets], check=False,
                           capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=stats_files.quiet_environment())
+                          env=stats_files.quiet_environment(),
+                          start_new_session=True)  # the terminal's Ctrl-C is for us
     if done.returncode != 0:
         raise BadFile(done.stderr.strip().removeprefix("unstall set: "))
 
@@ -145,11 +146,12 @@ class Live:
                         lambda wait: processes.wait_for(fd, wait),
                         lambda: steer(self.options, self._stats_files_now(pid), "--kill"))
         finally:
-            os.close(fd)
-            self._look(self._reports(found))
-            if not self.killed:
-                with contextlib.suppress(BadFile):  # the process may have ended
-                    steer(self.options, self._stats_files_now(pid), "--arms", "none")
+            with processes.Held():
+                os.close(fd)
+                self._look(self._reports(found))
+                if not self.killed:
+                    with contextlib.suppress(BadFile):  # the process may have ended
+                        steer(self.options, self._stats_files_now(pid), "--arms", "none")
 
     def _stats_files_now(self, pid):
         try:

@@ -63,7 +63,8 @@ class Folder:
 def report(command, target):
     """The list of processes in `unstall report --json` of a file or folder."""
     done = subprocess.run([command, "report", "--json", target], check=False, capture_output=True,
-                          stdin=subprocess.DEVNULL, env=quiet_environment())
+                          stdin=subprocess.DEVNULL, env=quiet_environment(),
+                          start_new_session=True)  # the terminal's Ctrl-C is for us
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().removeprefix("unstall report: ")
         raise BadFile(said or f"{target}: no report")
