@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -64,6 +65,28 @@ def test_the_arms_get_their_environment_and_bare_gets_nothing(tmp_path):
     assert [line[:2] for line in lines] == [["auto", "5000"], ["none", "none"], ["off", "5000"]]
     assert [line[2].split(":")[0] for line in lines] == ["libm.so.6"] * 3
     assert [line[2].endswith("libunstall.so") for line in lines] == [True, False, True]
+
+
+def test_a_program_has_the_ignored_signals_and_the_locale_of_the_caller():
+    """systemd ignores SIGPIPE for its services, a shell SIGINT for its background jobs.  Python takes other
+    signals, and sets LC_CTYPE in the locale C."""
+    ignored = signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGCHLD, signal.SIGUSR1
+    program = ["grep", "-ahzoE", r"Sig(Ign|Blk):\s\w+|^LC_CTYPE=.*", "/proc/self/status",
+               "/proc/self/environ"]
+    env = {name: value for name, value in bare_env().items() if not name.startswith(("LC_", "LANG"))}
+
+    def caller():
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+    ran = [subprocess.run(words, env={**env, **more}, preexec_fn=caller, check=False, text=True,
+                          capture_output=True).stdout
+           for more in ({}, {"LC_CTYPE": "C"})
+           for words in (program, [COMMAND, "ab", "--arms", "bare,off", "--rounds", "1", "--warmup", "0",
+                                   "--show-output", "--", *program])]
+    assert int(re.search(r"SigIgn:\s(\w+)", ran[0])[1], 16) == sum(1 << number - 1 for number in ignored)
+    assert "LC_CTYPE" not in ran[0] and ran[2] == ran[0] + "LC_CTYPE=C\0"
+    assert ran[1].startswith(2 * ran[0]) and "\0LC_CTYPE" not in ran[1], ran
+    assert ran[3].startswith(2 * ran[2]), ran
 
 
 def test_until_sure_ends_early(port, tmp_path):

@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 STDERR_KEPT = 4096
 GRACE_S = 10.0  # from SIGTERM to SIGKILL
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+IGNORED = [int(number) for number in sys._xoptions.get("ignored", "").split()]  # by the caller, from ab.c
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -88,6 +90,8 @@ def _in_child(parent):
     for number in STOPPING:
         if signal.getsignal(number) == _on_signal:
             signal.signal(number, signal.SIG_DFL)
+    for number in IGNORED:  # we, or Python, may not ignore it
+        signal.signal(number, signal.SIG_IGN)
     os.setpgid(0, 0)
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it died before this, so no signal comes
@@ -104,10 +108,19 @@ def preload_entry(unstall, library, program):
     return done.stdout.rstrip("\n") or None
 
 
+def _locale():
+    """LC_CTYPE as the caller has set it, if so.  In the locale C, Python sets it for all that it starts."""
+    with open("/proc/self/environ", "rb") as file:
+        return {"LC_CTYPE": os.fsdecode(entry.partition(b"=")[2]) for entry in file.read().split(b"\0")
+                if entry.startswith(b"LC_CTYPE=")}
+
+
 def environment(arm, library, stats=None, arms=None):
     """The environment of a program in one arm.  `bare` has no library and none of its variables; the
     other arms keep the caller's variables (UNSTALL_PORTS, UNSTALL_WINDOW_US, ...)."""
     made = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
+    made.pop("LC_CTYPE", None)
+    made.update(_locale())
     preloads = [entry for entry in made.pop("LD_PRELOAD", "").replace(":", " ").split()
                 if os.path.basename(entry) != "libunstall.so"]
     if arm == BARE:

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,6 +59,17 @@ static bool asks_for_help(int argc, char **argv) {
     return false;
 }
 
+/* The signals that the caller ignores, for the programs that the analysis starts.  Python ignores others, and
+ * needs SIGCHLD. */
+static void list_ignored(char *option, size_t size) {
+    struct sigaction now;
+    int used = snprintf(option, size, "ignored=");
+    for (int n = 1; n < NSIG && (size_t)used < size; n++)
+        if (sigaction(n, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
+            used += snprintf(option + used, size - (size_t)used, " %d", n);
+    signal(SIGCHLD, SIG_DFL);
+}
+
 /* The analysis asks how LD_PRELOAD is to name the library for this program, which `run` decides too. */
 static int print_entry(const char *named, const char *word) {
     static struct preload_entry entry;
@@ -87,12 +99,14 @@ static int ab(int argc, char **argv) {
         return complain("the analysis is not in " CLI_ANALYSIS_FROM_BIN
                         ", relative to the folder of this command; install it (package unstall-analysis, "
                         "or meson install)");
-    enum { OURS = 7 };
+    enum { OURS = 9 };
     const char **words = calloc((size_t)argc + OURS, sizeof(*words));
     if (!words)
         return complain("%s", strerror(ENOMEM));
+    char ignored[sizeof("ignored=") + (size_t)NSIG * 3];
+    list_ignored(ignored, sizeof(ignored));
     /* without the environment (-E) and the user's packages (-s), and without .pyc files (-B) */
-    const char *ours[OURS] = {PYTHON, "-E", "-s", "-B", analysis, "--unstall", self};
+    const char *ours[OURS] = {PYTHON, "-E", "-s", "-B", "-X", ignored, analysis, "--unstall", self};
     memcpy(words, ours, sizeof(ours));
     for (int i = 1; i < argc; i++)
         words[OURS - 1 + i] = argv[i];
