@@ -131,6 +131,18 @@ def test_the_program_gets_no_other_mask_of_signals(runtime):
     assert unstall("observe", *words, env=bare_env(XDG_RUNTIME_DIR=runtime)).stdout == bare
 
 
+def test_the_program_ignores_the_signals_of_the_caller_and_its_end_is_seen(runtime):
+    """SIGCHLD among them: the kernel would keep no exit code for observe."""
+    def caller():
+        for number in signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT:
+            signal.signal(number, signal.SIG_IGN)
+    words = ["grep", "SigIgn", "/proc/self/status", "/dev/none"]
+    bare = run(words, env=bare_env(), preexec_fn=caller, check=False)
+    done = unstall("observe", *words, env=bare_env(XDG_RUNTIME_DIR=runtime), preexec_fn=caller)
+    assert bare.returncode == 2 and "SigIgn" in bare.stdout
+    assert (done.returncode, done.stdout) == (bare.returncode, bare.stdout)
+
+
 def test_processes_that_stay_behind_are_told(runtime):
     with AnsweringPeer() as peer:
         script = f"""

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -204,8 +205,8 @@ def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
         assert "sendHeader" not in text.partition("Who wrote the pieces")[2]
 
 
-def observed(*words, **variables):
-    done = unstall("observe", "--who", *words, env=bare_env(**variables), timeout=60)
+def observed(*words, caller=None, **variables):
+    done = unstall("observe", "--who", *words, env=bare_env(**variables), timeout=60, preexec_fn=caller)
     return " ".join(done.stderr.split())
 
 
@@ -248,10 +249,13 @@ def planted_tool(folder, commands):
     return f"{folder}:{os.environ['PATH']}"
 
 
-def test_a_tool_that_refuses_is_quoted(tmp_path):
+@pytest.mark.parametrize("children", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_tool_that_refuses_is_quoted(children, tmp_path):
+    """Also if the kernel keeps no exit code for the caller: its end is seen."""
     path = planted_tool(tmp_path, "echo 'Error: planted refusal'; exit 1")
     with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
-        text = observed("--time", "2", str(server.pid), PATH=path)
+        text = observed("--time", "2", str(server.pid), PATH=path,
+                        caller=lambda: signal.signal(signal.SIGCHLD, children))
         assert server.poll() is None
     assert "py-spy has named no frame of the thread that writes: Error: planted refusal" in text
 

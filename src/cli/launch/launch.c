@@ -166,10 +166,12 @@ static pid_t spawn(struct launch *l, const sigset_t *mask) {
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -complain("pipe: %s", strerror(errno));
     fflush(NULL);
+    void (*children)(int) = signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide how it ends */
     pid_t child = fork();
     if (child < 0)
         return -complain("fork: %s", strerror(errno));
     if (child == 0) {
+        signal(SIGCHLD, children);
         sigprocmask(SIG_SETMASK, mask, NULL);
         int error = exec_program(l);
         (void)!write(ends[1], &error, sizeof(error));

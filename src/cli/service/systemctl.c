@@ -83,6 +83,7 @@ struct said systemctl(const struct manager *m, const char *const *words) {
         return said;
     }
     fflush(NULL);
+    signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide that it has failed */
     said.code = start(all, ends[1], &child);
     close(ends[1]);
     if (said.code == 0) {

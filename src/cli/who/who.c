@@ -26,6 +26,7 @@ struct who *who_begin(pid_t pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C ends the look of the parent */
         signal(SIGALRM, SIG_DFL);
+        signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide the end of a tool */
         if (getppid() == here)
             who_look(pid, &s->who);
         _exit(0);
