@@ -2,9 +2,11 @@
 """Interrupted, crashed, no room: the measurements are kept and reported, nothing runs on, the exit code
 says so."""
 
+import fcntl
 import os
 import signal
 import subprocess
+import termios
 import time
 
 import pytest
@@ -114,6 +116,30 @@ def test_a_run_that_does_not_end_is_stopped():
     done = ab("--arms", "bare,off", "--timeout", 1, "--", "sleep", marker)
     assert done.returncode == 3 and "not ended after 1 s" in done.stderr
     assert alive(marker) == []
+
+
+def test_a_run_that_was_stopped_is_ended_too(tmp_path):
+    """A signal that ends it waits until it goes on."""
+    told = tmp_path / "told"
+    done = ab("--arms", "bare,off", "--timeout", 1, "--", "sh", "-c",
+              f"trap 'echo ended > {told}; exit' TERM; kill -STOP $$")
+    assert done.returncode == 3 and "not ended after 1 s" in done.stderr
+    assert told.read_text(encoding="utf-8") == "ended\n"
+
+
+@pytest.mark.parametrize("program, signal_name", [
+    (["sh", "-c", "read word </dev/tty"], "SIGTTIN"), (["sh", "-c", "stty -echo </dev/tty"], "SIGTTOU")])
+def test_a_program_that_asks_for_the_terminal_is_told(program, signal_name):
+    """The kernel stops it, as any program in the background, and the round did not end."""
+    master, terminal = os.openpty()
+    try:
+        done = run([COMMAND, "ab", "--arms", "bare,off", "--", *program], bare_env(), check=False,
+                   start_new_session=True, preexec_fn=lambda: fcntl.ioctl(terminal, termios.TIOCSCTTY, 0))
+    finally:
+        os.close(terminal)
+        os.close(master)
+    assert done.returncode == 3, done.stderr
+    assert f"sh: was stopped by {signal_name}, because it asks for the terminal" in done.stderr
 
 
 @pytest.mark.parametrize("words, code", [(["nosuchprogram"], 127), (["/etc/passwd"], 126)])

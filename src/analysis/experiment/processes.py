@@ -23,6 +23,7 @@ OWN_VARIABLES = ("UNSTALL_MODE", "UNSTALL_STATS", "UNSTALL_ARMS", "UNSTALL_ASSIG
 TICK = os.sysconf("SC_CLK_TCK")
 STDERR_KEPT = 4096
 GRACE_S = 10.0  # from SIGTERM to SIGKILL
+LOOK_S = 1.0  # from one look at a program that runs to the next one
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 IGNORED = [int(number) for number in sys._xoptions.get("ignored", "").split()]  # by the caller, from ab.c
 
@@ -162,6 +163,7 @@ class Program:
         self.pid = None
         self.fd = None
         self.usage = None
+        self.stopping = False
         self._errors = tempfile.TemporaryFile()
         self._output = tempfile.TemporaryFile() if keep_output else None
 
@@ -216,10 +218,11 @@ class Program:
         """Wait `timeout` seconds at most; True when it has ended."""
         if self.usage:
             return True
-        poll = select.poll()
-        poll.register(self.fd, select.POLLIN)
-        if not poll.poll(None if timeout is None else max(0, timeout * 1000)):
-            return False
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while not wait_for(self.fd, min(LOOK_S, end - time.monotonic())):
+            self._look_at_terminal()
+            if time.monotonic() >= end:
+                return False
         ended = time.monotonic()
         with Held():
             _, status, used = os.wait4(self.pid, 0)
@@ -229,6 +232,14 @@ class Program:
             self._output.seek(0)
             self.usage.output = self._output.read().decode(errors="replace")
         return True
+
+    def _look_at_terminal(self):
+        """Failed where the kernel has stopped it, because its group is not the terminal's foreground."""
+        seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        if seen and seen.si_status in (signal.SIGTTIN, signal.SIGTTOU) and not self.stopping:
+            raise Failed(f"{self.argv[0]}: was stopped by {signal.Signals(seen.si_status).name}, because it "
+                         "asks for the terminal and runs in the background; let it ask for nothing, as under "
+                         "cron")
 
     def _clear(self):
         """Kill the processes that the program has left behind, and add their processor time."""
@@ -252,9 +263,11 @@ class Program:
         """End it by SIGTERM to its group, then by SIGKILL."""
         if self.usage:
             return
+        self.stopping = True
         if gently:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGTERM)
+                os.killpg(self.pid, signal.SIGCONT)  # one that is stopped ends too
             if self.ended(GRACE_S):
                 return
         with contextlib.suppress(ProcessLookupError, PermissionError):
