@@ -339,6 +339,19 @@ def test_without_privilege_the_connections_of_an_own_process_are_cured():
         assert stalls(talker)
 
 
+def test_under_nohup_it_stays_when_the_terminal_goes():
+    with talking(user=NOBODY) as talker:
+        with attached(talker.pid, user=NOBODY,
+                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as a:
+            a.process.send_signal(signal.SIGHUP)
+            for _ in range(2):  # it looks each second, and would see the signal then
+                talker.say("new")
+                assert wait_until(lambda: is_cured(talker))
+            assert a.end() == 0
+        assert "3 connections had been cured" in a.said
+        assert stalls(talker)
+
+
 def test_without_privilege_it_ends_with_the_process():
     with talking(user=NOBODY) as talker, attached(talker.pid, user=NOBODY) as a:
         talker.end()

@@ -40,12 +40,15 @@ static void on_signal(int number) {
     stop = 1;
 }
 
-/* A second Ctrl-C must not stop the command while it restores the options. */
+/* A second Ctrl-C must not stop the command while it restores the options.  Under nohup(1) it stays when the
+ * terminal goes. */
 static void catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal}, before;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        sigaction(numbers[i], &action, NULL);
+        if (sigaction(numbers[i], NULL, &before) == 0 &&
+            (numbers[i] != SIGHUP || before.sa_handler != SIG_IGN))
+            sigaction(numbers[i], &action, NULL);
 }
 
 /* ---- the list ----------------------------------------------------------------------- */
