@@ -115,11 +115,12 @@ def test_after_the_time_the_program_is_asked_to_end(authors, runtime):
     assert list(runtime.iterdir()) == []
 
 
-def test_a_signal_just_after_the_fork_ends_the_program_too(runtime):
-    shim = compile_c(PROGRAMS / "told_at_fork.c", "-shared", "-fPIC")
-    for number in signal.SIGTERM, signal.SIGHUP:  # nohup(1) ignores SIGHUP: the default is set first
-        done = unstall("observe", "sleep", "30",
-                       env=bare_env(XDG_RUNTIME_DIR=runtime, LD_PRELOAD=shim, SIGNAL=int(number)),
+@pytest.mark.parametrize("call", ["mkdtemp", "fork"])
+def test_a_signal_while_the_program_is_started_ends_it_too_and_leaves_no_folder(call, runtime):
+    shim = compile_c(PROGRAMS / "told_at.c", "-shared", "-fPIC")
+    for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT:
+        env = bare_env(XDG_RUNTIME_DIR=runtime, LD_PRELOAD=shim, CALL=call, SIGNAL=int(number))
+        done = unstall("observe", "sleep", "30", env=env,  # nohup(1) ignores SIGHUP: the default is set first
                        preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
         assert done.returncode == 128 + number
         assert list(runtime.iterdir()) == []

@@ -188,25 +188,35 @@ static pid_t spawn(struct launch *l, const sigset_t *mask) {
     return child;
 }
 
-pid_t launch_spawn(struct launch *l) {
-    /* A signal between fork and the handlers waits, else it would end this process alone. */
-    sigset_t ours, before;
+static sigset_t before;
+
+void launch_hold_signals(void) {
+    sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, SIGTERM);
     sigaddset(&ours, SIGHUP);
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGQUIT);
     sigprocmask(SIG_BLOCK, &ours, &before);
+}
+
+pid_t launch_spawn(struct launch *l) {
+    static const int of_terminal[] = {SIGINT, SIGQUIT};
+    sigset_t waiting;
     pid_t child = spawn(l, &before);
     if (child > 0) {
         child_now = child;
+        sigpending(&waiting);
+        for (size_t i = 0; i < ARRAY_SIZE(of_terminal); i++)
+            if (sigismember(&waiting, of_terminal[i]) == 1) /* it may have come before the child was there */
+                pass_on(of_terminal[i]);
         struct sigaction go_on = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
         sigaction(SIGTERM, &go_on, NULL);
         sigaction(SIGHUP, &go_on, NULL);
         signal(SIGINT, SIG_IGN);
         signal(SIGQUIT, SIG_IGN);
+        sigprocmask(SIG_SETMASK, &before, NULL);
     }
-    sigprocmask(SIG_SETMASK, &before, NULL);
     return child;
 }
 

@@ -79,7 +79,11 @@ int launch_prepare(struct launch *l);
 /* Becomes the program.  Returns only if that fails: the exit code, after a complaint. */
 int launch_exec(struct launch *l);
 
-/* Starts it as a child: its id, or minus the exit code and a complaint.  While the child runs, this process
+/* From here to the start of the child, a signal that would end this process alone waits. */
+void launch_hold_signals(void);
+
+/* Starts it as a child, after launch_hold_signals(): its id, or minus the exit code and a complaint, with the
+ * signals still held.  While the child runs, this process
  * ignores SIGINT and SIGQUIT, which the terminal sends to both, and passes SIGTERM and SIGHUP on. */
 pid_t launch_spawn(struct launch *l);
 

@@ -84,6 +84,7 @@ static void report_folder(const struct options *o, const char *folder, char *con
 
 static int observe_program(const struct options *o, struct launch *l) {
     char folder[PATH_MAX];
+    launch_hold_signals();
     int failed = observe_folder_make(folder, sizeof(folder));
     if (failed)
         return failed;
