@@ -20,6 +20,9 @@ int apart_start(void (*work)(int), int channel, int other_end) {
         close(other_end);
         pid_t apart = fork();
         if (apart == 0) {
+            sigset_t all;
+            sigfillset(&all); /* a stop of the whole unit must not leave half of its work undone */
+            sigprocmask(SIG_BLOCK, &all, NULL);
             setsid();
             work(channel);
         }
@@ -37,9 +40,6 @@ int apart_start(void (*work)(int), int channel, int other_end) {
 }
 
 void apart_let_go(int keep, const char *name) {
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, NULL);
     signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide how a child ended */
     if (chdir("/") != 0)
         _exit(1);

@@ -8,11 +8,11 @@
 
 enum { APART_KEPT = 3 }; /* the only descriptor that is kept, above the three of /dev/null */
 
-/* Runs work(channel) in such a process, which closes `other_end`.  0 or -errno. */
+/* Runs work(channel) in such a process, which closes `other_end`, with all signals blocked.  0 or -errno. */
 int apart_start(void (*work)(int), int channel, int other_end);
 
-/* Called in that process: closes all descriptors but `keep` (above 2), which becomes APART_KEPT, leaves the
- * terminal and the folder, and blocks all signals that can be blocked. */
+/* Called in that process: closes all descriptors but `keep` (above 2), which becomes APART_KEPT, and
+ * leaves the terminal and the folder. */
 void apart_let_go(int keep, const char *name);
 
 #endif

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, bare_env, run, unstall
+from harness import COMMAND, bare_env, compile_c, run, unstall
 from talkers import (KINDS, NOBODY, PINS, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, stalls,
                      talking, wait_until)
 
+HERE = Path(__file__).parent
 UNDER = [COMMAND, "run", "--how", "bpf"]
 PYTHON = ["/usr/bin/python3", "-S", "-c"]
 
@@ -162,6 +163,14 @@ def test_killed_at_any_moment_of_its_start_nothing_stays():
             time.sleep(ms / 1000)
             command.kill()
         assert wait_until(all_is_gone)
+
+
+def test_a_stop_of_the_whole_unit_in_the_middle_of_its_start_leaves_nothing():
+    """systemd sends SIGTERM to all processes of the unit, the guard among them."""
+    shim = compile_c(HERE / "programs/told_at_mkdir.c", "-shared", "-fPIC")
+    done = unstall("run", "--how", "bpf", "sleep", "30", env=bare_env(LD_PRELOAD=shim))
+    assert done.returncode == -signal.SIGTERM
+    assert wait_until(all_is_gone, 20)
 
 
 # ---- the choice ----------------------------------------------------------------------
