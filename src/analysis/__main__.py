@@ -159,4 +159,6 @@ def main(words):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    ended = main(sys.argv[1:])
+    processes.ignore_signals()
+    sys.exit(ended)

@@ -29,9 +29,7 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
             [COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--json", path, "--", *command],
             env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # nohup(1) ignores SIGHUP
-        end = time.monotonic() + 40
-        while rounds_in(path) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_for(lambda: rounds_in(path) >= 2, 40)
         child.send_signal(number)
         out, err = child.communicate(timeout=30)
     assert child.returncode == code, err
@@ -70,9 +68,7 @@ def test_a_second_signal_does_not_break_the_report(tmp_path):
                                   "--",
                                   *client(port, 2, "one")],
                                  env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        end = time.monotonic() + 40
-        while rounds_in(path) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_for(lambda: rounds_in(path) >= 2, 40)
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
             child.send_signal(number)
             time.sleep(0.02)
@@ -276,3 +272,22 @@ def test_a_signal_in_the_middle_of_starting_or_ending_a_program_leaves_no_proces
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert (left, done.stdout, done.stderr) == ([], "interrupted\n", "")
+
+
+STOPPED_AT_ITS_END = """
+import os, runpy, signal, sys
+
+class Last:
+    def __del__(self, kill=os.kill, pid=os.getpid(), number=signal.SIGTERM):
+        kill(pid, number)
+
+last = Last()  # Python frees it after it has given the signals their default back
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def test_a_signal_at_the_last_moment_does_not_change_the_exit_code():
+    """A second Ctrl-C, while Python ended, did."""
+    done = run(["/usr/bin/python3", "-B", "-c", STOPPED_AT_ITS_END, SOURCE_ROOT / "src/analysis", "--unstall",
+                COMMAND, "--arms", "bare,off", "--rounds", "1", "--quiet", "true"], bare_env(), check=False)
+    assert done.returncode == 2, done.stderr

@@ -76,7 +76,8 @@ class Held:
     def __exit__(self, *_):
         Held.depth -= 1
         if Held.number and not Held.depth:
-            _on_signal(Held.number, None)
+            number, Held.number = Held.number, 0
+            _on_signal(number, None)
 
 
 def catch_signals():
@@ -85,6 +86,15 @@ def catch_signals():
         if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGTERM:
             signal.signal(number, _on_signal)
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def ignore_signals():
+    """For the end of the command.  Python itself gives the signals their default back when it ends, and a
+    later signal ended the command by that signal, in place of its exit code."""
+    Held.depth += 1  # a first signal comes too late now
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # those that have come are handled now
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _in_child(parent):
@@ -245,7 +255,8 @@ class Program:
         """Kill the processes that the program has left behind, and add their processor time."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        for _ in range(200):
+        end = time.monotonic() + GRACE_S
+        while time.monotonic() < end:
             orphans = [pid for pid in children() if pid not in self.before]
             if not orphans:
                 return
