@@ -17,7 +17,7 @@ import pytest
 from test_scan import scan_until_told
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, compile_c, patiently,
-                     preload_env, run, second_thread, skip, unstall, wait_for_stats_file)
+                     preload_env, run, second_thread, skip, unstall, wait_for, wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -148,14 +148,17 @@ def test_processes_that_stay_behind_are_told(runtime):
     with AnsweringPeer() as peer:
         script = f"""
 import os, socket, sys, time
+answered, answer = os.pipe()
 if os.fork():
-    time.sleep(1)
+    os.close(answer)
+    os.read(answered, 1)
     os._exit(4)
 for pipe in 1, 2:  # who reads what observe says waits for their ends
     os.dup2(os.open("/dev/null", os.O_RDWR), pipe)
 s = socket.create_connection(("{peer.address}", {peer.port}))
 s.send(b"a" * 300)
 s.recv(200)
+os.close(answer)
 s.settimeout(15)
 try:
     s.recv(1)  # until the peer goes
@@ -236,7 +239,7 @@ def test_watching_ends_with_the_user_or_the_process():
                 watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
                                            stderr=subprocess.PIPE)
                 assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
-                time_for_some_exchanges()
+                wait_for_exchanges(process)
                 if end == "user":
                     watcher.send_signal(signal.SIGINT)
                 else:
@@ -327,7 +330,7 @@ def test_the_watching_through_the_kernel_ends_with_the_user_or_the_process(autho
                                    stderr=subprocess.PIPE)
         try:
             assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
-            time_for_some_exchanges()
+            time.sleep(0.6)  # some exchanges, perhaps
             if end == "user":
                 watcher.send_signal(signal.SIGINT)
             else:
@@ -341,8 +344,33 @@ def test_the_watching_through_the_kernel_ends_with_the_user_or_the_process(autho
                 child.wait()
 
 
-def time_for_some_exchanges():
-    time.sleep(0.6)
+def wait_for_exchanges(process):
+    """So many that some of them stall."""
+    def made():
+        told = json.loads(unstall("report", "--json", process.pid, check=True).stdout)
+        return next(row["exchanges"] for row in told["rows"] if row["role"] == "destination")
+
+    due = made() + 10
+    wait_for(lambda: made() >= due)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_an_interrupt_as_soon_as_it_is_offered_ends_the_watching(statistics):
+    """It came before its handler, and there was no report.  strace(1) sends it at the write of the offer."""
+    with AnsweringPeer() as peer, stats_folder() as folder:
+        env = preload_env("observe", UNSTALL_STATS=folder) if statistics else bare_env()
+        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True, env=env,
+                                   stdout=subprocess.PIPE)
+        try:
+            process.stdout.readline()
+            done = run(["strace", "-o", "/dev/null", "-e", "inject=write:signal=SIGINT:when=1", COMMAND,
+                        "observe", process.pid], bare_env())
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+    assert "Ctrl-C ends this and prints the report\n" in done.stderr
+    assert re.search("running for" if statistics else f"Scanned process {process.pid} for", done.stderr)
 
 
 @pytest.mark.parametrize("words, message", [
@@ -394,7 +422,7 @@ def test_a_page_that_cannot_be_written_is_said_before_the_program_runs(tmp_path)
 
 def test_a_running_process_as_a_page(runtime, authors, tmp_path):
     with AnsweringPeer() as peer:
-        process = subprocess.Popen([authors, *peer.target, "100"], stdout=subprocess.DEVNULL,
+        process = subprocess.Popen([authors, *peer.target, "1000"], stdout=subprocess.DEVNULL,
                                    env=preload_env("observe", UNSTALL_STATS=runtime))
         try:
             wait_for_stats_file(runtime)

@@ -119,12 +119,16 @@ static void stop(int signal) {
     stopped = 1;
 }
 
-/* Waits until the time is over, the process has ended or the user interrupts. */
-static void wait_for_it(const struct reader_file *r, long seconds) {
-    enum { TICK_MS = 100 };
+/* Before the user is told that Ctrl-C ends it. */
+static void catch_signals(void) {
     struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+/* Waits until the time is over, the process has ended or the user interrupts. */
+static void wait_for_it(const struct reader_file *r, long seconds) {
+    enum { TICK_MS = 100 };
     for (long ms = 0; !stopped && (!seconds || ms < seconds * 1000); ms += TICK_MS) {
         int maps = ms % 1000 ? 1 : reader_maps((pid_t)r->header.pid, r->device, r->inode);
         if (maps == 0 || maps == -ESRCH)
@@ -170,9 +174,9 @@ static int scan_process(const struct options *o, pid_t pid) {
     snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
     if (!survey_begin(&s, error))
         return complain("%s", error);
+    survey_catch_signals();
     remark("process %d keeps no statistics: it is watched through the kernel%s", (int)pid,
            o->seconds ? "" : "; Ctrl-C ends this and prints the report");
-    survey_catch_signals();
     struct who *who = o->who ? who_begin(pid) : NULL;
     int failed = survey_look(&s, (double)o->seconds, NULL);
     if (who)
@@ -212,6 +216,7 @@ static int observe_process(const struct options *o, int pid) {
     struct reader_file *before = reader_read_fd(fd, path, READ_ALL, &error);
     if (!before)
         return complain("%s", error.text);
+    catch_signals();
     if (!o->seconds)
         remark("watching process %d; Ctrl-C ends this and prints the report", pid);
     struct who *who = o->who ? who_begin(pid) : NULL;
