@@ -5,12 +5,11 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 from trial import PROGRAMS, PYTHON, ab, alive, answering, client, measured, server_command
 
-from harness import COMMAND, bare_env, compile_c, free_port
+from harness import COMMAND, bare_env, compile_c, free_port, wait_for
 
 
 @pytest.fixture(name="port", scope="module")
@@ -173,10 +172,7 @@ def test_nothing_stays_behind_on_tmpfs_also_of_one_that_was_killed(port):
     child = subprocess.Popen([COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--",
                               *client(port, 4)],
                              env=bare_env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 20
-    while not folders_of(child.pid) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert folders_of(child.pid)
+    wait_for(lambda: folders_of(child.pid))
     child.kill()
     child.wait()
     ab("--arms", "bare,off", "--rounds", 1, "--", "true")

@@ -18,11 +18,13 @@ EXCHANGES = 10
 
 
 @contextlib.contextmanager
-def load_on(port, connections, exchanges=EXCHANGES):
-    """Connections to a server that is about to listen, in the background."""
+def load_on(port, connections, exchanges=EXCHANGES, folder=None):
+    """Connections to a server that is about to listen, in the background; to one that has its statistics in
+    `folder` once it has arms."""
     def send():
         with contextlib.suppress(AssertionError):
             wait_until_it_listens(port)
+            wait_for(lambda: not folder or control_of(folder)["arms"])
             subprocess.run(client(port, exchanges, "one", connections), env=bare_env(), check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     thread = threading.Thread(target=send)
@@ -82,7 +84,7 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
     """Only connections made after the change count; --until-sure ends it; the process lives on."""
     with running_server() as (pid, port, folder):
         run(client(port, 5, "one", 4), bare_env(), timeout=30)  # before: is in no arm
-        with load_on(port, 60):
+        with load_on(port, 60, folder=folder):
             done = ab("--live", pid, "--until-sure", "--time", 60, "--json", tmp_path / "r.json")
         assert done.returncode == 0, done.stderr
         assert "Ended early" in done.stdout and "auto wins" in done.stdout
@@ -144,7 +146,7 @@ def test_the_guard_leaves_a_running_process_killed_and_alive():
     child = subprocess.Popen(server_command(port, 0, 2), env=bare_env(
         LD_PRELOAD=f"{LIB}:{harm}", UNSTALL_STATS=folder, UNSTALL_MODE="off"))
     try:
-        with load_on(port, 60):
+        with load_on(port, 60, folder=folder):
             wait_until_it_listens(port)
             done = ab("--live", child.pid, "--stop-if", "worse", "--min-exchanges", 4, "--time", 25)
         assert done.returncode == 5, done.stdout + done.stderr
