@@ -179,7 +179,9 @@ def test_it_says_how_much_it_took_itself():
 @pytest.mark.parametrize("kind, code", [("stall", 1), ("single", 0)])
 def test_the_exit_code_tells_whether_something_stalls(kind, code):
     with Actor(kind) as actor:
-        done = unstall("scan", "--time", "1.2", "--port", str(actor.port))
+        def scan(seconds):
+            return unstall("scan", "--time", seconds, "--port", actor.port)
+        done = scan_until_told(scan) if code else scan(1.2)
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stdout.startswith(f"Scanned port {actor.port} for ")
     if code:
@@ -191,7 +193,8 @@ def test_the_exit_code_tells_whether_something_stalls(kind, code):
 
 def test_one_process_can_be_asked_for():
     with Actor("stall") as first, Actor("stall"):
-        told = json.loads(unstall("scan", "--json", "--time", "1.2", "--pid", first.pid).stdout)
+        told = json.loads(scan_until_told(lambda seconds: unstall(
+            "scan", "--json", "--time", seconds, "--pid", first.pid)).stdout)
     assert told["scope"] == f"process {first.pid}"
     assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
 
@@ -290,7 +293,8 @@ def test_the_processes_of_a_cgroup_or_container_can_be_asked_for(group, wanted):
     words = {"path": ["--cgroup", group], "container": ["--container", CONTAINER[:14]]}[wanted]
     with Actor("stall") as member, Actor("stall"):
         (group / "cgroup.procs").write_text(f"{member.pid}\n", encoding="ascii")
-        told = json.loads(unstall("scan", "--json", "--time", "1.2", *words).stdout)
+        told = json.loads(scan_until_told(lambda seconds: unstall(
+            "scan", "--json", "--time", seconds, *words)).stdout)
     row, = told["rows"]
     assert row["process"]["pid"] == member.pid
     assert row["process"]["container"] == CONTAINER[:12] and row["process"]["unit"] == group.name[:63]
@@ -317,8 +321,9 @@ def test_the_processes_of_a_container_of_podman_can_be_asked_for_by_its_name(pod
                                   env=podman, capture_output=True, text=True, check=False, timeout=60)
             assert done.returncode == 0, done.stderr
             container = done.stdout.strip()
-            told = subprocess.run([COMMAND, "scan", "--json", "--time", "1.5", "--container", name],
-                                  env=podman, capture_output=True, text=True, check=False, timeout=60)
+            told = scan_until_told(lambda seconds: subprocess.run(
+                [COMMAND, "scan", "--json", "--time", str(seconds), "--container", name],
+                env=podman, capture_output=True, text=True, check=False, timeout=60))
         finally:
             subprocess.run(["podman", "rm", "--force", "--time", "0", name], env=podman, capture_output=True,
                            check=False, timeout=60)
@@ -356,7 +361,9 @@ def test_a_connection_with_the_same_addresses_in_another_network_namespace_is_no
             with subprocess.Popen(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE) as actor:
                 try:
                     assert actor.stdout.readline() == f"port {port}\n".encode()
-                    told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "1.5").stdout)
+                    told = json.loads(scan_until_told(
+                        lambda seconds: unstall("scan", "--json", "--source", "exact", "--time", seconds),
+                        lambda done: row_of(json.loads(done.stdout), actor.pid)).stdout)
                 finally:
                     actor.kill()
     row = row_of(told, actor.pid)
@@ -424,16 +431,24 @@ def test_a_receiver_in_another_network_namespace_is_elsewhere_and_there_exact_na
         assert row["stalls"] and row["receiver"] is None and not row["receiver_on_this_host"]
 
 
-def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named():
+def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named(tmp_path):
     """The BPF program has the ids of the host: the process that had this id in the container was named."""
     need("exact")
-    script = (f"/usr/bin/python3 -S {ACTOR} stall 4 >/dev/null & echo $! && "
-              f"exec {COMMAND} scan --json --source exact --time 1.5")
-    done = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
-                          capture_output=True, text=True, check=False, env=bare_env())
-    pid, report = done.stdout.split("\n", 1)
-    row = row_of(json.loads(report), int(pid))
-    assert "actor.py stall" in row["process"]["command"] and row["receiver"]["pid"] == int(pid)
+
+    def scan(seconds):
+        port = tmp_path / f"port-{seconds}"
+        script = (f"/usr/bin/python3 -S {ACTOR} stall 600 >{port} & echo $! && "
+                  f"until [ -s {port} ]; do sleep 0.01; done && "
+                  f"exec {COMMAND} scan --json --source exact --time {seconds}")
+        return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
+                              capture_output=True, text=True, check=False, env=bare_env())
+
+    def row_in(done):
+        pid, report = done.stdout.split("\n", 1)
+        return int(pid), row_of(json.loads(report), int(pid))
+
+    pid, row = row_in(scan_until_told(scan, lambda done: row_in(done)[1]))
+    assert "actor.py stall" in row["process"]["command"] and row["receiver"]["pid"] == pid
 
 
 def test_the_id_of_a_thread_is_refused():
@@ -448,7 +463,8 @@ def test_the_id_of_a_thread_is_refused():
 def test_the_report_can_be_a_page(tmp_path):
     path = tmp_path / "page.html"
     with Actor("stall") as actor:
-        done = unstall("scan", "--time", "2", "--port", str(actor.port), "--html", path)
+        done = scan_until_told(lambda seconds: unstall("scan", "--time", seconds, "--port", actor.port,
+                                                       "--html", path))
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     page = path.read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>") and f"({actor.pid})" in page
@@ -457,7 +473,8 @@ def test_the_report_can_be_a_page(tmp_path):
 
 def test_the_table_can_be_watched():
     with Actor("stall") as actor:
-        done = unstall("scan", "--watch", "--time", "2.3", "--port", str(actor.port))
+        done = scan_until_told(lambda seconds: unstall("scan", "--watch", "--time", seconds + 0.3,
+                                                       "--port", actor.port))
     assert done.stdout.count("Scanned port") >= 2 and done.returncode == 1
     assert "\033[H" not in done.stdout  # no terminal
 

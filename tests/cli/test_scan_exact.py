@@ -81,7 +81,11 @@ def test_the_places_that_were_asked_for_are_named_beside_many_others(tmp_path, o
     """The sends of the others were kept in their place, and the report named no place."""
     with authors_at_work(tmp_path) as process:
         for wanted in (["--pid", process.pid], ["--port", process.args[2]]):
-            told = json.loads(unstall("scan", "--json", "--source", "exact", "--time", "2", *wanted).stdout)
+            done = scan_until_told(
+                lambda seconds, wanted=wanted: unstall("scan", "--json", "--source", "exact",
+                                                       "--time", seconds, *wanted),
+                lambda done: json.loads(done.stdout)["places"])
+            told = json.loads(done.stdout)
             assert [place["pid"] for place in told["places"]] == [process.pid], wanted
     assert all(actor.process.poll() is None for actor in others)
 
@@ -170,9 +174,11 @@ def test_two_capabilities_are_enough(capabilities, works):
     if os.geteuid() != 0:
         skip("only root may give capabilities")
     with command_of_everybody() as command, Actor("stall") as actor:
-        done = subprocess.run([*with_capabilities(*capabilities), command, "scan", "--json", "--source",
-                               "exact", "--time", "1", "--port", str(actor.port)], cwd="/", check=False,
-                              capture_output=True, text=True, env=bare_env())
+        def scan(seconds):
+            return subprocess.run([*with_capabilities(*capabilities), command, "scan", "--json", "--source",
+                                   "exact", "--time", str(seconds), "--port", str(actor.port)], cwd="/",
+                                  check=False, capture_output=True, text=True, env=bare_env())
+        done = scan_until_told(scan) if works else scan(1)
     if works:
         assert (done.returncode, done.stderr) == (1, "")
         row = row_of(json.loads(done.stdout), actor.pid)
