@@ -16,11 +16,12 @@ import signal
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from captures import Capture, Dialog
 
-from harness import COMMAND, bare_env, unstall
+from harness import COMMAND, bare_env, unstall, wait_for
 
 MEGABYTES = 1000 if os.environ.get("UNSTALL_TEST_LARGE") == "1" else 100
 MOST_MEMORY_KB = 64 * 1024
@@ -162,11 +163,7 @@ def test_an_interrupt_ends_the_pipe_not_the_report():
 
 def until_read(process):
     """Waits until it waits for more: it has read all bytes then."""
-    for _ in range(500):
-        with open(f"/proc/{process.pid}/wchan", encoding="utf-8") as waits_in:
-            if "pipe" in waits_in.read():
-                return
-        time.sleep(0.01)
+    wait_for(lambda: "pipe" in Path(f"/proc/{process.pid}/wchan").read_text(encoding="utf-8"))
 
 
 def test_progress_is_shown_on_a_terminal_only():

@@ -116,9 +116,12 @@ def test_captured_stalls_are_those_that_the_client_felt(tmp_path, behaviour, ser
     ("in-one", "fast", 300), ("nodelay", "fast", 300), ("in-one", "slow", 15), ("nodelay", "slow", 15),
     ("in-one", "reads-late", 15), ("pausing", "fast", 15), ("bulk", "sink", 20), ("typing", "fast", 3)])
 def test_nothing_is_claimed_of_captures_without_a_stall(tmp_path, behaviour, server, count):
-    _, found = run_captured(tmp_path, behaviour, server, count)
-    assert found["segments"] > 20
-    assert (found["stalls"], found["writers"]) == (0, []), found
+    def attempt():
+        _, found = run_captured(tmp_path, behaviour, server, count)
+        assert found["segments"] > 20
+        assert (found["stalls"], found["writers"]) == (0, []), found
+
+    patiently(attempt, 2)  # a busy machine acknowledges later than the program pauses: then Nagle holds
 
 
 def test_the_demo_client(tmp_path):

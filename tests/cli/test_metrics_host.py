@@ -16,8 +16,8 @@ import pytest
 from test_metrics import get, prometheus, samples
 from test_scan import CONTAINER, Actor, cgroup_of_our_own, need
 
-from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody, skip,
-                     unstall)
+from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody,
+                     patiently, skip, unstall)
 
 DATA = SOURCE_ROOT / "data/prometheus"
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
@@ -80,24 +80,30 @@ def a_program_that_stalls(tmp_path_factory):
 def test_it_counts_what_stalls_and_the_counters_only_grow(talker, source, least, most):
     need(source)
     exchanges, seconds = 2 * 70, "unstall_host_stall_seconds_total"
-    with AnsweringPeer() as peer, watching("--source", source) as (_, url, _):
-        talkers = [subprocess.Popen([talker, *peer.target, "70"], env=bare_env()) for _ in range(2)]
-        quiet = Actor("single", 1)
-        before = {}
-        while any(one.poll() is None for one in talkers):
-            now = {name: value for name, value in samples(get(url)[1]).items() if "_total" in name}
-            assert all(now.get(name, 0) >= value for name, value in before.items())
-            before = now
-            time.sleep(0.5)
-        quiet.exchanges()
-        wait_for(lambda: of_program(stalls_of(url), talker.name) >= least * exchanges)
-        time.sleep(1.2)  # stalls that end later than the last slice
-        stalls, lost = (of_program(stalls_of(url, *family), talker.name) for family in ((), (seconds,)))
-        assert all(f'source="{source}"' in labels for labels in stalls_of(url))
-        own = samples(get(url)[1])["unstall_host_own_cpu_seconds_total"]
-    assert least * exchanges <= stalls <= most * exchanges
-    assert 0.025 < lost / stalls < 0.2
-    assert 0 < own < 2
+    fallen = []
+
+    def attempt():
+        with AnsweringPeer() as peer, watching("--source", source) as (_, url, _):
+            talkers = [subprocess.Popen([talker, *peer.target, "70"], env=bare_env()) for _ in range(2)]
+            quiet = Actor("single", 1)
+            before = {}
+            while any(one.poll() is None for one in talkers):
+                now = {name: value for name, value in samples(get(url)[1]).items() if "_total" in name}
+                fallen.extend(name for name, value in before.items() if now.get(name, 0) < value)
+                before = now
+                time.sleep(0.5)
+            quiet.exchanges()
+            wait_for(lambda: of_program(stalls_of(url), talker.name) >= least * exchanges)
+            time.sleep(1.2)  # stalls that end later than the last slice
+            stalls, lost = (of_program(stalls_of(url, *family), talker.name) for family in ((), (seconds,)))
+            assert all(f'source="{source}"' in labels for labels in stalls_of(url))
+            own = samples(get(url)[1])["unstall_host_own_cpu_seconds_total"]
+        assert least * exchanges <= stalls <= most * exchanges
+        assert 0.025 < lost / stalls < 0.2
+        assert 0 < own < 2
+
+    patiently(attempt, 3)  # on a busy machine not all exchanges stall
+    assert not fallen
 
 
 group = cgroup_of_our_own

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from specimens import script
-from talkers import stats_folder, typical
+from talkers import TRIES, stats_folder, typical
 
 from harness import (BUILD_ROOT, COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded,
                      pattern, program, request_all, run, run_strace, unstall)
@@ -35,6 +35,11 @@ def exchanges(*words, client="put_write", env=None):
     return typical(facts["us"]) / 1000
 
 
+def comes_to_stall(*words, **env):
+    """Whether it does: where the machine pauses between two writes, not at once, but soon."""
+    return any(exchanges(*words, **env) > 20 for _ in range(TRIES))
+
+
 def test_a_stalling_program_is_cured():
     assert exchanges() < 20
 
@@ -47,7 +52,7 @@ def test_it_is_cured_in_the_mode_asked_for(mode):
 @pytest.mark.parametrize("words", [["--mode", "off"], ["--mode=observe"], ["--ports", "!1-65535"],
                                    ["--peers=!127.0.0.0/8"], ["--programs", "other"]])
 def test_it_stalls_where_the_options_say_so(words):
-    assert exchanges(*words) > 20
+    assert comes_to_stall(*words)
 
 
 HTTP_CLIENT = """#!/usr/bin/perl
@@ -112,7 +117,7 @@ def test_a_server_is_cured():
 
 def test_options_win_over_the_callers_variables():
     assert exchanges("--mode", "auto", env=bare_env(UNSTALL_MODE="off")) < 20
-    assert exchanges(env=bare_env(UNSTALL_MODE="off")) > 20
+    assert comes_to_stall(env=bare_env(UNSTALL_MODE="off"))
 
 
 def test_children_run_bare_if_so_asked():
