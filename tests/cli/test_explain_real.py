@@ -16,7 +16,7 @@ import time
 import pytest
 
 from harness import SOURCE_ROOT, bare_env, patiently, skip, unstall
-from harness.capture import end_capture
+from harness.capture import begin_capture, end_capture
 
 PYTHON = "/usr/bin/python3"
 PEERS = SOURCE_ROOT / "tests/cli/explain_peers.py"
@@ -60,13 +60,11 @@ def captured(path, port, interface="lo"):
              str(port)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         try:
-            for line in process.stderr:
-                if "listening on" in line:
-                    break
-            else:
+            before = begin_capture(process)
+            if before is None:
                 skip("tcpdump may not capture here")
             yield
-            end_capture(process)
+            end_capture(process, before)
         finally:
             process.kill()
 

@@ -66,16 +66,33 @@ def _packets(data):
         yield Packet(seconds * 10**9 + part * unit, source, target, payload)
 
 
-def end_capture(tcpdump):
+def _told(tcpdump):
+    """The packets that it has written and those that have passed the filter, as it tells on SIGUSR1."""
+    tcpdump.send_signal(signal.SIGUSR1)
+    while line := tcpdump.stderr.readline():
+        if found := re.search(r"(\d+) packets? captured, (\d+) packets? received by filter", line):
+            return map(int, found.groups())
+    return 0, 0  # it has ended
+
+
+def begin_capture(tcpdump):
+    """Waits until it listens; for end_capture() the packets that came before its filter did, and so count as
+    passed.  None: it may not listen."""
+    while line := tcpdump.stderr.readline():
+        if "listening on" in line:
+            written, passed = _told(tcpdump)
+            return passed - 2 * written
+    return None
+
+
+def end_capture(tcpdump, before):
     """Ends tcpdump behind the packets that the kernel has kept for it; by SIGINT alone it leaves them there.
 
-    SIGUSR1 makes it tell what it has written, and what has passed the filter: on loopback twice as much.
+    On loopback twice as many pass the filter as it writes.
     """
     for _ in range(1000):
-        tcpdump.send_signal(signal.SIGUSR1)
-        line = tcpdump.stderr.readline()
-        told = re.search(r"(\d+) packets? captured, (\d+) packets? received by filter", line)
-        if not line or told and 2 * int(told[1]) >= int(told[2]):
+        written, passed = _told(tcpdump)
+        if 2 * written >= passed - before:
             break
         time.sleep(0.01)
     tcpdump.send_signal(signal.SIGINT)
@@ -93,11 +110,11 @@ def captured(*ports):
                 ["tcpdump", "-i", "lo", "-Z", "root", "-B", "4096", "-s", "128", "--immediate-mode",
                  "-U", "-w", file.name, "tcp and (" + " or ".join(f"port {port}" for port in ports) + ")"],
                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as tcpdump:
+            before = begin_capture(tcpdump)
+            assert before is not None, "tcpdump has ended"
             try:
-                while not re.search("listening on", line := tcpdump.stderr.readline()):
-                    assert line, "tcpdump has ended"
                 yield capture
             finally:
-                end_capture(tcpdump)
+                end_capture(tcpdump, before)
         with open(file.name, "rb") as written:
             capture.packets = list(_packets(written.read()))
