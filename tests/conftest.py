@@ -15,7 +15,7 @@ from harness import HOOK_LIB, LIB, PROCESSOR  # noqa: E402
 from harness.host import MUCH, HostWatch  # noqa: E402
 from harness.selection import for_processor, in_one_mode, part_of  # noqa: E402
 
-TRIES = 30
+TRIES = int(os.environ.get("UNSTALL_TESTS_TRIES", "30"))
 LONGEST_S = 180  # no case is begun again after that
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from test_scan import need, scanning
 
-from harness import bare_env, least
+from harness import bare_env, least, patiently
 
 PROGRAM = Path(__file__).parent / "programs/crowd.py"
 PROCESSES, CONNECTIONS, SECONDS = map(int, os.environ.get("UNSTALL_TESTS_CROWD", "50,1500,5").split(","))
@@ -38,15 +38,20 @@ def test_the_three_that_stall_are_found_and_no_others():
                           env=bare_env()) as crowd:
         stalling = [int(word) for word in crowd.stdout.readline().split()[1:]]
         assert len(stalling) == STALLING
-        with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
-            time.sleep(SECONDS)
-            reports = {"exact": exact(), "sampled": sampled()}
-        share = reports["sampled"]["share_of_a_core"]
+
+        def attempt():
+            with scanning("--source", "exact") as exact, scanning("--source", "sampled") as sampled:
+                time.sleep(SECONDS)
+                reports = {"exact": exact(), "sampled": sampled()}
+            for source, report in reports.items():
+                assert sorted(crowd_of(report, crowd.pid)) == sorted(stalling), source
+            return reports["sampled"]
+
+        sampled = patiently(attempt, 3)  # on a busy machine samples may miss a stall, or guess
+        share = sampled["share_of_a_core"]
         if share >= 0.02:  # on a busy machine the same work takes more of a processor's time
             share = least(share_of_a_core, 0.02)
         crowd.stdin.close()
         assert crowd.wait(30) == 0
-    for source, report in reports.items():
-        assert sorted(crowd_of(report, crowd.pid)) == sorted(stalling), source
-    assert reports["sampled"]["sockets"] >= 2 * CONNECTIONS * 0.95
+    assert sampled["sockets"] >= 2 * CONNECTIONS * 0.95
     assert share < 0.02
