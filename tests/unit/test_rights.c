@@ -70,8 +70,12 @@ Test(rights, the_thread_starts_again_afterwards, .timeout = 10) {
     ticker_decide(false, 1);
     EXPECT_INT("not meanwhile", ticker_state(), TICKER_NONE);
     rights_changed(barred);
-    ticker_decide(false, 1);
-    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    bool runs = false;
+    for (int i = 0; i < 10 && !runs; i++) { /* after 100 ms it ends by itself */
+        ticker_decide(false, 1);
+        runs = ticker_state() == TICKER_RUNS;
+    }
+    EXPECT(runs);
     ticker_stop();
 }
 
@@ -90,16 +94,15 @@ static long task_of_the_thread(void) {
 Test(rights, a_signal_to_the_thread_ends_it, .timeout = 10) {
     whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
     ticker_now = TICKER_NONE;
-    long task = 0;
-    for (int i = 0; i < 10 && !task; i++) { /* after 100 ms it ends by itself */
+    uint32_t barred = 0;
+    for (int i = 0; i < 10 && !barred; i++) { /* after 100 ms it ends by itself */
         ticker_decide(false, 1);
-        task = task_of_the_thread();
+        long task = task_of_the_thread();
+        EXPECT_INT("to another", rights_signal(getpid()), 0);
+        if (ticker_state() == TICKER_RUNS) /* else it does not stay, or has left */
+            barred = rights_signal(task);
     }
-    ASSERT(task && ticker_state() == TICKER_RUNS);
-    EXPECT_INT("to another", rights_signal(getpid()), 0);
-    EXPECT_INT("it stays", ticker_state(), TICKER_RUNS);
-    uint32_t barred = rights_signal(task);
-    EXPECT(barred != 0);
+    ASSERT(barred != 0);
     EXPECT_INT("it has ended", ticker_state(), TICKER_NONE);
     rights_changed(barred);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The window's thread: it pushes in time, drops connections without a hold from its list, parks, and ends.
- * Times are bounds with room for a busy machine.
+ * Times are bounds with room for a busy machine.  A test that gets no processor for 100 ms finds that the
+ * thread has ended by itself, so each test that needs the thread tries again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,19 +31,32 @@ static void set_up(void) {
 
 TestSuite(ticker, .init = set_up, .timeout = 20);
 
+enum { TRIES = 10 };
+
 static bool starts(void) {
-    ticker_decide(true, 1);
-    return ticker_state() == TICKER_RUNS;
+    for (int i = 0; i < TRIES; i++) {
+        ticker_decide(true, 1);
+        if (ticker_state() == TICKER_RUNS)
+            return true;
+    }
+    return false;
+}
+
+/* Lock held, which it releases. */
+static void watch_and_unlock(void) {
+    while (!ticker_watch(c)) { /* it has left by itself */
+        conn_unlock(c);
+        ASSERT(starts());
+        conn_lock(c);
+    }
+    conn_unlock(c);
 }
 
 /* As a write does: the thread may have left since the last hold. */
 static void hold_now(void) {
-    if (ticker_state() == TICKER_NONE)
-        starts();
     conn_lock(c);
     c->held = true;
-    ticker_watch(c);
-    conn_unlock(c);
+    watch_and_unlock();
 }
 
 static void push_now(void) {
@@ -88,7 +102,6 @@ Test(ticker, starts_once_and_keeps_errno) {
     errno = 4711;
     EXPECT(starts() && starts());
     EXPECT_INT("errno", errno, 4711);
-    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
     ticker_stop();
 }
 
@@ -146,8 +159,7 @@ Test(ticker, buffered_bytes_are_tried_again) {
     ASSERT(starts());
     conn_lock(c);
     ASSERT(unit_buffer(c, "abc"));
-    ticker_watch(c);
-    conn_unlock(c);
+    watch_and_unlock();
     EXPECT(within_ms(2000, pushed));
     EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) send(5,abc) send(5,abc)");
     ticker_stop();
@@ -254,13 +266,16 @@ static void in_a_child(int (*test)(void)) {
             return __LINE__; \
     } while (0)
 
+static bool none_there(void) {
+    return ticker_state() == TICKER_NONE;
+}
+
 static int stays_one(void) {
     ticker_decide(false, 1);
     WANT(ticker_state() == TICKER_WITHOUT && ticker_windowless(ticker_state()));
     hold_now();
     WANT(!c->ticking && tasks() == 1);
-    ticker_decide(true, 1); /* coalesce */
-    WANT(ticker_state() == TICKER_RUNS && tasks() == 2);
+    WANT(starts() && (tasks() == 2 || none_there())); /* coalesce */
     ticker_stop();
     WANT(tasks() == 1);
     return 0;
@@ -270,14 +285,28 @@ Test(ticker, a_single_thread_stays_one) {
     in_a_child(stays_one);
 }
 
+/* The first turn does not wait for its start; a second one within 100 ms starts it. */
+static bool starts_at_the_second_turn(void) {
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t begun = clock_now();
+        ticker_decide(false, 1);
+        if (i == 0 && !none_there())
+            return false;
+        ticker_decide(false, 1);
+        if (ticker_state() == TICKER_RUNS)
+            return true;
+        if (clock_now() - begun < 90000000)
+            return false;
+    }
+    return false;
+}
+
 static int is_decided_anew(void) {
     ticker_decide(false, 1);
     ticker_threads_seen();
-    WANT(ticker_state() == TICKER_NONE);
-    ticker_decide(false, 1);
-    WANT(ticker_state() == TICKER_NONE && tasks() == 1); /* the first turn does not wait for its start */
-    ticker_decide(false, 1);
-    WANT(ticker_state() == TICKER_RUNS && tasks() == 2);
+    WANT(ticker_state() == TICKER_NONE && tasks() == 1);
+    WANT(starts_at_the_second_turn());
+    WANT(tasks() == 2 || none_there());
     ticker_forked(); /* as if: the thread stays */
     WANT(ticker_state() == TICKER_NONE);
     return 0;
@@ -290,9 +319,7 @@ Test(ticker, a_thread_of_the_program_allows_one) {
 /* The runner's thread is one that the library did not see being made. */
 Test(ticker, a_task_that_was_not_seen_allows_one) {
     cr_assert(tasks() > 1);
-    ticker_decide(false, 1);
-    ticker_decide(false, 1);
-    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    EXPECT(starts_at_the_second_turn());
     ticker_stop();
 }
 
@@ -312,13 +339,16 @@ Test(ticker, never) {
 
 Test(ticker, always) {
     use("always");
-    ticker_decide(false, 1);
-    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    bool runs = false;
+    for (int i = 0; i < TRIES && !runs; i++) {
+        uint64_t begun = clock_now();
+        ticker_decide(false, 1);
+        runs = ticker_state() == TICKER_RUNS;
+        if (!runs && clock_now() - begun < 90000000)
+            break;
+    }
+    EXPECT(runs);
     ticker_stop();
-}
-
-static bool none_there(void) {
-    return ticker_state() == TICKER_NONE;
 }
 
 Test(ticker, ends_by_itself_and_starts_again) {
@@ -332,24 +362,38 @@ Test(ticker, ends_by_itself_and_starts_again) {
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
 }
 
+static int tasks_before;
+
+static bool is_alone(void) {
+    return tasks() == tasks_before;
+}
+
+/* The kernel removes a task a moment after its number.  One that gets no processor for 100 ms then is not
+ * waited for any longer. */
 Test(ticker, its_end_leaves_no_task) {
-    int before = tasks(), seen = 0;
+    int before = tasks_before = tasks(), seen = 0, gone = 0;
     for (int i = 0; i < 100; i++) {
         ASSERT(starts());
         bool there = tasks() == before + 1;
         EXPECT(there || none_there()); /* after 100 ms it ends by itself */
         seen += there;
         ticker_stop();
-        EXPECT_INT("without", tasks(), before);
+        gone += tasks() == before;
+        cr_assert(within_ms(5000, is_alone), "a task is left");
     }
     EXPECT(seen > 50);
+    cr_expect(gone >= 98, "%d of 100 had gone at the end of the stop", gone);
 }
 
 Test(ticker, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
     ticker_thread_ends();
-    ASSERT(starts());
-    ticker_thread_ends();
-    EXPECT_INT("libc counts threads", ticker_state(), TICKER_RUNS);
+    bool stays = false;
+    for (int i = 0; i < TRIES && !stays; i++) {
+        ASSERT(starts());
+        ticker_thread_ends();
+        stays = ticker_state() == TICKER_RUNS;
+    }
+    cr_expect(stays, "libc counts threads");
     ticker_task_exits();
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
     ASSERT(starts());
@@ -369,8 +413,7 @@ Test(ticker, a_lingering_connection) {
     conn_lock(c);
     ASSERT(unit_buffer(c, "abc"));
     c->lingering = true;
-    ticker_watch(c);
-    conn_unlock(c);
+    watch_and_unlock();
     EXPECT(within_ms(5000, closed));
     EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) close(5)");
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
@@ -500,8 +543,11 @@ Test(ticker, a_list_of_the_parent_is_none_of_the_child) {
 
 Test(ticker, none_starts_after_many_changes_of_rights) {
     int ended = 0;
-    for (; ended < 100 && starts(); ended++)
-        ticker_unbar(ticker_bar());
+    for (int i = 0; i < TRIES && ended != 16; i++) { /* one that has ended by itself does not count */
+        ticker_forked();
+        for (ended = 0; ended < 100 && starts(); ended++)
+            ticker_unbar(ticker_bar());
+    }
     EXPECT_INT("ended", ended, 16);
     EXPECT_INT("state", ticker_state(), TICKER_REFUSED);
 }
