@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harness import (LIB, MODES, PASSING_MODES, AnsweringPeer, Connection, Peer, SilentPeer, bare_env,
-                     mode_env, patiently, pattern, program, run, run_client)
+                     least, mode_env, patiently, pattern, program, run, run_client)
 
 
 class PerThousandPeer(Peer):
@@ -128,9 +128,13 @@ def run_delayed(calls, name, mode, *arguments, trace, **variables):
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])
 def test_no_lock_is_shared_between_connections(mode, tmp_path):
     """The library's calls under one connection's lock take 600 ms here: another connection goes on."""
-    facts = run_delayed("setsockopt,getsockopt", "apart", mode, 20, trace=tmp_path / "trace")
-    assert facts["burst_us"] >= DELAY_US
-    assert facts["meanwhile"] >= 3
+    def waits():
+        """Whether it waits.  On a busy machine a window ends in it, too, which takes another 600 ms."""
+        facts = run_delayed("setsockopt,getsockopt", "apart", mode, 20, trace=tmp_path / "trace")
+        assert facts["burst_us"] >= DELAY_US
+        return facts["meanwhile"] < 3
+
+    assert not least(waits, True)
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "off"])
