@@ -4,8 +4,8 @@ first message on (auto)."""
 
 import pytest
 
-from harness import (WIDE, AnsweringPeer, program, read_reports, report_pattern, request_all, run_client,
-                     started_server, total)
+from harness import (WIDE, AnsweringPeer, least, program, read_reports, report_pattern, request_all,
+                     run_client, started_server, total)
 
 CONNECTIONS = 10  # of server_one_each
 
@@ -23,7 +23,10 @@ def test_a_server_answers_on_a_new_connection_in_one_segment(tmp_path):
 
 @pytest.mark.parametrize("mode, segments", [("auto", 1), ("nodelay", 2)])
 def test_a_client_writes_on_a_new_connection_in_one_segment(mode, segments):
-    with AnsweringPeer() as peer:
-        done = run_client(program("client_one_each"), mode, *peer.target, CONNECTIONS, **WIDE)
-    assert done.facts["segments"] == segments
-    assert all(len(connection.received) == 300 for connection in peer.connections)
+    def most():
+        with AnsweringPeer() as peer:
+            done = run_client(program("client_one_each"), mode, *peer.target, CONNECTIONS, **WIDE)
+        assert all(len(connection.received) == 300 for connection in peer.connections)
+        return done.facts["segments"]
+
+    assert least(most, segments + 1) == segments  # of nine connections one may be sent again or late
