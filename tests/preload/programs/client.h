@@ -171,12 +171,14 @@ static UNUSED void await_error(int fd, bool there)
 }
 
 /* Waits, unseen, until all bytes that could leave have left and were acknowledged.  There is no more room
- * than now until the peer reads. */
+ * than now until the peer reads.  The kernel fills the rest of a window that is smaller than a segment only
+ * after 200 ms. */
 static UNUSED void await_settled(int fd)
 {
     static const struct timespec moment = {.tv_nsec = 200000};
     for (long begin = now_us(); now_us() - begin < 10000000;) {
-        if (info_of(fd).tcpi_unacked == 0) return;
+        struct tcp_info info = info_of(fd);
+        if (info.tcpi_unacked == 0 && (info.tcpi_notsent_bytes == 0 || info.tcpi_snd_wnd == 0)) return;
         raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
     }
     die("not all is acknowledged");
