@@ -218,11 +218,13 @@ class Program:
 
     def __exit__(self, *_):
         with Held():
-            self.stop()
-            os.close(self.fd)
-            self._errors.close()
-            if self._output:
-                self._output.close()
+            try:
+                self.stop()
+            finally:
+                os.close(self.fd)
+                self._errors.close()
+                if self._output:
+                    self._output.close()
 
     def ended(self, timeout=None):
         """Wait `timeout` seconds at most; True when it has ended."""
