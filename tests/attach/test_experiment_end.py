@@ -115,10 +115,12 @@ def test_a_signal_breaks_no_line():
 
 def test_after_a_detach_the_report_still_has_all_that_was_measured():
     """The last line of the carrier had no sums, and 0 connections that were there before."""
-    with talking() as talker, carrying(talker.pid) as carrier:
-        first = json.loads(carrier.stdout.readline())
-        assert unstall("detach", talker.pid).returncode == 0
-        last = json.loads(carrier.communicate(timeout=60)[0].splitlines()[-1])
+    with talking() as talker:
+        assert wait_until(lambda: talker.told), "it has no connection"
+        with carrying(talker.pid) as carrier:
+            first = json.loads(carrier.stdout.readline())
+            assert unstall("detach", talker.pid).returncode == 0
+            last = json.loads(carrier.communicate(timeout=60)[0].splitlines()[-1])
     assert (first["existed"], last["existed"]) == (1, 1)
     assert sum(row["connections"] for row in last["rows"]) == 1
 
