@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness import COMMAND, bare_env, compile_c, run, unstall
-from talkers import (KINDS, NOBODY, PINS, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, stalls,
+from talkers import (KINDS, NOBODY, PINS, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, pinned, stalls,
                      talking, wait_until)
 
 HERE = Path(__file__).parent
@@ -27,7 +27,7 @@ def folders():
 
 
 def all_is_gone():
-    return not folders() and not (PINS.exists() and list(PINS.iterdir()))
+    return not folders() and not pinned()
 
 
 @pytest.fixture(autouse=True)
