@@ -56,7 +56,8 @@ def fixture_soak(tmp_path):
 
 def loads(tmp_path):
     """The processes of the load that still run."""
-    started = (tmp_path / "load").read_text(encoding="ascii").split()
+    told = tmp_path / "load"
+    started = told.read_text(encoding="ascii").split() if told.exists() else []  # ended before it has begun
     return started, [pid for pid in started if os.path.exists(f"/proc/{pid}")]
 
 
@@ -112,8 +113,16 @@ def test_when_it_is_ended_so_is_what_it_started(soak, tmp_path):
     assert loads(tmp_path)[1] == []
 
 
-def test_without_its_load_it_says_so(soak):
-    done = soak("2", UNSTALL_SOAK_LOAD="true")
+# Stands for scripts/test beside a load that ends: waits until the shell has seen that end.
+UNTIL_IT_HAS_ENDED = """#!/bin/sh
+until [ -s {load} ] && ! kill -0 "$(cat {load})" 2>/dev/null; do sleep 0.01; done
+"""
+
+
+def test_without_its_load_it_says_so(soak, tmp_path):
+    (tmp_path / "test.sh").write_text(UNTIL_IT_HAS_ENDED.format(load=tmp_path / "load"), encoding="ascii")
+    (tmp_path / "load.sh").write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/load\n", encoding="ascii")
+    done = soak("2")
     assert done.returncode == 1 and "nothing keeps the machine busy" in done.stderr
 
 
