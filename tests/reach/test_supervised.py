@@ -336,8 +336,8 @@ class Supervised:
 
     def __init__(self, text=CONNECTING):
         self.known = set(guards())
-        self.text = text
-        words = [COMMAND, "run", "--how", "seccomp", "env", "-u", "LD_PRELOAD", *PYTHON, text]
+        self.text = f"{text}# of {os.getpid()}, for another run of the tests has the same text\n"
+        words = [COMMAND, "run", "--how", "seccomp", "env", "-u", "LD_PRELOAD", *PYTHON, self.text]
         self.process = subprocess.Popen(words, env=bare_env(), text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
         assert self.ask() == "1"
