@@ -9,6 +9,7 @@ killed, because their end of the pipe closes then.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -54,8 +55,15 @@ def in_container(leader, *words):
 
 
 def leader_of(nspawn):
+    """The child that is process 1 of its own namespace, or 0.  The one that makes it is in the host's
+    namespaces, where another systemd would answer."""
     children = Path(f"/proc/{nspawn.pid}/task/{nspawn.pid}/children").read_text(encoding="ascii").split()
-    return int(children[0]) if children else 0
+    for child in children:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            status = Path(f"/proc/{child}/status").read_text(encoding="utf-8")
+            if re.search(r"^NSpid:.*\t1$", status, re.M):
+                return int(child)
+    return 0
 
 
 def wait_until_up(nspawn):
