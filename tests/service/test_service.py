@@ -130,7 +130,7 @@ def test_nginx_as_debian_has_it(c):
             "events {}\nhttp { server { listen 127.0.0.1:8102; location / { return 200 hello; } } }\n")
     c.systemctl("start", "nginx")
     c.unstall("enable", "nginx", "--restart", "--stats")
-    assert c.exchange_ms(8102) < STALLS_MS
+    assert not stalls(c, 8102)
     comes_to_say(c, "the library is loaded in 3 of 3 processes", "nginx")
     c.systemctl("reload", "nginx")
     c.unstall("disable", "nginx.service", "--restart")
@@ -526,14 +526,17 @@ def test_what_would_be_refused_is_enabled_where_it_does_work(c):
 def test_a_static_program_is_cured_by_run_in_its_unit(c):
     """The way for good that the refusal names; attach has tests of its own."""
     c.copy(compile_c(SOURCE_ROOT / "tests/arch/exchange.c", "-static"), "/opt/exchange")
-    medians = []
-    for before in ("", f"{UNSTALL} run -- "):
-        c.unit("fixed.service", "[Service]\nType=oneshot\nStandardOutput=truncate:/run/fixed\n"
-               f"ExecStart={before}/opt/exchange\n")
-        c.systemctl("daemon-reload")
-        c.systemctl("start", "fixed")
-        medians.append(float(c.run("cat", "/run/fixed").stdout.split()[0]))
-    assert medians[0] > STALLS_MS > medians[1]
+
+    def attempt():
+        medians = []
+        for before in ("", f"{UNSTALL} run -- "):
+            c.unit("fixed.service", "[Service]\nType=oneshot\nStandardOutput=truncate:/run/fixed\n"
+                   f"ExecStart={before}/opt/exchange\n")
+            c.systemctl("daemon-reload")
+            c.systemctl("start", "fixed")
+            medians.append(float(c.run("cat", "/run/fixed").stdout.split()[0]))
+        assert medians[0] > STALLS_MS > medians[1]
+    patiently(attempt, tries=2)  # systemd starts a unit five times in ten seconds
 
 
 def test_names_that_are_none_and_units_that_cannot_be_enabled(c):
