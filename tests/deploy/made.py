@@ -3,6 +3,7 @@
 
 import fcntl
 import hashlib
+import os
 import shutil
 import subprocess
 
@@ -23,6 +24,11 @@ def _version():
                 digest.update(f"{path.relative_to(SOURCE_ROOT)} {path.stat().st_mode:o}\n".encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def own_folders(text):
+    """Blocks of a page with folders in memory that no other run of the tests on this machine has."""
+    return text.replace("/dev/shm/", f"/dev/shm/{os.getpid()}-")
 
 
 def with_command(env):

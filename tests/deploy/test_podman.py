@@ -15,12 +15,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from made import FOLDER, portable
+from made import FOLDER, own_folders, portable
 
 from harness import (COMMAND, LIB, SOURCE_ROOT, STALL_MS, add_files, compile_c, needed_by, podman_env,
                      patiently, remove_cgroups, skip)
 
-PAGE = (SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+PAGE = own_folders((SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8"))
 SECTION = PAGE.split("\n## podman and docker\n")[1].split("\n## ")[0]
 NOBODY = 65534
 MEASURED = re.compile(r"^(\d+\.\d+) \d+\.\d+ [01]$", re.M)
