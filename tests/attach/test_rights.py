@@ -56,8 +56,9 @@ def test_with_two_of_them_one_line_names_all_three(missing):
 
 
 def test_a_network_namespace_that_may_not_be_entered_is_told_and_the_connection_there_keeps_its_stall():
-    shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 1.5"
-    actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE, text=True)
+    shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 1.5 0 waits"
+    actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
     three = (*with_capabilities(*THREE, user=0), COMMAND)
     try:
         assert actor.stdout.readline().startswith("port")
@@ -65,6 +66,8 @@ def test_a_network_namespace_that_may_not_be_entered_is_told_and_the_connection_
             assert a.said.startswith("unstall attach: of the target's processes, 1 may be in network "
                                      "namespaces that could not be entered (CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
                                      "connections that exist there are left alone\n")
+            actor.stdin.write("\n")
+            actor.stdin.flush()
             assert int(actor.stdout.readline().split()[1]) < 100  # 35, with stalls
     finally:
         actor.kill()
