@@ -80,9 +80,10 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
 
 def test_a_program_that_does_not_stall_shows_no_difference(tmp_path):
     def attempt():
-        with answering(5, 1) as port, load_on(port, 60):
+        with answering(5, 1) as port, load_on(port, 200):
             ab("--live", pid_of(port), "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
         value = measured(tmp_path / "r.json")
+        assert value["analysis"], "the connections had ended before the experiment began"
         assert all(unit["stalls"] == 0 for unit in value["units"] + value["totals"])
         contrasts = [against["contrast"]["estimate"] for against in value["analysis"]["against"]]
         assert [abs(estimate) < 0.7 for estimate in contrasts] == [True]
@@ -92,7 +93,7 @@ def test_a_program_that_does_not_stall_shows_no_difference(tmp_path):
 def test_the_client_is_the_target_and_its_peer_thinks(tmp_path):
     """44 ms of thinking are no stall, and no arm changes them."""
     with answering(44, 1) as port:
-        load = subprocess.Popen(client(port, 30, "one", 16), env=bare_env(), stdout=subprocess.DEVNULL)
+        load = subprocess.Popen(client(port, 30, "one", 64), env=bare_env(), stdout=subprocess.DEVNULL)
         try:
             ab("--live", load.pid, "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
         finally:
