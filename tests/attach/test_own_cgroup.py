@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness import COMMAND, bare_env, compile_c, run, unstall
-from talkers import (KINDS, NOBODY, PINS, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, pinned, stalls,
+from talkers import (KINDS, NOBODY, TRIES, alone, cgroup_mount, is_cured, nothing_pinned, pinned, stalls,
                      talking, wait_until)
 
 HERE = Path(__file__).parent
