@@ -42,6 +42,7 @@ enum {
     PENDING = 3000,
     LIFE_US = 8000,
     UNREAD_US = 2000,
+    LITTLE = 16384,
     PATIENCE_MS = 60000,
     PREFIX = sizeof("TORTURE_ENV_") - 1,
 };
@@ -188,11 +189,19 @@ static void judge(const struct round *r, uint64_t seed) {
         broken(seed, r, "a reset");
 }
 
+/* A busy machine keeps the peer from reading until its window is closed.  A reset then drops what the
+ * writer's kernel could not send yet, in any mode.  So the peer catches up before. */
+static void catch_up(struct round *r, uint64_t seed) {
+    int unread = 0;
+    while (!r->ended && ioctl(r->stream, FIONREAD, &unread) == 0 && unread > LITTLE)
+        serve(r, seed);
+}
+
 /*
  * Under the rule `sent` the peer first reads nothing for a moment, so that Nagle's algorithm keeps
  * the writer's next pieces.  Then the writer is stopped, and its kernel is asked what is unsent.
  */
-static void end_by_signal(struct round *r, pid_t pid) {
+static void end_by_signal(struct round *r, uint64_t seed, pid_t pid) {
     if (strcmp(rule, "sent") == 0) {
         int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), unsent, status;
         usleep(random_below(&randomness, UNREAD_US));
@@ -206,6 +215,8 @@ static void end_by_signal(struct round *r, pid_t pid) {
         r->unsent = (uint64_t)unsent;
         close(stream);
         close(pidfd);
+    } else if (page->pending) {
+        catch_up(r, seed);
     }
     kill(pid, SIGKILL);
 }
@@ -246,7 +257,7 @@ static void play(uint64_t seed) {
     if (page->threads)
         __atomic_store_n(&page->stop, 1, __ATOMIC_RELEASE);
     else
-        end_by_signal(&r, pid);
+        end_by_signal(&r, seed, pid);
     serve_until(&r, seed, now_ns() + PATIENCE_MS * UINT64_C(1000000));
     int status = 0;
     if (page->threads && !r.ended)
