@@ -70,10 +70,18 @@ void settles(const struct pair *p) {
     }
 }
 
-void is_told(const struct pair *p) {
-    struct pollfd state = {.fd = p->ours, .events = POLLRDHUP};
+static bool comes(const struct pair *p, short events) {
+    struct pollfd state = {.fd = p->ours, .events = events};
     struct timespec limit = {.tv_sec = PATIENCE_MS / 1000};
-    CHECK(raw(SYS_ppoll, (long)&state, 1, (long)&limit, 0, 8, 0) == 1, "neither an error nor the end comes");
+    return raw(SYS_ppoll, (long)&state, 1, (long)&limit, 0, 8, 0) == 1;
+}
+
+void is_told(const struct pair *p) {
+    CHECK(comes(p, POLLRDHUP), "neither an error nor the end comes");
+}
+
+void is_over(const struct pair *p) {
+    CHECK(comes(p, 0), "no reset comes"); /* POLLERR and POLLHUP need not be asked for */
 }
 
 int32_t own_task(void) {

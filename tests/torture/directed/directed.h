@@ -81,6 +81,9 @@ uint64_t receive(struct pair *p, uint64_t total, int ms);
 void arrives(struct pair *p, int ms);
 /* ... and then, however late, the end of the stream. */
 void ends(struct pair *p, int ms);
+/* Behind the counted bytes come those of a write that never returned, at most `most`, whose number no side
+ * knows: reads all of them and counts them. */
+void resynchronise(struct pair *p, size_t most);
 void reply(struct pair *p, size_t bytes);
 
 /* ---- raw calls ------------------------------------------------------- */
