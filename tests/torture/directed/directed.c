@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -346,6 +347,22 @@ void ends(struct pair *p, int ms) {
     raw(SYS_ppoll, (long)&ready, 1, (long)&limit, 0, 8, 0);
     long n = raw(SYS_recvfrom, p->theirs, (long)&byte, 1, MSG_DONTWAIT, 0, 0);
     CHECK(n == 0, "after %llu bytes their end read %ld, not the end", (unsigned long long)p->put, n);
+}
+
+/* Once the window has ended all has left ours, or will as soon as the kernel lets it. */
+void resynchronise(struct pair *p, size_t most) {
+    uint64_t sure = p->put, begin = now_ms();
+    int unread;
+    receive(p, sure, PATIENCE_MS);
+    CHECK(p->received >= sure, "%llu accepted, %llu arrived", (unsigned long long)sure,
+          (unsigned long long)p->received);
+    receive(p, sure + most, (int)window_ms() + 200);
+    do {
+        CHECK(now_ms() - begin < 2 * PATIENCE_MS, "bytes stay in the kernel");
+        raw_sleep(1);
+        raw(SYS_ioctl, p->ours, SIOCOUTQ, (long)&unread, 0, 0, 0);
+        p->put = receive(p, sure + most, 0);
+    } while (unread > 0);
 }
 
 /* ---- threads --------------------------------------------------------- */

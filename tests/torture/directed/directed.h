@@ -98,6 +98,8 @@ void word_set(uint32_t *word, uint32_t value);
 void settles(const struct pair *p);
 /* Until an error or the end of the stream has come to our end, or more; likewise. */
 void is_told(const struct pair *p);
+/* Until a reset has ended the connection; likewise. */
+void is_over(const struct pair *p);
 
 /* ---- threads that are blocked ---------------------------------------- */
 

@@ -275,15 +275,6 @@ static void jump(int number) {
     siglongjmp(back, 1);
 }
 
-/* Counts the arrived bytes, whose number no side knew before.  Each byte is right, and none is left. */
-static void resynchronise(struct pair *p) {
-    uint64_t sure = p->put;
-    receive(p, sure, 10000);
-    p->put = receive(p, sure + 200000, (int)window_ms() + 200);
-    CHECK(p->received >= sure, "%llu accepted, %llu arrived", (unsigned long long)sure,
-          (unsigned long long)p->received);
-}
-
 static void *exchange_in_thread(void *unused) {
     (void)unused;
     for (int i = 0; i < 3; i++)
@@ -322,7 +313,7 @@ static void jump_from_a_blocked_call(void) {
         if (sigsetjmp(back, 1) == 0)
             block_in(how);
         joined(thread);
-        resynchronise(&shared);
+        resynchronise(&shared, 200000);
         exchange(&shared);
         joined(in_quiet_thread(exchange_in_thread, NULL));
         close(shared.ours);
