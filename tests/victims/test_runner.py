@@ -54,7 +54,8 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
     (EXCHANGE, "cured", 12.0, 2, True),
     (EXCHANGE, "cured", 44.0, 2, False),
     (EXCHANGE, "cured", 0.1, 2, True),
-    (EXCHANGE, "stalls", 12.0, 1, False),
+    (EXCHANGE, "stalls", 12.0, 1, True),
+    (EXCHANGE, "stalls", 0.1, 1, False),
     (WHOLE_RUN, "cured", 30.0, None, True),
     (WHOLE_RUN, "cured", 50.0, None, True),
     (WHOLE_RUN, "stalls", 35.0, None, True),
@@ -62,6 +63,18 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
 ])
 def test_only_noise_is_measured_again(victim, expects, median, segments, noise):
     measurement, treatment = Measurement((median,) * 10, segments, BARE_RUNS), Treatment("treated", expects)
+    found = complaints(victim, treatment, measurement)
+    assert found and may_be_noise(victim, treatment, measurement, found) == noise
+
+
+@pytest.mark.parametrize("planted, noise", [
+    ({"peer_stalls": 3}, True), ({"proved": 5}, True), ({"role": "listener"}, False),
+    ({"kind": "no-stall", "proved": 0}, False), ({"sentence": "x loses 44 ms"}, False),
+    ({"role": "listener", "peer_stalls": 3}, True),
+])
+def test_only_the_numbers_of_a_report_are_measured_again(planted, noise):
+    victim, treatment = Victim("", "client", (), None, verdict=STALLS), Treatment("observe", "stalls")
+    measurement = Measurement((44.0,) * 10, observed=report(**planted))
     found = complaints(victim, treatment, measurement)
     assert found and may_be_noise(victim, treatment, measurement, found) == noise
 

@@ -13,8 +13,9 @@ from runner import (OWN, TREATMENTS, affected, complaints, load, load_well, may_
 
 # With one try, on two cores with 14 runnable neighbours, 3 of 180 cured ones had medians of 5.5 to 13.7 ms.
 # With three, one of 235 under a load of 12 had 6.1 ms three times. So a time above cured but below a stall
-# (44 ms), a whole run that is no shorter than bare, or a higher number of segments, is measured again; any
-# other error fails at once.  Beside other work all times of a minute may be longer: twelve tries outlast it.
+# (44 ms), a whole run that is no shorter than bare, a higher number of segments, or another number of stalls
+# in a report, is measured again; any other error fails at once.  Beside other work all times of a minute may
+# be longer: twelve tries outlast it.
 TRIES = 12
 
 

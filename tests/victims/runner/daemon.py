@@ -9,7 +9,7 @@ import time
 
 from harness import descriptors_of
 
-_START_SECONDS = 20
+_START_SECONDS = 60
 _END_SECONDS = 20
 _LISTEN = "0A"
 

@@ -13,7 +13,7 @@ class Driver:
     Each request leaves whole, so that only the other side can stall.
     """
 
-    def __init__(self, port, timeout=10):
+    def __init__(self, port, timeout=60):
         self._socket = socket.create_connection(("127.0.0.1", port), timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.times_ms = []

@@ -36,7 +36,7 @@ class TalkPeer(Peer):
         raise NotImplementedError
 
     def _first(self):
-        assert self._met.wait(10), "nobody told the peer which client to look at"
+        assert self._met.wait(60), "nobody told the peer which client to look at"
         if self._look:
             self._look()
         self._look = None
