@@ -83,8 +83,8 @@ int launch_exec(struct launch *l);
 void launch_hold_signals(void);
 
 /* Starts it as a child, after launch_hold_signals(): its id, or minus the exit code and a complaint, with the
- * signals still held.  While the child runs, this process ignores SIGINT and SIGQUIT, which the terminal sends
- * to both, and passes SIGTERM and SIGHUP on. */
+ * signals still held.  While the child runs, this process ignores SIGINT and SIGQUIT, which the terminal
+ * sends to both, and passes SIGTERM and SIGHUP on. */
 pid_t launch_spawn(struct launch *l);
 
 /* Ends the child by SIGTERM after so many seconds; 0: never. */
