@@ -2,7 +2,7 @@
 """The parts that all black-box tests share: the library's place, plain children,
 strace, peers on loopback."""
 
-from .client import ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, run_client
+from .client import ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, run_client, run_judged
 from .command import COMMAND, command_of_everybody, control_of, unstall, with_capabilities
 from .compile import CC, compile_c, compile_rust
 from .directed import directed_cases, run_directed
@@ -33,7 +33,7 @@ __all__ = [
     "free_port", "installed", "is_loaded", "is_promised", "judged", "least", "mode_env", "needed_by", "only",
     "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls", "program_shapes",
     "read_reports", "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
-    "run_strace", "second_thread", "shape", "skip", "start_shapes", "started", "started_server",
+    "run_judged", "run_strace", "second_thread", "shape", "skip", "start_shapes", "started", "started_server",
     "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "two_namespaces", "unstall",
     "wait_for", "wait_for_stats_file", "wait_until", "with_capabilities", "within", "write_control",
 ]

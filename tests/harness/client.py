@@ -5,9 +5,10 @@ import json
 import statistics
 from dataclasses import dataclass
 
-from .library import SOURCE_ROOT, mode_env
+from .library import CURING_MODES, SOURCE_ROOT, mode_env
 from .compile import compile_c
 from .patience import TRIES
+from .peers import AnsweringPeer, pattern
 from .process import run
 
 PROGRAMS = SOURCE_ROOT / "tests/preload/programs"
@@ -75,3 +76,17 @@ def judged(measure, cured, tries=TRIES):
         if done.stalls is not cured:
             return done
     return measure()
+
+
+def run_judged(binary, mode, count, *more, received=None, cured=None, peer=AnsweringPeer, **variables):
+    """run_client with a peer of its own, judged(): it shall be cured in the modes that cure.
+
+    Each run must bring the peer these bytes, by default those of so many exchanges.
+    """
+    def measure():
+        with peer() as its_peer:
+            done = run_client(binary, mode, *its_peer.target, count, *more, **variables)
+        assert bytes(its_peer.connections[0].received) == (received or pattern(count * 300))
+        return done
+
+    return judged(measure, mode in CURING_MODES if cured is None else cured)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness import (BEGIN, AnsweringPeer, Peer, added, bare_env, compile_c, mode_env, preload_env, program,
-                     run, run_client, run_directed, run_strace, skip)
+                     run, run_client, run_directed, run_judged, run_strace, skip)
 from harness.directed import LATE
 from harness.selection import in_one_mode, part_of
 from harness.strace import parse
@@ -78,8 +78,7 @@ def test_fails_without_a_library(tmp_path):
 
 
 def test_off_where_a_cure_is_expected_is_seen():
-    with AnsweringPeer() as peer:
-        assert run_client(program("put_write"), "off", *peer.target).stalls
+    assert run_judged(program("put_write"), "off", 12).stalls
 
 
 def test_a_library_that_is_not_loaded_is_seen():
