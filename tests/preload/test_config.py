@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, STALL_MS, AnsweringPeer, bare_env, compile_c, least, mode_env,
-                     pattern, preload_env, program, PROGRAMS, read_reports, report_pattern, run, run_client,
-                     skip)
+from harness import (CURING_MODES, LIB, STALL_MS, AnsweringPeer, bare_env, compile_c, judged, least,
+                     mode_env, pattern, preload_env, program, PROGRAMS, read_reports, report_pattern, run,
+                     run_client, run_judged, skip)
 
 GOOD = [
     *[("UNSTALL_MODE", mode) for mode in ("off", "observe", "nodelay", "cork", "coalesce", "auto")],
@@ -73,9 +73,8 @@ def test_bad_value_costs_one_line_and_nothing_else(name, value, expected):
 def test_bad_value_leaves_the_default(name, value, expected):
     """The default mode still cures, but for a filter, which must not be half applied."""
     def segments():
-        with AnsweringPeer() as peer:
-            done = run_client(program("put_write"), None, *peer.target,
-                              **{"UNSTALL_THREAD": "always", name: value})
+        done = run_judged(program("put_write"), None, 12, cured=True,
+                          **{"UNSTALL_THREAD": "always", name: value})
         assert not done.stalls, expected
         return done.segments
 
@@ -115,17 +114,21 @@ def test_report_does_not_go_into_a_file_that_got_number_two(tmp_path):
 
 # ---- filters ---------------------------------------------------------------
 
-def stalls(address="127.0.0.1", mode="auto", **variables):
-    with AnsweringPeer(address=address) as peer:
-        values = {name: value.format(port=peer.port, below=peer.port - 1, above=peer.port + 1)
-                  for name, value in variables.items()}
-        return run_client(program("put_write"), mode, *peer.target, 8, **values).stalls
+def stalls(address="127.0.0.1", mode="auto", wanted=True, **variables):
+    """Whether the exchanges stall; it measures again what is not as wanted."""
+    def measure():
+        with AnsweringPeer(address=address) as peer:
+            values = {name: value.format(port=peer.port, below=peer.port - 1, above=peer.port + 1)
+                      for name, value in variables.items()}
+            return run_client(program("put_write"), mode, *peer.target, 8, **values)
+
+    return judged(measure, not wanted).stalls
 
 
 @pytest.mark.parametrize("value",
                          ["{port}", "1,2,{port}", "{below}-{above}", "1-65535", "!1", "!1,!2,{port}"])
 def test_included_port_is_cured(value):
-    assert not stalls(UNSTALL_PORTS=value)
+    assert not stalls(wanted=False, UNSTALL_PORTS=value)
 
 
 @pytest.mark.parametrize("value", ["1", "{below},{above}", "1-{below}", "!{port}", "1-65535,!{port}",
@@ -141,7 +144,7 @@ def test_excluded_port_stalls(value, mode):
     ("::1", "!::2"), ("127.0.0.1", "!::1"),
 ])
 def test_included_peer_is_cured(address, value):
-    assert not stalls(address, UNSTALL_PEERS=value)
+    assert not stalls(address, wanted=False, UNSTALL_PEERS=value)
 
 
 @pytest.mark.parametrize("address, value", [
@@ -162,7 +165,7 @@ def test_port_and_peer_must_both_include():
 ])
 def test_programs(value, cured):
     name = program("put_write").name
-    assert stalls(UNSTALL_PROGRAMS=value.replace("{name}", name)) is not cured
+    assert stalls(wanted=not cured, UNSTALL_PROGRAMS=value.replace("{name}", name)) is not cured
 
 
 # ---- children --------------------------------------------------------------
