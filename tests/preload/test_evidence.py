@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness import (AnsweringPeer, PAUSE, REQUEST, STALL_MS, bare_env, mode_env, preload_env, program,
-                     read_reports, patiently, report_pattern, request_all, run, run_client, run_strace,
-                     skip, started_server)
+                     read_reports, patiently, report_pattern, request_all, run, run_client, run_judged,
+                     run_strace, skip, started_server)
 from harness.capture import captured
 
 COUNT = 30
@@ -282,8 +282,6 @@ def test_nothing_is_cured_where_nothing_was_ill(name, tmp_path):
 
 def test_bare_is_as_slow_as_observe(tmp_path):
     """The stall that observe proves is there without us as well, and no longer than ours."""
-    with AnsweringPeer() as peer:
-        bare = run_client(program("put_write"), "bare", *peer.target, COUNT)
-        observed = run_client(program("put_write"), "observe", *peer.target, COUNT)
+    bare, observed = (run_judged(program("put_write"), mode, COUNT) for mode in ("bare", "observe"))
     assert bare.stalls and abs(observed.median_ms - bare.median_ms) < STALL_MS
     assert mode_env("bare").get("LD_PRELOAD") is None

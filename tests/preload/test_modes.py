@@ -5,7 +5,7 @@ import pytest
 
 from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, PROCESSOR, STALL_MS, WARM, WIDE,
                      AnsweringPeer, added, is_promised, least, mode_env, patiently, pattern, program,
-                     program_calls, program_shapes, run_client, run_strace, shape, start_shapes)
+                     program_calls, program_shapes, run_client, run_judged, run_strace, shape, start_shapes)
 
 EXCHANGES = 8
 HABIT = 16  # turns of one write, as in policy.h
@@ -271,27 +271,20 @@ def test_segments_of_other_messages(name, mode):
 @pytest.mark.parametrize("mode", ["bare", *PASSING_MODES])
 @pytest.mark.parametrize("name", ["put_write", "put_sendmsg", *OTHER_MESSAGES])
 def test_the_stall_is_there(name, mode):
-    with AnsweringPeer() as peer:
-        done = run_client(program(name), mode, *peer.target)
-    assert done.stalls
+    assert run_judged(program(name), mode, 12).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 @pytest.mark.parametrize("name", [*TWO_WRITES, *BULK, *OTHER_MESSAGES])
 def test_the_stall_is_gone(name, mode):
-    with AnsweringPeer() as peer:
-        done = run_client(program(name), mode, *peer.target)
-        check_bytes(peer, 12)
-    assert not done.stalls
+    assert not run_judged(program(name), mode, 12).stalls
 
 
 if PROCESSOR == "x86":
     @pytest.mark.parametrize("mode", ["bare", *MODES])
     def test_socketcall_is_seen_as_the_calls_that_it_stands_for(mode):
         """Unseen, a send would leave the stall, and a recv would wait for what is held."""
-        with AnsweringPeer() as peer:
-            done = run_client(program("put_syscall_socketcall"), mode, *peer.target, **WIDE)
-            check_bytes(peer, 12)
+        done = run_judged(program("put_syscall_socketcall"), mode, 12, **WIDE)
         assert done.stalls is (mode not in CURING_MODES)
 
 

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, MODES, WIDE, AnsweringPeer, SilentPeer, added,
-                     is_promised, least, mode_env, pattern, program, program_shapes, run, run_client,
-                     run_strace)
+                     is_promised, judged, least, mode_env, pattern, program, program_shapes, run, run_client,
+                     run_judged, run_strace)
 
 EXCHANGES = 12
 
@@ -87,9 +87,8 @@ def test_own_choice_is_left_alone(name, mode):
 
 @pytest.mark.parametrize("mode, segments", [("nodelay", 2), ("cork", 1), ("coalesce", 1), ("auto", 1)])
 def test_override_treats_nodelay_as_unset(mode, segments):
-    with AnsweringPeer() as peer:
-        # auto without a window needs longer to learn
-        done = run_client(program("app_nodelay"), mode, *peer.target, UNSTALL_OVERRIDE=1, **WIDE)
+    # auto without a window needs longer to learn
+    done = run_judged(program("app_nodelay"), mode, EXCHANGES, UNSTALL_OVERRIDE=1, **WIDE)
     assert segments <= done.segments <= segments + (0.25 if segments == 1 else 0)
     assert not done.stalls
 
@@ -108,17 +107,13 @@ STALLING_CHOICES = ("app_nodelay_zero", "app_nodelay_zero_between", "app_nodelay
 
 @pytest.mark.parametrize("name", STALLING_CHOICES)
 def test_bare_choice_stalls(name):
-    with AnsweringPeer() as peer:
-        assert run_client(program(name), "bare", *peer.target).stalls
+    assert run_judged(program(name), "bare", EXCHANGES).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 @pytest.mark.parametrize("name", STALLING_CHOICES)
 def test_choice_does_not_bring_the_stall_back(name, mode):
-    with AnsweringPeer() as peer:
-        done = run_client(program(name), mode, *peer.target, EXCHANGES)
-    assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-    assert not done.stalls
+    assert not run_judged(program(name), mode, EXCHANGES).stalls
 
 
 # ---- the next owner of the socket ------------------------------------------
@@ -139,19 +134,16 @@ def test_program_after_exec_finds_the_applications_values(mode, how, own):
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_failed_exec_brings_no_stall(mode):
-    with AnsweringPeer() as peer:
-        done = run_client(program("pass_on_failed_exec"), mode, *peer.target)
-    assert not done.stalls
+    assert not run_judged(program("pass_on_failed_exec"), mode, EXCHANGES).stalls
 
 
 @pytest.mark.parametrize("own", [0, 1])
 @pytest.mark.parametrize("how", SPAWNS)
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_child_program_finds_the_applications_values_and_the_parent_stays_cured(mode, how, own):
-    with AnsweringPeer() as peer:
-        done = run_client(program("pass_on_spawn"), mode, *peer.target, EXCHANGES, 0, own, how)
+    done = run_judged(program("pass_on_spawn"), mode, EXCHANGES, 0, own, how,
+                      received=pattern((5 + EXCHANGES) * 300))
     assert facts_lines(done.stdout) == [f"second: nodelay {own} cork 0"]
-    assert bytes(peer.connections[0].received) == pattern((5 + EXCHANGES) * 300)
     assert not done.stalls
 
 
@@ -159,8 +151,8 @@ def test_child_program_finds_the_applications_values_and_the_parent_stays_cured(
 @pytest.mark.parametrize("mode", ["bare", *MODES])
 def test_the_end_of_a_program_on_the_connection_does_not_undo_the_applications_nodelay(mode, how):
     """It had the connection as its standard input, and put TCP_NODELAY back to the value at its start, 0."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("spawned_on_stdio"), mode, *peer.target, EXCHANGES, 0, how)
+    done = run_judged(program("spawned_on_stdio"), mode, EXCHANGES, 0, how, cured=True,
+                      received=pattern((5 + EXCHANGES) * 300))
     assert not done.stalls
     assert done.facts["said"] == 1 and done.facts["there"] == 1
 
@@ -169,25 +161,28 @@ def test_the_end_of_a_program_on_the_connection_does_not_undo_the_applications_n
 @pytest.mark.parametrize("how", ["sendmsg", "sendmmsg"])
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_receiver_of_a_socket_finds_the_applications_values(mode, how, own):
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    found = []
+    def measure():
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        found = []
 
-    def receive():
-        _, (descriptor,), _, _ = socket.recv_fds(ours, 1, 1)
-        with socket.socket(fileno=descriptor) as received:
-            for option in (socket.TCP_NODELAY, socket.TCP_CORK):
-                found.append(received.getsockopt(socket.IPPROTO_TCP, option))
-        ours.sendall(b"x")
+        def receive():
+            _, (descriptor,), _, _ = socket.recv_fds(ours, 1, 1)
+            with socket.socket(fileno=descriptor) as received:
+                for option in (socket.TCP_NODELAY, socket.TCP_CORK):
+                    found.append(received.getsockopt(socket.IPPROTO_TCP, option))
+            ours.sendall(b"x")
 
-    with AnsweringPeer() as peer, ours, theirs:
-        receiver = threading.Thread(target=receive, daemon=True)
-        receiver.start()
-        done = run_client(program("pass_on_rights"), mode, *peer.target, EXCHANGES, 0, own, how,
-                          stdin=theirs)
-        receiver.join(5)
-    assert [bool(value) for value in found] == [bool(own), False]
-    assert bytes(peer.connections[0].received) == pattern((5 + EXCHANGES) * 300)
-    assert not done.stalls
+        with AnsweringPeer() as peer, ours, theirs:
+            receiver = threading.Thread(target=receive, daemon=True)
+            receiver.start()
+            done = run_client(program("pass_on_rights"), mode, *peer.target, EXCHANGES, 0, own, how,
+                              stdin=theirs)
+            receiver.join(5)
+        assert [bool(value) for value in found] == [bool(own), False]
+        assert bytes(peer.connections[0].received) == pattern((5 + EXCHANGES) * 300)
+        return done
+
+    assert not judged(measure, True).stalls
 
 
 # ---- one-way streams -------------------------------------------------------

@@ -19,8 +19,9 @@ import time
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, Connection, Peer,
-                     SilentPeer, ToldPeer, compile_c, least, mode_env, pattern, preload_env, program,
-                     read_reports, report_pattern, request_all, run, run_client, run_strace, started_server)
+                     SilentPeer, ToldPeer, compile_c, judged, least, mode_env, pattern, preload_env,
+                     program, read_reports, report_pattern, request_all, run, run_client, run_judged,
+                     run_strace, started_server)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -149,10 +150,7 @@ def test_the_applications_own_hold_does_not_keep_what_stood_before_it(how, lengt
 @pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
 def test_buffered_bytes_and_the_applications_hold_are_two_units(mode):
     """The buffered ones left by themselves and were not counted: the hold's end was the first small unit."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_more_within"), mode, *peer.target, 12)
-    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert done.stalls is (mode == "bare")
+    assert run_judged(program("was_more_within"), mode, 12).stalls is (mode == "bare")
 
 
 class ResettingPeer(ToldPeer):
@@ -199,9 +197,7 @@ def test_a_buffer_that_is_not_there_is_no_fate_of_what_stood_before_it(mode):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_setuid_is_answered_by_our_thread_too(mode):
     """It blocked the signal by which libc asks every thread: setuid waited for ever."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_setuid"), mode, *peer.target, 40, timeout=20)
-    assert not done.stalls
+    assert not run_judged(program("was_setuid"), mode, 40, timeout=20).stalls
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -227,10 +223,13 @@ def test_nothing_is_held_while_the_process_ends(how, mode):
 
 def late_option(mode, option):
     """Whether the answers of such a server stall."""
-    with started_server([program("was_accepted_before_option"), option], mode) as (_, port):
-        seen = request_all(port, 12)
-    assert bytes(seen.received) == pattern(12 * EXCHANGE)
-    return seen.stalls
+    def measure():
+        with started_server([program("was_accepted_before_option"), option], mode) as (_, port):
+            seen = request_all(port, 12)
+        assert bytes(seen.received) == pattern(12 * EXCHANGE)
+        return seen
+
+    return judged(measure, mode in CURING_MODES).stalls
 
 
 @pytest.mark.parametrize("option", ["nodelay", "cork"])
@@ -248,9 +247,7 @@ def test_a_connection_accepted_before_its_listeners_option_is_cured(mode, option
 @pytest.mark.parametrize("name", ["between_file_read", "between_file_write"])
 def test_a_file_between_header_and_body_leaves_the_turn_whole(name):
     """In auto the read or write of a file, which cannot block, ended each turn: two segments a message."""
-    with AnsweringPeer() as peer:
-        done = run_client(program(name), "auto", *peer.target, 12, **WIDE)
-    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    done = run_judged(program(name), "auto", 12, **WIDE)
     assert done.segments <= 1.25 and not done.stalls
 
 
@@ -297,18 +294,14 @@ def test_what_was_accepted_with_a_full_socket_arrives(how, mode):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     """In auto eight small writes without any input that we saw were given back to Nagle, for good."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_unseen_reads"), mode, *peer.target, 24, UNSTALL_THREAD="always")
-    assert bytes(peer.connections[0].received) == pattern(24 * EXCHANGE)
-    assert not done.stalls
+    assert not run_judged(program("was_unseen_reads"), mode, 24, UNSTALL_THREAD="always").stalls
 
 
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", ["pthread_exit", "pthread_cancel"])
 def test_a_process_whose_main_thread_has_ended_ends_with_the_last_one(how, mode):
     """The window's thread, made after that, kept it alive for ever."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_without_main_thread"), mode, *peer.target, 8, 0, how, timeout=10)
+    done = run_judged(program("was_without_main_thread"), mode, 8, 0, how, timeout=10)
     if mode in CURING_MODES:
         assert not done.stalls
 
@@ -349,10 +342,7 @@ def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
 @pytest.mark.parametrize("how", ["sendfile", "splice"])
 def test_what_a_bulk_call_moves_counts_not_what_it_may_move(how, mode):
     """A generous length made the body a large write, which needs no cure: 40 ms an exchange."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_generous"), mode, *peer.target, 12, 0, how)
-    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert done.stalls is (mode == "bare")
+    assert run_judged(program("was_generous"), mode, 12, 0, how).stalls is (mode == "bare")
 
 
 def test_ancillary_data_without_descriptors_keeps_the_option_certain():
@@ -472,10 +462,7 @@ def test_a_report_beyond_the_files_limit_is_no_trouble_of_the_program(tmp_path):
 @pytest.mark.parametrize("mode", ALL)
 def test_a_small_stack_is_enough(mode):
     """A select while a turn was open took 24 KiB of it, a buffered send 16 (SIGSEGV)."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_small_stack"), mode, *peer.target, 12)
-    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
-    assert done.stalls is (mode not in CURING_MODES)
+    assert run_judged(program("was_small_stack"), mode, 12).stalls is (mode not in CURING_MODES)
 
 
 class PunctualPeer(LatePeer):
@@ -532,18 +519,16 @@ def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_stdio_on_a_socket_stays_cured_when_another_program_was_run(mode, how):
     """TCP_NODELAY was given back before it, and no write passed by at which it would have been set again."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_stdio_then_ran"), mode, *peer.target, 12, how)
-    assert not done.stalls
+    received = pattern(EXCHANGE) + pattern(12 * EXCHANGE)
+    assert not run_judged(program("was_stdio_then_ran"), mode, 12, how, received=received).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
     """After 32 late pushes the parent relied on its memory of the option: from then on
     it stalled for ever."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_forked_then_ran"), mode, *peer.target, 12, timeout=30)
-    assert not done.stalls
+    received = b"".join(pattern(many * EXCHANGE) for many in (12, 150, 12))
+    assert not run_judged(program("was_forked_then_ran"), mode, 12, received=received, timeout=30).stalls
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -578,8 +563,8 @@ def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
 @pytest.mark.parametrize("how", ["fork", "_Fork"])
 def test_what_the_program_sets_after_a_fork_stays_when_the_child_runs_a_program(how, mode):
     """The child put back the 0 that was set before the fork: each exchange of the parent stalled."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_set_after_fork"), mode, *peer.target, WARM_UP, 0, how)
+    done = run_judged(program("was_set_after_fork"), mode, WARM_UP, 0, how, cured=True,
+                      received=2 * pattern(WARM_UP * EXCHANGE))
     assert (done.facts["nodelay"], done.facts["kernel"]) == (1, 1)
     assert not done.stalls
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from harness import CURING_MODES, MODES, AnsweringPeer, mode_env, pattern, program, run, run_client
+from harness import CURING_MODES, MODES, mode_env, pattern, program, run, run_judged
 
 EXCHANGES = 12
 WAYS = ("dup2", "dup3", "dup", "fcntl", "socket", "accept", "accept unseen")
@@ -15,9 +15,7 @@ WAYS = ("dup2", "dup3", "dup", "fcntl", "socket", "accept", "accept unseen")
 @pytest.mark.parametrize("how", WAYS)
 def test_a_connection_becomes_standard_output(how, mode):
     """coalesce reversed the order of the bytes, and every mode stalled: stdio's own writes pass by us."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("stdio_by_number"), mode, *peer.target, EXCHANGES, 0, how)
-    assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
+    done = run_judged(program("stdio_by_number"), mode, EXCHANGES, 0, how)
     assert done.stalls is (mode not in CURING_MODES)
     assert done.facts["nodelay"] == 0
 
@@ -55,6 +53,5 @@ def test_an_inherited_connection_stays_cured_for_a_child_that_writes_on(mode, no
 @pytest.mark.parametrize("how", ["posix_spawn", "popen", "fork"])
 def test_a_child_that_gives_the_connection_back_brings_no_stall(how, mode):
     """At its end it set TCP_NODELAY back, which its parent had set meanwhile and took for set."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_inherited_by_child"), mode, *peer.target, EXCHANGES, 0, how)
-    assert not done.stalls
+    assert not run_judged(program("was_inherited_by_child"), mode, EXCHANGES, 0, how,
+                          received=pattern(9 * 300) + pattern(EXCHANGES * 300)).stalls

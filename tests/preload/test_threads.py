@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from harness import MODES, STALL_MS, AnsweringPeer, mode_env, patiently, program, run_client
+from harness import MODES, STALL_MS, AnsweringPeer, mode_env, patiently, program, run_client, run_judged
 
 ALL = ["bare", *MODES]
 EXCHANGES = 30
@@ -42,9 +42,7 @@ def test_a_program_with_threads_has_one_more_where_bytes_are_held(mode, own):
 @pytest.mark.parametrize("own", ["none", "thread"])
 @pytest.mark.parametrize("mode", MODES)
 def test_never_means_never_and_cures_all_the_same(mode, own):
-    with AnsweringPeer() as peer:
-        done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, 0,
-                          UNSTALL_THREAD="never")
+    done = run_judged(program("own_threads"), mode, EXCHANGES, 0, own, 0, UNSTALL_THREAD="never")
     assert done.facts["after"] == done.facts["before"]
     if mode not in ("off", "observe"):
         assert not done.stalls
