@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from harness import (LIB, MODES, PASSING_MODES, AnsweringPeer, Connection, Peer, SilentPeer, bare_env,
-                     least, mode_env, patiently, pattern, program, run, run_client, run_judged)
+from harness import (LIB, MODES, AnsweringPeer, Connection, Peer, SilentPeer, bare_env, least, mode_env,
+                     patiently, pattern, program, run, run_client, run_judged)
 
 
 class PerThousandPeer(Peer):
