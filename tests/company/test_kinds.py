@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clients import EXCHANGES, binary, checking_peer
-from harness import (CURING_MODES, MODES, STALL_MS, WARM, AnsweringPeer, bare_env, judged, least, mode_env,
+from harness import (CURING_MODES, MODES, STALL_MS, WARM, bare_env, judged, least, mode_env,
                      pattern, request_all, run_client, skip)
 
 ALL = ("bare", *MODES)

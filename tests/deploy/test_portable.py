@@ -9,7 +9,7 @@ import pytest
 from made import portable, run
 from roots import cured, inside, older_root
 
-from harness import LIB, STALL_MS, AnsweringPeer, bare_env, least, patiently, program, run_client, skip
+from harness import LIB, STALL_MS, AnsweringPeer, least, patiently, program, run_client, skip
 
 FLOOR = (2, 17)
 
