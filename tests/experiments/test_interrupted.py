@@ -138,6 +138,26 @@ def test_a_program_that_asks_for_the_terminal_is_told(program, signal_name):
     assert f"sh: was stopped by {signal_name}, because it asks for the terminal" in done.stderr
 
 
+BEFORE_A_LOOK = """
+import os
+from experiment import processes
+wait_for = processes.wait_for
+
+def too_short(fd, seconds):
+    wait_for(fd, 60)
+    processes.wait_for = wait_for
+    return False
+processes.wait_for = too_short
+print(processes.run(["true"], dict(os.environ)).status)
+"""
+
+
+def test_a_program_may_end_just_before_a_look_whether_it_was_stopped():
+    """The command failed: No child processes."""
+    done = run(["/usr/bin/python3", "-c", BEFORE_A_LOOK], bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"))
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
 @pytest.mark.parametrize("words, code", [(["nosuchprogram"], 127), (["/etc/passwd"], 126)])
 def test_what_cannot_be_run(words, code):
     done = ab(*words)

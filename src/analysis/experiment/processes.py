@@ -247,7 +247,9 @@ class Program:
 
     def _look_at_terminal(self):
         """Failed where the kernel has stopped it, because its group is not the terminal's foreground."""
-        seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        seen = None
+        with contextlib.suppress(ChildProcessError):  # it has just ended
+            seen = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
         if seen and seen.si_status in (signal.SIGTTIN, signal.SIGTTOU) and not self.stopping:
             raise Failed(f"{self.argv[0]}: was stopped by {signal.Signals(seen.si_status).name}, because it "
                          "asks for the terminal and runs in the background; let it ask for nothing, as under "
