@@ -89,6 +89,12 @@ def test_a_crash_of_the_program_ends_it_with_what_was_measured(tmp_path):
     assert value["ending"] == "failed" and len(value["units"]) == 8
 
 
+def test_a_signal_without_a_name_is_told_by_its_number():
+    """Python has none for most real-time signals, and the command ended with a traceback."""
+    done = ab("--arms", "bare,off", "--", "/bin/sh", "-c", "kill -40 $$")
+    assert done.returncode == 3 and "was ended by signal 40" in done.stderr, done.stderr
+
+
 def test_a_failing_program_is_quoted():
     done = ab("--arms", "bare,off", "--", "sh", "-c", "echo 'no such host' >&2; exit 7")
     assert done.returncode == 3

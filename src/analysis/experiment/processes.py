@@ -160,7 +160,9 @@ class Usage:
     def how(self):
         """The failure in words; empty for exit code 0."""
         if os.WIFSIGNALED(self.status):
-            return f"was ended by {signal.Signals(os.WTERMSIG(self.status)).name}"
+            number = os.WTERMSIG(self.status)  # of most real-time signals, Python has no name
+            known = number in set(signal.Signals)
+            return f"was ended by {signal.Signals(number).name if known else f'signal {number}'}"
         code = os.WEXITSTATUS(self.status)
         return f"ended with exit code {code}" if code else ""
 
