@@ -15,8 +15,7 @@
  *
  * segments: data segments an exchange.  added: system calls an exchange more than
  * bare; less than zero where writes are joined.  missed: turns whose end was not
- * foreseen.  undecided: per cent of the writes that need no decision, because their connection is quiet or
- * steady (conn.h).
+ * foreseen.
  * `foreseen` is a predictor that knows the future: the limit.
  */
 #include <stdio.h>
@@ -24,7 +23,6 @@
 #include <string.h>
 
 #include "policy_inline.h"
-#include "undecided.h"
 
 enum { MSS = 65483, WHOLE_READ = 65536, FIRST = 2, MOST = 6 };
 
@@ -34,15 +32,13 @@ struct player {
     struct policy p;
     struct policy_limits limits;
     bool in_turn;
-    bool waited; /* a wait ended the last turn, with TCP_NODELAY set */
     bool quick;  /* the last turn was ended by a wait that returned at once */
     bool held;
     size_t buffered;
     unsigned habit; /* turns that make one; 0: a window is kept */
     unsigned quick_turns;
-    enum undecided next;
     /* the result */
-    unsigned long exchanges, turns, segments, missed, writes, undecided;
+    unsigned long exchanges, turns, segments, missed;
     long added;
 };
 
@@ -58,14 +54,12 @@ static void connection(struct player *s, enum mode mode) {
     s->limits = (struct policy_limits){
         .small = 4096, .may_hold = true, .windowless = s->habit > 0, .room = buffers ? BUFFER_MOST : 0};
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
-    s->in_turn = s->held = s->waited = false;
-    s->next = DECIDES;
+    s->in_turn = s->held = false;
     s->buffered = 0;
 }
 
 static void input_event(struct player *s, size_t bytes) {
     policy_input(&s->p, bytes, WHOLE_READ);
-    s->next = undecided_after_input(&s->p, s->waited);
 }
 
 static unsigned long in_segments(size_t bytes) {
@@ -89,13 +83,11 @@ static struct policy_action decide(struct player *s, const struct policy_write *
 
 static void write_event(struct player *s, size_t bytes) {
     struct policy_write w = {.bytes = bytes};
-    s->writes++;
-    s->undecided += !needs_decision(&s->next, &s->p, s->limits.small, bytes);
     if (!s->in_turn) {
         s->in_turn = true;
         s->turns++;
         policy_turn_begins(&s->p, s->quick);
-        s->quick = s->waited = false;
+        s->quick = false;
     }
     s->p.position++;
     struct policy_action action = decide(s, &w);
@@ -117,7 +109,6 @@ static void turn_ends(struct player *s) {
     if (!s->in_turn)
         return;
     s->in_turn = false;
-    s->next = DECIDES;
     if (s->held) {
         s->held = false;
         s->segments++;
@@ -142,22 +133,15 @@ static void turn_ends(struct player *s) {
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
 }
 
-static void wait_event(struct player *s) {
-    bool open = s->in_turn;
-    turn_ends(s);
-    s->waited |= open && s->p.nodelay;
-}
-
 /* A wait that returns at once, as exports_wait.c and hold.c have it. */
 static void quick_event(struct player *s, bool only_writable) {
     if (!s->in_turn)
         return;
-    s->next = DECIDES; /* the wait has taken the lock */
     bool holds = s->held || s->buffered;
     if (policy_asks_first(&s->p) || (only_writable && holds)) {
         policy_asked(&s->p, true);
     } else if (!only_writable) {
-        wait_event(s);
+        turn_ends(s);
         s->quick = s->p.nodelay;
     }
 }
@@ -232,10 +216,7 @@ static struct player play(enum mode mode, unsigned habit) {
             quick_event(&s, e->kind == EVENT_GLANCE);
             continue;
         }
-        if (e->kind == EVENT_WAIT)
-            wait_event(&s);
-        else
-            turn_ends(&s);
+        turn_ends(&s);
         if (e->kind == EVENT_CONNECTION)
             connection(&s, mode);
         else if (e->kind == EVENT_READ)
@@ -247,8 +228,7 @@ static struct player play(enum mode mode, unsigned habit) {
 
 static void row(const char *name, const struct player *s) {
     double n = s->exchanges ? (double)s->exchanges : 1;
-    printf("  %-10s %8.3f %8.3f %8lu %8.1f%%\n", name, (double)s->segments / n, (double)s->added / n,
-           s->missed, s->writes ? 100.0 * (double)s->undecided / (double)s->writes : 0.0);
+    printf("  %-10s %8.3f %8.3f %8lu\n", name, (double)s->segments / n, (double)s->added / n, s->missed);
 }
 
 static int tables(int count, char **names) {
@@ -258,8 +238,8 @@ static int tables(int count, char **names) {
             return 1;
         const char *slash = strrchr(names[i], '/');
         struct player bare = play(MODE_OFF, 0);
-        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s %9s\n", slash ? slash + 1 : names[i],
-               bare.exchanges, bare.turns, "strategy", "segments", "added", "missed", "undecided");
+        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s\n", slash ? slash + 1 : names[i],
+               bare.exchanges, bare.turns, "strategy", "segments", "added", "missed");
         for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
             struct player s = play(modes[m], 0);
             row(mode_names[modes[m]], &s);

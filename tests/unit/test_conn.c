@@ -145,10 +145,9 @@ Test(conn, nothing_that_was_begun_goes_on_in_the_child) {
     c->deferred = &piece;
     c->turn_owner = &others;
     c->turn_end = TURN_LEFT;
-    c->quiet = QUIET_WROTE;
     lock_forked();
     conn_lock(c);
-    EXPECT(!c->deferred && !c->turn_owner && c->quiet == QUIET_NOT);
+    EXPECT(!c->deferred && !c->turn_owner);
     EXPECT_INT("the turn", c->turn_end, TURN_ENDS);
     EXPECT_INT("a habit is proved anew", c->policy.quick_turns, 0);
     EXPECT_INT("the evidence", c->evidence->small_writes, 0);
@@ -197,30 +196,6 @@ Test(conn, a_lingering_connection_is_the_parents) {
     EXPECT_TEXT("closed here", fake_log(), "close(300)");
     EXPECT_INT("its number", fds_word(300), FDS_UNKNOWN);
     EXPECT(lingers->refs == 0 && !lingers->lingering);
-}
-
-/* A caller that only looks whether the lock is free may change a fact by which the connection is quiet. */
-Test(conn, who_takes_the_lock_ends_the_quiet) {
-    struct conn *c = fds_create(5, ORIGIN_SOCKET);
-    conn_unlock(c);
-    c->quiet = QUIET;
-    conn_lock_quiet(c);
-    conn_unlock(c);
-    EXPECT_INT("not this one", c->quiet, QUIET);
-    EXPECT(conn_trylock(c));
-    conn_unlock(c);
-    EXPECT_INT("trylock", c->quiet, QUIET_NOT);
-    c->quiet = QUIET_WROTE;
-    conn_lock(c);
-    conn_unlock(c);
-    EXPECT_INT("lock", c->quiet, QUIET_NOT);
-    c->quiet = QUIET;
-    conn_lock(c);
-    c->quiet = QUIET;
-    EXPECT(!conn_trylock(c));
-    EXPECT_INT("not who fails to get it", c->quiet, QUIET);
-    EXPECT(self.locked == c && self.depth == 1);
-    conn_unlock(c);
 }
 
 /* The next connection in this place begins with nothing of the one before. */

@@ -579,43 +579,6 @@ Test(hold, before_a_poll) {
     cr_expect(!hold_before_poll(false) && !hold_before_poll(true), "no turn");
 }
 
-/* A quiet connection's turn is left at a wait for input, without the lock. */
-Test(hold, a_quiet_turn_is_left_at_a_wait) {
-    static struct thread other;
-    static const struct {
-        const char *name;
-        bool only_writable, nodelay, app_nodelay, held, left;
-    } rows[] = {{"for input", .left = true},
-                {"for writability", .only_writable = true},
-                {"the time of the wait counts", .nodelay = true},
-                {"TCP_NODELAY of its own", .nodelay = true, .app_nodelay = true, .left = true},
-                {"bytes are held", .held = true}};
-    EACH_ROW(row, rows) {
-        in_mode(MODE_COALESCE);
-        c->policy.untracked_io = true; /* no probes */
-        c->policy.nodelay = row->nodelay;
-        c->policy.app_nodelay = row->app_nodelay;
-        c->policy.single_turns = HABIT;
-        join();
-        c->held = row->held;
-        c->quiet = QUIET_WROTE;
-        cr_expect(!hold_before_poll(row->only_writable), "%s", row->name);
-        EXPECT_INT(row->name, self.turn == c, row->only_writable);
-        EXPECT_INT(row->name, c->turn_end == TURN_LEFT, row->left);
-        EXPECT_INT(row->name, c->turn_owner == &self, row->left || row->only_writable);
-        if (row->left) {
-            join();
-            EXPECT_INT("the habit goes on", c->policy.single_turns, HABIT);
-            EXPECT_INT("a new turn", c->policy.position, 1);
-            c->turn_owner = &other;
-            join();
-            EXPECT_INT("another thread's turn ends it", c->policy.single_turns, 0);
-        }
-        hold_end_turn(PUSH_WAIT);
-        fake_log();
-    }
-}
-
 Test(hold, asked_and_told) {
     in_mode(MODE_AUTO);
     join();
@@ -753,7 +716,7 @@ Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
             c->lock |= 1;
         if (row->elsewhere)
             self.turn = NULL;
-        EXPECT_INT(row->name, hold_leaves_turn(c, false), row->leaves);
+        EXPECT_INT(row->name, hold_leaves_turn(c), row->leaves);
         EXPECT_INT(row->name, self.turn == NULL, row->leaves || row->elsewhere);
         EXPECT_INT(row->name, self.depth, 0);
         c->lock = lock_free_word();
@@ -769,13 +732,13 @@ Test(hold, a_turn_that_was_left_teaches_before_the_next_begins) {
     c->policy.bursty = true;
     join();
     join();
-    ASSERT(hold_leaves_turn(c, false));
+    ASSERT(hold_leaves_turn(c));
     EXPECT_INT("not yet", c->policy.model.ended[1], 0);
     join();
     EXPECT_INT("two writes were a turn", c->policy.model.ended[1], 255);
     EXPECT_INT("and the third begins one", c->policy.position, 1);
     EXPECT(self.turn == c && c->turn_owner == &self);
-    ASSERT(hold_leaves_turn(c, false));
+    ASSERT(hold_leaves_turn(c));
 }
 
 /* ---- the clock of a wait's end ------------------------------------------ */

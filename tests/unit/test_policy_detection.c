@@ -285,3 +285,22 @@ Test(policy_detection, failed_writes_make_no_stream) {
     play_again(&player, 8, "200e");
     EXPECT_TEXT("eight times EAGAIN, then a burst", play(&player, "200 100"), "plain push+plain");
 }
+
+/* The first write of a message passes in the modes that act at the second one. */
+Test(policy_detection, what_waits_for_the_second) {
+    static const bool waits[MODE_COUNT] = {[MODE_NODELAY] = true, [MODE_AUTO] = true};
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        struct policy p = {.mode = (uint8_t)mode};
+        EXPECT_INT(mode_names[mode], policy_waits_for_second(&p), waits[mode]);
+        p = (struct policy){.mode = (uint8_t)mode, .bursty = true};
+        EXPECT_INT("bursty", policy_waits_for_second(&p), mode == MODE_NODELAY);
+        const struct policy begun[] = {
+            {.mode = (uint8_t)mode, .units = 1},
+            {.mode = (uint8_t)mode, .smalls = 1},
+            {.mode = (uint8_t)mode, .pending = 1},
+            {.mode = (uint8_t)mode, .app_more = true},
+        };
+        for (size_t i = 0; i < ARRAY_SIZE(begun); i++)
+            cr_expect(!policy_waits_for_second(&begun[i]), "%s, %zu", mode_names[mode], i);
+    }
+}

@@ -66,7 +66,6 @@ void conn_repair(struct conn *c) {
     STORE(&c->held, false);
     STORE(&c->draining, false);
     c->ticking = false;
-    STORE(&c->quiet, QUIET_NOT);
     c->next_ticking = NULL;
     if (c->refs > 0) /* else it is the link of the free list (conn.h) */
         STORE(&c->turn_owner, NULL);

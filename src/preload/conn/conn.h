@@ -54,33 +54,12 @@ struct conn_counts {
  * endpoint cache at once ends under the lock, like a turn that holds (TURN_ENDS). */
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
 
-/* On a quiet connection each exchange is one write and its answer, and the library only counts the write
- * (policy_is_quiet).  On a steady one each exchange has the same number of writes, and the library holds all
- * but the last one (policy_is_steady).  A read makes a connection quiet or steady.  conn_lock() makes it
- * QUIET_NOT, because its caller may change the facts on which this depends; conn_lock_quiet() does not. */
-enum quiet {
-    QUIET_NOT = 0,
-    TAKES_WRITE = 1,  /* the next write is counted, or held, without a decision */
-    WANTS_ANSWER = 2, /* the last write of the exchange was made; the next read returns the answer */
-    QUIET = TAKES_WRITE,
-    QUIET_WROTE = WANTS_ANSWER,
-    STEADY = 4 | TAKES_WRITE,
-    STEADY_HOLDS = 8 | TAKES_WRITE, /* writes of this exchange are held */
-    STEADY_WROTE = 4 | WANTS_ANSWER,
-};
-
-/* The state after the answer: QUIET or STEADY. */
-static inline uint8_t quiet_answered(uint8_t wrote) {
-    return wrote ^ (TAKES_WRITE | WANTS_ANSWER);
-}
-
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
     /* These stay valid when the struct is used again: other threads read them without the lock. */
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
-    uint8_t quiet;             /* enum quiet */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
     struct conn *next_ticking; /* belongs to the ticker */
     struct piece *deferred;    /* writes that signal handlers made during the lock (reentry.h) */
@@ -143,14 +122,13 @@ void reentry_forget(struct conn *c);
 
 void conn_lock_slow(struct conn *c, uint32_t seen);
 
-static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool waits, bool stays_quiet) {
+static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool waits) {
     struct conn *outer = self.locked;
     self.depth++;
     self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
-    uint32_t taken = stays_quiet ? lock_taken_word_again() : lock_taken_word();
-    if (UNLIKELY(!REPLACE(&c->lock, &expected, taken, __ATOMIC_ACQUIRE))) {
+    if (UNLIKELY(!REPLACE(&c->lock, &expected, lock_taken_word(), __ATOMIC_ACQUIRE))) {
         if (!waits && expected >> 18 == fork_generation) {
             self.locked = outer;
             self.depth--;
@@ -158,28 +136,18 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
         }
         conn_lock_slow(c, expected);
     }
-    if (!stays_quiet)
-        STORE(&c->quiet, QUIET_NOT);
-    if (UNLIKELY(LOAD(&c->deferred) != NULL)) {
-        STORE(&c->quiet, QUIET_NOT);
+    if (UNLIKELY(LOAD(&c->deferred) != NULL))
         reentry_take_in(c);
-    }
     return true;
 }
 
 static inline void conn_lock(struct conn *c) {
-    conn_take(c, true, false);
-}
-
-/* For callers that keep the facts on which `quiet` depends, or update `quiet` themselves.  This thread
- * has the bits of a lock: its end is watched, or it has opened the turn under a lock. */
-static inline void conn_lock_quiet(struct conn *c) {
-    conn_take(c, true, true);
+    conn_take(c, true);
 }
 
 /* Never waits: false when another thread has it. */
 static inline bool conn_trylock(struct conn *c) {
-    return conn_take(c, false, false);
+    return conn_take(c, false);
 }
 
 /* Test builds end the process if the holder leaves an illegal combination of flags (conn_check.h). */

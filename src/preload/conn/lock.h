@@ -49,21 +49,11 @@ static inline void lock_needs_bits(void) {
         lock_bits_new();
 }
 
-/* The word of a lock that this thread, which has its bits, takes: without them it would take none.  A thread
- * keeps its own bits only: after a fork that passed by the library, another thread of the child may be the
- * first to notice it. */
-static inline uint32_t lock_taken_word_again(void) {
-#ifdef UNSTALL_CHECKS
-    if (self.lock_bits == 0)
-        __builtin_trap();
-#endif
-    return lock_free_word() | self.lock_bits;
-}
-
-/* The same for a thread that may not have them yet. */
+/* The word of a lock that this thread takes.  A thread keeps its own bits only: after a fork that passed by
+ * the library, another thread of the child may be the first to notice it. */
 static inline uint32_t lock_taken_word(void) {
     lock_needs_bits();
-    return lock_taken_word_again();
+    return lock_free_word() | self.lock_bits;
 }
 
 static inline bool lock_is_mine(const uint32_t *lock) {

@@ -33,21 +33,10 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
         return our_##name arguments;                                                       \
     }
 
-/* The same for a call that the shim makes as a whole. */
-#define READ_BY_SHIM(name, parameters, arguments)                                                \
-    EXPORT ssize_t name parameters {                                                             \
-        struct conn *turn = self.turn;                                                           \
-        if (turn && (LOAD(&turn->quiet) & WANTS_ANSWER))                                         \
-            return shim_##name##_quiet(ALL arguments, turn);                                     \
-        if (!turn && fds_is_low(fd) && !fds_conn(fds_word(fd)) && REAL_FOUND(name) != NULL)      \
-            return REAL_FOUND(name) arguments;                                                   \
-        return shim_##name arguments;                                                            \
-    }
-
 /* After a read that succeeded the vector is readable: the kernel has followed it. */
 #define ASKED(iov, count) (got > 0 && call.conn ? iov_bytes(iov, (size_t)(count)) : 0)
 
-READ_BY_SHIM(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes))
+READ(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes), false, bytes)
 ALSO(__read, read)
 READ(__read_chk, (int fd, void *buffer, size_t bytes, size_t size), (fd, buffer, bytes, size), false, bytes)
 READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false, ASKED(iov, count))
@@ -59,7 +48,7 @@ READ(preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, in
 #else
 ALSO(preadv64v2, preadv2)
 #endif
-READ_BY_SHIM(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags))
+READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags), bytes)
 ALSO(__recv, recv)
 READ(__recv_chk, (int fd, void *buffer, size_t bytes, size_t size, int flags),
      (fd, buffer, bytes, size, flags), dont_wait(flags), bytes)

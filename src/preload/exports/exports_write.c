@@ -13,25 +13,17 @@
 
 /* EXPORT ssize_t name(parameters), a write of one buffer. */
 #define WRITE_BY_SHIM(name, parameters, arguments, flags, form)                       \
-    INLINE ssize_t name##_tracked(ALL parameters, uintptr_t caller) {                 \
-        enum quiet quiet = shim_quiet(fd);                                            \
-        if (quiet == QUIET)                                                           \
-            return shim_##name##_quiet(ALL arguments, caller);                        \
-        if (quiet & TAKES_WRITE)                                                      \
-            return shim_##name##_steady(ALL arguments, caller);                       \
-        return shim_write_fast(fd, buffer, bytes, flags, form, caller);               \
-    }                                                                                 \
     NOINLINE ssize_t high_##name(ALL parameters, uintptr_t caller) {                  \
         if (shim_passes(fd))                                                          \
             return REAL(name) arguments;                                              \
-        return name##_tracked(ALL arguments, caller);                                 \
+        return shim_write_fast(fd, buffer, bytes, flags, form, caller);               \
     }                                                                                 \
     EXPORT ssize_t name parameters {                                                  \
         if (UNLIKELY(!fds_is_low(fd)))                                                \
             return high_##name(ALL arguments, CALLER);                                \
         if (shim_passes(fd) && LIKELY(REAL_FOUND(name) != NULL))                      \
             return REAL_FOUND(name) arguments;                                        \
-        return name##_tracked(ALL arguments, CALLER);                                 \
+        return shim_write_fast(fd, buffer, bytes, flags, form, CALLER);               \
     }
 
 WRITE_BY_SHIM(write, (int fd, const void *buffer, size_t bytes), (fd, buffer, bytes), 0, FORM_WRITE)

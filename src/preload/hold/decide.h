@@ -29,12 +29,6 @@ static inline struct policy_limits decide_limits_now(const struct config *now, e
         .windowless = ticker_windowless(ticker),
     };
 }
-/* True: a steady connection (conn.h) may hold; no thread is to be started first, no habit to be learned. */
-static inline bool decide_steady_may_hold(const struct config *now, const struct policy *p,
-                                          enum ticker_state ticker) {
-    return (ticker == TICKER_RUNS || (ticker_windowless(ticker) && p->quick_turns >= HABIT)) &&
-           decide_allows_holds(now);
-}
 static inline struct policy_limits decide_limits(void) {
     return decide_limits_now(config(), ticker_state());
 }

@@ -163,8 +163,7 @@ void hold_push(struct conn *c, enum push_cause cause) {
         c->flush_blocked = !buffer_flush(c, 0);
         return;
     }
-    if (!policy_release_first(&c->policy, waiting))
-        decide_release(c, waiting);
+    decide_release(c, waiting);
     c->counts.pushes[cause]++;
     if (UNLIKELY(!buffer_flush(c, 0))) {
         c->flush_blocked = true;
@@ -250,17 +249,9 @@ void hold_end_turn_slow(enum push_cause cause) {
     conn_unlock(c);
 }
 
-/* A quiet connection that has no TCP_NODELAY of ours: nothing is held, it is not asked first, and nobody
- * wants to know how long it waits. */
-static bool waits_quietly(const struct conn *c) {
-    const uint32_t asked = POLICY_FACTS(.nodelay = true, .app_nodelay = true);
-    return LOAD(&c->quiet) == QUIET_WROTE &&
-           (LOAD(&c->policy.facts) & asked) != POLICY_FACTS(.nodelay = true);
-}
-
 bool hold_before_poll(bool only_writable) {
     struct conn *c = turn_now();
-    if (!c || (!only_writable && waits_quietly(c) && hold_leaves_turn(c, false)))
+    if (!c)
         return false;
     conn_lock(c);
     bool holding = c->held || buffer_length(c) > 0;

@@ -34,12 +34,6 @@ static inline bool hold_check_age(struct conn *c, bool joined) {
     return !ticker_windowless(ticker_state()) || hold_check_age_slow(c, joined);
 }
 
-/* The same for a write that joins a hold in mode auto. */
-static inline bool hold_is_young(struct conn *c) {
-    return !ticker_windowless(ticker_state()) || LIKELY(clock_coarse() - c->held_since <= HOLD_LATE_NS) ||
-           hold_check_age_slow(c, true);
-}
-
 /* ---- the end of a thread is the end of its turn, too (thread_end.c) ---- */
 
 /* Makes the library see the end of the calling thread.  hold_watch_reader() is for a read: it may run in
@@ -64,16 +58,12 @@ static inline void hold_end_turn(enum push_cause cause) {
  * held, so the turn has ended without the lock, and policy learns from it at the next lock.  A program
  * that writes each message in one call takes no lock here.  False: call hold_end_turn().  The
  * check of the lock makes this thread wait for a push by another thread.  A signal handler that
- * interrupts this function goes by reentry.h.  `quiet`: only if c wants an answer to a write of this thread;
- * it then holds nothing, and no push is under way. */
-INLINE bool hold_leaves_turn(struct conn *c, bool quiet) {
+ * interrupts this function goes by reentry.h. */
+INLINE bool hold_leaves_turn(struct conn *c) {
     self.depth++;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool leaves =
-        LOAD(&c->turn_end) == TURN_MAY_LEAVE &&
-        (quiet ? LOAD(&c->turn_owner) == &self && (LOAD(&c->quiet) & WANTS_ANSWER)
-               : self.turn == c && !LOAD_ACQUIRE(&c->held) && !LOAD_ACQUIRE(&c->buffer) &&
-                     (LOAD(&c->lock) & 3) == 0);
+    bool leaves = LOAD(&c->turn_end) == TURN_MAY_LEAVE && self.turn == c && !LOAD_ACQUIRE(&c->held) &&
+                  !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;
     if (LIKELY(leaves)) {
         STORE(&c->turn_end, TURN_LEFT);
         self.turn = NULL;
@@ -122,17 +112,12 @@ static inline void hold_finish_turn(struct conn *c) {
         endpoint_update(c);
 }
 
-/* This thread opens a turn on c, whose endpoint's holds the kernel has not ended.  Lock held. */
-static inline void hold_open_steady_turn(struct conn *c) {
+/* This thread opens a turn on c.  Lock held. */
+static inline void hold_open_turn(struct conn *c) {
     STORE(&c->turn_owner, &self);
     self.turn = c;
     c->counts.turns++;
     STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
-}
-
-/* This thread opens a turn on c.  Lock held. */
-static inline void hold_open_turn(struct conn *c) {
-    hold_open_steady_turn(c);
     if (UNLIKELY(LOAD(&endpoint_late[c->endpoint].nodelay_only)))
         c->policy.nodelay_only = true;
 }

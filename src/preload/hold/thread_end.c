@@ -32,7 +32,7 @@ void hold_watch_thread_end(void) {
     if (REPLACE(&ends_state, &none, 1, __ATOMIC_ACQ_REL))
         STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
     if (UNLIKELY(self.lock_bits == 0))
-        lock_bits_make(); /* lock_quiet() relies on them */
+        lock_bits_make();
     if (LOAD_ACQUIRE(&ends_state) == 2)
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }

@@ -203,99 +203,6 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
     p->pending = 0;
 }
 
-/* ---- exchanges of one write --------------------------------------------- */
-
-/* Called after policy_input().  True: the next write passes through and is only counted.  The two
- * functions below rely on each of these facts. */
-static inline bool policy_is_quiet(const struct policy *p) {
-    const uint32_t asked =
-        POLICY_FACTS(.mode = 0xff, .app_cork = true, .app_more = true, .unsure = true, .bursty = true,
-                     .one_way = true, .established = true, .refuses = true, .input_ever = true,
-                     .input_pending = true, .large = true);
-    const uint32_t settled = POLICY_FACTS(.established = true, .input_ever = true);
-    uint32_t facts = p->facts & asked;
-    return (facts == (settled | POLICY_FACTS(.mode = MODE_AUTO)) ||
-            facts == (settled | POLICY_FACTS(.mode = MODE_NODELAY)) ||
-            facts == (settled | POLICY_FACTS(.mode = MODE_OFF)) ||
-            (facts == (settled | POLICY_FACTS(.mode = MODE_COALESCE)) && p->single_turns >= HABIT)) &&
-           !p->window_ends && !p->goes_on && !p->kept_turn;
-}
-
-/* A longer message of a quiet connection may fill the send buffer. */
-static inline bool policy_quiet_takes(const struct policy *p, size_t bytes) {
-    return !p->buffer_limit || bytes <= p->buffer_limit;
-}
-
-/* The first write of a message of a quiet connection: as policy_turn_begins() and policy_decide().  It is
- * plain, and ends a unit.  True: it is small. */
-static inline bool policy_quiet_write(struct policy *p, uint32_t small, size_t bytes) {
-    bool counts = is_small_write(p, small, bytes);
-    p->position = p->units = p->turns = 1;
-    p->small_writes = counts;
-    p->first_unit = p->message_bytes = (uint32_t)bytes;
-    return counts;
-}
-
-/* The answer to that write, or to a steady turn (below), which leaves no input: as policy_turn_ends() and
- * policy_input().  The model learns nothing from a steady turn. */
-static inline void policy_quiet_answer(struct policy *p) {
-    p->position = p->units = p->turns = p->small_writes = 0;
-    p->message_bytes = 0;
-}
-
-/* ---- steady turns ------------------------------------------------------- */
-
-/* Called after policy_input(), in mode auto.  True: each turn has had as many writes as the one before, for
- * so long that the model changes no more.  The functions below rely on each of these facts. */
-static inline bool policy_is_steady(const struct policy *p) {
-    const uint32_t asked =
-        POLICY_FACTS(.mode = 0xff, .app_nodelay = true, .app_cork = true, .app_more = true, .unsure = true,
-                     .bursty = true, .nodelay_only = true, .never_hold = true, .untracked_io = true,
-                     .no_more = true, .established = true, .refuses = true, .input_ever = true,
-                     .input_pending = true, .large = true, .one_way = true);
-    const uint32_t settled =
-        POLICY_FACTS(.mode = MODE_AUTO, .bursty = true, .established = true, .input_ever = true);
-    return (p->facts & asked) == settled && !p->buffer_limit && !p->nodelay_uncertain && !p->window_ends &&
-           !p->goes_on && !p->kept_turn;
-}
-
-/* Predicts a write of a steady turn, behind `position` writes that were as predicted.  TURN_MORE: it is to be
- * held, if holds are allowed.  TURN_UNKNOWN: it may differ from what the model has learned, or is too large
- * for a hold; policy_decide() must decide. */
-INLINE enum turn_guess policy_steady_guess(const struct policy *p, unsigned position, uint32_t small,
-                                           size_t bytes) {
-    if (UNLIKELY(position >= TURN_POSITIONS))
-        return TURN_UNKNOWN;
-    uint8_t share = p->model.ended[position];
-    if (share == TURN_NEVER)
-        return bytes <= small ? TURN_MORE : TURN_UNKNOWN;
-    return share == TURN_ALWAYS ? TURN_LAST : TURN_UNKNOWN;
-}
-
-/* As policy_turn_begins() and policy_decide() for the first write, if it is held. */
-static inline void policy_steady_first(struct policy *p, uint32_t small, size_t bytes) {
-    p->position = p->turns = 1;
-    p->small_writes = is_small_write(p, small, bytes);
-    p->message_bytes = p->pending = (uint32_t)bytes;
-}
-
-/* As policy_decide() for a later one, if it is held.  True: it is small. */
-static inline bool policy_steady_next(struct policy *p, uint32_t small, size_t bytes) {
-    bool counts = is_small_write(p, small, bytes);
-    p->position++;
-    p->small_writes = (uint16_t)(p->small_writes + counts);
-    p->message_bytes += (uint32_t)bytes;
-    p->pending += (uint32_t)bytes;
-    return counts;
-}
-
-/* That write was the last one: it leaves with the held bytes as one unit. */
-static inline void policy_steady_unit(struct policy *p) {
-    p->first_unit = p->pending;
-    p->units = 1;
-    p->pending = 0;
-}
-
 /* ---- the end of a turn -------------------------------------------------- */
 
 /* A turn ended at a wait, not by the window: update the model. */
@@ -311,16 +218,6 @@ static inline void policy_turn_ends(struct policy *p) {
     if (p->mode == MODE_COALESCE)
         p->single_turns = (uint8_t)(p->position > 1 ? 0 : p->single_turns + (p->single_turns < HABIT));
     p->position = 0;
-}
-
-/* As policy_release(), if this is the first unit of a message, which needs no action.
- * False: not the first unit; nothing has changed. */
-static inline bool policy_release_first(struct policy *p, size_t bytes) {
-    if (p->units > 0 || p->smalls >= 2 || !p->input_ever || bytes > UINT32_MAX)
-        return false;
-    p->first_unit = (uint32_t)bytes;
-    p->units = 1;
-    return true;
 }
 
 /* Decides about a write whose turn has buffered bytes.  True: counts the write; the caller buffers it too.

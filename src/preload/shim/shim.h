@@ -48,20 +48,6 @@ ssize_t shim_write(const struct write_request *out);
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
-/* The same in fewer instructions, for a quiet connection (conn.h), on which there is nothing to decide, and
- * for a steady one.  Every unusual case goes to shim_write_fast(). */
-ssize_t shim_write_quiet(int fd, const void *buffer, size_t bytes, uintptr_t caller);
-ssize_t shim_send_quiet(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller);
-ssize_t shim_write_steady(int fd, const void *buffer, size_t bytes, uintptr_t caller);
-ssize_t shim_send_steady(int fd, const void *buffer, size_t bytes, int flags, uintptr_t caller);
-
-/* The state of the descriptor's connection just now.  QUIET_NOT also where another connection's turn is
- * open. */
-static inline enum quiet shim_quiet(int fd) {
-    const struct conn *c = fds_conn(fds_word(fd));
-    return c && (!self.turn || self.turn == c) ? (enum quiet)LOAD(&c->quiet) : QUIET_NOT;
-}
-
 /* True: the descriptor is known to be no TCP stream, and no turn is open.  The
  * library then has nothing to do, whatever ours() returns. */
 static inline bool shim_passes(int fd) {
@@ -139,14 +125,6 @@ void shim_descriptors_arrive(const struct msghdr *message);
  * shim_read_ends(). */
 struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
-
-/* read(2) and recv(2) as a whole. */
-ssize_t shim_read(int fd, void *buffer, size_t bytes);
-ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags);
-/* The same in fewer instructions, for the answer on a quiet or steady connection.  `turn` is the connection
- * of the open turn, which the caller has seen to want an answer; fd may lead to another one. */
-ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn);
-ssize_t shim_recv_quiet(int fd, void *buffer, size_t bytes, int flags, struct conn *turn);
 
 /* True: there is no turn to end and no known connection, so the read needs no handling. */
 static inline bool shim_ignores_read(int fd) {

@@ -4,6 +4,7 @@
  * (facts_are_current).  It gives the same result as shim_write.c in a third of the
  * instructions.  All other writes take the slow path in shim_write.c.
  */
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -15,18 +16,76 @@
 #include "hold.h"
 #include "policy_inline.h"
 #include "readable.h"
-#include "shim_plain.h"
+#include "real.h"
+#include "shim_parts.h"
 #include "tally.h"
 #include "ticker.h"
 #include "verbose.h"
 
+/* The arguments of the call, kept in registers. */
+struct plain {
+    int fd, flags;
+    const void *buffer;
+    size_t bytes;
+    enum out_form form;
+    uintptr_t caller;
+};
+
+INLINE struct write_request request_of(const struct plain *w) {
+    return (struct write_request){.fd = w->fd,
+                                  .form = w->form,
+                                  .flags = w->flags,
+                                  .caller = w->caller,
+                                  .buffer = w->buffer,
+                                  .bytes = w->bytes};
+}
+
+/* The kernel took only a part of the write, or none. */
+COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action,
+                                   ssize_t sent, bool was_held) {
+    if (sent < 0 && errno == ENOTSOCK) {
+        const struct write_request o = request_of(&w);
+        return shim_plain_after_all(&o);
+    }
+    shim_write_rollback(c, w.fd, action, w.bytes, sent, was_held);
+    return sent;
+}
+
+/* Sends it, and what is held before it.  Lock held; released. */
+INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held = c->held;
+    if (UNLIKELY(was_held))
+        STORE(&c->held, false);
+    conn_unlock(c);
+    if (UNLIKELY(was_held))
+        self.releasing = c; /* in case this thread is cancelled in the call */
+    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
+                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
+                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
+    if (UNLIKELY(was_held))
+        self.releasing = NULL;
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
+}
+
+/* Sends it with MSG_MORE.  Lock held; released. */
+INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held = shim_hold(c);
+    conn_unlock(c);
+    ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
+    if (UNLIKELY(sent != (ssize_t)w.bytes))
+        sent = fell_short(c, w, action, sent, was_held);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, w.fd);
+    return sent;
+}
+
 COLD ssize_t slow_path(struct plain w) {
-    const struct write_request o = shim_plain_request(&w);
+    const struct write_request o = request_of(&w);
     return shim_write(&o);
 }
 
 COLD ssize_t slow_path_found(struct conn *c, struct plain w, bool joined) {
-    const struct write_request o = shim_plain_request(&w);
+    const struct write_request o = request_of(&w);
     return shim_write_found(c, &o, joined);
 }
 
@@ -66,7 +125,7 @@ INLINE bool may_begin(const struct conn *c, const struct plain *w, struct policy
 COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
     decide_apply(c, action, w.fd);
     bool first = c->counts.late_pushes == 1;
-    ssize_t sent = shim_send_plain(c, w, action);
+    ssize_t sent = send_plain(c, w, action);
     if (action->late_push)
         verbose_late_push(w.fd, w.bytes, first);
     return sent;
@@ -134,12 +193,12 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     if (UNLIKELY(c->evidence != NULL))
         tally_accounts(c, w, &action);
     if (action.how == WRITE_MORE)
-        return shim_send_held(c, w, &action);
+        return send_held(c, w, &action);
     if (action.how == WRITE_COALESCE) {
         shim_buffer(c, &(struct iovec){(void *)(uintptr_t)buffer, bytes}, 1);
         conn_unlock(c);
         return (ssize_t)bytes;
     }
     return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
-                                                             : shim_send_plain(c, w, &action);
+                                                             : send_plain(c, w, &action);
 }

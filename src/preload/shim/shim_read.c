@@ -44,7 +44,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     uintptr_t word = fds_word(fd);
     struct conn *turn = LOAD(&self.turn);
-    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn, false) : may_block(fd)))
+    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
         hold_end_turn_slow(PUSH_READ);
     struct conn *c = fds_conn(word);
     if (!c)
@@ -123,16 +123,6 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     return got;
 }
 
-/* After input: whether the next write of this connection needs no decision.  Lock held. */
-static inline enum quiet quiet_now(const struct conn *c) {
-    bool steady = policy_is_steady(&c->policy);
-    if (!steady && !policy_is_quiet(&c->policy))
-        return QUIET_NOT;
-    if (!c->filters_applied || c->held || c->buffer || c->pending_error || c->turn_owner)
-        return QUIET_NOT;
-    return steady ? STEADY : c->wait_began ? QUIET_NOT : QUIET;
-}
-
 /* Lock held; released. */
 static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
@@ -141,33 +131,6 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     if (UNLIKELY(c->evidence != NULL))
         return read_is_told(call, got, asked);
     input_came(call, got, asked);
-    enum quiet quiet = quiet_now(c);
-    if (quiet != QUIET_NOT)
-        STORE(&c->quiet, quiet);
-    conn_unlock(c);
-    return got;
-}
-
-/* Lock held; released. */
-COLD ssize_t is_not_quiet(struct call call, ssize_t got, size_t asked) {
-    STORE(&call.conn->quiet, QUIET_NOT);
-    return input_ends(call, got, asked);
-}
-
-/* The answer of a quiet or steady connection whose turn this thread has left.  If the connection still wants
- * one, no other code has had its lock since this thread's write. */
-INLINE ssize_t quiet_answer(struct call call, ssize_t got, size_t asked) {
-    struct conn *c = call.conn;
-    conn_lock_quiet(c);
-    uint8_t wrote = c->quiet;
-    if (UNLIKELY(!(wrote & WANTS_ANSWER) || c->turn_owner != &self ||
-                 policy_leaves_input((size_t)got, asked)))
-        return is_not_quiet(call, got, asked);
-    STORE(&c->turn_owner, NULL);
-    STORE(&c->turn_end, TURN_ENDS);
-    policy_quiet_answer(&c->policy);
-    STORE(&c->quiet, quiet_answered(wrote));
-    c->counts.reads++;
     conn_unlock(c);
     return got;
 }
@@ -178,11 +141,6 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
         return got;
     if (UNLIKELY(got <= 0))
         return read_got_nothing(call, got);
-    /* Left at a wait.  A thread that has ended may have had the same address: `ends_watched` shows that this
-     * one can lock. */
-    if ((LOAD(&c->quiet) & WANTS_ANSWER) && LOAD(&c->turn_end) == TURN_LEFT &&
-        LOAD(&c->turn_owner) == &self && LIKELY(self.ends_watched))
-        return quiet_answer(call, got, asked);
     conn_lock(c);
     return input_ends(call, got, asked);
 }
@@ -192,41 +150,4 @@ void shim_other_write(int fd) {
         return;
     if (hold_buffers() || may_block(fd))
         hold_end_turn(PUSH_WRITE);
-}
-
-/* ---- a quiet or steady connection ---------------------------------------- */
-
-ssize_t shim_read(int fd, void *buffer, size_t bytes) {
-    struct call call = shim_read_begins(fd, false);
-    ssize_t got = REAL(read)(fd, buffer, bytes);
-    return shim_read_ends(call, got, bytes);
-}
-
-ssize_t shim_recv(int fd, void *buffer, size_t bytes, int flags) {
-    struct call call = shim_read_begins(fd, (flags & MSG_DONTWAIT) != 0);
-    ssize_t got = REAL(recv)(fd, buffer, bytes, flags);
-    return shim_read_ends(call, got, bytes);
-}
-
-/* True: this thread's quiet or steady turn has ended without the lock; the read may return the answer. */
-INLINE bool begins_quiet(struct conn *c, int fd) {
-    return LIKELY(fds_word(fd) == (uintptr_t)c) && surely_ours() && hold_leaves_turn(c, true);
-}
-
-INLINE ssize_t ends_quiet(struct call call, ssize_t got, size_t asked) {
-    return LIKELY(got > 0) ? quiet_answer(call, got, asked) : shim_read_ends(call, got, asked);
-}
-
-ssize_t shim_read_quiet(int fd, void *buffer, size_t bytes, struct conn *turn) {
-    if (UNLIKELY(!begins_quiet(turn, fd)))
-        return shim_read(fd, buffer, bytes);
-    const struct call call = {turn, LOAD(&turn->generation)};
-    return ends_quiet(call, REAL_FOUND(read)(fd, buffer, bytes), bytes);
-}
-
-ssize_t shim_recv_quiet(int fd, void *buffer, size_t bytes, int flags, struct conn *turn) {
-    if (UNLIKELY((flags & MSG_DONTWAIT) || !begins_quiet(turn, fd)))
-        return shim_recv(fd, buffer, bytes, flags);
-    const struct call call = {turn, LOAD(&turn->generation)};
-    return ends_quiet(call, REAL_FOUND(recv)(fd, buffer, bytes, flags), bytes);
 }

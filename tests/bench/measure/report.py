@@ -4,7 +4,7 @@
 from . import page, report_fleet
 from .configurations import ONE
 from .exchanges import ROWS
-from .instructions import TARGETS
+from .instructions import BUDGETS
 from .machine import ROOT
 from .tables import digits, paragraph, ratio, table
 
@@ -148,9 +148,11 @@ def real_text(results, skipped):
 
 def instructions_table(added):
     modes = list(added)
-    return table(["path", *modes, "target"], [
-        [path.replace("_", " "), *[digits(added[m][path]) for m in modes], TARGETS.get(path, "")]
-        for path in added[modes[0]]])
+    names = [(name,) for name in added[modes[0]]]
+    names += [calls for calls in BUDGETS if calls not in names and calls[0] in added[modes[0]]]
+    return table(["path", *modes, "budget"], [
+        [" + ".join(calls).replace("_", " "), *[digits(sum(added[m][name] for name in calls)) for m in modes],
+         BUDGETS.get(calls, "")] for calls in names])
 
 
 def instructions_text(added):
@@ -206,8 +208,7 @@ def sections(results):
         yield "prediction", "Prediction", (
             paragraph("`bench-simulate` plays recorded sequences through the library's own policy. Segments "
                       "and added system calls are per exchange; `missed` counts turns whose end was not "
-                      "predicted; `undecided` is the share of the writes that need no decision, because the "
-                      "connection is quiet or steady.")
+                      "predicted.")
             + "\n\n```\n" + results["prediction"] + results["frontier"] + "```")
 
 
