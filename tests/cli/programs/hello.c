@@ -9,7 +9,7 @@
 __attribute__((used, aligned(4), section(".note.go.buildid"))) static const struct {
     unsigned name, text, type;
     char words[8];
-} note = {4, 4, 4, "Go\0\0id\0\0"};
+} note = {4, 4, 4, {'G', 'o', 0, 0, 'i', 'd', 0, 0}};
 #endif
 
 int main(void) {

@@ -24,7 +24,7 @@ static void *write_records(void *letter)
 
 int main(int argc, char **argv)
 {
-    static char letters[WRITERS] = "ABCD";
+    static char letters[] = "ABCD";
     pthread_t threads[WRITERS];
     connection = connect_to(client_arguments(argc, argv));
     for (int i = 0; i < WRITERS; i++)

@@ -7,7 +7,7 @@
 
 #include "acts.h"
 
-static char letter[1] = "a";
+static char letter[] = "a";
 static struct aiocb request = {.aio_buf = letter, .aio_nbytes = 1, .aio_lio_opcode = LIO_WRITE};
 static struct aiocb *const list[1] = {&request};
 
