@@ -31,7 +31,7 @@ VICTIM = Victim(
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="OCaml, Unix.establish_server",
-        package="ocaml-nox",
+        package="ocaml",
         source="Flush once an answer.",
         observe="PROGRAM",
     ),
