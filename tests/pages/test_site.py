@@ -75,6 +75,30 @@ def test_what_we_wrote_is_readable_and_can_be_read_aloud(site, browser, name):
     assert faults == []
 
 
+BUTTON = """(() => {
+  const shown = [...document.querySelectorAll(".theme-toggle")].filter(button => button.offsetParent);
+  shown.forEach(button => button.click());
+  return shown.length;
+})()"""
+BEHIND = "getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_button_changes_the_colours_of_a_page_in_a_folder(site, browser, scheme):
+    """furo's script is a module in Debian, which a browser refuses from a file: the button was hidden."""
+    page = Page(browser, site / "index.html")
+    page.show(WIDTHS[0], scheme)
+    browser.load(page.url)
+    colours = [page.evaluate(BEHIND)]
+    for _ in range(2):
+        assert page.evaluate(BUTTON) == 1
+        colours.append(page.evaluate(BEHIND))
+    assert colours[0] == colours[2] != colours[1]
+    browser.load(page.url)
+    assert page.evaluate(BEHIND) == colours[2] and page.evaluate(BUTTON) == 1
+    assert page.evaluate("localStorage.theme") == "auto"  # the next test begins as a new reader
+
+
 def test_the_navigation_leads_a_user(site, browser):
     page = Page(browser, site / "index.html")
     assert page.evaluate("[...document.querySelectorAll('.sidebar-tree .caption')].map(a => a.textContent)") \
