@@ -20,6 +20,7 @@ from runner.wells import by_birth, compare
 pytestmark = pytest.mark.no_library
 
 EXCHANGE = Victim("", "client", (), None, segments={"treated": 1})
+NEWER = Victim("", "client", (), None, well=lambda: "program 2")
 WHOLE_RUN = Victim("", "client", (), None, whole_run=True)
 BARE_RUNS = (52.0,) * 10
 
@@ -28,6 +29,8 @@ BARE_RUNS = (52.0,) * 10
     (EXCHANGE, "stalls", 44.0, 1, "right"),
     (EXCHANGE, "stalls", 0.1, 1, "the stall is not there"),
     (EXCHANGE, "cured", 0.1, 1, "right"),
+    (NEWER, "stalls", 0.1, 2, "right"),
+    (NEWER, "stalls", 44.0, 2, "the stall is still there"),
     (EXCHANGE, "cured", 44.0, 1, "the stall is still there"),
     (EXCHANGE, "cured", 5.1, 1, "the stall is still there"),
     (EXCHANGE, "cured", 0.1, 2, "at most 1"),
@@ -54,6 +57,8 @@ def test_a_measurement_is_judged(victim, expects, median, segments, judgement):
     (EXCHANGE, "cured", 12.0, 2, True),
     (EXCHANGE, "cured", 44.0, 2, False),
     (EXCHANGE, "cured", 0.1, 2, True),
+    (NEWER, "stalls", 12.0, 2, True),
+    (NEWER, "stalls", 44.0, 2, False),
     (EXCHANGE, "stalls", 12.0, 1, True),
     (EXCHANGE, "stalls", 0.1, 1, False),
     (WHOLE_RUN, "cured", 30.0, None, True),

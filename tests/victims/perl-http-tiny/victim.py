@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Perl's HTTP::Tiny: header block and content are two syswrites, a select before each."""
 
+import subprocess
 from pathlib import Path
 
 from runner import Affected, Victim, run_client
@@ -17,17 +18,26 @@ def measure(treatment, scratch):
     return run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
 
 
+def well():
+    """HTTP::Tiny 0.091 and newer set TCP_NODELAY on each connection."""
+    found = subprocess.run(["/usr/bin/perl", "-MHTTP::Tiny", "-e", "print HTTP::Tiny->VERSION"],
+                           check=True, capture_output=True, text=True).stdout
+    return f"HTTP::Tiny {found}" if float(found) >= 0.091 else ""
+
+
 VICTIM = Victim(
-    story="HTTP::Tiny, in Perl's core, writes header and content by two writes, each after a select",
+    story="HTTP::Tiny before 0.091, in Perl's core, writes header and content by two writes, each after a "
+          "select; newer ones set TCP_NODELAY",
     sick="client",
     needs=("/usr/bin/perl",),
     measure=measure,
     verdict="it sends each message in two small writes and Nagle holds the second",
+    well=well,
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
-        software="Perl, HTTP::Tiny, post",
+        software="Perl, HTTP::Tiny before 0.091, post",
         package="perl",
-        source="Send header and content in one write; HTTP::Tiny has no option for it.",
+        source="HTTP::Tiny 0.092, from CPAN, sets TCP_NODELAY itself. An older one has no option for it.",
         observe="perl client.pl",
         words=("HTTP::Tiny",),
     ),

@@ -97,7 +97,7 @@ def page(before):
     lines = ["| software | version | side | bare | auto |\n", "|---|---|---|---|---|\n"]
     for name, victim in all_affected():
         one, times = victim.affected, rows[f"`{name}`"]
-        version = _version(one) or old.get(one.software, "?")
+        version = (not victim.well_version() and _version(one)) or old.get(one.software, "?")
         lines.append(f"| {one.software} | {version} | {victim.sick} | {_time(times['bare'])} "
                      f"| {_time(times['auto'])} |\n")
     return _HEAD + "".join(lines) + _DETAILS + "".join(_details(*pair) for pair in all_affected())

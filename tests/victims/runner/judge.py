@@ -6,7 +6,7 @@ difference between 5 ms and that.
 """
 
 from .measurement import WARM
-from .observed import wrong_of_victim
+from .observed import wrong_of_victim, wrong_of_well
 
 STALLING_MS = 30.0
 CURED_MS = 5.0
@@ -75,7 +75,10 @@ def _verdict(victim, measurement):
 
 
 def complaints(victim, treatment, measurement):
-    """All that is wrong with `measurement`."""
+    """All that is wrong with `measurement`.  A version that does not stall may do so under no treatment."""
+    if victim.well_version():
+        found = _time_of_exchange(measurement, "cured")
+        return found + wrong_of_well(measurement.observed) if measurement.observed else found
     found = _of_times(victim, treatment, measurement)
     return found + _verdict(victim, measurement) if measurement.observed else found
 
@@ -86,6 +89,8 @@ def may_be_noise(victim, treatment, measurement, found):
     segments, because the window ended while the program waited for a processor.  Of a report, the numbers: a
     peer that waits for a processor between two pieces looks like one that stalls, and the verdict may name
     it."""
+    if victim.well_version():
+        return measurement.median < STALLING_MS and all("still there" in text for text in found)
     of_peer = any("stalls of the peer" in text for text in found)
 
     def one_may(text):

@@ -70,6 +70,7 @@ class Victim:
     verdict   text that the verdict of `unstall report` on a run in mode observe must have
     segments  treatment name -> most data segments an exchange of the sick side
     whole_run the times are of whole runs; a stall is only a part of each
+    well      well() -> the version on this machine, if it is a newer one that does not stall; else ""
     affected  the software that stalls; None: another victim's, or a program of this folder alone
     """
     story: str
@@ -81,8 +82,13 @@ class Victim:
     whole_run: bool = False
     packages: tuple = ()
     heavy: bool = False
+    well: Callable = None
     affected: Affected = None
     name: str = ""
+
+    def well_version(self):
+        """The version on this machine, if it does not stall; else ""."""
+        return self.well() if self.well else ""
 
     def missing(self):
         """The needed commands and packages that this machine lacks."""
