@@ -15,18 +15,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The fields of newer kernels behind the header's last one (Linux 6.2 and 6.7). */
-struct info {
+/* Behind the window begin the fields of Linux 6.2 and 6.7, which older headers lack and newer ones name. */
+union info {
     struct tcp_info known;
-    uint32_t rcv_wnd, rehash;
-    uint16_t total_rto, total_rto_recoveries;
-    uint32_t total_rto_time;
+    struct {
+        unsigned char older[offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(uint32_t)];
+        uint32_t rcv_wnd, rehash;
+        uint16_t total_rto, total_rto_recoveries;
+        uint32_t total_rto_time;
+    };
 };
 
-_Static_assert(offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(uint32_t) == sizeof(struct tcp_info),
-               "a newer header has these fields itself");
-
-static int in_words(char *text, size_t room, const char *name, const struct info *i) {
+static int in_words(char *text, size_t room, const char *name, const union info *i) {
     const struct tcp_info *k = &i->known;
     return snprintf(
         text, room,
@@ -61,7 +61,7 @@ static bool ask(int netlink, const struct sockaddr_in *near, const struct sockad
 }
 
 /* The answer is one message: a head, the socket, and attributes. */
-static bool answered(int netlink, struct info *far, struct inet_diag_msg *socket) {
+static bool answered(int netlink, union info *far, struct inet_diag_msg *socket) {
     _Alignas(struct nlmsghdr) char answer[4096];
     ssize_t n = recv(netlink, answer, sizeof(answer), MSG_DONTWAIT);
     struct nlmsghdr *head = (struct nlmsghdr *)answer;
@@ -81,7 +81,7 @@ static bool answered(int netlink, struct info *far, struct inet_diag_msg *socket
 
 /* The other process's end, behind `used` bytes of the text. */
 static void words_of_the_other(int fd, char *text, int used) {
-    struct info theirs = {0};
+    union info theirs = {0};
     struct inet_diag_msg theirs_too;
     struct sockaddr_in near = {0}, far = {0};
     socklen_t length = sizeof(near);
@@ -101,7 +101,7 @@ static void words_of_the_other(int fd, char *text, int used) {
 }
 
 unsigned both_ends(int fd, char *text) {
-    struct info ours = {0};
+    union info ours = {0};
     socklen_t length = sizeof(ours);
     text[0] = '\0';
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ours, &length) != 0)
