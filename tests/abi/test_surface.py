@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The library from outside: exactly the written names, libc alone, few versions, little TLS."""
 
+import json
 import re
+import shlex
 import subprocess
 from platform import machine
 
@@ -68,6 +70,24 @@ def test_every_imported_name_exists_in_musl():
     imported = {name for kind, name in symbols(LIB, "--undefined-only") if kind == "U"}
     assert imported, "nothing imported: not the library"
     assert imported - musl_libc() == set()
+
+
+def text_of(source):
+    """What the compiler sees of a file of the library."""
+    commands = json.loads((BUILD_ROOT / "compile_commands.json").read_text(encoding="utf-8"))
+    words = next(shlex.split(each["command"]) for each in commands if each["file"].endswith(f"/{source}"))
+    options = [word for word in words if word.startswith(("-I", "-D", "-U", "-std"))]
+    done = subprocess.run([*CC, *options, "-E", "-P", SOURCE_ROOT / "src/preload" / source], cwd=BUILD_ROOT,
+                          check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("source", sorted(path.name for path in
+                                          (SOURCE_ROOT / "src/preload/exports").glob("*.c")))
+def test_no_header_promises_the_compiler_that_a_callers_pointer_is_not_null(source):
+    """Debian 13's stdio.h promises it for fclose: gcc dropped our check, and fclose(NULL) asked fileno(NULL)
+    before libc, or the library behind us, had its say."""
+    assert re.findall(r"\w+ *\([^;]*nonnull[^;]*;", text_of(f"exports/{source}")) == []
 
 
 def test_needs_libc_alone():
