@@ -118,6 +118,19 @@ def test_a_program_that_does_not_compile_is_seen(tmp_path):
         compile_c(source)
 
 
+@pytest.mark.no_library
+def test_a_compiler_that_removes_its_output_itself_is_quoted(tmp_path):
+    """Newer linkers do, and "No such file" hid what they had said."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\nfor word; do [ "$last" != -o ] || rm "$word"; last=$word; done\n'
+                        'echo "nothing can be linked" >&2; exit 1\n', encoding="utf-8")
+    compiler.chmod(0o755)
+    source = tmp_path / "any.c"
+    source.touch()
+    with pytest.raises(AssertionError, match="nothing can be linked"):
+        compile_c(source, cc=str(compiler))
+
+
 # ---- strace ----------------------------------------------------------------
 
 @pytest.mark.no_library
