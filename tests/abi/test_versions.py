@@ -164,6 +164,6 @@ def test_a_program_without_versions_is_led_to_us(mode):
     if shutil.which("musl-gcc") is None:
         skip("musl-gcc is not installed")
     names = written(".h", "#define NAMES " + " ".join(f"N({name})" for name in sorted(SEVERAL)) + "\n")
-    program = compile_c(FOLDER / "versions_led.c", "-fno-builtin", "-include", names, cc="musl-gcc")
+    program = compile_c(FOLDER / "versions_led.c", "-fno-builtin", "-fPIC", "-include", names, cc="musl-gcc")
     led = dict(line.split() for line in run([program], preload_env(mode)).stdout.splitlines())
     assert {name: Path(led[name]).name for name in SEVERAL} == {name: LIB.name for name in SEVERAL}
