@@ -41,6 +41,21 @@ Test(clock, is_looked_for_once) {
     EXPECT_INT("coarse", clock_coarse(), 8000000009);
 }
 
+/* prctl(PR_SET_TSC): reading the vDSO would be SIGSEGV, also after a later start. */
+Test(clock, leaves_the_vdso) {
+    clock_start();
+    EXPECT(!clock_is_call());
+    uint64_t before = clock_now();
+    for (int i = 0; i < 2; i++) {
+        clock_leaves_vdso();
+        EXPECT(clock_is_call());
+        uint64_t now = clock_now(), after = library_time(CLOCK_MONOTONIC);
+        EXPECT(before <= now && now <= after);
+        clock_start();
+        EXPECT(clock_is_call());
+    }
+}
+
 Test(clock, stops) {
     clock_get = own_clock;
     clock_stopped = 4711;

@@ -142,6 +142,51 @@ Test(process, a_filter_ends_all_calls_of_ours) {
     }
 }
 
+/* Syscall User Dispatch takes the calls of the library only where its code is outside the range. */
+Test(process, a_dispatch_ends_our_calls_only_if_it_takes_them) {
+    extern const char __ehdr_start[], etext[];
+    const unsigned long first = (unsigned long)__ehdr_start, end = (unsigned long)etext;
+    const struct {
+        const char *name;
+        unsigned long start, bytes;
+        bool ends;
+    } rows[] = {
+        {"all", 0, ~0UL, false},
+        {"ours", first, end - first, false},
+        {"one byte less", first, end - first - 1, true},
+        {"from the second byte", first + 1, ~0UL - first - 1, true},
+        {"what lies behind", end, 4096, true},
+        {"what lies before", 4096, first - 4096, true},
+        {"none", 0, 0, true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        whole_start_in(MODE_CORK);
+        ticker_now = TICKER_NONE;
+        process_dispatches(rows[i].start, rows[i].bytes);
+        EXPECT_INT(rows[i].name, config()->no_syscalls, rows[i].ends);
+        process_filtered(true);
+        config_switch(MODE_CORK, false);
+    }
+}
+
+/* Where a read of the clock is a system call, neither way is left once a filter is there as well. */
+Test(process, a_filter_stops_a_clock_that_is_a_call) {
+    for (int counter_first = 0; counter_first < 2; counter_first++) {
+        whole_start_in(MODE_AUTO);
+        ticker_now = TICKER_NONE;
+        clock_start();
+        if (counter_first)
+            process_loses_counter();
+        EXPECT_INT("it runs", clock_stopped, 0);
+        process_filters(false);
+        if (!counter_first)
+            process_loses_counter();
+        EXPECT(clock_stopped != 0);
+        process_filtered(true);
+        clock_stopped = 0;
+    }
+}
+
 Test(process, the_strict_mode_stops_the_clock) {
     whole_start_in(MODE_AUTO);
     ticker_now = TICKER_NONE;

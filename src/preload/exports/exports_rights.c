@@ -8,6 +8,14 @@
 #include "exports.h"
 #include "rights.h"
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59 /* Linux 5.11 */
+#endif
+#ifndef PR_SYS_DISPATCH_ON
+#define PR_SYS_DISPATCH_OFF 0
+#define PR_SYS_DISPATCH_ON  1
+#endif
+
 #define CHANGES(number, first, call)                                        \
     __extension__({                                                         \
         uint32_t barred_ = rights_change((number), (unsigned long)(first)); \
@@ -17,8 +25,8 @@
     })
 
 /* EXPORT int name(parameters): as the call `number` with this first argument. */
-#define CHANGE(number, first, name, parameters, arguments) \
-    EXPORT int name parameters {                           \
+#define CHANGE(number, first, name, parameters, arguments)   \
+    EXPORT int name parameters {                             \
         return CHANGES(number, first, REAL(name) arguments); \
     }
 
@@ -27,11 +35,13 @@ CHANGE(SYS_setns, fd, setns, (int fd, int type), (fd, type))
 CHANGE(SYS_setuid, user, setuid, (uid_t user), (user))
 CHANGE(SYS_setresuid, -1, seteuid, (uid_t user), (user))
 CHANGE(SYS_setreuid, real, setreuid, (uid_t real, uid_t effective), (real, effective))
-CHANGE(SYS_setresuid, real, setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
+CHANGE(SYS_setresuid, real, setresuid, (uid_t real, uid_t effective, uid_t saved),
+       (real, effective, saved))
 CHANGE(SYS_setgid, group, setgid, (gid_t group), (group))
 CHANGE(SYS_setresgid, -1, setegid, (gid_t group), (group))
 CHANGE(SYS_setregid, real, setregid, (gid_t real, gid_t effective), (real, effective))
-CHANGE(SYS_setresgid, real, setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
+CHANGE(SYS_setresgid, real, setresgid, (gid_t real, gid_t effective, gid_t saved),
+       (real, effective, saved))
 CHANGE(SYS_setgroups, count, setgroups, (size_t count, const gid_t *groups), (count, groups))
 CHANGE(SYS_setgroups, 0, initgroups, (const char *name, gid_t group), (name, group))
 CHANGE(SYS_setfsuid, user, setfsuid, (uid_t user), (user))
@@ -46,9 +56,16 @@ EXPORT int prctl(int option, ...) {
     for (int i = 0; i < 4; i++)
         a[i] = va_arg(list, unsigned long);
     va_end(list);
-    if (option != PR_SET_SECCOMP)
+    if (option == PR_SET_SECCOMP) {
+        process_filters(a[0] == SECCOMP_MODE_STRICT);
+    } else if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF) {
+        process_dispatches(a[0] == PR_SYS_DISPATCH_ON ? a[1] : 0,
+                           a[0] == PR_SYS_DISPATCH_ON ? a[2] : 0);
+    } else {
+        if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
+            process_loses_counter();
         return CHANGES(SYS_prctl, option, REAL(prctl)(option, a[0], a[1], a[2], a[3]));
-    process_filters(a[0] == SECCOMP_MODE_STRICT);
+    }
     int result = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
     process_filtered(result == 0);
     return result;

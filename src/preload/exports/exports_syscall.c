@@ -299,7 +299,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"
 #undef RIGHT
-        if (n == SYS_prctl && a == PR_SET_SECCOMP)
+        if (n == SYS_prctl)
             return prctl((int)a, b, c, d, e);
         barred = rights_change(n, (unsigned long)a);
         break;

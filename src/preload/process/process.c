@@ -93,8 +93,8 @@ void process_is_replaced_by(const char *file) {
 }
 
 void process_is_replaced_at(int fd, const char *path) {
-    if (LIKELY(self.depth == 0) || (path ? raw3(SYS_faccessat, fd, path, X_OK) == 0
-                                         : kernel->descriptor_flags(fd) >= 0))
+    if (LIKELY(self.depth == 0) ||
+        (path ? raw3(SYS_faccessat, fd, path, X_OK) == 0 : kernel->descriptor_flags(fd) >= 0))
         process_is_replaced(NULL);
 }
 
@@ -106,7 +106,7 @@ static void handler_ends_process(void) {
         return; /* a child that the handler forked: the parent sends the buffered bytes */
     reentry_abandon();
     FDS_EACH(c)
-        buffer_flush(c, 0);
+    buffer_flush(c, 0);
 }
 
 void process_is_replaced(const char *path) {
@@ -143,7 +143,7 @@ void process_ends(void) {
         bool left = false;
         sweep(PUSH_PROCESS);
         FDS_EACH(c)
-            left |= buffer_length(c) > 0;
+        left |= buffer_length(c) > 0;
         if (!left)
             break;
         raw_sleep(1000000);
@@ -151,9 +151,9 @@ void process_ends(void) {
     /* An inherited connection gets its options back for its other owners, unless a child of ours
      * may go on writing to it, which still needs the cure. */
     FDS_EACH(c)
-        if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.nodelay_uncertain &&
-            c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
-            hold_restore(c);
+    if (c->origin == ORIGIN_FOREIGN && !c->shared && !c->policy.nodelay_uncertain &&
+        c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
+        hold_restore(c);
     if (__atomic_exchange_n(&reported, fork_generation, __ATOMIC_RELAXED) != fork_generation)
         process_reports(false);
 }
@@ -185,7 +185,7 @@ void process_filters(bool strict) {
     hold_end_turn(PUSH_PROCESS);
     process_leaves_nothing();
     mode_before_filter = config()->mode;
-    if (strict)
+    if (strict || clock_is_call())
         STORE(&clock_stopped, clock_now());
     filtering = true;
     config_switch(MODE_OFF, true); /* first: other threads begin no hold after the sweep */
@@ -199,6 +199,21 @@ void process_filtered(bool installed) {
         config_switch(mode_before_filter, false);
     }
     filtering = false;
+}
+
+/* The linker's names of the first byte of this library, and of the end of its code. */
+extern const char __ehdr_start[] INTERNAL, etext[] INTERNAL;
+
+void process_dispatches(unsigned long start, unsigned long bytes) {
+    uintptr_t first = (uintptr_t)__ehdr_start, end = (uintptr_t)etext;
+    if (first - start >= bytes || end - start > bytes)
+        process_filters(false);
+}
+
+void process_loses_counter(void) {
+    if (config()->no_syscalls && !LOAD(&clock_stopped))
+        STORE(&clock_stopped, clock_now());
+    clock_leaves_vdso();
 }
 
 /* ---- vfork (jump.S) -------------------------------------------------- */

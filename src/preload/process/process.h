@@ -43,6 +43,11 @@ void process_ends(void);
  * clock. */
 void process_filters(bool strict);
 void process_filtered(bool installed);
+/* As process_filters(), before Syscall User Dispatch is set: the system calls of code outside
+ * [start, start + bytes) become signals. */
+void process_dispatches(unsigned long start, unsigned long bytes);
+/* Before this thread loses the time-stamp counter (clock.h). */
+void process_loses_counter(void);
 /* The calling thread ends; process_task_exits(): by SYS_exit, without libc. */
 void process_thread_ends(void);
 void process_task_exits(void);

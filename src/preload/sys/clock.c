@@ -15,9 +15,20 @@ static int by_system_call(clockid_t clock, struct timespec *now) {
 
 int (*clock_get)(clockid_t clock, struct timespec *now) = by_system_call;
 
+static bool no_vdso;
+
+bool clock_is_call(void) {
+    return LOAD(&clock_get) == by_system_call;
+}
+
+void clock_leaves_vdso(void) {
+    STORE(&no_vdso, true);
+    STORE(&clock_get, by_system_call);
+}
+
 void clock_start(void) {
     void *found = NULL;
-    if (LOAD(&clock_get) != by_system_call)
+    if (!clock_is_call() || LOAD(&no_vdso))
         return;
 #ifdef __GLIBC__ /* glibc lists the vDSO among the loaded libraries: dlopen() opens no file */
     void *vdso = getauxval(AT_SYSINFO_EHDR) ? dlopen(MACHINE_VDSO, RTLD_LAZY | RTLD_NOLOAD) : NULL;

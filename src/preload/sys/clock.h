@@ -14,8 +14,13 @@
 extern INTERNAL int (*clock_get)(clockid_t clock, struct timespec *now);
 void clock_start(void);
 
-/* Not 0: no clock may be read any more; the value is the time when that began.  Strict mode
- * of seccomp(2) forbids even the vDSO's instruction (rdtsc: SIGSEGV). */
+/* The vDSO reads the time-stamp counter, which prctl(PR_SET_TSC) takes from a task (SIGSEGV): from here on the
+ * clock is read by the system call. */
+void clock_leaves_vdso(void);
+bool clock_is_call(void);
+
+/* Not 0: no clock may be read any more; the value is the time when that began.  Strict mode of seccomp(2)
+ * takes the counter too, and allows no system call for the clock. */
 extern INTERNAL uint64_t clock_stopped;
 
 static inline uint64_t clock_now(void) {
