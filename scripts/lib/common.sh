@@ -13,6 +13,8 @@ export PATH
 # Debian's python3, also if another comes first in PATH: the packages belong to it.
 # shellcheck disable=SC2034 # used by those who source this
 PYTHON=/usr/bin/python3
+# shellcheck disable=SC2034
+GCC=/usr/bin/gcc
 
 say() {
     printf '%s: %s\n' "${0##*/}" "$*"
