@@ -37,7 +37,8 @@ static const char *warned(void) {
     return text;
 }
 
-static void put(struct stats_control next) {
+static void put(const struct stats_control *given) {
+    struct stats_control next = *given;
     next.version = next.version ? next.version : CONTROL_VERSION;
     next.sequence = stats_file_mapped->control.sequence + 2;
     stats_file_mapped->control = next;
@@ -53,17 +54,17 @@ static void expect_in_force(const char *what, enum mode mode, unsigned window) {
 
 Test(live_control, a_mode_and_a_window_and_back) {
     start("off");
-    put((struct stats_control){.mode = MODE_NODELAY, .window_us = 700});
+    put(&(struct stats_control){.mode = MODE_NODELAY, .window_us = 700});
     EXPECT_INT("not by itself", c->policy.mode, MODE_OFF);
     whole_write(5, "data");
     expect_in_force("at the next message", MODE_NODELAY, 700);
-    put((struct stats_control){.mode = MODE_CORK, .window_us = 800});
+    put(&(struct stats_control){.mode = MODE_CORK, .window_us = 800});
     whole_read(5, 10);
     expect_in_force("at an input", MODE_CORK, 800);
-    put((struct stats_control){.mode = CONTROL_KEEP});
+    put(&(struct stats_control){.mode = CONTROL_KEEP});
     whole_write(5, "data");
     expect_in_force("as at the start", MODE_OFF, 3000);
-    put((struct stats_control){.mode = MODE_AUTO, .killed = 1});
+    put(&(struct stats_control){.mode = MODE_AUTO, .killed = 1});
     whole_read(5, 10);
     whole_write(5, "data");
     expect_in_force("killed", MODE_OFF, 3000);
@@ -77,7 +78,7 @@ Test(live_control, a_mode_that_ends_leaves_nothing) {
     whole_write(5, "data");
     EXPECT(c->held);
     fake_log();
-    put((struct stats_control){.mode = MODE_OFF});
+    put(&(struct stats_control){.mode = MODE_OFF});
     sweep_told(); /* as at a tick */
     EXPECT(!c->held && !c->policy.nodelay);
     EXPECT_INT("pushed for it", c->counts.pushes[PUSH_MODE], 1);
@@ -101,7 +102,7 @@ Test(live_control, it_is_seen_when_it_is_done) {
     struct kernel_ops ops = *kernel;
     ops.set_option = not_before_the_push;
     fake_log();
-    put((struct stats_control){.mode = MODE_OFF});
+    put(&(struct stats_control){.mode = MODE_OFF});
     kernel = &ops;
     sweep_told();
     kernel = kernels;
@@ -124,7 +125,7 @@ static const struct {
 Test(live_control, what_is_wrong_is_ignored) {
     start("off");
     EACH_ROW(row, wrong) {
-        put(row->block);
+        put(&row->block);
         whole_write(5, "data");
         whole_read(5, 10);
         EXPECT_INT(row->name, config()->mode, MODE_OFF);
@@ -135,7 +136,7 @@ Test(live_control, what_is_wrong_is_ignored) {
     }
     const char *text = warned(), *first = strstr(text, "the control block of the statistics file holds");
     cr_expect(first && !strstr(first + 8, "control block"), "one warning: %s", unit_plain(text));
-    put((struct stats_control){.mode = MODE_NODELAY});
+    put(&(struct stats_control){.mode = MODE_NODELAY});
     whole_write(5, "data");
     expect_in_force("a good one after that", MODE_NODELAY, 3000);
 }
@@ -166,7 +167,7 @@ Test(live_control, an_unfinished_write) {
 
 Test(live_control, an_experiment) {
     start("off");
-    put((struct stats_control){.mode = CONTROL_KEEP,
+    put(&(struct stats_control){.mode = CONTROL_KEEP,
                                .arm_count = 2,
                                .assignment = ASSIGN_CONNECTION,
                                .seed = 5,
@@ -194,12 +195,12 @@ Test(live_control, an_experiment) {
     cr_expect(asked && !strstr(asked + 1, "peer(60)"), "its ends are asked for once: %s", log);
     struct stats_control same = stats_file_mapped->control;
     same.window_us = 900;
-    put(same);
+    put(&same);
     whole_read(5, 10);
     EXPECT_INT("the same experiment", config()->experiment, experiment);
     EXPECT_INT("with another window", config()->window_us, 900);
     same.seed++;
-    put(same);
+    put(&same);
     whole_write(5, "data");
     EXPECT_INT("another one", config()->experiment, experiment + 1);
     struct conn *old = whole_connected(10);
@@ -209,7 +210,7 @@ Test(live_control, an_experiment) {
     whole_write(50, "data");
     EXPECT_INT("its connections", next->evidence->experiment, experiment + 1);
     same.killed = 1;
-    put(same);
+    put(&same);
     whole_read(50, 10);
     EXPECT_INT("killed", next->policy.mode, MODE_OFF);
 }
@@ -217,7 +218,7 @@ Test(live_control, an_experiment) {
 /* Another thread closes the descriptor while the lock is released for the control block. */
 Test(live_control, a_connection_that_goes_while_it_looks) {
     start("off");
-    put((struct stats_control){.mode = MODE_NODELAY});
+    put(&(struct stats_control){.mode = MODE_NODELAY});
     conn_lock(c);
     c->evidence->message_began = 0;
     fake.protocol = 0; /* descriptor 9 is nothing */
@@ -230,7 +231,7 @@ Test(live_control, a_connection_that_goes_while_it_looks) {
 /* A child's file begins with the settings in force. */
 Test(live_control, a_forked_child) {
     start("off");
-    put((struct stats_control){.mode = MODE_NODELAY, .window_us = 700});
+    put(&(struct stats_control){.mode = MODE_NODELAY, .window_us = 700});
     whole_write(5, "data");
     statistics_end();
     mkdir(statistics_folder, 0700);
@@ -242,7 +243,7 @@ Test(live_control, a_forked_child) {
     EXPECT_INT("mode", stats_file_mapped->control.mode, MODE_NODELAY);
     EXPECT_INT("window", stats_file_mapped->control.window_us, 700);
     EXPECT_INT("sequence", stats_file_mapped->control.sequence, 0);
-    put((struct stats_control){.mode = CONTROL_KEEP});
+    put(&(struct stats_control){.mode = CONTROL_KEEP});
     whole_read(5, 10);
     whole_write(5, "data");
     expect_in_force("the parent's start", MODE_OFF, 3000);
