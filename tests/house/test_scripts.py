@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The scripts explain themselves, refuse unknown words, and the tree keeps its habits."""
 
+import os
 import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 from scripts import load
 
-from harness import SOURCE_ROOT
+from harness import SOURCE_ROOT, skip
 
 pytestmark = pytest.mark.no_library
 
@@ -90,6 +93,34 @@ def test_setup_leaves_out_a_package_that_apt_does_not_have(tmp_path):
     # gcc 12 was written into the list, and Debian 13 has gcc 14.
     gcc = subprocess.run(["/usr/bin/gcc", "-dumpversion"], check=True, capture_output=True, text=True).stdout
     assert f" lib32gcc-{gcc.partition('.')[0].strip()}-dev " in installed and "@" not in installed
+
+
+def built_below(folder):
+    """The folder in which configure() of scripts/lib/build.sh would build for a clone there, and its words."""
+    clone = folder / "clone"
+    clone.mkdir()
+    done = subprocess.run(["bash", "-euc", 'ROOT=$2; source "$1/common.sh"; ROOT=$2; source "$1/build.sh"; '
+                           'for_everybody "$ROOT/build"', "x", SOURCE_ROOT / "scripts/lib", clone],
+                          check=True, capture_output=True, text=True)
+    return (clone / "build").resolve(), done.stdout
+
+
+def test_roots_build_lies_where_everybody_reads_it():
+    """Below /root (mode 0700) the cases that drop root's rights could not read the library: 22 failed."""
+    if os.geteuid() != 0:
+        skip("only root can read what others cannot")
+    with tempfile.TemporaryDirectory() as folder:
+        closed = Path(folder)
+        build, said = built_below(closed)
+        try:
+            assert f"{closed}/clone/build is a link to {build}" in said
+            subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "ls", build], check=True)
+        finally:
+            os.removedirs(build)
+        (closed / "clone/build").unlink()
+        (closed / "clone").rmdir()
+        closed.chmod(0o755)
+        assert built_below(closed) == ((closed / "clone/build").resolve(), "")
 
 
 def test_a_block_is_filled_and_can_be_filled_again():
