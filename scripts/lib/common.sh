@@ -34,6 +34,15 @@ quietly() {
     fi
 }
 
+# how_much PACKAGE...: what apt would install for them, in its own numbers.
+how_much() {
+    { LC_ALL=C apt-get --assume-no -o Debug::NoLocking=1 install --no-install-recommends "$@" 2>/dev/null ||
+        true; } | sed -nE 's/^[0-9]+ upgraded, ([0-9]+) newly installed.*/\1 packages/p
+            s/^Need to get ([^ /]+ [kMG]?B)[ /].*/\1 to download/p
+            s/^After this operation, ([^ ]+ [kMG]?B) of additional.*/\1 on the disk/p' | paste -sd , |
+        sed 's/,/, /g'
+}
+
 # help_from_head: the comment block at the head of the calling script, but for the licence.
 help_from_head() {
     sed -n '/^# SPDX/,/^[^#]/{/^# SPDX/d;/^[^#]/d;s/^# \{0,1\}//;p;}' "$0" | sed '1{/^$/d;}'

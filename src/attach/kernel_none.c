@@ -10,7 +10,8 @@
 #include "own_cgroup.h"
 
 const char *attach_obstacle(void) {
-    return "this build has no BPF programs; build it with libbpf, bpftool and clang";
+    return "this build has no BPF programs; build it with clang, bpftool and libbpf (scripts/setup "
+           "--full)";
 }
 
 int attach_begin(const struct attach_target *t, const struct attach_options *o,

@@ -9,7 +9,9 @@
 
 static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     (void)o;
-    snprintf(error, SCAN_ERROR, "this build has no BPF programs; build it with libbpf, bpftool and clang");
+    snprintf(error, SCAN_ERROR,
+             "this build has no BPF programs; build it with clang, bpftool and libbpf "
+             "(scripts/setup --full)");
     return NULL;
 }
 

@@ -2,11 +2,12 @@
 """The command explains itself in one form, and refuses unknown words."""
 
 import re
+import shlex
+import subprocess
 
 import pytest
 
-from harness import unstall
-
+from harness import BUILD_ROOT, CC, LIB, SOURCE_ROOT, bare_env, run, unstall
 
 
 def verbs():
@@ -75,3 +76,41 @@ def test_without_a_verb_it_says_how_to_go_on():
     assert done.returncode == 125
     assert done.stdout == ""
     assert done.stderr == unstall("--help").stdout
+
+
+@pytest.fixture(scope="module")
+def without_bpf(tmp_path_factory):
+    """The command as it is built without clang: linked from the same objects, but for those with BPF."""
+    folder = tmp_path_factory.mktemp("without-bpf")
+    includes = [f"-I{SOURCE_ROOT}/src/{name}"
+                for name in ("attach", "scan", "stats_file", "cli/base", "cli/stats")]
+    stand_ins = []
+    for source in ("attach/kernel_none.c", "scan/exact_none.c"):
+        stand_ins.append(str(folder / f"{len(stand_ins)}.o"))
+        run([*CC, "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *includes, "-c",
+             SOURCE_ROOT / "src" / source, "-o", stand_ins[-1]], bare_env(), check=True)
+    told = subprocess.run(["ninja", "-C", BUILD_ROOT, "-t", "commands", "-s", "src/cli/unstall"], check=True,
+                          capture_output=True, text=True).stdout
+    command = [word for word in shlex.split(told.splitlines()[-1])
+               if word != "-lz" and not word.endswith("/libbpf.a")]
+    at = command.index("-o")
+    # Those that come first decide: nothing of the archives with BPF is then asked for.
+    command[at:at + 2] = ["-o", str(folder / "unstall"), *stand_ins]
+    subprocess.run(command, cwd=BUILD_ROOT, check=True)
+    return folder / "unstall"
+
+
+@pytest.mark.parametrize("words, before", [
+    (["attach", "--list"], "unstall attach: "),
+    (["attach", "--port", "1"], "unstall attach: "),
+    (["detach", "--all"], "unstall detach: "),
+    (["run", "--library", LIB, "--how", "bpf", "true"],
+     "unstall run: true: --how bpf; BPF programs cannot be loaded: "),
+    (["scan", "--source", "exact", "--time", "1"], "unstall scan: --source exact: "),
+])
+def test_without_bpf_one_sentence_says_what_would_bring_it(without_bpf, words, before):
+    done = run([without_bpf, *words], bare_env(), check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr.startswith(before + "this build has no BPF programs; build it with clang, bpftool and "
+                                  "libbpf (scripts/setup --full)")
+    assert done.stderr.count("\n") == 1

@@ -2,6 +2,7 @@
 """The scripts explain themselves, refuse unknown words, and the tree keeps its habits."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -72,27 +73,88 @@ def test_each_source_names_its_licence_at_its_head():
             if not any("SPDX-License-Identifier: MIT" in line for line in head)] == []
 
 
-def test_setup_leaves_out_a_package_that_apt_does_not_have(tmp_path):
-    """It failed as a whole.  apt and all that would change the machine are stand-ins that only log."""
+@pytest.fixture
+def setup(tmp_path):
+    """scripts/setup with nothing installed: (what it did, the calls that would change the machine).  apt and
+    all of these are stand-ins that only log."""
     log = tmp_path / "log"
-    known = 'for p in "${@:2}"; do [[ $p == chromium ]] || printf "%s:\\n  Candidate: 1\\n" "$p"; done'
-    answers = {"dpkg-query": "exit 1", "apt-cache": known, "sudo": 'exec "$@"'}
-    for name in ("dpkg-query", "apt-cache", "sudo", "apt-get", "tee", "chmod", "rm", "systemctl"):
-        stand_in = tmp_path / name
-        stand_in.write_text(f'#!/bin/bash\necho "{name} $*" >>{log}\n{answers.get(name, "cat >/dev/null")}\n')
-        stand_in.chmod(0o755)
-    for name in ("bash", "cat", "dirname", "env", "sed"):
-        (tmp_path / name).symlink_to(shutil.which(name))
-    done = subprocess.run([SOURCE_ROOT / "scripts/setup", "--test"], env={"PATH": str(tmp_path)}, text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL, check=False)
+
+    def run_setup(*options, **candidates):
+        known = "".join(f'[{name.replace("_", "-")}]="{version}" ' for name, version in candidates.items())
+        answers = {
+            "dpkg-query": "exit 1",
+            "apt-cache": f'declare -A known=({known})\nfor p in "${{@:2}}"; do v=${{known[$p]-20}}; '
+                         '[[ -z $v ]] || printf "%s:\\n  Candidate: %s\\n" "$p" "$v"; done',
+            "apt-get": 'if [[ $* == *--assume-no* ]]; then echo "0 upgraded, 7 newly installed, 0 to remove'
+                       ' and 0 not upgraded."; echo "Need to get 1.5 MB/68.4 MB of archives.";'
+                       ' echo "After this operation, 263 MB of additional disk space will be used."; '
+                       'exit 1; fi',
+            "sudo": 'exec "$@"'}
+        for name in ("dpkg-query", "apt-cache", "sudo", "apt-get", "tee", "chmod", "rm", "systemctl"):
+            stand_in = tmp_path / name
+            stand_in.write_text(f'#!/bin/bash\necho "{name} $*" >>{log}\n'
+                                f'{answers.get(name, "cat >/dev/null")}\n')
+            stand_in.chmod(0o755)
+        for name in ("bash", "cat", "dirname", "dpkg", "env", "paste", "sed"):
+            (tmp_path / name).symlink_to(shutil.which(name))
+        done = subprocess.run([SOURCE_ROOT / "scripts/setup", *options], env={"PATH": str(tmp_path)},
+                              text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        return done, [call for call in log.read_text().splitlines()
+                      if not call.startswith(("dpkg-query", "apt-cache")) and "--assume-no" not in call]
+    return run_setup
+
+
+def installs(calls):
+    """The packages that apt-get would install."""
+    return next(call for call in calls if call.startswith("apt-get") and " install " in call).split()
+
+
+def test_setup_leaves_out_a_package_that_apt_does_not_have(setup):
+    """It failed as a whole."""
+    done, calls = setup("--test", chromium="")
     assert done.returncode == 0, done.stderr
     assert "apt has no package chromium here" in done.stdout
-    calls = log.read_text().splitlines()
-    installed = next(call for call in calls if call.startswith("apt-get") and " install " in call)
-    assert " libcriterion-dev " in installed and " chromium" not in installed
+    assert "libcriterion-dev" in installs(calls) and "chromium" not in installs(calls)
     # gcc 12 was written into the list, and Debian 13 has gcc 14.
     gcc = subprocess.run(["/usr/bin/gcc", "-dumpversion"], check=True, capture_output=True, text=True).stdout
-    assert f" lib32gcc-{gcc.partition('.')[0].strip()}-dev " in installed and "@" not in installed
+    assert f"lib32gcc-{gcc.partition('.')[0].strip()}-dev" in installs(calls)
+    assert "@" not in " ".join(installs(calls))
+
+
+@pytest.mark.parametrize("options, there, absent", [
+    ([], {"gcc", "meson", "libelf-dev", "libseccomp-dev"},
+     {"clang", "libbpf-dev", "python3-matplotlib", "scdoc", "strace"}),
+    (["--full"], {"gcc", "clang", "libbpf-dev", "python3-matplotlib", "scdoc"}, {"strace"}),
+    (["--demo"], {"gcc", "strace"}, {"clang", "scdoc"}),
+    (["--package"], {"gcc", "clang", "scdoc", "build-essential", "debhelper"}, {"strace"}),
+    (["--test"], {"gcc", "clang", "scdoc", "libcriterion-dev", "ruby", "strace"}, {"build-essential"}),
+])
+def test_setup_brings_what_was_asked_for_and_no_more(setup, options, there, absent):
+    """It brought clang and matplotlib to who wanted the library: 192 packages for 79."""
+    done, calls = setup(*options)
+    assert done.returncode == 0, done.stderr
+    assert there <= set(installs(calls)) and not absent & set(installs(calls))
+
+
+def test_setup_says_before_it_installs_how_much_that_is(setup):
+    done, _ = setup()
+    assert re.search(r"\n  libelf-dev +the command looks into programs\n", done.stdout)
+    assert "with what they need: 7 packages, 1.5 MB to download, 263 MB on the disk" in done.stdout
+
+
+@pytest.mark.parametrize("candidates, tool", [
+    ({"meson": "0.56.2-1", "ninja_build": "1.10.1-1"}, "meson 1.0.1"),    # Debian 11
+    ({"meson": "0.61.2-1", "ninja_build": "1.10.1-1"}, "meson 1.0.1"),    # Ubuntu 22.04
+    ({"meson": "1.0.1-5", "ninja_build": "1.10.1-1"}, "ninja 1.11"),
+])
+@pytest.mark.parametrize("option", ["--demo", "--test"])
+def test_on_a_system_that_is_too_old_nothing_is_installed(setup, option, candidates, tool):
+    """139 MB were installed, and then Meson refused to build."""
+    done, calls = setup(option, **candidates)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert f"this system is too old to build on: {tool} is needed" in done.stderr
+    assert "scripts/package --portable" in done.stderr and "docs/deploy.md" in done.stderr
+    assert [call for call in calls if "update" not in call] == []
 
 
 def built_below(folder):
