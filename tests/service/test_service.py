@@ -597,7 +597,7 @@ def test_without_rights_nothing_is_written(c):
     c.systemctl("daemon-reload")
     done = c.unstall("enable", "rights", check=False, user=TESTER)
     assert done.returncode == 125
-    assert done.stderr.endswith("Permission denied; as root: sudo unstall enable rights.service\n")
+    assert done.stderr.endswith("Permission denied; run this as root\n")
     nothing_left(c, "rights.service")
     c.unstall("enable", "rights")
     done = c.unstall("disable", "rights", check=False, user=TESTER)

@@ -230,8 +230,7 @@ static int write_and_reload(const struct service_order *o, const struct unit *u,
     interruptible(false);
     int error = dropin_write(d, text);
     if ((error == -EACCES || error == -EPERM) && !o->manager.user)
-        return complain("%s: %s; as root: sudo unstall enable %s", d->path, strerror(-error),
-                        u->name);
+        return complain("%s: %s; run this as root", d->path, strerror(-error));
     if (error)
         return complain("%s: %s", d->path, strerror(-error));
     if (service_reload(&o->manager) != 0) {
