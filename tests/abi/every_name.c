@@ -15,6 +15,7 @@
  *   cloned    from a thread made by clone(2), on the thread-locals of the one that waits for it
  *   unseen    the same, and the library does not see that the thread is made
  *   pointers  with each of its pointers leading nowhere in turn, in a child
+ *   lacking   with a libc that has neither the name nor another name of our definition (hook.c)
  *
  * With argv[2] `warm` a connection has had the pattern before; with `holding` a piece of a message is written
  * before each call, and must have come at its other end afterwards; how many of them were held is said at the
@@ -337,6 +338,34 @@ static void cloned_unseen(void)
 #include "every_name_pointers.h"
 #include "every_name_within.h"
 
+typedef void lacks_t(const char *name, bool lacks);
+
+/* Also the names at the same address: an alias has no next definition of its own. */
+static void lack(lacks_t *lacks, int at, bool so)
+{
+    for (int other = 0; other < CALLS; other++)
+        if (dlsym(RTLD_DEFAULT, calls[other].name) == dlsym(RTLD_DEFAULT, calls[at].name))
+            lacks(calls[other].name, so);
+}
+
+static void lacking(void)
+{
+    lacks_t *lacks = (lacks_t *)dlsym(RTLD_DEFAULT, "unstall_hook_lacks");
+    CHECK(lacks);
+    sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
+    for (int at = 0; at < CALLS; at++) {
+        lack(lacks, at, true);
+        make(at);
+        lack(lacks, at, false);
+        sigtimedwait(&alarm_signal, NULL, &no_time); /* which the call left pending */
+    }
+    int copy = fcntl(0, F_DUPFD, 300);
+    CHECK(copy >= 300);
+    lacks("closefrom", true);
+    closefrom(copy);
+    show("closefrom", "left open", fcntl(copy, F_GETFD) >= 0, 0);
+}
+
 /* ---- the beginning and the end --------------------------------------------- */
 
 static void set_state(const char *state)
@@ -373,6 +402,7 @@ static const struct {
     {"names", names}, {"main", make_all}, {"errno", with_errno}, {"early", nothing}, {"signal", signalled},
     {"inside", inside}, {"within", within}, {"forked", forked}, {"vforked", vforked}, {"thread", thread},
     {"cloned", cloned}, {"unseen", cloned_unseen}, {"pointers", pointers},
+    {"lacking", lacking},
 };
 
 int main(int argc, char **argv)

@@ -242,6 +242,8 @@ static const struct {
     {"execveat", PLAIN, ".ppp", {BAD, P("a"), P(true_words), P(true_words + 1), 0}},
     {"posix_spawn", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
     {"posix_spawnp", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
+    {"pidfd_spawn", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
+    {"pidfd_spawnp", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
     {"system", PLAIN, "p", {P("exit 5")}},
     {"popen", POPEN, "pp", {P("exit 5"), P("r")}},
     {"_IO_popen", POPEN, "pp", {P("exit 5"), P("r")}},

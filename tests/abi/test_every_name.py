@@ -4,15 +4,18 @@
 One row a name in every_name.h; every situation goes through all rows.  test_versions.py has the versions.
 """
 
+import errno
 import functools
 import os
 import re
 from pathlib import Path
+from platform import machine
 
 import pytest
 
-from harness import (CURING_MODES, LIB, MODES, PROCESSOR, ROW, SOURCE_ROOT, AnsweringPeer, bare_env,
-                     compile_c, judged, pattern, preload_env, program, run, run_client)
+from harness import (CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PROCESSOR, ROW, SOURCE_ROOT, AnsweringPeer,
+                     bare_env, compile_c, judged, pattern, preload_env, program, run, run_client)
+from harness.newest_libc import newest_libc
 
 SITUATIONS = [(name, state)
               for name in ("main", "errno", "signal", "inside", "forked", "vforked", "thread", "cloned",
@@ -53,18 +56,23 @@ def by_name(lines):
     return found
 
 
+def command(situation, state, newest):
+    argv = [binary(), situation, state]
+    return newest_libc().runs(argv) if newest else argv
+
+
 @functools.cache
-def bare_results(situation, state):
+def bare_results(situation, state, newest=False):
     without = INCOMPLETE + (NOT_EARLY if situation == "early" else ())
-    found = by_name(run([binary(), situation, state], bare_env(), timeout=30).stdout)
+    found = by_name(run(command(situation, state, newest), bare_env(), timeout=30).stdout)
     return {name: lines for name, lines in found.items()
             if not lines[0].startswith("absent") and name not in without}
 
 
-def differences(situation, state, env):
+def differences(situation, state, env, newest=False):
     """Name -> (bare, now), of those that differ; and what was said on standard error."""
-    bare = bare_results(situation, state)
-    done = run([binary(), situation, state], env, timeout=60)
+    bare = bare_results(situation, state, newest)
+    done = run(command(situation, state, newest), env, timeout=60)
     now = by_name(done.stdout)
     return {name: (lines, now.get(name)) for name, lines in bare.items()
             if now.get(name) != lines}, done.stderr
@@ -107,6 +115,68 @@ def test_gives_what_it_gives_bare(situation, state, mode):
         assert held > written / 2
     if situation == "within" and PROCESSOR in ("x86", "x86_64"):
         assert "places" in said  # it was interrupted
+
+
+# What a caller of the name expects where neither libc nor the kernel has it; of all others -1 and ENOSYS.
+LACKING = {
+    # an error number
+    **dict.fromkeys(("pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait",
+                     "pthread_timedjoin_np", "pthread_clockjoin_np", "pthread_sigqueue", "pidfd_spawn",
+                     "pidfd_spawnp", "__clock_nanosleep_time64", "__pthread_cond_timedwait64",
+                     "__pthread_cond_clockwait64", "__pthread_timedjoin_np64", "__pthread_clockjoin_np64"),
+                    [f"gave {errno.ENOSYS} errno 0"]),
+    # thrd_error of C11; -1 of thrd_sleep would be a signal
+    **dict.fromkeys(("thrd_join", "cnd_wait", "cnd_timedwait", "thrd_create", "__cnd_timedwait64"),
+                    ["gave 2 errno 0"]),
+    **dict.fromkeys(("thrd_sleep", "__thrd_sleep64"), ["gave -2 errno 0"]),
+    # these make a child
+    **dict.fromkeys(("_Fork", "forkpty"), [f"failed -1 errno {errno.ENOSYS}"]),
+    "daemon": ["ended 2304 errno 0"],  # the caller goes on, to its exit(9)
+}
+
+# They go on to another name, or do the same themselves.
+LACKING_NOTHING = ("freopen64", "aio_read64", "aio_write64", "lio_listio64", "aio_suspend64", "sendfile64",
+                   "fcntl64", "_longjmp", "__longjmp_chk", "quick_exit", "thrd_exit", "__poll_chk",
+                   "__ppoll_chk", "__dprintf_chk", "dprintf", *(["lockf64"] if IS_32 else []))
+
+# Every libc has them, and the library stands on them.
+NEVER_LACKING = ("syscall", "vfork", "__vfork")
+
+
+def optional():
+    text = (SOURCE_ROOT / "src/preload/sys/surface.def").read_text(encoding="utf-8")
+    rows = dict(re.findall(rf"^{ROW}\((\w+), (\w+),", text, re.M))
+    return {name for name in rows if rows[name] != "required" and name not in NEVER_LACKING}
+
+
+def aliases_of_required():
+    """libc lacks none of them: these names are other names of an export that forwards to a required one."""
+    nm = run(["nm", "-D", "--defined-only", LIB], bare_env()).stdout
+    address = {name.partition("@")[0]: place for place, _, name in map(str.split, nm.splitlines())}
+    required = {address[name] for name in surface() if name in address and name not in optional()}
+    return {name for name in optional() if address.get(name) in required}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_name_that_libc_lacks_fails_as_its_callers_expect(mode):
+    """closefrom() closed nothing, thrd_sleep() was interrupted for ever, freopen64() gave a stream at -1."""
+    done = by_name(run([binary(), "lacking", "cold"], preload_env(mode, HOOK_LIB), timeout=60).stdout)
+    assert done["closefrom"].pop() == "left open 0 errno 0"
+    usual = differences("main", "cold", preload_env(mode, HOOK_LIB))[0]
+    assert usual == {}
+    as_usual = {*LACKING_NOTHING, *aliases_of_required(), "closefrom"}
+    expected = {name: bare_results("main", "cold")[name] if name in as_usual
+                else LACKING.get(name, [f"gave -1 errno {errno.ENOSYS}"]) for name in optional()}
+    assert {name: done[name] for name in expected} == expected
+
+
+@pytest.mark.processors(machine())
+@pytest.mark.parametrize("mode", MODES)
+def test_gives_what_it_gives_bare_with_the_newest_libc(mode):
+    """It has names that this machine's libc may lack."""
+    assert {"pidfd_spawn", "pidfd_spawnp"} <= bare_results("main", "holding", True).keys()
+    env = preload_env(mode, UNSTALL_WINDOW_US=WINDOW_US)
+    assert differences("main", "holding", env, newest=True)[0] == {}
 
 
 @pytest.mark.parametrize("mode", MODES)

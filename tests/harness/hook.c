@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Only in libunstall-hook.so, for the tests: switch the mode of a live process
- * the way the control block of the statistics file does.
+ * Only in libunstall-hook.so, for the tests: switch the mode of a live process the way the control block of
+ * the statistics file does; act as with a libc that lacks a name.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "absent.h"
 #include "config.h"
+#include "real.h"
 #include "sweep.h"
 
 EXPORT int unstall_hook_set_mode(const char *name);
@@ -20,4 +22,15 @@ EXPORT int unstall_hook_set_mode(const char *name) {
             return 0;
         }
     return -EINVAL;
+}
+
+EXPORT void unstall_hook_lacks(const char *name, bool lacks);
+
+/* Required names stay. */
+EXPORT void unstall_hook_lacks(const char *name, bool lacks) {
+#define ROW(row, need, family, role)                                                \
+    if (NEED_##need != NEED_required && strcmp(name, #row) == 0)                    \
+        STORE(&real_##row, lacks ? absent(&real_##row, #row) : NULL);
+#include "surface.def"
+#undef ROW
 }

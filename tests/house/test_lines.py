@@ -11,7 +11,7 @@ from harness import SOURCE_ROOT
 pytestmark = pytest.mark.no_library
 
 COLUMNS, TAB = 110, 8
-LINES = {"docs/design.md": 250, "README.md": 120}
+LINES = {"docs/design.md": 300, "README.md": 120}
 
 # Pattern of a path -> why its lines may be longer.
 EXEMPT = {

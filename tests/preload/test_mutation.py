@@ -7,9 +7,9 @@ Each name in turn is taken out of a copy of the library; the check of its row mu
 import os
 import pytest
 
-from harness import IS_32, LIB, preload_env, skip
+from harness import IS_32, LIB, preload_env
 from waits import elf, rows
-from waits.client import TIMES_OF_64, absent, answers
+from waits.client import TIMES_OF_64, answers, needs
 from waits.judge import Held, judge, judge_again
 
 # A jump matters where it leaves our lock.  No act of this program does that, because no pointer of the caller
@@ -20,11 +20,6 @@ CHECKS = [(name, check) for name in sorted(rows.ROWS) for check in rows.ROWS[nam
           if name not in JUMPS]
 
 
-def _needs(name):
-    if name in absent():
-        skip(f"this libc has no {name}")
-
-
 @pytest.fixture
 def without(tmp_path):
     """Makes libraries that lack one name."""
@@ -33,17 +28,17 @@ def without(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(rows.ROWS))
 def test_the_copy_has_lost_that_name_alone(name, without):
-    _needs(name)
+    needs(name)
     lacking = without(name)
     assert elf.exported(LIB) - elf.exported(lacking) == {name}
-    before, after = (answers([name], preload_env(library=each))[name] for each in (LIB, lacking))
+    before, after = (answers(name, preload_env(library=each)) for each in (LIB, lacking))
     assert os.path.samefile(before, LIB)
     assert after not in (str(lacking), "nowhere")
 
 
 @pytest.mark.parametrize("name,check", CHECKS, ids=[f"{check.act}" for _, check in CHECKS])
 def test_without_its_row_the_check_fails(name, check, without):
-    _needs(name)
+    needs(name)
     with pytest.raises(Held):
         judge(check, check.modes[0], without(name))
 

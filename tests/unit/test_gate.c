@@ -204,13 +204,16 @@ static bool is_next(const void *found, const char *name, const char *version) {
                               of_exact.dli_fbase != of_first.dli_fbase);
 }
 
+static bool is_found(void *real, enum need need, const char *name) {
+    return real && (need != NEED_required || real == next_of(name, NULL));
+}
+
 /* An auditing library may answer dlsym otherwise, so all names are asked at once. */
 static int all_next_definitions(void) {
     setenv("LD_AUDIT", "/none.so", 1);
     WANT(ours());
-#define ROW(name, need, family, role) WANT(real_##name && (!need || real_##name == next_of(#name, NULL)));
+#define ROW(name, need, family, role) WANT(is_found(real_##name, NEED_##need, #name));
 #define VERSION(older, name, version, newest) WANT(is_next(real_##older, #name, version));
-    enum { optional, required };
 #include "surface.def"
 #undef ROW
 #undef VERSION

@@ -89,7 +89,7 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
         return n;                                 \
     }
 
-/* posix_spawn(3) and popen(3), in all their versions. */
+/* posix_spawn(3), in all its versions, and pidfd_spawn(3), which gives a descriptor for the number. */
 #define SPAWNS(name)                                                                              \
     int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,             \
              const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]) { \
@@ -98,6 +98,7 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
                          result == EAGAIN);                                                       \
     }
 
+/* popen(3), in all its versions. */
 #define OPENS_PIPE(name)                                                     \
     FILE *name(const char *command, const char *mode) {                      \
         process_runs_program();                                              \

@@ -36,6 +36,8 @@ EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
 
 EXPORT SPAWNS(posix_spawn)
 EXPORT SPAWNS(posix_spawnp)
+EXPORT SPAWNS(pidfd_spawn)
+EXPORT SPAWNS(pidfd_spawnp)
 
 /* A failed fork and a failed command give the same result, and the command must not run twice: make room for
  * the child before the call. */

@@ -76,6 +76,11 @@ pid_t _Fork(void);
 pid_t __vfork(void);
 int __clone(int (*run)(void *), void *stack, int flags, void *argument, ...);
 int capset(void *header, const void *data);
+/* glibc 2.39 */
+int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]);
+int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]);
 
 /* The names with 64-bit times (_TIME_BITS=64); on these machines all other names have 32-bit times. */
 #if __SIZEOF_POINTER__ == 4

@@ -6,8 +6,8 @@
 #include "real.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 
+#include "absent.h"
 #include "libc_symbols.h"
 
 #define ROW(name, need, family, role)         void *real_##name;
@@ -18,12 +18,6 @@
 
 /* musl has no symbol versions and lacks dlvsym. */
 extern __typeof__(dlvsym) dlvsym __attribute__((weak));
-
-/* Stands for an optional name that this libc lacks. */
-static long missing(void) {
-    errno = ENOSYS;
-    return -1;
-}
 
 static struct libc_symbols libc;
 
@@ -67,25 +61,28 @@ void *real_find(void **slot, const char *name) {
     if (!found)
         found = dlsym(RTLD_NEXT, name);
     if (!found)
-        found = (void *)(uintptr_t)missing;
+        found = absent(slot, name);
     STORE(slot, found);
     return found;
 }
 
 /* False: libc lacks a required name. */
-static bool resolve(void **slot, const char *name, bool need) {
+static bool resolve(void **slot, const char *name, enum need need) {
     void *found = LOAD(slot);
     if (!found)
         found = real_find(slot, name);
-    return !need || found != (void *)(uintptr_t)missing;
+    return need != NEED_required || found != (void *)(uintptr_t)absent_call;
+}
+
+static bool found(void **slot, const char *name) {
+    return resolve(slot, name, NEED_required);
 }
 
 /* Every name, by dlsym. */
 static bool resolve_all(void) {
-    enum { optional, required };
     bool complete = true;
-#define ROW(name, need, family, role)         complete &= resolve(&real_##name, #name, need);
-#define VERSION(older, name, version, newest) resolve(&real_##older, #name, optional);
+#define ROW(name, need, family, role)         complete &= resolve(&real_##name, #name, NEED_##need);
+#define VERSION(older, name, version, newest) resolve(&real_##older, #name, NEED_optional);
 #include "surface.def"
 #undef ROW
 #undef VERSION
@@ -96,10 +93,10 @@ static bool resolve_all(void) {
 static void resolve_elsewhere(void) {
 #define ROW(name, need, family, role)           \
     if (libc_symbols_elsewhere(&libc, #name))   \
-        resolve(&real_##name, #name, false);
+        resolve(&real_##name, #name, NEED_optional);
 #define VERSION(older, name, version, newest)   \
     if (libc_symbols_elsewhere(&libc, #name))   \
-        resolve(&real_##older, #name, false);
+        resolve(&real_##older, #name, NEED_optional);
 #include "surface.def"
 #undef ROW
 #undef VERSION
@@ -112,8 +109,8 @@ bool real_resolve(void) {
     if (libc.count > 1)
         resolve_elsewhere();
     /* jump.S needs the first; REAL_FOUND() the next four; the others stand in for calls of other names. */
-    return resolve(&real_syscall, "syscall", true) && resolve(&real_write, "write", true) &&
-           resolve(&real_send, "send", true) && resolve(&real_read, "read", true) &&
-           resolve(&real_recv, "recv", true) && resolve(&real_sendto, "sendto", true) &&
-           resolve(&real_sendmsg, "sendmsg", true);
+    return found(&real_syscall, "syscall") && found(&real_write, "write") &&
+           found(&real_send, "send") && found(&real_read, "read") &&
+           found(&real_recv, "recv") && found(&real_sendto, "sendto") &&
+           found(&real_sendmsg, "sendmsg");
 }

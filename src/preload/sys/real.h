@@ -15,6 +15,9 @@
 #undef ROW
 #undef VERSION
 
+/* The needs of surface.def. */
+enum need { NEED_required, NEED_optional, NEED_numbered, NEED_thrd, NEED_wide, NEED_own };
+
 /* Looks up the names that cannot wait for their first call.  False when a required one is missing. */
 bool real_resolve(void);
 

@@ -35,6 +35,13 @@ static pid_t spawned;
 ACT(posix_spawn, NULL, 0, posix_spawn(&spawned, SLEEP, NULL, NULL, arguments, environ))
 ACT(posix_spawnp, NULL, 0, posix_spawnp(&spawned, "sleep", NULL, NULL, arguments, environ))
 
+/* Called through the GOT: of another call of a name that its libc lacks the link editor makes one of NULL. */
+extern __typeof__(posix_spawn) pidfd_spawn __attribute__((weak, noplt)),
+    pidfd_spawnp __attribute__((weak, noplt));
+
+ACT(pidfd_spawn, NULL, 0, pidfd_spawn(&spawned, SLEEP, NULL, NULL, arguments, environ))
+ACT(pidfd_spawnp, NULL, 0, pidfd_spawnp(&spawned, "sleep", NULL, NULL, arguments, environ))
+
 static FILE *sleeper;
 
 static void sleeping_command(void) {

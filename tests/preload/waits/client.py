@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from harness import bare_env, compile_c, is_loaded, preload_env, run, wait_until
+from harness.newest_libc import newest_libc
 from harness.strace import parse
 
 from .rows import WINDOWLESS, surface
@@ -41,15 +42,28 @@ def program(*flags):
                      *[str(source) for source in acts])
 
 
-def answers(names, env):
-    """name -> the file that answers for it in a program started with `env`, or `nowhere`."""
-    return dict(zip(names, run([program(), "where", *names], env).stdout.splitlines()))
-
-
 @lru_cache(maxsize=None)
 def absent():
     """The names of the surface that this libc lacks."""
-    return {name for name, file in answers(surface(), bare_env()).items() if file == "nowhere"}
+    files = run([program(), "where", *surface()], bare_env()).stdout.splitlines()
+    return {name for name, file in zip(surface(), files) if file == "nowhere"}
+
+
+def needs(name):
+    """Skips the test of a name that no libc here has."""
+    if name in absent():
+        newest_libc()
+
+
+def _client(name, *flags):
+    """The client; for a name that this libc lacks, with the newest one."""
+    argv = [program(*flags)]
+    return newest_libc().runs(argv) if name in absent() else argv
+
+
+def answers(name, env):
+    """The file that answers for the name in a program started with `env`, or `nowhere`."""
+    return run([*_client(name), "where", name], env).stdout.strip()
 
 
 @dataclass
@@ -178,7 +192,7 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
         listener.settimeout(START_S)
         port = origin or str(listener.getsockname()[1])
         log = os.path.join(folder, "trace") if trace else None
-        argv = [str(program(*flags)), port, act, str(bursts), *(["polling"] if polling else [])]
+        argv = [*map(str, _client(act, *flags)), port, act, str(bursts), *(["polling"] if polling else [])]
         child = _Child(argv, env, folder, log)
         with _meet(child, port, listener) as connection:
             connection.settimeout(START_S)

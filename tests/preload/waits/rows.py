@@ -129,6 +129,7 @@ ROWS = {
             __vfork="vfork|clone", forkpty="clone|clone3|fork", unshare="unshare", setns="setns",
             setuid="setuid", seteuid="setresuid", setreuid="setreuid", setresuid="setresuid",
             prctl="prctl", posix_spawn="clone3|clone|vfork", posix_spawnp="clone3|clone|vfork",
+            pidfd_spawn="clone3|clone", pidfd_spawnp="clone3|clone",
             popen="clone3|clone|vfork", _IO_popen="clone3|clone|vfork"),
     **_rows(WAITS, ALL, system="clone3|clone|vfork", wordexp="clone3|clone|fork", pclose="wait4"),
     **_rows(ENDS, ALL, execve="execve", execv="execve", execvp="execve", execvpe="execve",
