@@ -146,6 +146,8 @@ static int get_option(int fd, int level, int name, int *value) {
         return fd == FILE_FD || fd == PIPE_FD ? -ENOTSOCK : -EBADF;
     if (level == SOL_SOCKET && name == SO_PROTOCOL)
         *value = s ? IPPROTO_TCP : 0;
+    else if (level == SOL_SOCKET && name == SO_TYPE)
+        *value = SOCK_STREAM;
     else if (!s)
         return -EOPNOTSUPP;
     else if (level == SOL_SOCKET && name == SO_SNDBUF)

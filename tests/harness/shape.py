@@ -66,7 +66,8 @@ def start_shapes(trace):
 def is_promised(line):
     """Whether promise 6 of the design names this added call: a query of a descriptor that was not created
     in the library's sight, or a mapping of its table."""
-    query = line.startswith("getsockopt(") and ("SO_PROTOCOL" in line or "SO_COOKIE" in line)
+    query = line.startswith("getsockopt(") and any(option in line for option in
+                                                   ("SO_PROTOCOL", "SO_COOKIE", "SO_TYPE"))
     return query or (line.startswith("mmap(NULL") and "MAP_PRIVATE|MAP_ANONYMOUS, -1" in line)
 
 

@@ -19,9 +19,9 @@ import time
 import pytest
 
 from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, Connection, Peer,
-                     SilentPeer, ToldPeer, compile_c, judged, least, mode_env, pattern, preload_env,
-                     program, read_reports, report_pattern, request_all, run, run_client, run_judged,
-                     run_strace, started_server)
+                     SilentPeer, ToldPeer, bare_env, compile_c, judged, least, mode_env, pattern,
+                     preload_env, program, read_reports, report_pattern, request_all, run, run_client,
+                     run_judged, run_strace, skip, started_server)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -360,6 +360,20 @@ def test_a_connection_made_unseen_costs_three_queries(mode):
     asked = [call for call in trace.between(BEGIN, END) if call.name == "getsockopt" and
              not call.has("TCP_INFO")]
     assert len(asked) <= 3, [str(call) for call in asked]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_socket_whose_protocol_has_the_number_of_tcp_is_no_connection(mode, tmp_path):
+    """A netlink socket of NETLINK_XFRM was one: held by MSG_MORE, pushed, and told as a suspected stall."""
+    if run([program("was_taken_for_tcp")], bare_env(), check=False).returncode == 77:
+        skip("this kernel has no netlink socket of NETLINK_XFRM")
+    env = preload_env(mode, UNSTALL_REPORT=report_pattern(tmp_path))
+    bare, other = (run_strace([program("was_taken_for_tcp")], each).between(BEGIN, END)
+                   for each in (bare_env(), env))
+    asked = [call.args.split(", ")[2] for call in other if call.name == "getsockopt"]
+    assert asked == ["SO_PROTOCOL", "SO_COOKIE", "SO_TYPE"]
+    assert [call.name for call in other if call.name != "getsockopt"] == [call.name for call in bare]
+    assert sum(report["connections"] for report in read_reports(tmp_path)) == 0
 
 
 @pytest.mark.parametrize("mode", ALL)

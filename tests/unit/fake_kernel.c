@@ -66,6 +66,10 @@ static int get_option(int fd, int level, int name, int *value) {
         fake_note("protocol", fd, NULL, 0);
         return fake.protocol < 0 ? fake.protocol : answer(value, fake.protocol);
     }
+    if (level == SOL_SOCKET && name == SO_TYPE) {
+        fake_note("type", fd, NULL, 0);
+        return answer(value, fake.type ? fake.type : SOCK_STREAM);
+    }
     if (level == SOL_SOCKET && (name == SO_TIMESTAMPING || name == SO_ZEROCOPY)) {
         fake_note(name == SO_ZEROCOPY ? "zerocopy?" : "stamps?", fd, NULL, 0);
         *value = name == SO_ZEROCOPY ? fake.zerocopy : fake.stamps;

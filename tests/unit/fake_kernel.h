@@ -23,6 +23,7 @@ struct fake_kernel {
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
     uint64_t cookie;   /* 0: -ENOTSOCK */
     int protocol;      /* of SO_PROTOCOL; 0: -EINVAL; < 0: -errno */
+    int type;          /* of SO_TYPE; 0: SOCK_STREAM */
     int room;          /* of SO_SNDBUF; 0: -EINVAL */
     bool full;         /* not writable */
     bool non_blocking; /* O_NONBLOCK */

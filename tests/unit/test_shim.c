@@ -161,7 +161,11 @@ Test(shim, first_sight) {
     fake.protocol = 0; /* an error */
     EXPECT(shim_find(21) == NULL);
     EXPECT_INT("not known", fds_word(21), FDS_UNKNOWN);
-    fake.protocol = IPPROTO_TCP;
+    fake.protocol = IPPROTO_TCP; /* ... or NETLINK_XFRM, or that of a raw socket */
+    fake.type = SOCK_RAW;
+    EXPECT(shim_find(25) == NULL);
+    EXPECT_INT("not TCP", fds_word(25), FDS_OTHER);
+    fake.type = SOCK_STREAM;
     struct conn *c = shim_find(22);
     ASSERT(c);
     EXPECT(c->policy.unsure && !c->policy.no_more && c->cookie == 77 && c->origin == ORIGIN_FOREIGN);

@@ -16,9 +16,16 @@
 #include "shim.h"
 #include "sweep.h"
 
-/* A descriptor whose creation the library did not see costs two queries: SO_PROTOCOL,
- * and SO_COOKIE if it is TCP.  The library asks for the application's options only
- * when a decision needs them (policy.unsure). */
+/* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.
+ * Of these TCP alone has streams.  SO_DOMAIN would not tell a raw socket. */
+static bool is_stream(int fd) {
+    int type;
+    return kernel->get_option(fd, SOL_SOCKET, SO_TYPE, &type) == 0 && type == SOCK_STREAM;
+}
+
+/* A descriptor whose creation the library did not see costs one query (SO_PROTOCOL), and two more if it may
+ * be TCP: SO_COOKIE, and SO_TYPE unless the connection is known by its cookie.  The library asks for the
+ * application's options only when a decision needs them (policy.unsure). */
 static struct conn *classify(int fd) {
     int protocol;
     uint64_t cookie = 0;
@@ -41,6 +48,10 @@ static struct conn *classify(int fd) {
     if (c) {
         shim_shares(c, fd);
         return c;
+    }
+    if (!is_stream(fd)) {
+        fds_set(fd, FDS_OTHER);
+        return NULL;
     }
     bool first;
     c = fds_meet(fd, &first);
