@@ -1,33 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Usage: unshare --mount --pid --fork --propagation private try-packages.sh PACKAGES FOLDER RELEASE MIRROR
+# Usage: try-packages.sh PACKAGES FOLDER RELEASE
 #
-# For scripts/package --try: makes a root of its own from the distribution's mirror in FOLDER, installs the
+# For scripts/package --try, in namespaces of its own: makes a root of the release in FOLDER, installs the
 # packages libunstall0 and unstall of the folder PACKAGES there by apt, runs their test (debian/tests/cures)
 # and the demonstration with the installed files, and removes them.  Ends with 1 if anything of them is left.
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname -- "$0")/common.sh"
-packages=$1 folder=$2 release=$3 mirror=$4
+# shellcheck source=scripts/lib/root.sh
+source "$ROOT/scripts/lib/root.sh"
+packages=$1 folder=$2 release=$3
 root=$folder/root
 
-say "making a root of $release from $mirror"
-quietly mmdebstrap --variant=minbase --include=nginx-light,perl-base,procps,python3,strace,util-linux \
-    "$release" "$root" "$mirror"
-[[ -s $root/etc/resolv.conf ]] || cp -- /etc/resolv.conf "$root/etc/resolv.conf"
-mount -t proc proc "$root/proc"
-for device in null zero random urandom tty; do
-    [[ -e $root/dev/$device ]] || : >"$root/dev/$device"
-    mount --bind "/dev/$device" "$root/dev/$device"
-done
-mkdir -p -- "$root/dev/shm"
-mount -t tmpfs tmpfs "$root/dev/shm"
-
-inside() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        chroot "$root" "$@"
-}
+say "making a root of $release"
+make_root "$root" "$release" --variant=minbase \
+    --include=nginx-light,perl-base,procps,python3,strace,util-linux
+furnish "$root"
 
 # Where they do not matter: below the folders that dpkg and apt write.
 files() {
@@ -42,7 +32,7 @@ files >"$folder/before"
 
 say "installing the packages"
 quietly inside apt-get update
-# The packages themselves come from the folder, only their dependencies from the mirror.
+# The packages themselves come from the folder, only their dependencies from its source.
 needs=$(for package in "$root"/packages/*.deb; do dpkg-deb -f "$package" Depends; done |
     tr ',' '\n' | sed 's/[|(].*//; s/ //g' | grep -v '^libunstall0$' | sort -u)
 # shellcheck disable=SC2086 # words

@@ -14,6 +14,7 @@ from harness import SOURCE_ROOT, STALL_MS, WARM, AnsweringPeer, skip
 
 EXCHANGES = 15
 REQUEST = 300
+MAKE_ROOT = 'source "$0/common.sh" && source "$0/root.sh" && make_root "$@"'
 CLIENT = SOURCE_ROOT / "tests/deploy/client.pl"
 
 
@@ -34,8 +35,8 @@ def older_root():
     with locked("debian-11") as root:
         if not (root / "made").exists():
             shutil.rmtree(root, ignore_errors=True)
-            run("mmdebstrap", "--quiet", "--variant=extract", "--include=perl-base,libc6", "bullseye", root,
-                "http://deb.debian.org/debian")
+            run("bash", "-euc", MAKE_ROOT, SOURCE_ROOT / "scripts/lib", root, "bullseye",
+                "--variant=extract", "--include=perl-base,libc6")
             shutil.rmtree(root / "dev")  # a copy of /dev/zero would have no end
             (root / "dev").mkdir()
             (root / "made").touch()
