@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Usage: in-release.sh whole|quick FOLDER RELEASE
+#
+# For scripts/releases, in namespaces of its own: makes the root FOLDER/root of the release and does in it
+# what that script says.  FOLDER/sum gets the numbers of passed and failed cases, FOLDER/row the cells of the
+# row, FOLDER/logs the output.
+set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
+source "$(dirname -- "$0")/common.sh"
+# shellcheck source=scripts/lib/root.sh
+source "$ROOT/scripts/lib/root.sh"
+kind=$1 folder=$2 release=$3
+root=$folder/root
+logs=$folder/logs
+mkdir -- "$logs"
+
+# as_user COMMAND: in the login shell of an ordinary user.
+as_user() {
+    inside runuser --login user --command "$1"
+}
+
+# system: what the release is, for a row.
+system() {
+    # shellcheck disable=SC2016 # the inner shell expands
+    inside sh -c '. /etc/os-release; getconf GNU_LIBC_VERSION; gcc -dumpfullversion; python3 --version;
+        uname -r; echo "$PRETTY_NAME"' | paste -sd '|' |
+        sed -E 's/(.*)\|(.*)\|Python (.*)\|([0-9.]*).*\|(.*)/\5: \1, gcc \2, Python \3, Linux \4/'
+}
+
+whole() {
+    local command good passed=0 failed=0
+    say "$release: making a root"
+    make_root "$root" "$release" --variant=minbase --include=git,sudo
+    furnish "$root"
+    inside useradd --create-home --shell /bin/bash user
+    echo 'user ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/user"
+    echo LANG=C.UTF-8 >"$root/etc/default/locale"
+    git -C "$ROOT" -c safe.directory='*' bundle create --quiet "$root/tmp/unstall" HEAD
+    as_user 'git clone --quiet /tmp/unstall unstall'
+    for command in demo test; do
+        say "$release: scripts/$command"
+        good=1
+        as_user "cd unstall && scripts/$command" 2>&1 | tee "$logs/$command" || good=0
+        tail -n 1 "$logs/$command" >"$folder/$command"
+        if [[ $command == test && $(<"$folder/test") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
+            passed=$((passed + BASH_REMATCH[1]))
+            failed=$((failed + BASH_REMATCH[2]))
+            ((good == 1 || BASH_REMATCH[2] > 0)) || failed=$((failed + 1))
+        else
+            passed=$((passed + good))
+            failed=$((failed + 1 - good))
+        fi
+        ((good == 1)) || sed -i 's/^/**failed:** /' "$folder/$command"
+    done
+    cp -r -- "$root"/home/user/unstall/build/{meson-logs,reports} "$logs/" || true
+    { system; cat "$folder/demo" "$folder/test"; echo $(((SECONDS + 59) / 60)); } >"$folder/row"
+    echo "$passed $failed" >"$folder/sum"
+}
+
+# What the root of quick has: a system that can run the tests, the compiler, the libraries of the command.
+PACKAGES=(base-files base-passwd bash coreutils dash debianutils diffutils findutils grep hostname libc-bin
+    mawk netbase perl-base sed tar util-linux
+    gcc libc6-dev meson ninja-build pkg-config dpkg-dev python3 scdoc libelf-dev libdw-dev libpcap-dev
+    libncurses-dev clang libbpf-dev bpftool zlib1g-dev libseccomp-dev liburing-dev
+    binutils libcriterion-dev python3-pytest strace musl-tools musl-dev procps iproute2 tcpdump sudo)
+# What would bring a hundred packages is left out: these cases of test_clean.py.
+CASES=test_runtime_has_no_other_descriptors_threads_files_or_output
+WITHOUT=(java node)
+
+# programs: those that the tests of the suites left out compile when they run, by the options of the harness.
+programs() {
+    inside sh -c 'cd /unstall/tree/tests && find arch attach cli company experiments reach victims -name "*.c" \
+        -print0 | xargs -0 -P "$(nproc)" -n 1 gcc -std=gnu17 -D_GNU_SOURCE -O1 -g \
+        -U_FORTIFY_SOURCE -Wall -Wextra -Werror -pthread -Ipreload/programs -I../src/stats_file \
+        -c -o /dev/null'
+}
+
+quick() {
+    say "$release: unpacking a root"
+    make_root "$root" "$release" --variant=extract --include="$(IFS=, && echo "${PACKAGES[*]}")"
+    furnish "$root"
+    # Nothing is configured: what the tests need of that.
+    cp -- "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
+    cp -- "$root/usr/share/base-passwd/group.master" "$root/etc/group"
+    ln -sf mawk "$root/usr/bin/awk"
+    inside ldconfig
+    mkdir -p -- "$root/unstall/tree" "$root/unstall/build" # one folder: there pytest looks for conftest.py
+    mount --bind "$ROOT" "$root/unstall/tree"
+    mount -o remount,bind,ro "$root/unstall/tree"
+    say "$release: $(system), after $SECONDS s"
+
+    local outcome=passed cases=() without=() name
+    if quietly inside meson setup -Dwerror=true -Dtests=enabled -Dman=enabled -Dexact=enabled \
+        -Dsupervisor=enabled /unstall/build /unstall/tree && inside ninja -C /unstall/build --quiet -k 0; then
+        cases+=(--case "the build:passed")
+    else
+        cases+=(--case "the build:failed")
+    fi
+    if programs; then
+        cases+=(--case "programs of other suites:passed")
+    else
+        cases+=(--case "programs of other suites:failed")
+    fi
+    say "$release: built, after $SECONDS s"
+    mkdir -p -- "$root/unstall/build/reports"
+    if [[ ${cases[*]} != *:failed* ]]; then
+        for name in "${WITHOUT[@]}"; do
+            without+=("--deselect=tree/tests/preload/test_clean.py::${CASES}[$name]")
+        done
+        inside env UNSTALL_TESTS_MUST_RUN=1 UNSTALL_TESTS_QUICK=1 PYTEST_ADDOPTS="${without[*]}" \
+            meson test -C /unstall/build --no-rebuild --print-errorlogs --timeout-multiplier 4 --suite unit \
+            --suite abi --suite preload --num-processes "$((5 * $(nproc) + 1))" >"$logs/test" 2>&1 ||
+            outcome=failed
+    fi
+    inside /usr/bin/python3 -B /unstall/tree/scripts/lib/count-cases.py --outcome "$outcome" --skipped-is-failed \
+        "${cases[@]}" /unstall/build | tee "$logs/count" || true
+    say "$release: left out: ${WITHOUT[*]} of tests/preload/test_clean.py; after $SECONDS s"
+    sed -nE '$s/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$logs/count" >"$folder/sum"
+}
+
+"$kind"
