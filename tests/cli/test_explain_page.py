@@ -3,14 +3,17 @@
 
 import os
 import re
+import subprocess
+import tempfile
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from captures import Capture, Dialog
 from test_explain_capture import published
 from test_explain_strace import Log
 
-from harness import bare_env, unstall
+from harness import COMMAND, bare_env, unstall
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -279,7 +282,8 @@ def test_a_page_that_cannot_be_written(tmp_path):
 
 
 def test_no_device_and_no_link_is_replaced_by_the_page(tmp_path):
-    """Once, as root, a regular file took the place of /dev/full."""
+    """Once, as root, a regular file took the place of /dev/full; and that of /dev/stdout, where standard output
+    was a file whose name was gone, or outside of the root."""
     path, pipe, link = recorded(tmp_path, published()), tmp_path / "pipe", tmp_path / "link.html"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -291,11 +295,20 @@ def test_no_device_and_no_link_is_replaced_by_the_page(tmp_path):
         (tmp_path / "page.html").write_text("older", "utf-8")
         unstall("explain", "--html", link, path, check=True)
         assert link.is_symlink() and (tmp_path / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    (tmp_path / "page.html").unlink()
+    unstall("explain", "--html", link, path, check=True)
+    assert link.is_symlink() and (tmp_path / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     done = unstall("explain", "--html", "/dev/full", path)
     assert (done.returncode, done.stderr) == (
         125, "unstall explain: --html /dev/full: No space left on device\n")
     done = unstall("explain", "--html", "/dev/stdout", path, check=True)
     assert done.stdout.startswith("<!DOCTYPE html>") and done.stdout.endswith("</html>\n")
+    with tempfile.TemporaryFile() as nameless:
+        subprocess.run([COMMAND, "explain", "--html", "/dev/stdout", path], env=bare_env(), stdout=nameless,
+                       check=True, timeout=60)
+        assert Path("/dev/stdout").is_symlink()
+        nameless.seek(0)
+        assert nameless.read().startswith(b"<!DOCTYPE html>")
 
 
 def test_the_name_of_a_page_may_be_as_long_as_a_name_can_be(tmp_path):

@@ -39,6 +39,12 @@ static mode_t kind_of(const char *path) {
     return stat(path, &is) == 0 ? is.st_mode & S_IFMT : S_IFREG;
 }
 
+/* A link, too, that leads to nothing, or, as /dev/stdout may, to a file without a name. */
+static bool is_there(const char *path) {
+    struct stat is;
+    return lstat(path, &is) == 0;
+}
+
 int page_file_open(struct page_file *p, const char *path) {
     *p = (struct page_file){.out = stdout, .path = path};
     if (strcmp(path, "-") == 0)
@@ -46,11 +52,12 @@ int page_file_open(struct page_file *p, const char *path) {
     mode_t kind = kind_of(path);
     if (kind == S_IFDIR)
         return refuse(p, EISDIR);
-    if (kind != S_IFREG) {
-        p->out = fopen(path, "we"); /* /dev/stdout, a pipe: a new file must not take its place */
+    bool named = realpath(path, p->target) != NULL; /* a link stays a link */
+    if (kind != S_IFREG || (!named && is_there(path))) {
+        p->out = fopen(path, "we"); /* a pipe, /dev/stdout: a new file must not take its place */
         return p->out ? 0 : refuse(p, errno);
     }
-    if (!realpath(path, p->target)) { /* a link stays a link */
+    if (!named) {
         if (strlen(path) >= sizeof(p->target))
             return refuse(p, ENAMETOOLONG);
         memcpy(p->target, path, strlen(path) + 1);
