@@ -282,8 +282,8 @@ def test_a_page_that_cannot_be_written(tmp_path):
 
 
 def test_no_device_and_no_link_is_replaced_by_the_page(tmp_path):
-    """Once, as root, a regular file took the place of /dev/full; and that of /dev/stdout, where standard output
-    was a file whose name was gone, or outside of the root."""
+    """Once, as root, a regular file took the place of /dev/full; and that of /dev/stdout, where standard
+    output was a file whose name was gone, or outside of the root."""
     path, pipe, link = recorded(tmp_path, published()), tmp_path / "pipe", tmp_path / "link.html"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
