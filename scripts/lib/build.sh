@@ -6,7 +6,8 @@
 # for_everybody FOLDER: tests drop root's rights and read the build then.  Below a folder that others may not
 # enter, as /root, it is a link to where they may.
 for_everybody() {
-    local folder=$1 place=/var/cache/unstall$1
+    local folder place
+    folder=$(realpath -ms -- "$1") place=/var/cache/unstall$folder
     ((EUID == 0)) && [[ ! -e $folder ]] || return 0
     ! setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$ROOT" 2>/dev/null || return 0
     say "others may not read $ROOT: $folder is a link to $place"
