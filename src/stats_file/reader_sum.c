@@ -4,10 +4,7 @@
  */
 #include "reader_parts.h"
 
-static void add(struct reader_tally *a, const uint64_t *counter, const uint64_t *exchange,
-                const uint64_t *answer) {
-    for (unsigned i = 0; i < STATS_COUNTERS; i++)
-        a->counter[i] += counter[i];
+static void add_times(struct reader_tally *a, const uint64_t *exchange, const uint64_t *answer) {
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
         a->exchange[i] += exchange[i];
         a->answer[i] += answer[i];
@@ -15,11 +12,15 @@ static void add(struct reader_tally *a, const uint64_t *counter, const uint64_t 
 }
 
 void reader_add(struct reader_tally *a, const struct reader_tally *b) {
-    add(a, b->counter, b->exchange, b->answer);
+    for (unsigned i = 0; i < STATS_COUNTERS; i++)
+        a->counter[i] += b->counter[i];
+    add_times(a, b->exchange, b->answer);
 }
 
 void reader_add_shard(struct reader_tally *a, const struct stats_shard *shard) {
-    add(a, shard->counter, shard->exchange, shard->answer);
+    for (unsigned i = 0; i < STATS_COUNTERS; i++)
+        a->counter[i] += STATS_COUNTER(shard, i);
+    add_times(a, shard->exchange, shard->answer);
 }
 
 static void less(uint64_t *a, uint64_t b) {

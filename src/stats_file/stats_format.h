@@ -161,22 +161,38 @@ static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
     NAME(FIRST_WRITES, first_writes, "connections that wrote at all")                              \
     NAME(FIRST_WRITE_NS, first_write_ns, "connect or accept to the first write, ns")               \
     NAME(UNSEEN_BYTES, unseen_bytes,                                                               \
-         "bytes sent beyond the bytes seen written, known at a connection's end")
+         "bytes sent beyond the bytes seen written, known at a connection's end")                  \
+    NAME(STALLS_CROSSING, stalls_crossing,                                                         \
+         "proved stalls of a message behind an earlier one that was not acknowledged yet")
 
 enum stats_counter {
 #define NAME(constant, name, what) COUNT_##constant,
     STATS_COUNTERS_OF(NAME)
 #undef NAME
-        STATS_COUNTERS
+        STATS_COUNTERS,
+    /* The counters from here on came later and stand behind the histograms, in what was padding; in an older
+     * file they are 0. */
+    STATS_FIRST_COUNTERS = COUNT_STALLS_CROSSING
 };
+
+enum { STATS_LATER_COUNTERS = 5 };
+
+_Static_assert((int)STATS_COUNTERS - (int)STATS_FIRST_COUNTERS <= (int)STATS_LATER_COUNTERS,
+               "no padding is left");
+
+/* The counter `i` of a shard. */
+#define STATS_COUNTER(shard, i)                                      \
+    (*((i) < STATS_FIRST_COUNTERS ? &(shard)->counter[i]             \
+                                  : &(shard)->later[(i) - STATS_FIRST_COUNTERS]))
 
 /* One shard of one row. */
 struct stats_shard {
-    stats_u64 counter[STATS_COUNTERS];
+    stats_u64 counter[STATS_FIRST_COUNTERS];
     /* The times of COUNT_EXCHANGE_NS.  On a client: the wait for the answer.  On a server: the time until
      * the peer sends again, with the peer's own work. */
     stats_u64 exchange[HISTOGRAM_BUCKETS];
     stats_u64 answer[HISTOGRAM_BUCKETS]; /* the times of COUNT_ANSWER_NS */
+    stats_u64 later[STATS_LATER_COUNTERS];
 } __attribute__((aligned(64)));
 
 /* ---- identities ------------------------------------------------------ */
@@ -281,10 +297,15 @@ struct stats_occurrence {
     struct stats_write write[2]; /* the first of the message, and the small one after it */
 };
 
-/* A pattern: a pair of call sites, and how often they wrote one message. */
+/* A pattern: a pair of call sites, and how often they wrote one message, or (`behind`) how often the second
+ * one began a message that Nagle held behind the bytes of the first. */
 struct stats_pattern {
     uint32_t state;
-    uint32_t row;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint16_t row, behind;
+#else
+    uint16_t behind, row; /* in older files `row` has 32 bits */
+#endif
     stats_u64 caller[2]; /* return addresses of the two calls */
     stats_u64 count;
     stats_u64 stalls, stall_ns; /* proved stalls among them, bounds included */
@@ -354,6 +375,7 @@ enum { STATS_BYTES = sizeof(struct stats_file) };
 _Static_assert(sizeof(struct stats_control) == 256, "the control block is 256 bytes");
 _Static_assert(sizeof(struct stats_connection) == 512, "a record is 512 bytes");
 _Static_assert(sizeof(struct stats_row) == 28, "no padding in a row");
+_Static_assert(sizeof(struct stats_shard) == 14272, "as in the files that are there");
 _Static_assert(sizeof(struct stats_header) == 320 && sizeof(struct stats_module) == 200 &&
                    sizeof(struct stats_write) == 24880 && sizeof(struct stats_pattern) == 199120,
                "the same in every architecture");

@@ -59,7 +59,7 @@ static void connection(struct player *s, enum mode mode) {
 }
 
 static void input_event(struct player *s, size_t bytes) {
-    policy_input(&s->p, bytes, WHOLE_READ);
+    policy_input(&s->p, bytes, WHOLE_READ, false);
 }
 
 static unsigned long in_segments(size_t bytes) {

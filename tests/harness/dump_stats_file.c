@@ -67,7 +67,7 @@ static void rows(const struct stats_file *s) {
         for (int c = 0; c < STATS_COUNTERS; c++) {
             uint64_t n = 0;
             for (int i = 0; i < STATS_SHARDS; i++)
-                n += s->shard[r][i].counter[c];
+                n += STATS_COUNTER(&s->shard[r][i], c);
             printf(", \"%s\": %" PRIu64, names[c], n);
         }
         histogram("exchange", s->shard[r], 0);

@@ -228,15 +228,16 @@ def infos(calls):
     return [call for call in calls if call.has("TCP_INFO")]
 
 
-def test_a_suspect_message_costs_two_queries_and_nothing_else_costs_any():
+def test_a_suspect_message_costs_two_queries_and_few_others_cost_any():
     with AnsweringPeer() as peer:
         trace = run_strace([program("put_write"), *peer.target, 12], preload_env("observe"))
     for index in range(12):
         calls = trace.after(index)
         others = [call.name for call in calls if call.fd == 3 and not call.has("TCP_INFO")]
         assert others == ["write", "write", "read"]
+        # one more behind a burst that did not stall: its last piece may have no answer of its own
         asked = [number for number, call in enumerate(calls) if call.has("TCP_INFO")]
-        assert len(asked) <= 2
+        assert len(asked) <= 3
     names = [[call.name for call in trace.after(index) if call.fd == 3] for index in range(12)]
     assert names.count(["write", "write", "getsockopt", "read", "getsockopt"]) >= 4, "those that stall"
     # the program's own TCP_INFO (facts.segments) is made between exchanges, after PAUSE

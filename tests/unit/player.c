@@ -126,11 +126,11 @@ static void step(struct player *player, const char *word) {
     case 'r':
     case 'R':
         end_turn(player);
-        policy_input(p, *word == 'R' ? 8192 : 100, 8192);
+        policy_input(p, *word == 'R' ? 8192 : 100, 8192, false);
         say(player, ".");
         break;
     case 'i':
-        policy_input(p, 100, 8192);
+        policy_input(p, 100, 8192, false);
         say(player, ",");
         break;
     case 'w':

@@ -44,7 +44,7 @@ static inline void statistics_start(const char *mode, const char *more, const ch
 static inline uint64_t counted(uint32_t row, enum stats_counter what) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < STATS_SHARDS; i++)
-        sum += stats_file_mapped->shard[row][i].counter[what];
+        sum += STATS_COUNTER(&stats_file_mapped->shard[row][i], what);
     return sum;
 }
 

@@ -45,3 +45,11 @@ void evidence_ends_slow(struct conn *c, int fd) {
     (void)c;
     (void)fd;
 }
+
+void evidence_uncorked_slow(struct conn *c, const struct policy_action *action) {
+    (void)c, (void)action;
+}
+
+void evidence_crossing_slow(struct conn *c, uint64_t ns) {
+    (void)c, (void)ns;
+}

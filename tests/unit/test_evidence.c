@@ -111,6 +111,9 @@ Test(evidence, one_look_a_message) {
     EXPECT_INT("the second", found(COUNT_SUSPECTS), 2);
     EXPECT(c->evidence->suspect);
     whole_read(5, 100);
+    EXPECT(c->evidence->suspect); /* still held: that input is older */
+    body_has_left(0);
+    whole_read(5, 100);
     whole_write(5, "head");
     whole_write(5, "more");
     EXPECT_INT("there it stays", found(COUNT_SUSPECTS), 2);
@@ -385,10 +388,10 @@ Test(evidence, single_writes_are_no_longer_sampled) {
         whole_read(5, 100);
     }
     write_from(HEAD);
-    EXPECT(c->evidence->first_write != EVIDENCE_NONE);
+    EXPECT(c->evidence->first.kept != EVIDENCE_NONE);
     whole_read(5, 100);
     write_from(HEAD);
-    EXPECT(c->evidence->first_write == EVIDENCE_NONE);
+    EXPECT(c->evidence->first.kept == EVIDENCE_NONE);
     write_from(BODY); /* resumes it */
     whole_read(5, 100);
     EXPECT_INT("counted", stats_file_mapped->pattern[0].count, 1);
@@ -419,7 +422,7 @@ Test(evidence, a_child_samples_anew) {
     }
     stacks_forked();
     write_from(HEAD);
-    EXPECT(c->evidence->first_write != EVIDENCE_NONE);
+    EXPECT(c->evidence->first.kept != EVIDENCE_NONE);
 }
 
 /* ---- the report ------------------------------------------------------- */

@@ -137,10 +137,10 @@ Test(evidence_steps, a_pause_begins_a_run) {
         start(row->mode, NULL);
         wrote_from(first, HEAD);
         wrote_from(plain, BODY);
-        EXPECT_INT("the call site of the first", e->caller, HEAD);
+        EXPECT_INT("the call site of the first", e->first.caller, HEAD);
         time_ns += row->pause;
         wrote_from(plain, BODY + 8);
-        EXPECT_INT(row->name, e->caller, row->begins ? BODY + 8 : HEAD);
+        EXPECT_INT(row->name, e->first.caller, row->begins ? BODY + 8 : HEAD);
         shim_closing(5);
         statistics_end();
     }
@@ -150,6 +150,12 @@ Test(evidence_steps, what_a_run_begins_with) {
     start("observe", NULL);
     wrote(first);
     e->suspect = e->looked = e->cured = true;
+    e->pattern = 5;
+    wrote(first);
+    EXPECT(e->suspect && e->looked && !e->cured); /* the bytes are still held: one stall */
+    EXPECT_INT("its pattern", e->pattern, 5);
+    e->suspect = false;
+    e->looked = e->cured = true;
     e->suspicion = 3;
     e->look_at = 1;
     e->look_next = 2;
@@ -159,7 +165,7 @@ Test(evidence_steps, what_a_run_begins_with) {
     EXPECT_INT("its look", e->look_at, 2);
     EXPECT_INT("and then", e->look_next, 0);
     EXPECT_INT("no pattern", e->pattern, EVIDENCE_NONE);
-    EXPECT_INT("its call site", e->caller, HEAD);
+    EXPECT_INT("its call site", e->first.caller, HEAD);
     e->look_next = 1;
     wrote(first); /* after a run without suspicion */
     EXPECT_INT("the same look", e->look_at, 2);
@@ -302,6 +308,8 @@ Test(evidence_steps, a_write_soon_after) {
         EXPECT_INT(row->name, !e->suspect, row->settles);
         EXPECT_INT(row->name, e->times.last_written, row->settles ? looked : time_ns);
         EXPECT_INT(row->name, e->times.written, looked);
+        has_left(0);
+        gets_input();
     }
 }
 
@@ -473,7 +481,7 @@ Test(evidence_steps, of_a_forked_child) {
     e->arm = 3;
     conn_repaired(c);
     EXPECT(e->row == EVIDENCE_NONE && e->record == EVIDENCE_NONE && e->pattern == EVIDENCE_NONE &&
-           e->first_write == EVIDENCE_NONE);
+           e->first.kept == EVIDENCE_NONE);
     EXPECT(!e->message_began && !e->input_at && !e->early && !e->since_moved && !e->small_writes &&
            !e->small_told);
     EXPECT(!e->suspect && !e->wrote && !e->untracked_told && !e->ended);

@@ -304,3 +304,45 @@ Test(policy_detection, what_waits_for_the_second) {
             cr_expect(!policy_waits_for_second(&begun[i]), "%s, %zu", mode_names[mode], i);
     }
 }
+
+/* ---- messages that cross ------------------------------------------------ */
+
+/* Exact reads, each of which finds its bytes there.  Returns how many of `n` messages ask the kernel. */
+static int crossing_questions(struct policy *p, int n, size_t asked, bool at_once) {
+    const struct policy_limits limits = {.small = 4096, .may_hold = true};
+    int questions = 0;
+    for (int i = 0; i < n; i++) {
+        policy_input(p, 20, asked, at_once);
+        policy_turn_begins(p, false);
+        p->position++;
+        questions += policy_write(p, &limits, &(struct policy_write){.bytes = 100}).crossing;
+        policy_turn_ends(p);
+    }
+    return questions;
+}
+
+static struct policy answering(enum mode mode) {
+    return (struct policy){.mode = (uint8_t)mode, .established = true, .mss = 1448};
+}
+
+Test(policy_detection, the_signs_of_a_crossing_back_off) {
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        bool asks = mode != MODE_OFF && mode != MODE_CORK; /* which holds it instead */
+        struct policy p = answering((enum mode)mode);
+        int n = crossing_questions(&p, 1000, 20, true);
+        if (asks)
+            cr_expect(n >= 1000 / 16 && n <= 8 + 1000 / 16 + 2, "%s: %d", mode_names[mode], n);
+        else
+            EXPECT_INT(mode_names[mode], n, 0);
+        p = answering((enum mode)mode);
+        EXPECT_INT("reads that wait", crossing_questions(&p, 100, 20, false), 0);
+        p = answering((enum mode)mode);
+        EXPECT_INT("reads with room", crossing_questions(&p, 100, 4096, true), 0);
+        p = answering((enum mode)mode);
+        p.app_nodelay = p.nodelay = true;
+        EXPECT_INT("TCP_NODELAY of its own", crossing_questions(&p, 100, 20, true), 0);
+        p = answering((enum mode)mode);
+        p.crosses = true;
+        EXPECT_INT("once it was seen", crossing_questions(&p, 100, 20, false), asks ? 99 : 0);
+    }
+}

@@ -197,7 +197,7 @@ Test(policy_holding, release) {
     p.nodelay = true;
     action = policy_release(&p, &limits, 300);
     cr_expect(action.ends_unit && !action.late_push, "Nagle is off already");
-    policy_input(&p, 10, 100);
+    policy_input(&p, 10, 100, false);
     p.nodelay = false;
     action = policy_release(&p, &limits, 300);
     cr_expect(!action.late_push, "input: the first unit of a new message");

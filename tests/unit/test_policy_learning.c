@@ -245,7 +245,7 @@ Test(policy_learning, input) {
                            .message_bytes = 300,
                            .turns = 2,
                            .one_way = true};
-        policy_input(&p, row->bytes, row->asked);
+        policy_input(&p, row->bytes, row->asked, false);
         EXPECT_INT(row->name, p.input_pending, row->pending);
         cr_expect(p.input_ever && p.established && !p.one_way, "%s", row->name);
         EXPECT_INT(row->name, p.units + p.smalls + p.small_writes + p.message_bytes + p.turns, 0);

@@ -93,7 +93,7 @@ Test(policy_parts, states_of_a_connection) {
     EXPECT(p.established && !p.refuses);
     policy_refuses(&p);
     EXPECT(!p.established && p.refuses);
-    policy_input(&p, 1, 2);
+    policy_input(&p, 1, 2, false);
     cr_expect(!p.established && p.refuses, "input does not change that");
     policy_established(&p);
     EXPECT(p.established && !p.refuses);
@@ -322,7 +322,7 @@ Test(policy_parts, an_input_ends_the_message) {
     struct policy p = {.established = false, .one_way = true, .units = 3, .turns = 4, .small_writes = 5,
                        .smalls = 6, .message_bytes = 7, .pending = 8, .goes_on = 9, .kept_turn = true,
                        .position = 2, .unanswered = 4, .bursty = true};
-    policy_input(&p, 10, 100);
+    policy_input(&p, 10, 100, false);
     EXPECT(p.units == 0 && p.turns == 0 && p.small_writes == 0 && p.smalls == 0 && p.message_bytes == 0 &&
            p.pending == 0);
     EXPECT(p.established && p.input_ever && !p.input_pending && !p.one_way && !p.kept_turn);
@@ -335,7 +335,7 @@ Test(policy_parts, an_input_after_one_turn) {
     for (unsigned turns = 0; turns < 4; turns++)
         for (int kept = 0; kept < 2; kept++) {
             struct policy p = {.turns = (uint16_t)turns, .kept_turn = kept, .goes_on = 5};
-            policy_input(&p, 1, 2);
+            policy_input(&p, 1, 2, false);
             EXPECT_INT("goes on", p.goes_on, turns == 1 && !kept ? 0 : 5);
         }
 }
@@ -350,7 +350,7 @@ Test(policy_parts, input_that_may_be_left) {
     EACH_ROW(row, inputs) {
         struct policy p = {0};
         EXPECT_INT("leaves", policy_leaves_input(row->bytes, row->asked), row->leaves);
-        policy_input(&p, row->bytes, row->asked);
+        policy_input(&p, row->bytes, row->asked, false);
         EXPECT_INT("pending", p.input_pending, row->leaves);
     }
 }
@@ -366,7 +366,7 @@ Test(policy_parts, an_input_after_a_large_message) {
     {"no room by the kernel", false, 5, true}};
     EACH_ROW(row, rows) {
         struct policy p = {.large = row->large, .sndbuf_maybe_full = true, .message_bytes = row->bytes};
-        policy_input(&p, 1, 2);
+        policy_input(&p, 1, 2, false);
         EXPECT_INT(row->name, p.sndbuf_maybe_full, row->full);
         EXPECT(!p.large);
     }

@@ -222,7 +222,7 @@ static void exchange_of(uint64_t ns) {
     first_write();
     time_ns += ns;
     tally_input(c, clock_now());
-    policy_input(&c->policy, 1, 2);
+    policy_input(&c->policy, 1, 2, false);
 }
 
 Test(tally_steps, exchanges_in_a_record) {

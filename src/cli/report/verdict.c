@@ -99,21 +99,30 @@ static const char *pieces(const struct reader_tally *t) {
     return "many small writes and Nagle holds all but the first";
 }
 
+/* What the program does, and what Nagle's algorithm makes of it. */
+static void cause(struct prose *p, const struct reader_row *row) {
+    const char *what = row->id.role == ROLE_LISTENER ? "answer" : "message";
+    if (row->tally.counter[COUNT_STALLS_CROSSING] * 2 > proved_stalls(&row->tally))
+        prose_add(p, "it sends a small %s while the one before is not acknowledged yet, and Nagle holds it",
+                  what);
+    else
+        prose_add(p, "it sends each %s in %s", what, pieces(&row->tally));
+}
+
 static void stalls(struct prose *p, const char *name, const struct reader_row *row, bool ascii) {
     struct texts t;
     const uint64_t *c = row->tally.counter;
     uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
     uint64_t exchanges = c[COUNT_EXCHANGES];
-    bool listener = row->id.role == ROLE_LISTENER;
     prose_add(p, "%s loses %s%s", name, bound * 2 > proved ? "up to " : "",
               time_text(mean(lost_ns(&row->tally), proved), ascii, t.a));
     if (exchanges >= proved)
         prose_add(p, " in %s of %s exchanges", count_text(proved, t.b), count_text(exchanges, t.c));
     else
         prose_add(p, " %s times", count_text(proved, t.b));
-    prose_add(p, " %s %s: it sends each %s in %s. %s%s lost.", with(&row->id),
-              row_words(&row->id, t.endpoint), listener ? "answer" : "message", pieces(&row->tally),
-              bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
+    prose_add(p, " %s %s: ", with(&row->id), row_words(&row->id, t.endpoint));
+    cause(p, row);
+    prose_add(p, ". %s%s lost.", bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
 }
 
 static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {

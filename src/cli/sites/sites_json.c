@@ -68,6 +68,7 @@ static void json_pattern(struct json *j, struct symbols *s, const struct reader_
                          const struct stats_pattern *p, struct site *site) {
     json_object(j, NULL);
     json_unsigned(j, "row", p->row);
+    json_bool(j, "behind", p->behind);
     json_unsigned(j, "count", p->count);
     json_unsigned(j, "stalls", p->stalls);
     json_unsigned(j, "stall_ns", p->stall_ns);

@@ -79,6 +79,19 @@ static void add_bytes(struct prose *p, uint64_t bytes) {
         prose_add(p, " (%s bytes)", count_text(bytes, text));
 }
 
+/* The second write began a message, and was held behind the first. */
+static void add_behind(struct prose *p, const struct site *site, unsigned at) {
+    prose_add(p, ": the held message");
+    add_bytes(p, site->bytes[1]);
+    prose_add(p, " is written by ");
+    add_author(p, site, 1, at);
+    prose_add(p, "; the one before");
+    add_bytes(p, site->bytes[0]);
+    prose_add(p, ", not acknowledged yet, by ");
+    add_author(p, site, 0, at);
+    prose_add(p, ": set TCP_NODELAY there.");
+}
+
 /* Both writes come from one call site. */
 static void add_same(struct prose *p, const struct site *site) {
     char text[NAME_ROOM];
@@ -105,6 +118,10 @@ static void add_site(struct prose *p, const struct stats_pattern *pattern,
     }
     int author = site_author(site);
     const struct trace *a = &site->trace[0], *b = &site->trace[1];
+    if (pattern->behind) {
+        add_behind(p, site, author < 0 ? 0 : (unsigned)author);
+        return;
+    }
     if (author < 0 && a->count && a->count == b->count) {
         add_same(p, site);
         return;

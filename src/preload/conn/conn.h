@@ -89,6 +89,7 @@ struct conn {
     bool tried : 1;             /* the application has tried to read from it */
     uint8_t turn_end;           /* enum turn_end: how the turn of turn_owner may end or has ended */
     uint8_t forks;              /* forks_made when the connection was first seen */
+    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (decide.h); 0: none */
     int pending_error;          /* errno of a send of our own, not yet reported to the application */
     int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */

@@ -12,6 +12,7 @@ struct entry {
     uint16_t learned;
     uint16_t quick_turns;
     uint16_t forks; /* fork generation of the process that wrote quick_turns */
+    uint16_t crosses;
 };
 
 _Static_assert(sizeof(struct turn_model) == sizeof(((struct entry *)0)->model), "as whole words");
@@ -24,6 +25,7 @@ static uint8_t entry_of(uint64_t key) {
     struct entry *f = &entries[endpoint];
     if (LOAD(&f->key) != key) {
         STORE(&f->learned, 0);
+        STORE(&f->crosses, 0);
         STORE(&f->key, key);
     }
     return endpoint;
@@ -48,6 +50,7 @@ void endpoint_join(struct conn *c, uint8_t endpoint) {
     const struct entry *f = &entries[endpoint];
     c->endpoint = endpoint;
     c->policy.nodelay_only |= LOAD(&endpoint_late[endpoint].nodelay_only);
+    c->policy.crosses |= LOAD(&f->crosses);
     if (!endpoint || !LOAD(&f->learned))
         return;
     uint64_t model[2] = {LOAD(&f->model[0]), LOAD(&f->model[1])};
@@ -55,6 +58,11 @@ void endpoint_join(struct conn *c, uint8_t endpoint) {
     /* not from before a fork: a child may do other work, and must prove its own habit */
     c->policy.quick_turns = LOAD(&f->forks) == fork_generation ? (uint8_t)LOAD(&f->quick_turns) : 0;
     c->policy.bursty = c->policy.from_cache = true;
+}
+
+void endpoint_crosses(const struct conn *c) {
+    if (c->endpoint)
+        STORE(&entries[c->endpoint].crosses, 1);
 }
 
 void endpoint_update(const struct conn *c) {

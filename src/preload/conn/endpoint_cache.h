@@ -39,6 +39,9 @@ static inline bool endpoint_update_is_due(const struct conn *c) {
     return c->endpoint && (c->counts.turns & (c->counts.turns - 1)) == 0;
 }
 
+/* policy.crosses has become true. */
+void endpoint_crosses(const struct conn *c);
+
 /* A turn of c has ended, or its first input has arrived (lock held): update the entry, if due. */
 void endpoint_update(const struct conn *c);
 

@@ -31,6 +31,7 @@ struct thread {
     };
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
     uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
+    uint64_t read_began; /* ns of CLOCK_MONOTONIC: of a read under way that is timed; else 0 */
     bool ends_watched;  /* a destructor for this thread's end is registered; then `lock_bits` are made */
     struct {
         const struct conn *of;

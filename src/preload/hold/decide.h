@@ -53,6 +53,26 @@ struct policy_action decide_write(struct conn *c, const struct policy_limits *li
  * application's value. */
 void decide_apply(struct conn *c, const struct policy_action *action, int fd);
 
+/* ---- a message that begins while bytes of the message before are unacknowledged --------------
+ *
+ * A program that reads requests one by one and answers each by one small write stalls at the second answer if
+ * its peer has two requests under way, and no message has two writes.  Only the kernel knows that the bytes
+ * before are unacknowledged; policy tells when to ask (policy_asks_crossing).  That alone is no stall: the
+ * acknowledgement may come at once.  So the first time the delay must be seen: the next input came after the
+ * write had been held for PROOF_LEAST_MS or more.  Then the connection gets TCP_NODELAY, and the next one of
+ * the same endpoint at its first such write. */
+
+/* Before the write that policy has marked as `crossing` leaves by fd. */
+void decide_crossing(struct conn *c, int fd);
+/* The same after the write. */
+void decide_crossed(struct conn *c, int fd);
+/* Input has come, before policy_input(). */
+void decide_crossing_slow(struct conn *c);
+static inline void decide_crossing_answered(struct conn *c) {
+    if (UNLIKELY(c->crossed_ms))
+        decide_crossing_slow(c);
+}
+
 /* Decides and applies.  `waiting` buffered bytes leave as a unit. */
 void decide_release(struct conn *c, size_t waiting);
 /* The application has cleared TCP_CORK: the bytes that it held have left as a unit. */

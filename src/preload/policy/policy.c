@@ -43,7 +43,7 @@ void policy_unsent(struct policy *p, const struct policy_action *action, size_t 
 void policy_pushed(struct policy *p) {
     p->pending = 0;
     count16(&p->units);
-    p->smalls++;
+    count16(&p->smalls);
 }
 
 struct policy_action policy_release(struct policy *p, const struct policy_limits *limits,

@@ -58,6 +58,9 @@ struct policy {
             bool had_option : 1;        /* the application has set TCP_NODELAY or TCP_CORK before */
             bool hesitated : 1;         /* a write of this turn came late after the write before */
             bool window_joined : 1;     /* the window ended a hold that had joined WINDOW_JOINS writes */
+            bool read_full : 1; /* the last read got all that it asked for: more may be queued */
+            bool may_cross : 1; /* the input that ended the last message may be older than its last bytes */
+            bool crosses : 1;   /* a write has been held behind a message before it: ask each time */
         };
         uint32_t facts; /* all of them: see POLICY_FACTS */
     };
@@ -77,7 +80,8 @@ struct policy {
     uint8_t single_turns;       /* coalesce: turns of one write in a row, up to HABIT */
     uint32_t mss;               /* 0: not asked yet */
     uint32_t first_unit;        /* bytes of the first unit of this message */
-    uint32_t smalls;            /* units of this message that leave a small segment */
+    uint16_t smalls;            /* units of this message that leave a small segment */
+    uint8_t crossings;          /* messages that showed a sign: see policy_takes_sign() */
     uint32_t message_bytes;
     uint32_t pending; /* bytes that the application or we hold: the beginning of a unit */
     struct turn_model model;
@@ -106,6 +110,7 @@ struct policy_action {
     bool unanswered;  /* ... counted in policy.unanswered */
     bool small_write; /* counted as a small write of the message */
     bool suspected;   /* a second small unit with Nagle in force, not cured (observe) */
+    bool crossing;    /* the first unit, and bytes of the message before may be unacknowledged: ask */
     bool burst;       /* the second small write of this message */
     bool new_message; /* the first write since input */
 };

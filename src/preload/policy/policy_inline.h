@@ -17,6 +17,8 @@ enum {
     ANSWERED = 65536,     /* after the answer to a message of at most this size the send buffer
                            * counts as empty; if that is wrong, the next write finds no room */
     ONE_WAY = 8,          /* small writes without any input ever: a stream */
+    CROSSINGS_FIRST = 8,
+    CROSSINGS_ONE_IN = 16,
 };
 
 static inline void count16(uint16_t *n) {
@@ -97,6 +99,43 @@ static inline bool mss_is_old(struct policy *p, size_t bytes) {
     return count > 1 && (count & (count - 1)) == 0;
 }
 
+/* ---- messages that cross ------------------------------------------------
+ *
+ * A message begins with a small unit while bytes of the message before are unacknowledged, so that Nagle
+ * holds it: the input in between was under way already (the peer has two requests under way), or answered
+ * something else (a message of two units, the last of which has no answer of its own).  Only the kernel knows
+ * whether bytes are unacknowledged.  Programs that never have this must not pay for the question, so a sign
+ * comes first: several units, or a read that got all that it asked for, at once, after a read that did so:
+ * then its bytes may have been queued before the message was sent.  Most programs that show the sign never
+ * have a crossing, so the signs back off: the first eight count, then one in sixteen; all once a crossing has
+ * stalled. */
+
+static inline bool policy_takes_sign(const struct policy *p) {
+    return p->crosses || p->crossings < CROSSINGS_FIRST || p->crossings % CROSSINGS_ONE_IN == 0;
+}
+
+/* Before a read.  True: its time tells whether its bytes were there already. */
+static inline bool policy_times_read(const struct policy *p) {
+    return p->read_full && p->message_bytes && !p->crosses && p->mode != MODE_OFF && nagle_in_force(p) &&
+           policy_takes_sign(p);
+}
+
+/* After a read of input that ends a message. */
+static inline void policy_crossing_signs(struct policy *p, bool at_once) {
+    bool sign = p->units > 1 || p->read_full;
+    p->may_cross = sign && (p->crosses || ((p->units > 1 || at_once) && policy_takes_sign(p)));
+    if (sign)
+        p->crossings =
+            (uint8_t)(p->crossings == UINT8_MAX ? UINT8_MAX + 1 - CROSSINGS_ONE_IN : p->crossings + 1);
+}
+
+/* Such a message begins with a unit of `bytes`.  True: ask the kernel. */
+static inline bool policy_asks_crossing(const struct policy *p, const struct policy_limits *limits,
+                                        size_t bytes) {
+    return p->mode != MODE_OFF && bytes < SURELY_LARGE && !policy_left_alone(p, limits->override) &&
+           (nagle_in_force(p) || p->crosses);
+}
+
 /* Count a unit of `bytes` that leaves now and fill `action`, which must be zero.
  * Nagle delays a small unit while a small segment is in flight (Minshall's test in the
  * kernel's tcp_output.c); the tail of a large unit is a small segment too. */
@@ -105,6 +144,8 @@ INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size
     size_t mss = p->mss ? p->mss : SURELY_SMALL;
     if (p->units == 0) {
         p->first_unit = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+        if (UNLIKELY(p->may_cross))
+            action->crossing = policy_asks_crossing(p, limits, bytes);
     } else {
         bool surely_small = bytes < SURELY_SMALL && p->first_unit < SURELY_SMALL;
         if (UNLIKELY(mss_is_old(p, bytes)))
@@ -117,7 +158,7 @@ INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size
         if (p->units == 1 && leaves_tail(p->first_unit, mss))
             p->smalls = 1; /* the first unit counts late: only now may the MSS be known */
         action->small_unit = leaves_tail(bytes, mss);
-        p->smalls += action->small_unit;
+        p->smalls = (uint16_t)(p->smalls + (action->small_unit && p->smalls != UINT16_MAX));
     }
     action->ends_unit = true;
     count16(&p->units);
@@ -180,12 +221,15 @@ static inline bool policy_leaves_input(size_t bytes, size_t asked) {
     return bytes == asked && asked >= PENDING_READ;
 }
 
-/* A read returned `bytes` of `asked` bytes. */
-static inline void policy_input(struct policy *p, size_t bytes, size_t asked) {
+/* A read returned `bytes` of `asked` bytes; `at_once`: they were there already (policy_times_read). */
+static inline void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_once) {
     if (p->turns == 1 && !p->kept_turn)
         p->goes_on = 0;
     p->kept_turn = false;
     p->input_ever = true;
+    if (p->message_bytes)
+        policy_crossing_signs(p, at_once);
+    p->read_full = bytes == asked;
     p->input_pending = policy_leaves_input(bytes, asked);
     p->established = !p->refuses;
     p->one_way = false;

@@ -124,6 +124,8 @@ INLINE bool may_begin(const struct conn *c, const struct plain *w, struct policy
 /* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
 COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
     decide_apply(c, action, w.fd);
+    if (action->crossing)
+        decide_crossing(c, w.fd);
     bool first = c->counts.late_pushes == 1;
     ssize_t sent = send_plain(c, w, action);
     if (action->late_push)
@@ -199,6 +201,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         conn_unlock(c);
         return (ssize_t)bytes;
     }
-    return UNLIKELY(action.late_push || action.back_to_app) ? send_prepared(c, w, &action)
-                                                             : send_plain(c, w, &action);
+    return UNLIKELY(action.late_push || action.back_to_app || action.crossing)
+               ? send_prepared(c, w, &action)
+               : send_plain(c, w, &action);
 }

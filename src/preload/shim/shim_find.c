@@ -14,6 +14,7 @@
 #include "kernel.h"
 #include "log.h"
 #include "shim.h"
+#include "shim_cured.h"
 #include "sweep.h"
 
 /* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.
@@ -91,8 +92,11 @@ void shim_refresh(struct conn *c) {
         apply_filters(c);
     if (UNLIKELY(c->epoch != config()->epoch))
         sweep_adopt(c);
-    if (UNLIKELY(c->nodelay_checked != LOAD(&nodelay_epoch)))
+    if (UNLIKELY(c->nodelay_checked != LOAD(&nodelay_epoch))) {
         hold_nodelay_uncertain(c);
+        if (!c->listener)
+            shim_nodelay_at_creation(c); /* before a fork the kernel got the application's value back */
+    }
 }
 
 void shim_shares(struct conn *c, int fd) {

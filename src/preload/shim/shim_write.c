@@ -16,6 +16,7 @@
 #include "shim_reentry.h"
 #include "shim_parts.h"
 #include "shim_tally.h"
+#include "tally.h"
 #include "ticker_thread.h"
 #include "verbose.h"
 
@@ -163,9 +164,44 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
         return (ssize_t)p.bytes;
     }
     decide_apply(c, &action, o->fd);
+    if (UNLIKELY(action.crossing))
+        decide_crossing(c, o->fd);
     if (buffer_length(c))
         return shim_send_after_buffered(c, o, &p);
     return send_decided(c, o, &p, &action);
+}
+
+/* The kernel has taken `sent` bytes, about which nothing was decided before.  Lock held. */
+static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
+    struct policy_limits limits = decide_limits();
+    const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
+    hold_join_turn(c);
+    struct policy_action action = decide_write(c, &limits, &w);
+    shim_account(c, &action, sent);
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
+    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
+    if (UNLIKELY(action.crossing))
+        decide_crossed(c, o->fd);
+    policy_established(&c->policy);
+}
+
+/* A write that connects (MSG_FASTOPEN).  The address is readable: the kernel has followed it. */
+static ssize_t write_connects(const struct write_request *o) {
+    struct call call = shim_connect_begins(o->fd);
+    ssize_t sent = shim_forward(o);
+    int error = errno;
+    const struct sockaddr *address = o->message ? o->message->msg_name : o->address;
+    socklen_t length = o->message ? o->message->msg_namelen : o->address_length;
+    if (address && (sent >= 0 || error == EINPROGRESS))
+        shim_connect_ended(call, sent < 0 ? -1 : 0, error, address, length);
+    if (sent > 0 && call.conn && call_lock(call)) {
+        if (call.conn->evidence)
+            tally_write_begins(call.conn);
+        account_sent(call.conn, o, (size_t)sent);
+        conn_unlock(call.conn);
+    }
+    errno = error;
+    return sent;
 }
 
 /* If there is nothing to do before the call, the call comes first: the kernel then checks the
@@ -191,15 +227,9 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
         conn_unlock(c);
         return sent;
     }
-    hold_join_turn(c);
-    struct policy_write w = {(size_t)sent, (o->flags & MSG_MORE) != 0, true};
-    struct policy_action action = decide_write(c, &limits, &w);
-    shim_account(c, &action, (size_t)sent);
-    evidence_wrote(c, &action, &(struct evidence_write){o->fd, (uint64_t)sent, o->caller});
-    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
-    policy_established(&c->policy);
+    account_sent(c, o, (size_t)sent);
     if (answered)
-        policy_input(&c->policy, 1, 0);
+        policy_input(&c->policy, 1, 0, false);
     conn_unlock(c);
     return sent;
 }
@@ -232,6 +262,8 @@ ssize_t shim_write(const struct write_request *o) {
         shim_other_write(o->fd);
     if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
         return shim_forward(o);
+    if (UNLIKELY(o->flags & MSG_FASTOPEN))
+        return write_connects(o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
         return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
     if (config()->buffers && !o->raw)

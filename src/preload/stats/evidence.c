@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "kernel.h"
 #include "stacks.h"
+#include "stats_rows.h"
 
 /* Two small writes that are further apart than the shortest delayed acknowledgement
  * would not have stalled: the first was acknowledged before the second. */
@@ -49,6 +50,27 @@ static void look(struct conn *c, int fd) {
     e->look_next = e->suspect ? e->look_at : 0;
 }
 
+/* A message has begun while the one before may be unacknowledged: are its bytes held?  If not, the looks at
+ * later writes of this message are still to come. */
+static void look_behind(struct conn *c, const struct stacks_piece *before, const struct evidence_write *w) {
+    struct evidence *e = c->evidence;
+    struct kernel_tcp_info now;
+    if (e->looked || config()->no_syscalls || kernel->tcp_info(w->fd, &now) != 0 || !proof_held(&now))
+        return;
+    add(e, COUNT_SUSPECTS, 1);
+    e->first_look = now;
+    e->times.written = e->times.last_written = clock_now();
+    e->bytes_at_look = c->counts.bytes;
+    e->looked = e->suspect = e->behind = true;
+    stacks_pair(e, before, w);
+}
+
+/* The bytes are still held: input has come that is older than they are. */
+static bool waits_on(const struct evidence *e, const struct kernel_tcp_info *now) {
+    return now->segments_out == e->first_look.segments_out && now->bytes_queued > 0 &&
+           e->times.looked - e->times.written < PROOF_LEAST_NS;
+}
+
 static void settle(struct conn *c, int fd) {
     struct evidence *e = c->evidence;
     struct kernel_tcp_info now;
@@ -56,6 +78,10 @@ static void settle(struct conn *c, int fd) {
     e->times.looked = clock_now();
     if (config()->no_syscalls || kernel->tcp_info(fd, &now) != 0)
         return;
+    if (waits_on(e, &now)) {
+        e->suspect = true;
+        return;
+    }
     struct proof proof =
         proof_of(&e->first_look, &now, &e->times, c->counts.bytes - e->bytes_at_look, c->mptcp);
     switch (proof.kind) {
@@ -70,7 +96,27 @@ static void settle(struct conn *c, int fd) {
         add(e, COUNT_STALL_BOUND_NS, proof.ns);
         break;
     }
+    e->stalled = !e->behind;
+    if (e->behind) {
+        c->policy.crosses = true;
+        stats_add(e, COUNT_STALLS_CROSSING, 1);
+    }
     stacks_stalled(e, proof.ns);
+}
+
+void evidence_crossing_slow(struct conn *c, uint64_t ns) {
+    struct evidence *e = c->evidence;
+    add(e, COUNT_STALLS_PROVED, 1);
+    add(e, COUNT_STALL_NS, ns);
+    stats_add(e, COUNT_STALLS_CROSSING, 1);
+}
+
+/* True if this write would be held behind the message before, but for our TCP_NODELAY. */
+static bool cures_crossing(const struct conn *c, const struct policy_action *action, int fd) {
+    struct kernel_tcp_info before;
+    return action->crossing && c->policy.crosses && mode_cures((enum mode)c->policy.mode) &&
+           c->policy.nodelay && !config()->no_syscalls && kernel->tcp_info(fd, &before) == 0 &&
+           before.unacked > 0;
 }
 
 /* True if this write would have stalled without our hold, buffer or push: it is the second
@@ -127,11 +173,14 @@ static void begin_run(struct evidence *e, const struct evidence_write *w) {
         e->look_at = e->look_next;
         e->look_next = 0;
     }
-    e->suspect = e->looked = e->cured = false;
+    e->looked = e->suspect; /* bytes that are held already are one stall */
+    e->cured = e->stalled = false;
     e->suspicion = 0;
-    e->pattern = EVIDENCE_NONE;
-    e->caller = w->caller;
-    stacks_first_write(e, w);
+    if (!e->suspect) {
+        e->behind = false;
+        e->pattern = EVIDENCE_NONE;
+    }
+    e->first = stacks_keep(e, w);
 }
 
 /* A stream of events gets no input; there a pause begins the next run. */
@@ -146,19 +195,36 @@ void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
     struct evidence *e = c->evidence;
     bool observes = c->policy.mode == MODE_OBSERVE;
     bool first = (observes && after_a_pause(e)) || action->new_message;
+    const struct stacks_piece before = e->last;
+    bool explained = e->stalled && !c->policy.crosses;
     if (action->new_message)
         peer_is_answered(e);
     if (first)
         begin_run(e, w);
-    bool cured = cures(c, action);
+    bool cured = cures(c, action) || cures_crossing(c, action, w->fd);
     if (cured && !e->cured) {
         e->cured = true;
         add(e, COUNT_STALLS_CURED, 1);
     }
     if ((cured || action->suspected) && e->pattern == EVIDENCE_NONE && !first)
-        stacks_second_write(e, w);
+        stacks_pair(e, &e->first, w);
     if (action->suspected && observes)
         look(c, w->fd);
+    if (action->crossing && observes && !explained)
+        look_behind(c, &before, w);
+    e->last = first                  ? e->first
+              : c->policy.crossings ? stacks_keep(e, w) /* the next message may be held behind it */
+                                    : (struct stacks_piece){w->caller, EVIDENCE_NONE};
+}
+
+void evidence_uncorked_slow(struct conn *c, const struct policy_action *action) {
+    static const struct stacks_piece unknown = {.kept = EVIDENCE_NONE};
+    if (c->policy.mode != MODE_OBSERVE)
+        return;
+    if (action->suspected)
+        look(c, c->fd);
+    if (action->crossing)
+        look_behind(c, &unknown, &(struct evidence_write){.fd = c->fd});
 }
 
 void evidence_input_slow(struct conn *c, uint64_t now) {

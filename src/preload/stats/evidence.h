@@ -18,6 +18,7 @@
 #include "conn.h"
 #include "proof.h"
 #include "quickack.h"
+#include "stacks.h"
 #include "stats_format.h"
 
 #define EVIDENCE_NONE UINT32_MAX
@@ -59,12 +60,13 @@ struct evidence {
     bool suspect;         /* the first look found held bytes; the second is still to come */
     bool looked;          /* TCP_INFO was asked in this message */
     bool cured;           /* this message was counted as cured */
+    bool behind;          /* the suspected bytes are held behind a message before */
+    bool stalled;         /* this message has stalled by itself: its burst is no sign of a crossing */
     uint8_t suspicion;    /* suspicious writes in this message */
     uint8_t look_at;      /* number of suspicious writes before the look */
     uint8_t look_next;    /* ... in the next message */
-    uint32_t first_write; /* index of the stack of this message's first write (stacks.c) */
     uint32_t pattern;     /* of this message, in the file; EVIDENCE_NONE: none */
-    uintptr_t caller;     /* return address of the first write of this message; 0: not known */
+    struct stacks_piece first, last; /* the first write of this message, and the last one of the connection */
     struct quickack quickack;
 };
 
@@ -108,6 +110,20 @@ static inline void evidence_wrote(struct conn *c, const struct policy_action *ac
                                   const struct evidence_write *w) {
     if (UNLIKELY(c->evidence != NULL))
         evidence_wrote_slow(c, action, w);
+}
+
+/* The application has cleared TCP_CORK, and policy has decided about the bytes that it held. */
+void evidence_uncorked_slow(struct conn *c, const struct policy_action *action);
+static inline void evidence_uncorked(struct conn *c, const struct policy_action *action) {
+    if (UNLIKELY(c->evidence != NULL))
+        evidence_uncorked_slow(c, action);
+}
+
+/* A mode that cures has seen a write held for `ns` behind a message before (decide.h). */
+void evidence_crossing_slow(struct conn *c, uint64_t ns);
+static inline void evidence_crossing(struct conn *c, uint64_t ns) {
+    if (UNLIKELY(c->evidence != NULL))
+        evidence_crossing_slow(c, ns);
 }
 
 /* Input has arrived: it is `now`, by clock_now().  Called before policy_input() and tally_input(). */

@@ -47,6 +47,6 @@ void conn_repaired(struct conn *c) {
     memset(e->found, 0, sizeof(e->found));
     memset(e->told_found, 0, sizeof(e->told_found));
     e->suspect = false; /* the parent settles it */
-    e->pattern = e->first_write = EVIDENCE_NONE;
+    e->pattern = e->first.kept = e->last.kept = EVIDENCE_NONE;
     e->wrote = e->untracked_told = e->ended = false;
 }

@@ -57,44 +57,48 @@ static bool make_room(void) {
     return firsts != NULL;
 }
 
-void stacks_first_write(struct evidence *e, const struct evidence_write *w) {
-    e->first_write = EVIDENCE_NONE;
+struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_write *w) {
+    struct stacks_piece piece = {w->caller, EVIDENCE_NONE};
     if (!w->caller || !allowed())
-        return;
+        return piece;
     struct caller *k = caller_of(w->caller);
     if (!k || LOAD(&k->idle) >= IDLE_MOST || !spin_trylock(&stacks_lock))
-        return;
+        return piece;
     k = caller_of(w->caller);
     if (k && make_room()) {
         STORE(&k->address, w->caller);
         STORE(&k->idle, (uint8_t)(k->idle + 1));
-        e->first_write = next_first++ % FIRST_WRITES;
-        struct first_write *f = &firsts[e->first_write];
+        piece.kept = next_first++ % FIRST_WRITES;
+        struct first_write *f = &firsts[piece.kept];
         f->owner = e;
         stack_snapshot(&f->write, w);
     }
     spin_unlock(&stacks_lock);
+    return piece;
 }
 
-static uint32_t pattern_of(struct stats_file *s, uintptr_t first, uintptr_t second) {
+static uint32_t pattern_of(struct stats_file *s, const struct evidence *e, uintptr_t first,
+                           uintptr_t second) {
     for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
         const struct stats_pattern *p = &s->pattern[i];
         if (LOAD_ACQUIRE(&p->state) != STATS_VALID)
             return EVIDENCE_NONE;
-        if (p->caller[0] == first && p->caller[1] == second)
+        if (p->caller[0] == first && p->caller[1] == second && p->behind == e->behind)
             return i;
     }
     return EVIDENCE_NONE;
 }
 
 /* Lock held.  Patterns are taken in order and never freed. */
-static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uintptr_t second) {
+static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uintptr_t first,
+                            uintptr_t second) {
     for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
         struct stats_pattern *p = &s->pattern[i];
         if (p->state == STATS_VALID)
             continue;
-        p->row = e->row == EVIDENCE_NONE ? 0 : e->row;
-        p->caller[0] = e->caller;
+        p->row = e->row == EVIDENCE_NONE ? 0 : (uint16_t)e->row;
+        p->behind = e->behind;
+        p->caller[0] = first;
         p->caller[1] = second;
         STORE_RELEASE(&p->state, STATS_VALID);
         return i;
@@ -104,21 +108,20 @@ static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uint
 }
 
 /* Lock held. */
-static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t pattern,
-                            const struct evidence_write *w) {
-    struct caller *k = caller_of(e->caller);
+static void keep_occurrence(struct stats_file *s, const struct evidence *e, const struct stacks_piece *first,
+                            uint32_t pattern, const struct evidence_write *w) {
+    struct caller *k = caller_of(first->caller);
     uint8_t n = occurrences[pattern];
-    if (k && k->address == e->caller)
+    if (k && k->address == first->caller)
         STORE(&k->idle, n < STATS_OCCURRENCES ? 0 : IDLE_MOST);
-    if (n >= STATS_OCCURRENCES || e->first_write == EVIDENCE_NONE ||
-        firsts[e->first_write].owner != e)
+    if (n >= STATS_OCCURRENCES || first->kept == EVIDENCE_NONE || firsts[first->kept].owner != e)
         return; /* the pattern is complete, or the first write was not kept: the site is sampled again */
     struct stats_occurrence *o = &s->pattern[pattern].occurrence[n];
     if (!stats_file_reserve(o, sizeof(*o)))
         return;
     o->state = STATS_BEING_WRITTEN;
-    o->write[0] = firsts[e->first_write].write;
-    firsts[e->first_write].owner = NULL;
+    o->write[0] = firsts[first->kept].write;
+    firsts[first->kept].owner = NULL;
     stack_snapshot(&o->write[1], w);
     STORE_RELEASE(&o->state, STATS_VALID);
     if (n == 0)
@@ -126,20 +129,20 @@ static void keep_occurrence(struct stats_file *s, struct evidence *e, uint32_t p
     STORE(&occurrences[pattern], (uint8_t)(n + 1));
 }
 
-void stacks_second_write(struct evidence *e, const struct evidence_write *w) {
+void stacks_pair(struct evidence *e, const struct stacks_piece *first, const struct evidence_write *w) {
     struct stats_file *s = allowed();
-    if (!s || !w->caller || !e->caller)
+    if (!s || !w->caller || !first->caller)
         return;
-    uint32_t pattern = pattern_of(s, e->caller, w->caller);
+    uint32_t pattern = pattern_of(s, e, first->caller, w->caller);
     bool complete = pattern != EVIDENCE_NONE && LOAD(&occurrences[pattern]) >= STATS_OCCURRENCES;
-    struct caller *k = caller_of(e->caller);
+    struct caller *k = caller_of(first->caller);
     if (!complete || (k && LOAD(&k->idle) < IDLE_MOST)) {
         if (spin_trylock(&stacks_lock)) {
-            pattern = pattern_of(s, e->caller, w->caller);
+            pattern = pattern_of(s, e, first->caller, w->caller);
             if (pattern == EVIDENCE_NONE)
-                pattern = new_pattern(s, e, w->caller);
+                pattern = new_pattern(s, e, first->caller, w->caller);
             if (pattern != EVIDENCE_NONE)
-                keep_occurrence(s, e, pattern, w);
+                keep_occurrence(s, e, first, pattern, w);
             spin_unlock(&stacks_lock);
         }
     }

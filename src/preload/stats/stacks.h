@@ -25,9 +25,16 @@
 struct evidence;
 struct evidence_write;
 
-void stacks_first_write(struct evidence *e, const struct evidence_write *w);
-/* The small write after it, with a suspected or cured stall. */
-void stacks_second_write(struct evidence *e, const struct evidence_write *w);
+/* A write behind which another one may be held. */
+struct stacks_piece {
+    uintptr_t caller; /* return address of its call; 0: not known */
+    uint32_t kept;    /* index of its stack; EVIDENCE_NONE: not kept */
+};
+
+/* The first write of a message, or a later one behind which the next message may be held. */
+struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_write *w);
+/* The small write `w` after `first`, with a suspected or cured stall. */
+void stacks_pair(struct evidence *e, const struct stacks_piece *first, const struct evidence_write *w);
 /* The message of e has stalled. */
 void stacks_stalled(const struct evidence *e, uint64_t ns);
 

@@ -61,7 +61,7 @@ static inline struct stats_shard *stats_shard(struct stats_file *s, const struct
 static inline void stats_add(const struct evidence *e, enum stats_counter what, uint64_t n) {
     struct stats_file *s = stats_file_now();
     if (s)
-        __atomic_fetch_add(&stats_shard(s, e)->counter[what], n, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&STATS_COUNTER(stats_shard(s, e), what), n, __ATOMIC_RELAXED);
 }
 
 /* True if this process, or one that it was forked from, has made a file. */

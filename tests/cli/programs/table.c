@@ -94,8 +94,8 @@ static bool count(struct stats_file *s, const char *line) {
     for (unsigned i = 0; i < STATS_COUNTERS; i++)
         if (strcmp(names[i], name) == 0) {
             for (unsigned k = 1; k < STATS_SHARDS; k++)
-                s->shard[n][k].counter[i] += value / STATS_SHARDS;
-            s->shard[n][0].counter[i] += value - value / STATS_SHARDS * (STATS_SHARDS - 1);
+                STATS_COUNTER(&s->shard[n][k], i) += value / STATS_SHARDS;
+            STATS_COUNTER(&s->shard[n][0], i) += value - value / STATS_SHARDS * (STATS_SHARDS - 1);
             return true;
         }
     return false;

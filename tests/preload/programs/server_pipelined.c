@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server whose peer has two requests of REQUEST bytes under way.  Each answer is one small write.  The
+ * first argument says how it reads them, and answers:
+ *
+ *   exact     each request by a read of its length: the second is queued already when the first is answered
+ *   prefixed  a length of four bytes, then the rest, as most binary protocols
+ *   by_byte   a byte a read
+ *   waits     as exact, after poll(2)
+ *   threads   one thread reads, another one answers
+ *   forks     as exact, in a child of a fork that has the connection alone
+ *   uncorks   as exact, and each answer is two writes between TCP_CORK=1 and TCP_CORK=0
+ *   together  both by one read, and one write for both answers: no stall
+ */
+#include <semaphore.h>
+
+#define SERVE serve_how
+#include "server.h"
+
+enum { ANSWER = HEADER + BODY };
+
+static bool is_how(const char *name)
+{
+    return strcmp(how, name) == 0;
+}
+
+static bool read_exactly(int fd, char *to, size_t most)
+{
+    for (ssize_t n; most > 0; to += n, most -= (size_t)n)
+        if ((n = read(fd, to, most)) <= 0) return false;
+    return true;
+}
+
+static bool read_request(int fd)
+{
+    char request[REQUEST];
+    if (is_how("waits")) CHECK(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) == 1);
+    if (is_how("by_byte")) {
+        for (int i = 0; i < REQUEST; i++)
+            if (!read_exactly(fd, request, 1)) return false;
+        return true;
+    }
+    return is_how("prefixed") ? read_exactly(fd, request, 4) && read_exactly(fd, request + 4, REQUEST - 4)
+                              : read_exactly(fd, request, REQUEST);
+}
+
+static void answer(int fd, int i)
+{
+    static const int on = 1, off = 0;
+    next_message(i);
+    if (!is_how("uncorks")) {
+        CHECK(write(fd, message, ANSWER) == ANSWER);
+        return;
+    }
+    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0);
+    CHECK(write(fd, message, HEADER) == HEADER);
+    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off) == 0);
+}
+
+static void answer_together(int fd)
+{
+    char requests[2 * REQUEST], answers[2 * ANSWER];
+    for (int i = 0; recv(fd, requests, sizeof requests, MSG_WAITALL) == sizeof requests; i += 2) {
+        fill(answers, sizeof answers, (size_t)i * ANSWER);
+        CHECK(write(fd, answers, sizeof answers) == sizeof answers);
+    }
+}
+
+static sem_t requests;
+static int connection;
+static volatile bool ended;
+
+static void *answer_in_thread(void *unused)
+{
+    for (int i = 0;; i++) {
+        while (sem_wait(&requests) != 0) continue;
+        if (ended) return unused;
+        answer(connection, i);
+    }
+}
+
+static void answer_by_threads(int fd)
+{
+    pthread_t thread;
+    connection = fd;
+    CHECK(sem_init(&requests, 0, 0) == 0);
+    CHECK(pthread_create(&thread, NULL, answer_in_thread, NULL) == 0);
+    while (read_request(fd)) CHECK(sem_post(&requests) == 0);
+    ended = true;
+    CHECK(sem_post(&requests) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void serve_how(int listener)
+{
+    int fd = accept(listener, NULL, NULL), ended = 0;
+    CHECK(fd >= 0);
+    pid_t child = is_how("forks") ? fork() : 0;
+    CHECK(child >= 0);
+    if (child) {
+        close(fd);
+        CHECK(waitpid(child, &ended, 0) == child && ended == 0);
+        return;
+    }
+    if (is_how("together"))
+        answer_together(fd);
+    else if (is_how("threads"))
+        answer_by_threads(fd);
+    else
+        for (int i = 0; read_request(fd); i++) answer(fd, i);
+    close(fd);
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""A small write stalls behind the bytes of an earlier message, too, if these are not acknowledged yet.
+
+The input in between may be older than those bytes: a peer with two requests under way sends the second before
+it has the first answer.  Or it answers an earlier message than the last one.  auto, nodelay and coalesce left
+such a stall as it was, and observe said that there was none, because a read ended the message.
+
+Not each exchange of a connection stalls then: where the modes cure, the delay has to be seen once.
+"""
+
+import socket
+import time
+
+import pytest
+
+from harness import (CURING_MODES, Peer, ServerRun, STALL_MS, judged, pattern, program, read_reports,
+                     report_pattern, run_client, run_strace, mode_env, started_server, total)
+
+EXCHANGES = 30
+REQUEST, ANSWER = 50, 300
+SERVERS = ["exact", "prefixed", "by_byte", "waits", "threads", "forks", "uncorks"]
+CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
+WELL = ["prefixed", "chat"]
+SIZES = {b"A": (26, 77), b"B": (9, 0), b"C": (33, 90), b"x": (1, 1)}
+ONCE = 3  # stalls that a cured connection may have
+
+
+def stalls_of(us):
+    return sum(n > STALL_MS * 1000 for n in us)
+
+
+# ---- servers ---------------------------------------------------------------
+
+def two_at_a_time(port, count):
+    """Both requests leave as one segment."""
+    seen = ServerRun()
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count):
+            begin = time.monotonic_ns()
+            sock.sendall(b"q" * REQUEST * 2)
+            due = len(seen.received) + 2 * ANSWER
+            while len(seen.received) < due:
+                piece = sock.recv(due - len(seen.received))
+                assert piece, "the server closed the connection"
+                seen.received += piece
+            seen.us.append((time.monotonic_ns() - begin) / 1000)
+    return seen
+
+
+def serves(how, mode, **variables):
+    def measure():
+        with started_server([program("server_pipelined"), how], mode, **variables) as (_, port):
+            seen = two_at_a_time(port, EXCHANGES)
+        assert bytes(seen.received) == pattern(2 * ANSWER * EXCHANGES)
+        return seen
+
+    return judged(measure, mode in CURING_MODES or how == "together")
+
+
+@pytest.mark.parametrize("how", SERVERS)
+def test_a_bare_server_stalls_at_the_second_answer(how):
+    assert serves(how, "bare").stalls
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("how", SERVERS)
+def test_the_server_is_cured(how, mode):
+    seen = serves(how, mode)
+    assert not seen.stalls
+    assert stalls_of(seen.us) <= ONCE
+
+
+@pytest.mark.parametrize("how", ["exact", "forks"])
+def test_always_cures_the_first_one_too(how):
+    """A fork gave the kernel the application's value back, and no process ever set TCP_NODELAY again."""
+    for _ in range(5):
+        seen = serves(how, "nodelay", UNSTALL_NODELAY="always")
+        if stalls_of(seen.us) == 0:
+            return
+    assert stalls_of(seen.us) == 0
+
+
+# ---- clients ---------------------------------------------------------------
+
+class Answers(Peer):
+    """Answers by SIZES; a subscriber first gets two notes of 21 bytes, and two more for two confirmations."""
+
+    def __init__(self, notes=False):
+        super().__init__()
+        self.notes = notes
+
+    def serve(self, connection):
+        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.notes:
+            connection.socket.sendall(b"n" * 42)
+            while connection.take(18) is not None:
+                connection.socket.sendall(b"n" * 42)
+            return
+        while (what := connection.take(1)) is not None:
+            request, answer = SIZES[bytes(what)]
+            if request > 1 and connection.take(request - 1) is None:
+                return
+            if answer:
+                connection.socket.sendall(b"a" * answer)
+
+
+def asks(way, mode, **variables):
+    def measure():
+        with Answers(way == "subscribes") as peer:
+            return run_client(program("crossing"), mode, *peer.target, str(EXCHANGES), way, **variables)
+
+    return judged(measure, mode in CURING_MODES or way in WELL)
+
+
+@pytest.mark.parametrize("way", CLIENTS)
+def test_a_bare_client_stalls_behind_a_message_without_an_answer(way):
+    assert asks(way, "bare").stalls
+
+
+@pytest.mark.parametrize("mode", CURING_MODES)
+@pytest.mark.parametrize("way", CLIENTS)
+def test_the_client_is_cured(way, mode):
+    done = asks(way, mode)
+    assert not done.stalls
+    assert stalls_of(done.facts["us"]) <= ONCE
+
+
+# ---- what is told ----------------------------------------------------------
+
+def told(folder, run):
+    """What the report says of a run; a run on a busy machine may have fewer stalls, so that is repeated."""
+    for _ in range(5):
+        for old in folder.iterdir():
+            old.unlink()
+        us = run(UNSTALL_REPORT=report_pattern(folder))
+        reports = read_reports(folder)
+        found = total(reports, "stalls_proved") + total(reports, "stalls_bound")
+        if stalls_of(us) * 0.8 <= found <= stalls_of(us) + 2 and found > EXCHANGES / 2:
+            break
+    return found, stalls_of(us), reports
+
+
+@pytest.mark.parametrize("how", SERVERS)
+def test_observe_counts_the_stalls_of_the_server(how, tmp_path):
+    found, there, _ = told(tmp_path, lambda **more: serves(how, "observe", **more).us)
+    assert EXCHANGES / 2 < found and there * 0.8 <= found <= there + 2
+
+
+@pytest.mark.parametrize("way", CLIENTS)
+def test_observe_counts_the_stalls_of_the_client(way, tmp_path):
+    found, there, _ = told(tmp_path, lambda **more: asks(way, "observe", **more).facts["us"])
+    assert EXCHANGES / 2 < found and there * 0.8 <= found <= there + 2
+
+
+# ---- programs without the stall --------------------------------------------
+
+def nothing_is_told(folder):
+    reports = read_reports(folder)
+    for key in ("stalls_proved", "stalls_bound", "stalls_suspected", "stalls_cured", "late_pushes"):
+        assert total(reports, key) == 0, key
+
+
+@pytest.mark.parametrize("mode", ["observe", *CURING_MODES])
+def test_nothing_is_told_of_or_set_on_a_server_that_answers_together(mode, tmp_path):
+    assert not serves("together", mode, UNSTALL_REPORT=report_pattern(tmp_path)).stalls
+    if mode not in ("cork", "coalesce"):
+        nothing_is_told(tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["observe", "nodelay", "auto"])
+@pytest.mark.parametrize("way", WELL)
+def test_nothing_is_told_of_or_set_on_a_client_that_is_well(way, mode, tmp_path):
+    assert not asks(way, mode, UNSTALL_REPORT=report_pattern(tmp_path)).stalls
+    nothing_is_told(tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["observe", "nodelay", "auto"])
+@pytest.mark.parametrize("way", WELL)
+def test_no_call_is_added_where_no_sign_shows(way, mode):
+    """Each of their reads gets all that it asked for, but after an answer was waited for."""
+    def queries(mode):
+        with Answers() as peer:
+            trace = run_strace([program("crossing"), *peer.target, "200", way], mode_env(mode))
+        return len([call for call in trace.main if call.name == "getsockopt" and "TCP_INFO" in call.args])
+
+    assert queries(mode) == queries("bare")
