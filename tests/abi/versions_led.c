@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Says which file each of some names led to (N(), which the test generates).  Weak, because musl from 1.2.4 on
- * has the names with 64 for the loader of older programs only, not for the link editor.
+ * Says which file each of some names led to (N(), which the test generates).  Weak, because musl from 1.2.4
+ * on has the names with 64 for the loader of older programs only, not for the link editor.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@ import pytest
 from test_scan import scan_until_told
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, compile_c, patiently,
-                     preload_env, run, second_thread, skip, unstall, wait_for, wait_for_stats_file)
+                     preload_env, program, run, second_thread, skip, unstall, wait_for, wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -87,8 +87,21 @@ def test_time_before_the_first_write_is_told(runtime):
 def test_the_exit_code_is_the_programs(runtime, code):
     done = unstall("observe", "sh", "-c", f"exit {code}", env=bare_env(XDG_RUNTIME_DIR=runtime))
     assert done.returncode == code
-    assert done.stderr == "unstall observe: sh and the programs that it started made no TCP connection\n"
+    sentence = "unstall observe: sh and the programs that it started made no TCP connection"
+    assert done.stderr.startswith(sentence)
+    assert ("gave up root" in done.stderr) == (os.geteuid() == 0)
     assert list(runtime.iterdir()) == []
+
+
+def test_of_a_program_that_gave_up_root_it_does_not_say_that_there_was_no_connection(runtime):
+    """It said "made no TCP connection", while the library could not open the statistics."""
+    if os.geteuid() != 0:
+        skip("only root can give up root")
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "setpriv", "--reuid", "65534", "--clear-groups", program("put_write"),
+                       *peer.target, "5", env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == 0, done.stderr
+    assert "made no TCP connection as root; one that gave up root before cannot write" in done.stderr
 
 
 def test_of_a_program_that_is_not_there_nothing_is_left(runtime):

@@ -78,7 +78,10 @@ static void report_folder(const struct options *o, const char *folder, char *con
                "foreground",
                left, left == 1 ? "s" : "", left == 1 ? "is" : "are");
     if (!s.count)
-        remark("%s and the programs that it started made no TCP connection", argv[0]);
+        remark("%s and the programs that it started made no TCP connection%s", argv[0],
+               geteuid() == 0 ? " as root; one that gave up root before cannot write statistics: start it as "
+                                "the user that it becomes"
+                              : "");
     stats_files_close(&s);
 }
 

@@ -48,7 +48,8 @@ READ(preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, in
 #else
 ALSO(preadv64v2, preadv2)
 #endif
-READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags), bytes)
+READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags),
+     bytes)
 ALSO(__recv, recv)
 READ(__recv_chk, (int fd, void *buffer, size_t bytes, size_t size, int flags),
      (fd, buffer, bytes, size, flags), dont_wait(flags), bytes)

@@ -14,8 +14,8 @@
 extern INTERNAL int (*clock_get)(clockid_t clock, struct timespec *now);
 void clock_start(void);
 
-/* The vDSO reads the time-stamp counter, which prctl(PR_SET_TSC) takes from a task (SIGSEGV): from here on the
- * clock is read by the system call. */
+/* The vDSO reads the time-stamp counter, which prctl(PR_SET_TSC) takes from a task (SIGSEGV): from here on
+ * the clock is read by the system call. */
 void clock_leaves_vdso(void);
 bool clock_is_call(void);
 
