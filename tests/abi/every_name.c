@@ -16,6 +16,7 @@
  *   unseen    the same, and the library does not see that the thread is made
  *   pointers  with each of its pointers leading nowhere in turn, in a child
  *   lacking   with a libc that has neither the name nor another name of our definition (hook.c)
+ *   lean      the first of a thread; a line more tells how often it allocated, one how much stack it needed
  *
  * With argv[2] `warm` a connection has had the pattern before; with `holding` a piece of a message is written
  * before each call, and must have come at its other end afterwards; how many of them were held is said at the
@@ -44,6 +45,14 @@ extern char **environ;
 
 #include "every_name.h"
 #include "every_name_connection.h"
+#ifndef AS_LIBRARY
+#include "every_name_lean.h"
+#else
+#define LEAN(call)               (call)
+#define lean_last(name, call, a) call((a)[0], (a)[1], 0, 0, 0, 0)
+#define lean_last_begins()       ((void)0)
+#define lean_last_ended()        ((void)0)
+#endif
 
 /* ---- making one call --------------------------------------------------- */
 
@@ -96,22 +105,22 @@ static void make_with(int at, const long *a)
     errno = errno_before;
     switch (calls[at].how) {
     case PLAIN:
-        result = call(a[0], a[1], a[2], a[3], a[4], a[5]);
+        result = LEAN(call(a[0], a[1], a[2], a[3], a[4], a[5]));
         show(name, "gave", (int)result, errno);
         break;
     case SELF:
-        result = call((long)pthread_self(), a[1], a[2], a[3], a[4], a[5]);
+        result = LEAN(call((long)pthread_self(), a[1], a[2], a[3], a[4], a[5]));
         show(name, "gave", (int)result, errno);
         break;
     case UNTIL:
         every_millisecond(true);
-        result = call(a[0], a[1], 0, 0, 0, 0);
+        result = LEAN(call(a[0], a[1], 0, 0, 0, 0));
         show(name, "gave", (int)result, errno);
         every_millisecond(false);
         break;
     case PENDING:
         kill(getpid(), SIGUSR2); /* not raise(3): a cloned thread is no thread to libc */
-        result = call(a[0], a[1], 0, 0, 0, 0);
+        result = LEAN(call(a[0], a[1], 0, 0, 0, 0));
         show(name, "gave", (int)result, errno);
         break;
     case FILE_OF: {
@@ -119,26 +128,28 @@ static void make_with(int at, const long *a)
         long given = a[reopens ? 2 : 0];
         FILE *file = given ? (FILE *)given : fopen("/dev/null", "r");
         errno = 0;
-        result = reopens ? call(a[0], a[1], (long)file, 0, 0, 0) : call((long)file, 0, 0, 0, 0, 0);
+        result = LEAN(reopens ? call(a[0], a[1], (long)file, 0, 0, 0) : call((long)file, 0, 0, 0, 0, 0));
         show(name, "gave", (int)result, errno);
         break;
     }
     case PARENT:
-        child = (pid_t)call(a[0], a[1], a[2], a[3], 0, 0);
+        child = (pid_t)LEAN(call(a[0], a[1], a[2], a[3], 0, 0));
         if (child == 0) _exit(4);
         if (child > 0) show_status(name, child);
         else show(name, "failed", child, errno);
         break;
     case LAST:
+        lean_last_begins();
         child = fork();
         if (child == 0) {
-            call(a[0], a[1], 0, 0, 0, 0);
+            lean_last(name, call, a);
             raw_call(SYS_exit_group, 9, 0, 0, 0, 0);
         }
         show_status(name, child);
+        lean_last_ended();
         break;
     case POPEN: {
-        FILE *file = (FILE *)call(a[0], a[1], 0, 0, 0, 0);
+        FILE *file = (FILE *)LEAN(call(a[0], a[1], 0, 0, 0, 0));
         show(name, "gave a file", file != NULL, errno);
         if (file) show(name, "closed", pclose(file), errno);
         break;
@@ -147,14 +158,15 @@ static void make_with(int at, const long *a)
         jump(name, call, a[0]);
         break;
     case STARTS:
-        result = call(a[0], a[1], a[2], a[3], 0, 0);
+        result = LEAN(call(a[0], a[1], a[2], a[3], 0, 0));
         show(name, "gave", (int)result, errno);
         if (result == 0) show(name, "joined", pthread_join(started, NULL), 0);
         break;
     case PCLOSE: {
         FILE *file = a[0] ? (FILE *)a[0] : popen("exit 5", "r");
         errno = 0;
-        show(name, "gave", call((long)file, 0, 0, 0, 0, 0), errno);
+        result = LEAN(call((long)file, 0, 0, 0, 0, 0));
+        show(name, "gave", result, errno);
         break;
     }
     }
@@ -366,6 +378,134 @@ static void lacking(void)
     show("closefrom", "left open", fcntl(copy, F_GETFD) >= 0, 0);
 }
 
+/* ---- allocations and stack -------------------------------------------------- */
+
+/* Which row is made, and whether on a connection. */
+static struct {
+    int at;
+    bool connected;
+} lean_row;
+
+static void make_lean(int at, const long *arguments)
+{
+    int before = allocations;
+    needed = 0;
+    make_with(at, arguments);
+    show(calls[at].name, "allocated", allocations - before, 0);
+    show(calls[at].name, "needed", needed, 0);
+}
+
+/* The connection is not used again: a row may close it, or leave bytes in it. */
+static void make_lean_on_connection(int at)
+{
+    long arguments[6];
+    bool held = holding;
+    int own[] = {near_end, far_end};
+    memcpy(arguments, calls[at].arguments, sizeof arguments);
+    connect_to_ourselves();
+    for (int i = 0; i < 3 && pieces; i++) exchange_once();
+    raw_call(SYS_write, far_end, (long)"01234567", 8, 0, 0);
+    hold_a_piece();
+    holding = false;
+    arguments[0] = near_end;
+    make_lean(at, arguments);
+    holding = held;
+    close(near_end);
+    raw_call(SYS_close, far_end, 0, 0, 0, 0);
+    near_end = own[0], far_end = own[1];
+}
+
+/* More parts than a send of ours takes, more bytes than there is room for, behind a held piece. */
+static void lean_vector(void)
+{
+    enum { PARTS = 200, PART = 1000, ROOM = 4096 };
+    static char bytes[PART];
+    static struct iovec parts[PARTS];
+    int room = ROOM, own[] = {near_end, far_end}, before = allocations;
+    bool held = holding;
+    long written = 0;
+    call_t *call = (call_t *)dlsym(RTLD_DEFAULT, "writev"); /* the loader's binding needs 3 KB */
+    connect_to_ourselves();
+    setsockopt(near_end, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    for (int i = 0; i < 3 && pieces; i++) exchange_once();
+    for (int i = 0; i < PARTS; i++) parts[i] = (struct iovec){bytes, PART};
+    hold_a_piece();
+    needed = 0;
+    pid_t child = (pid_t)raw_fork();
+    if (child == 0) {
+        while (raw_call(SYS_read, far_end, (long)bytes, PART, 0, 0) > 0)
+            ;
+        raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+    }
+    for (int at = 0; at < PARTS; at = (int)(written / PART)) { /* a part that is written partly comes again */
+        long now = LEAN(call(near_end, (long)(parts + at), PARTS - at, 0, 0, 0));
+        CHECK(now > 0);
+        written += now;
+    }
+    show("writev", "allocated", allocations - before, 0);
+    show("writev", "needed", needed, 0);
+    raw_call(SYS_shutdown, near_end, SHUT_WR, 0, 0, 0);
+    raw_call(SYS_wait4, child, 0, 0, 0, 0);
+    close(near_end);
+    raw_call(SYS_close, far_end, 0, 0, 0, 0);
+    near_end = own[0], far_end = own[1], holding = held;
+}
+
+static void *lean_thread(void *unused)
+{
+    take_signals();
+    if (lean_row.at == CALLS) lean_vector();
+    else if (lean_row.connected) make_lean_on_connection(lean_row.at);
+    else make_lean(lean_row.at, calls[lean_row.at].arguments);
+    return unused;
+}
+
+static void in_lean_thread(int at, bool connected)
+{
+    pthread_attr_t attributes;
+    pthread_t made;
+    lean_row.at = at, lean_row.connected = connected;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, (void *)(uintptr_t)lean_stack, LEAN_STACK);
+    CHECK(pthread_create(&made, &attributes, lean_thread, NULL) == 0);
+    pthread_join(made, NULL);
+}
+
+/* Rows whose first argument may as well be a connection's descriptor: none gives a pointer or a right. */
+static bool may_have_connection(int at)
+{
+    static const char *const more[] = {
+        "dprintf", "vdprintf", "__dprintf_chk", "__vdprintf_chk", "connect", "accept", "setsockopt",
+        "getsockopt", "shutdown", "close", "dup", "dup2", "dup3", "fcntl", "syscall",
+    };
+    if (calls[at].how != PLAIN || calls[at].arguments[0] != BAD) return false;
+    if (strcmp(calls[at].name, "eventfd_write") == 0) return true;
+    for (int i = 0; i <= at; i++)
+        if (strcmp(calls[i].name, "poll") == 0) goto behind;
+    return true;
+behind:
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (strcmp(calls[at].name, more[i]) == 0) return true;
+    return false;
+}
+
+static void lean(void)
+{
+    pthread_key_t key;
+    for (int i = 0; i < KEYS; i++) CHECK(pthread_key_create(&key, NULL) == 0);
+    lean_stack = mmap(NULL, LEAN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    last_stack = mmap(NULL, LEAN_STACK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(lean_stack != MAP_FAILED && last_stack != MAP_FAILED);
+    leave_signals();
+    lean_runs = true;
+    in_lean_thread(CALLS, true); /* first: after sixteen changes of rights nothing is held */
+    for (int at = 0; at < CALLS; at++) {
+        in_lean_thread(at, false);
+        if (may_have_connection(at)) in_lean_thread(at, true);
+    }
+    lean_runs = false;
+}
+
 /* ---- the beginning and the end --------------------------------------------- */
 
 static void set_state(const char *state)
@@ -403,6 +543,7 @@ static const struct {
     {"inside", inside}, {"within", within}, {"forked", forked}, {"vforked", vforked}, {"thread", thread},
     {"cloned", cloned}, {"unseen", cloned_unseen}, {"pointers", pointers},
     {"lacking", lacking},
+    {"cloned", cloned}, {"unseen", cloned_unseen}, {"pointers", pointers}, {"lean", lean},
 };
 
 int main(int argc, char **argv)

@@ -14,7 +14,7 @@ from platform import machine
 import pytest
 
 from harness import (CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PROCESSOR, ROW, SOURCE_ROOT, AnsweringPeer,
-                     bare_env, compile_c, judged, pattern, preload_env, program, run, run_client)
+                     bare_env, compile_c, judged, pattern, preload_env, program, run, run_client, stats_directory)
 from harness.newest_libc import newest_libc
 
 SITUATIONS = [(name, state)
@@ -177,6 +177,34 @@ def test_gives_what_it_gives_bare_with_the_newest_libc(mode):
     assert {"pidfd_spawn", "pidfd_spawnp"} <= bare_results("main", "holding", True).keys()
     env = preload_env(mode, UNSTALL_WINDOW_US=WINDOW_US)
     assert differences("main", "holding", env, newest=True)[0] == {}
+
+
+# Beyond what the bare program needs.
+STACK_MOST = 2048
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("state", ["cold", "warm", "holding"])
+def test_no_call_allocates_or_needs_much_stack(state, mode, tmp_path):
+    """A thread's first hold allocated, for a key above the 31st, perhaps beneath malloc: a hang.  A report
+    and a line of the log took 9 KB of the stack."""
+    def words(lines):
+        return [line for line in lines if not line.startswith("needed ")]
+
+    def bytes_of_stack(lines):
+        return [int(line.split()[1]) for line in lines if line.startswith("needed ")]
+
+    bare = bare_results("lean", state)
+    with stats_directory() as folder:
+        env = preload_env(mode, UNSTALL_WINDOW_US=WINDOW_US, UNSTALL_VERBOSE=2, UNSTALL_STATS=folder,
+                          UNSTALL_LOG=f"{tmp_path}/%p.log", UNSTALL_REPORT=f"{tmp_path}/%p.json")
+        now = by_name(run([binary(), "lean", state], env, timeout=60).stdout)
+    assert {name: words(lines) for name, lines in bare.items()} == {
+        name: words(lines) for name, lines in now.items() if name in bare}
+    more = {(name, i): after - before for name, lines in bare.items()
+            for i, (before, after) in enumerate(zip(bytes_of_stack(lines), bytes_of_stack(now[name])))}
+    assert {call: grown for call, grown in more.items() if grown > STACK_MOST} == {}
+    assert len(more) > len(bare) and max(more.values()) > 0
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -479,6 +479,20 @@ def test_a_small_stack_is_enough(mode):
     assert run_judged(program("was_small_stack"), mode, 12).stalls is (mode not in CURING_MODES)
 
 
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how, status", [("end", 5), ("exec", 6), ("failed_exec", 0), ("abort", -6),
+                                         ("write", 0), ("fork", 0)])
+def test_a_handler_with_a_small_stack(how, status, mode, tmp_path):
+    """A report or a line of the log took up to 9 KB of a handler's 8 KB (SIGSEGV)."""
+    with AnsweringPeer() as peer:
+        done = run([program("was_handler_on_small_stack"), *peer.target, 4, 0, how],
+                   mode_env(mode, UNSTALL_VERBOSE=2, UNSTALL_LOG=f"{tmp_path}/%p.log",
+                            UNSTALL_REPORT=report_pattern(tmp_path)), check=False)
+    assert done.returncode == status, done.stderr
+    if mode != "bare":
+        assert list(tmp_path.glob("*.log")) and list(tmp_path.glob("*.json"))
+
+
 class PunctualPeer(LatePeer):
     """Notes when the stream has ended."""
 

@@ -44,7 +44,7 @@ static void join(void) {
 /* ---- a thread's end ------------------------------------------------------ */
 
 static void *reads_before_it_locks(void *taken) {
-    hold_watch_reader();
+    hold_watch_thread_end();
     conn_lock(c);
     *(bool *)taken = (LOAD(&c->lock) & 3) != 0;
     conn_unlock(c);
@@ -58,6 +58,24 @@ Test(hold_ends, a_thread_whose_end_is_watched_can_lock) {
     ASSERT(pthread_create(&thread, NULL, reads_before_it_locks, &taken) == 0);
     ASSERT(pthread_join(thread, NULL) == 0);
     EXPECT(taken);
+}
+
+/* libc would allocate for a later key, perhaps beneath malloc(3): it is given back, and the lock works. */
+static pthread_key_t key;
+
+static void set_up_with_many_keys(void) {
+    for (int i = 0; i < 40; i++)
+        ASSERT(pthread_key_create(&key, NULL) == 0);
+    set_up();
+}
+
+Test(many_keys, only_a_key_that_lies_in_the_thread_is_used, .init = set_up_with_many_keys) {
+    pthread_key_t next;
+    conn_lock(c);
+    EXPECT(!self.ends_watched && lock_is_mine(&c->lock));
+    conn_unlock(c);
+    ASSERT(pthread_key_create(&next, NULL) == 0);
+    EXPECT_INT("none is kept", next, key + 1);
 }
 
 static void *locks(void *watched) {

@@ -53,9 +53,7 @@ static const char *written(void) {
 }
 
 static void line(const char *words) {
-    TEXT(t, 2048);
-    text_add(&t, words);
-    log_line(&t);
+    log_line("%s", words);
 }
 
 static int to(const char *target, const char *words) {

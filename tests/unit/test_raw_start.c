@@ -210,7 +210,7 @@ Test(raw_start, the_spare_of_a_thread_that_ended, .init = set_up) {
 
 static void once_and_again(void) {
     self.ends_watched = false;
-    hold_watch_reader(); /* of a read in a handler: no allocation */
+    hold_watch_thread_end();
     EXPECT(self.ends_watched);
 }
 

@@ -106,6 +106,15 @@ Test(text, json) {
     }
 }
 
+Test(text, in_a_mapping) {
+    struct text t;
+    ASSERT(text_map(&t, 8));
+    text_add(&t, "123456789");
+    EXPECT_TEXT("cut", t.at, "1234567");
+    text_unmap(&t);
+    EXPECT(!text_map(&t, SIZE_MAX / 2));
+}
+
 Test(text, print) {
     TEXT(t, 500);
     text_print(&t, "%s[%d] %j %x.", "name", -7L, "a\"b", UINT64_C(0x1f));

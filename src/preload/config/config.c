@@ -25,13 +25,11 @@ void config_defaults(struct config *c) {
 
 static void warn(const char *name, const char *value, enum config_result result,
                  const char *expected) {
-    TEXT(line, 900);
     const char *form =
         result == CONFIG_BAD
             ? "%s=%v: expected %s; using the default"
             : "%s=%v: no such variable; expected a name listed in libunstall(7); ignored";
-    text_print(&line, form, name, value, expected);
-    log_line(&line);
+    log_line(form, name, value, expected);
 }
 
 /* A name that is too long for `name` is cut: no known name is that long. */

@@ -36,10 +36,12 @@ static inline bool hold_check_age(struct conn *c, bool joined) {
 
 /* ---- the end of a thread is the end of its turn, too (thread_end.c) ---- */
 
-/* Makes the library see the end of the calling thread.  hold_watch_reader() is for a read: it may run in
- * a signal handler. */
+/* Makes the key by which the ends of threads are seen: at the start in the modes that cure, before the
+ * program makes many keys; else at the first need.  Without one of the first 32 keys no end is seen. */
+void hold_watches_ends(void);
+/* Makes the library see the end of the calling thread, which may hold a lock when it is cancelled
+ * asynchronously.  It may run in a signal handler. */
 void hold_watch_thread_end(void);
-void hold_watch_reader(void);
 
 /* The calling thread ends (pthread_exit, cancellation, return). */
 void hold_thread_ends(void);

@@ -7,6 +7,10 @@
 #include "reentry.h"
 #include "ticker_thread.h"
 
+/* glibc keeps the values of these in the thread itself.  For a later key it allocates, perhaps in a signal
+ * handler that has interrupted malloc(3). */
+enum { KEYS_IN_THREAD = 32 };
+
 static pthread_key_t ends_key;
 static uint32_t ends_state; /* of ends_key: 0 none, 1 in creation, 2 ready, 3 impossible */
 
@@ -26,27 +30,28 @@ static void thread_ends(void *unused) {
     buffer_thread_ends();
 }
 
-/* The return or cancellation of a thread ends its turn, too. */
-void hold_watch_thread_end(void) {
+void hold_watches_ends(void) {
     uint32_t none = 0;
-    if (REPLACE(&ends_state, &none, 1, __ATOMIC_ACQ_REL))
-        STORE_RELEASE(&ends_state, pthread_key_create(&ends_key, thread_ends) == 0 ? 2 : 3);
+    if (!REPLACE(&ends_state, &none, 1, __ATOMIC_ACQ_REL))
+        return;
+    bool made = pthread_key_create(&ends_key, thread_ends) == 0;
+    bool far = made && ends_key >= KEYS_IN_THREAD;
+    if (far)
+        pthread_key_delete(ends_key);
+    STORE_RELEASE(&ends_state, made && !far ? 2 : 3);
+}
+
+void hold_watch_thread_end(void) {
+    hold_watches_ends();
     if (UNLIKELY(self.lock_bits == 0))
         lock_bits_make();
     if (LOAD_ACQUIRE(&ends_state) == 2)
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
 }
 
-/* A reading thread that is cancelled asynchronously may hold a lock, so its end must be seen.  The read
- * may run in a signal handler, so libc must not allocate: it keeps keys below 32 in the thread itself. */
-void hold_watch_reader(void) {
-    if (LOAD_ACQUIRE(&ends_state) != 2 || ends_key < 32)
-        hold_watch_thread_end();
-}
-
 void thread_may_lock(void) {
     if (!self.ends_watched)
-        hold_watch_reader();
+        hold_watch_thread_end();
 }
 
 void hold_thread_ends(void) {

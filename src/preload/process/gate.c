@@ -121,6 +121,8 @@ static bool initialise(void) {
     config_load(secure ? NULL : environ, program_invocation_short_name);
     if (secure)
         config_switch(MODE_OFF, true);
+    if (mode_cures(config()->mode) || config()->arms.count)
+        hold_watches_ends();
     verbose_start();
     rings_start();
     if (!config()->children)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,17 +75,22 @@ static bool finds_program(const char *file) {
     if (strchr(file, '/'))
         return is_executable(file);
     const char *list = getenv("PATH");
-    for (const char *at = list ? list : "/bin:/usr/bin";; at++) {
+    struct text path;
+    if (!text_map(&path, PATH_MAX))
+        return true;
+    bool found = false;
+    for (const char *at = list ? list : "/bin:/usr/bin"; !found; at++) {
         size_t length = strcspn(at, ":");
-        TEXT(path, 4096);
+        path.used = 0;
         text_add_n(&path, at, length);
         text_print(&path, length ? "/%s" : "%s", file);
-        if (is_executable(path.at))
-            return true;
+        found = is_executable(path.at);
         at += length;
         if (!*at)
-            return false;
+            break;
     }
+    text_unmap(&path);
+    return found;
 }
 
 void process_is_replaced_by(const char *file) {

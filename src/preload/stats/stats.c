@@ -15,7 +15,7 @@
 #include "tally.h"
 
 /* The report has the first counters of the statistics file, up to this one. */
-enum { REPORTED = COUNT_CONNECTIONS_ENDED };
+enum { REPORTED = COUNT_CONNECTIONS_ENDED, LONGEST_REPORT = 4096 };
 
 struct totals {
     uint64_t counter[REPORTED];
@@ -114,20 +114,21 @@ void stats_report(void) {
         struct kernel_tcp_info room;
         add(&all, c, tcp_info_of(c, c->fd, &room));
     }
-    TEXT(out, 4096);
+    struct text out;
+    if (!text_map(&out, LONGEST_REPORT))
+        return;
     size_t n = strlen(target);
     if (n > 5 && strcmp(target + n - 5, ".json") == 0)
         as_json(&out, &all);
     else
         as_text(&out, &all);
     int error = log_to(target, &out);
-    if (error == 0)
-        return;
-    TEXT(line, 512);
-    text_print(&line, "UNSTALL_REPORT=%v: cannot be written (errno %d); the report goes to stderr",
-               target, (long)-error);
-    log_line(&line);
-    log_to("stderr", &out);
+    if (error) {
+        log_line("UNSTALL_REPORT=%v: cannot be written (errno %d); the report goes to stderr", target,
+                 (long)-error);
+        log_to("stderr", &out);
+    }
+    text_unmap(&out);
 }
 
 void stats_forked(void) {

@@ -55,9 +55,7 @@ static void warn(const char *wrong) {
     if (told)
         return;
     told = true;
-    TEXT(line, 300);
-    text_print(&line, "the control block of the statistics file holds %s; ignored", wrong);
-    log_line(&line);
+    log_line("the control block of the statistics file holds %s; ignored", wrong);
 }
 
 static void look_at_unfinished(uint32_t sequence) {

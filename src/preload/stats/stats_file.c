@@ -34,11 +34,8 @@ static void warn(const char *directory, const char *what, int error) {
     if (told)
         return;
     told = true;
-    TEXT(line, 900);
-    text_print(&line, error ? "UNSTALL_STATS=%v: %s (errno %d)" : "UNSTALL_STATS=%v: %s", directory, what,
-               (long)-error);
-    text_add(&line, "; no statistics");
-    log_line(&line);
+    log_line(error ? "UNSTALL_STATS=%v: %s (errno %d); no statistics" : "UNSTALL_STATS=%v: %s; no statistics",
+             directory, what, (long)-error);
 }
 
 static bool file_system(int fd, uint32_t *type) {
@@ -144,14 +141,26 @@ static struct stats_file *map(int fd, const char *directory) {
     return NULL;
 }
 
-struct stats_file *stats_file(const char *path, uint64_t started_ns) {
-    TEXT(directory, LONGEST_PATH); /* threads and handlers have small stacks */
+/* Opens the directory without the slashes at its end: "link/" would follow the link. */
+static int open_trimmed(const char *path) {
+    struct text directory;
+    int at = -ENAMETOOLONG;
+    if (!text_map(&directory, LONGEST_PATH))
+        return -ENOMEM;
     text_add(&directory, path);
-    if (path[directory.used])
-        return warn(path, "expected a shorter path, of less than 1024 bytes", 0), NULL;
-    while (directory.used > 1 && directory.at[directory.used - 1] == '/')
-        directory.at[--directory.used] = '\0'; /* "link/" would follow the link */
-    int at = open_directory(directory.at);
+    if (path[directory.used]) {
+        warn(path, "expected a shorter path, of less than 1024 bytes", 0);
+    } else {
+        while (directory.used > 1 && directory.at[directory.used - 1] == '/')
+            directory.at[--directory.used] = '\0';
+        at = open_directory(directory.at);
+    }
+    text_unmap(&directory);
+    return at;
+}
+
+struct stats_file *stats_file(const char *path, uint64_t started_ns) {
+    int at = open_trimmed(path);
     if (at < 0)
         return NULL;
     TEXT(name, 64);

@@ -11,6 +11,8 @@
 
 #include "raw.h"
 
+enum { LONGEST_LINE = 1024 };
+
 static const char *log_target = "stderr";
 static bool no_stderr;
 
@@ -65,10 +67,14 @@ static int write_all(int fd, const struct text *t) {
     return error;
 }
 
-int log_to(const char *target, const struct text *t) {
-    if (strcmp(target, "stderr") == 0)
-        return LOAD(&no_stderr) ? 0 : write_all(STDERR_FILENO, t);
-    TEXT(path, PATH_MAX);
+/* Opens `target`, in which %p is the process id. */
+static long open_named(const char *target) {
+    enum { FLAGS = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
+    struct text path;
+    if (!strstr(target, "%p"))
+        return raw4(SYS_openat, AT_FDCWD, target, FLAGS, 0600);
+    if (!text_map(&path, PATH_MAX))
+        return -ENOMEM;
     for (const char *at = target; *at; at++)
         if (at[0] == '%' && at[1] == 'p') {
             text_number(&path, raw0(SYS_getpid));
@@ -76,8 +82,15 @@ int log_to(const char *target, const struct text *t) {
         } else {
             text_add_n(&path, at, 1);
         }
-    long fd = raw4(SYS_openat, AT_FDCWD, path.at,
-                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    long fd = raw4(SYS_openat, AT_FDCWD, path.at, FLAGS, 0600);
+    text_unmap(&path);
+    return fd;
+}
+
+int log_to(const char *target, const struct text *t) {
+    if (strcmp(target, "stderr") == 0)
+        return LOAD(&no_stderr) ? 0 : write_all(STDERR_FILENO, t);
+    long fd = open_named(target);
     if (fd < 0)
         return (int)fd;
     int error = write_all((int)fd, t);
@@ -85,10 +98,15 @@ int log_to(const char *target, const struct text *t) {
     return error;
 }
 
-void log_line(const struct text *t) {
-    TEXT(line, 1024);
+void log_line(const char *form, ...) {
+    struct text line;
+    va_list list;
+    if (!text_map(&line, LONGEST_LINE))
+        return;
+    va_start(list, form);
     text_add(&line, "unstall: ");
-    text_add_n(&line, t->at, t->used);
+    text_print_list(&line, form, list);
+    va_end(list);
     if (line.used == line.size - 1)
         line.used--;
     for (size_t i = 0; i < line.used; i++)
@@ -97,6 +115,7 @@ void log_line(const struct text *t) {
     text_add(&line, "\n");
     if (log_to(log_target, &line) != 0 && strcmp(log_target, "stderr") != 0)
         log_to("stderr", &line);
+    text_unmap(&line);
 }
 
 void log_use(const char *target) {

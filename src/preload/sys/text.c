@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "text.h"
 
-#include <stdarg.h>
 #include <string.h>
+
+#include "raw.h"
+
+bool text_map(struct text *t, size_t bytes) {
+    *t = (struct text){.at = raw_map(bytes), .size = bytes};
+    return t->at != NULL;
+}
+
+void text_unmap(struct text *t) {
+    raw_unmap(t->at, t->size);
+}
 
 static const char hexadecimal[] = "0123456789abcdef";
 
@@ -68,6 +78,11 @@ void text_json(struct text *t, const char *s) {
 void text_print(struct text *t, const char *form, ...) {
     va_list list;
     va_start(list, form);
+    text_print_list(t, form, list);
+    va_end(list);
+}
+
+void text_print_list(struct text *t, const char *form, va_list list) {
     for (const char *s; *form; form++) {
         if (*form != '%') {
             text_add_n(t, form, 1);
@@ -85,5 +100,4 @@ void text_print(struct text *t, const char *form, ...) {
         }
         }
     }
-    va_end(list);
 }
