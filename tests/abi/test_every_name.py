@@ -14,7 +14,8 @@ from platform import machine
 import pytest
 
 from harness import (CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PROCESSOR, ROW, SOURCE_ROOT, AnsweringPeer,
-                     bare_env, compile_c, judged, pattern, preload_env, program, run, run_client, stats_directory)
+                     bare_env, compile_c, judged, pattern, preload_env, program, run, run_client,
+                     stats_directory)
 from harness.newest_libc import newest_libc
 
 SITUATIONS = [(name, state)

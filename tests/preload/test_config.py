@@ -6,13 +6,14 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, STALL_MS, AnsweringPeer, bare_env, compile_c, judged, least,
+from harness import (CURING_MODES, LIB, MODES, STALL_MS, AnsweringPeer, bare_env, compile_c, judged, least,
                      mode_env, pattern, preload_env, program, PROGRAMS, read_reports, report_pattern, run,
                      run_client, run_judged, skip)
 
@@ -351,6 +352,59 @@ def test_a_stderr_that_nobody_reads_does_not_block(variables):
         os.close(reader)
         os.close(writer)
     assert done.returncode == 0
+
+
+TALKS = {"UNSTALL_REPORT": "stderr", "UNSTALL_VERBOSE": "2", "UNSTALL_NOSUCH": "1"}
+
+
+@pytest.mark.parametrize("mode", ["off", "auto"])
+def test_a_program_in_the_background_is_not_stopped(mode):
+    """The terminal has "stty tostop": our report was SIGTTOU for a program that itself prints nothing."""
+    words = [f"{name}={value}" for name, value in preload_env(mode, **TALKS).items()]
+    done = run([program("in_background"), "/usr/bin/env", *words, "/bin/true"], bare_env(), timeout=30)
+    assert "ended 0" in done.stdout and "unstall report: true" in done.stdout
+
+
+@contextlib.contextmanager
+def connection_of(kind):
+    """Two ends of a connection."""
+    with contextlib.ExitStack() as stack:
+        if kind == "tcp":
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            peer = stack.enter_context(socket.create_connection(listener.getsockname()))
+            ours = stack.enter_context(listener.accept()[0])
+        else:
+            peer, ours = map(stack.enter_context, socket.socketpair())
+        yield peer, ours
+
+
+def received(peer):
+    peer.settimeout(20)
+    return b"".join(iter(lambda: peer.recv(4096), b""))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_the_peer_of_a_service_of_inetd_hears_nothing_of_us(kind, mode):
+    """Descriptors 0, 1 and 2 are the connection: our warning stood before the answer."""
+    with connection_of(kind) as (peer, ours):
+        peer.sendall(b"hello\n")
+        peer.shutdown(socket.SHUT_WR)
+        subprocess.run(["cat"], env=preload_env(mode, **TALKS), stdin=ours, stdout=ours, stderr=ours,
+                       check=True, timeout=20)
+        ours.close()
+        assert received(peer) == b"hello\n"
+
+
+def test_the_journal_hears_us():
+    """Of a service's descriptor 2 systemd says that it is the journal's."""
+    with connection_of("unix") as (peer, ours):
+        about = os.fstat(ours.fileno())
+        for inode in (about.st_ino, about.st_ino + 1):
+            subprocess.run(["true"], env=preload_env(JOURNAL_STREAM=f"{about.st_dev}:{inode}", **TALKS),
+                           stderr=ours, check=True, timeout=20)
+        ours.close()
+        assert received(peer).count(b"UNSTALL_NOSUCH") == 1
 
 
 def test_no_report_unless_asked():

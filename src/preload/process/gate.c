@@ -2,6 +2,7 @@
 #include "gate.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -9,6 +10,7 @@
 #include "config.h"
 #include "decide.h"
 #include "hold.h"
+#include "log.h"
 #include "process.h"
 #include "raw.h"
 #include "readable.h"
@@ -118,6 +120,7 @@ static bool initialise(void) {
     bool secure = getauxval(AT_SECURE) != 0;
     clock_start();
     readable_start();
+    log_start(secure ? NULL : getenv("JOURNAL_STREAM"));
     config_load(secure ? NULL : environ, program_invocation_short_name);
     if (secure)
         config_switch(MODE_OFF, true);

@@ -52,10 +52,12 @@ static int write_text(int fd, const struct text *t) {
     return 0;
 }
 
-/* A write to a pipe without a reader or to a file at its size limit raises SIGPIPE or SIGXFSZ.
- * The host must not see a signal of ours: it is blocked during the write and then consumed. */
+/* A write to a pipe without a reader or to a file at its size limit raises SIGPIPE or SIGXFSZ, a background
+ * process's write to a terminal with TOSTOP raises SIGTTOU.  The host must not see a signal of ours: it is
+ * blocked during the write and then consumed.  While SIGTTOU is blocked, the kernel writes. */
 static int write_all(int fd, const struct text *t) {
-    uint64_t ours = UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1);
+    uint64_t ours =
+        UINT64_C(1) << (SIGPIPE - 1) | UINT64_C(1) << (SIGXFSZ - 1) | UINT64_C(1) << (SIGTTOU - 1);
     uint64_t before = raw_block_signals(ours), pending = 0;
     struct timespec none = {0, 0};
     raw2(SYS_rt_sigpending, &pending, RAW_SIGSET);
@@ -65,6 +67,32 @@ static int write_all(int fd, const struct text *t) {
         raw4(SYS_rt_sigtimedwait, &raised, NULL, &none, RAW_SIGSET);
     raw_set_signals(before);
     return error;
+}
+
+static struct { unsigned long device, inode; } journal;
+
+/* The decimal number at `*at`, which goes behind it and one character more. */
+static unsigned long number_at(const char **at) {
+    unsigned long n = 0;
+    while (**at >= '0' && **at <= '9')
+        n = n * 10 + (unsigned long)(*(*at)++ - '0');
+    *at += **at != '\0';
+    return n;
+}
+
+void log_start(const char *journal_stream) {
+    if (!journal_stream)
+        return;
+    journal.device = number_at(&journal_stream);
+    journal.inode = number_at(&journal_stream);
+}
+
+/* The other end of a socket is a peer: an inetd service's, which would take our words for the program's.  But
+ * of a service's journal systemd tells the socket. */
+static bool is_peers(int fd) {
+    raw_stat st = {0};
+    return raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISSOCK(st.st_mode) &&
+           (st.st_ino != journal.inode || st.st_dev != journal.device);
 }
 
 /* Opens `target`, in which %p is the process id. */
@@ -89,7 +117,7 @@ static long open_named(const char *target) {
 
 int log_to(const char *target, const struct text *t) {
     if (strcmp(target, "stderr") == 0)
-        return LOAD(&no_stderr) ? 0 : write_all(STDERR_FILENO, t);
+        return LOAD(&no_stderr) || is_peers(STDERR_FILENO) ? 0 : write_all(STDERR_FILENO, t);
     long fd = open_named(target);
     if (fd < 0)
         return (int)fd;

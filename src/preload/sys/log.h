@@ -18,6 +18,9 @@ int log_to(const char *target, const struct text *t);
 /* Write one line to the target of UNSTALL_LOG (default stderr), in the forms of text_print(). */
 void log_line(const char *form, ...);
 
+/* At the start: JOURNAL_STREAM of the environment, or NULL.  No other socket takes a message as stderr. */
+void log_start(const char *journal_stream);
+
 /* Tells whether descriptor 2 is stderr.  After a close its number may belong to any other
  * file or socket; dup2 onto it makes it stderr again. */
 void log_stderr_is(bool there);
