@@ -352,6 +352,15 @@ def test_ancillary_data_without_descriptors_keeps_the_option_certain():
     assert len([call for call in trace.calls if call.is_push()]) == 1
 
 
+@pytest.mark.parametrize("mode", CURING_MODES)
+def test_many_messages_cost_one_question(mode):
+    """Once a connection was cured, sendmmsg asked of each of 64 headers whether it may be read: up to 30 %."""
+    with AnsweringPeer() as peer:
+        trace = run_strace([program("was_many_messages"), *peer.target, 12], mode_env(mode))
+    names = [call.name for call in trace.between(BEGIN, END)]
+    assert "sendmmsg" in names and len(names) <= 3, names
+
+
 @pytest.mark.parametrize("mode", ["off", "observe", "nodelay", "auto"])
 def test_a_connection_made_unseen_costs_three_queries(mode):
     """Its own TCP_NODELAY made us ask two more."""

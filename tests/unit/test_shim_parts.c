@@ -357,6 +357,30 @@ Test(shim_parts, a_control_message_that_is_not_there) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
+/* The first ones are looked at, although the last one is not there; a control message beside bad ones leaves. */
+Test(shim_parts, of_many_messages_those_that_are_there) {
+    whole_start_in(MODE_CORK);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "abc");
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr head;
+    } control = {.head = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.head), &(int){5}, sizeof(int));
+    char *both = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT(both != MAP_FAILED && mprotect(both + PAGE, PAGE, PROT_NONE) == 0);
+    char *end = both + PAGE;
+    struct mmsghdr *messages = (struct mmsghdr *)(void *)end - 2;
+    messages[0].msg_hdr = (struct msghdr){.msg_control = end, .msg_controllen = sizeof(control)};
+    messages[1].msg_hdr = (struct msghdr){.msg_control = &control, .msg_controllen = sizeof(control)};
+    shim_messages_leave(messages, 1);
+    EXPECT(!c->passed);
+    shim_messages_leave(messages, 3);
+    EXPECT(c->passed && !c->held);
+    shim_messages_leave(messages + 2, UINT32_MAX);
+    EXPECT_INT("depth", self.depth, 0);
+}
+
 /* A message that the kernel refuses is not passed on; the call comes before any option is set. */
 Test(shim_parts, descriptors_of_a_message_that_is_refused) {
     for (int acted = 0; acted < 2; acted++)

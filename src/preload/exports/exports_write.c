@@ -103,8 +103,8 @@ int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags
     if (reentry_stands_behind(fd))
         return reentry_messages(fd, messages, count, flags);
     bool acted = LOAD(&hold_acted);
-    for (unsigned i = 0; acted && i < count && i < IOV_MAX; i++)
-        shim_descriptors_leave(&messages[i].msg_hdr);
+    if (acted)
+        shim_messages_leave(messages, count);
     if (!shim_bulk_begins(fd, flags, raw, &call))
         return -1;
     int sent = raw ? (int)REAL(syscall)(SYS_sendmmsg, fd, messages, count, flags)

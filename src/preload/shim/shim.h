@@ -113,6 +113,8 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
  * the kernel may still refuse the message.  Otherwise shim_descriptors_left() runs after a send that
  * succeeded: the kernel has then read the message and its control data. */
 void shim_descriptors_leave(const struct msghdr *message);
+/* The same for the messages of sendmmsg(2): one question to the kernel for the whole array. */
+void shim_messages_leave(const struct mmsghdr *messages, unsigned count);
 void shim_descriptors_left(const struct msghdr *message);
 /* A write of the form FORM_SENDMSG.  The message may carry descriptors. */
 ssize_t shim_write_message(const struct write_request *o);

@@ -2,6 +2,7 @@
  *
  * Descriptors inside messages (SCM_RIGHTS).
  */
+#include <limits.h>
 #include <string.h>
 
 #include "config.h"
@@ -55,10 +56,26 @@ static bool may_be_read(const void *start, size_t bytes) {
            (ours() && !config()->no_syscalls && readable_elsewhere(start, bytes));
 }
 
-void shim_descriptors_leave(const struct msghdr *message) {
-    if (may_be_read(message, sizeof(*message)) && message->msg_controllen && ours() &&
-        message->msg_control && may_be_read(message->msg_control, message->msg_controllen))
+static void control_leaves(const struct msghdr *message) {
+    if (message->msg_controllen && ours() && message->msg_control &&
+        may_be_read(message->msg_control, message->msg_controllen))
         each_passed(message, leaves);
+}
+
+void shim_descriptors_leave(const struct msghdr *message) {
+    if (may_be_read(message, sizeof(*message)))
+        control_leaves(message);
+}
+
+void shim_messages_leave(const struct mmsghdr *messages, unsigned count) {
+    if (count > IOV_MAX)
+        count = IOV_MAX; /* as the kernel does */
+    bool all = may_be_read(messages, count * sizeof(*messages));
+    for (unsigned i = 0; i < count; i++)
+        if (all)
+            control_leaves(&messages[i].msg_hdr);
+        else
+            shim_descriptors_leave(&messages[i].msg_hdr);
 }
 
 void shim_descriptors_left(const struct msghdr *message) {
