@@ -122,11 +122,9 @@ static inline bool policy_times_read(const struct policy *p) {
 
 /* After a read of input that ends a message. */
 static inline void policy_crossing_signs(struct policy *p, bool at_once) {
-    bool sign = p->units > 1 || p->read_full;
-    p->may_cross = sign && (p->crosses || ((p->units > 1 || at_once) && policy_takes_sign(p)));
-    if (sign)
-        p->crossings =
-            (uint8_t)(p->crossings == UINT8_MAX ? UINT8_MAX + 1 - CROSSINGS_ONE_IN : p->crossings + 1);
+    p->may_cross = p->crosses || ((p->units > 1 || at_once) && policy_takes_sign(p));
+    p->crossings =
+        (uint8_t)(p->crossings == UINT8_MAX ? UINT8_MAX + 1 - CROSSINGS_ONE_IN : p->crossings + 1);
 }
 
 /* Such a message begins with a unit of `bytes`.  True: ask the kernel. */
@@ -227,8 +225,11 @@ static inline void policy_input(struct policy *p, size_t bytes, size_t asked, bo
         p->goes_on = 0;
     p->kept_turn = false;
     p->input_ever = true;
-    if (p->message_bytes)
-        policy_crossing_signs(p, at_once);
+    if (p->message_bytes) { /* else more of the same input */
+        p->may_cross = false;
+        if (p->read_full || p->units > 1)
+            policy_crossing_signs(p, at_once);
+    }
     p->read_full = bytes == asked;
     p->input_pending = policy_leaves_input(bytes, asked);
     p->established = !p->refuses;

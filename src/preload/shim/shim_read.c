@@ -64,14 +64,14 @@ static inline void end_left_turn(struct conn *c) {
 }
 
 /* A read that waits takes 8 us or more, on one processor with its peer; one that does not about 1 us. */
-static bool was_at_once(void) {
+COLD bool was_at_once(void) {
     enum { AT_ONCE_NS = 5000 };
     uint64_t began = self.read_began;
     self.read_began = 0;
     return clock_now() - began < AT_ONCE_NS;
 }
 
-static inline void input_came(struct call call, ssize_t got, size_t asked) {
+INLINE void input_came(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     bool first = !c->policy.input_ever;
     if ((UNLIKELY(first) || UNLIKELY(c->crossed_ms)) && call_is_stale(call))
