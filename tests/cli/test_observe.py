@@ -57,6 +57,23 @@ def test_the_report_can_go_to_a_file(authors, runtime, tmp_path):
     assert row["exchanges"] == 10 and 5 <= row["stalls_proved"] <= 10
 
 
+def test_the_report_appears_whole(authors, runtime, tmp_path):
+    """It was written in place: a reader of the earlier one saw it cut and filled again.  And where it could not
+    be written, that was told after the program had run."""
+    told, link = tmp_path / "told", tmp_path / "link"
+    told.write_text("the earlier report", encoding="utf-8")
+    link.symlink_to(told)
+    with AnsweringPeer() as peer, open(told, encoding="utf-8") as earlier:
+        done = unstall("observe", "--report", link, authors, *peer.target, "10",
+                       env=bare_env(XDG_RUNTIME_DIR=runtime))
+        assert done.returncode == 0 and earlier.read() == "the earlier report"
+    assert link.is_symlink() and "of 10 exchanges" in told.read_text(encoding="utf-8").replace("\n", " ")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != runtime.name) == ["link", "told"]
+    done = unstall("observe", "--report", tmp_path / "none" / "told", authors)
+    assert done.returncode == 125 and done.stdout == ""
+    assert done.stderr == f"unstall observe: --report {tmp_path}/none/told: No such file or directory\n"
+
+
 # QTBUG-119614 in short: slow before it connects.
 SLOW_START = """
 import socket, sys, time

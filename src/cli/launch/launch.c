@@ -161,7 +161,7 @@ static void pass_on(int signal) {
 }
 
 /* Starts it, and waits until it has become the program: its id, or minus the exit code and a complaint. */
-static pid_t spawn(struct launch *l, const sigset_t *mask) {
+static pid_t spawn(struct launch *l) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -complain("pipe: %s", strerror(errno));
@@ -172,7 +172,7 @@ static pid_t spawn(struct launch *l, const sigset_t *mask) {
         return -complain("fork: %s", strerror(errno));
     if (child == 0) {
         signal(SIGCHLD, children);
-        sigprocmask(SIG_SETMASK, mask, NULL);
+        sigprocmask(SIG_SETMASK, &l->mask, NULL);
         int error = exec_program(l);
         (void)!write(ends[1], &error, sizeof(error));
         _exit(EXIT_OWN);
@@ -188,22 +188,20 @@ static pid_t spawn(struct launch *l, const sigset_t *mask) {
     return child;
 }
 
-static sigset_t before;
-
-void launch_hold_signals(void) {
+void launch_hold_signals(struct launch *l) {
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, SIGTERM);
     sigaddset(&ours, SIGHUP);
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGQUIT);
-    sigprocmask(SIG_BLOCK, &ours, &before);
+    sigprocmask(SIG_BLOCK, &ours, &l->mask);
 }
 
 pid_t launch_spawn(struct launch *l) {
     static const int of_terminal[] = {SIGINT, SIGQUIT};
     sigset_t waiting;
-    pid_t child = spawn(l, &before);
+    pid_t child = spawn(l);
     if (child > 0) {
         child_now = child;
         sigpending(&waiting);
@@ -215,7 +213,7 @@ pid_t launch_spawn(struct launch *l) {
         sigaction(SIGHUP, &go_on, NULL);
         signal(SIGINT, SIG_IGN);
         signal(SIGQUIT, SIG_IGN);
-        sigprocmask(SIG_SETMASK, &before, NULL);
+        sigprocmask(SIG_SETMASK, &l->mask, NULL);
     }
     return child;
 }

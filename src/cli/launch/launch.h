@@ -13,6 +13,7 @@
  */
 #ifndef UNSTALL_CLI_LAUNCH_H
 #define UNSTALL_CLI_LAUNCH_H
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -34,6 +35,7 @@ struct launch {
     bool settings;       /* read unstall.conf(5) */
     const char *conf;    /* --conf: this file instead of those in /etc */
     enum launch_how how;
+    sigset_t mask; /* set by launch_hold_signals(): the program's own, as the caller's was */
     /* set by launch_prepare() */
     struct program program;
     bool supervised;    /* launch_exec() puts it under the supervisor, or: */
@@ -80,7 +82,7 @@ int launch_prepare(struct launch *l);
 int launch_exec(struct launch *l);
 
 /* From here to the start of the child, a signal that would end this process alone waits. */
-void launch_hold_signals(void);
+void launch_hold_signals(struct launch *l);
 
 /* Starts it as a child, after launch_hold_signals(): its id, or minus the exit code and a complaint, with the
  * signals still held.  While the child runs, this process ignores SIGINT and SIGQUIT, which the terminal

@@ -11,7 +11,7 @@
 #include "errors.h"
 
 static int refuse(const struct page_file *p, int error) {
-    return complain("--html %s: %s", p->path, strerror(error));
+    return complain("%s %s: %s", p->option, p->path, strerror(error));
 }
 
 /* Makes the draft in the folder of the target. */
@@ -45,8 +45,8 @@ static bool is_there(const char *path) {
     return lstat(path, &is) == 0;
 }
 
-int page_file_open(struct page_file *p, const char *path) {
-    *p = (struct page_file){.out = stdout, .path = path};
+int page_file_open(struct page_file *p, const char *option, const char *path) {
+    *p = (struct page_file){.out = stdout, .option = option, .path = path};
     if (strcmp(path, "-") == 0)
         return 0;
     mode_t kind = kind_of(path);
@@ -65,12 +65,12 @@ int page_file_open(struct page_file *p, const char *path) {
     return draft_begin(p);
 }
 
-int page_file_try(const char *path) {
+int page_file_try(const char *option, const char *path) {
     struct page_file p;
     mode_t kind = kind_of(path);
     if (strcmp(path, "-") == 0 || (kind != S_IFREG && kind != S_IFDIR))
         return 0; /* a pipe may have no reader yet */
-    int failed = page_file_open(&p, path);
+    int failed = page_file_open(&p, option, path);
     return failed ? failed : page_file_close(&p, false);
 }
 

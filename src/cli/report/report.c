@@ -19,7 +19,7 @@ int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, con
 
 int report_page(const char *path, const struct report *about) {
     struct page_file page;
-    int failed = page_file_open(&page, path);
+    int failed = page_file_open(&page, "--html", path);
     if (failed)
         return failed;
     failed = report_on(page.out, about, report_html);

@@ -113,7 +113,7 @@ static int as_json(char **names, int count) {
 
 static int as_page(const char *path, char **names, int count) {
     struct page_file page;
-    int failed = page_file_open(&page, path);
+    int failed = page_file_open(&page, "--html", path);
     if (failed)
         return failed;
     page_begin(page.out, "Stalls by Nagle's algorithm and delayed acknowledgements");

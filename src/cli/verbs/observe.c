@@ -32,32 +32,27 @@ struct options {
 
 /* ---- the report ------------------------------------------------------ */
 
-/* NULL, and a complaint. */
-static FILE *report_begin(const struct options *o) {
-    FILE *out = o->report && strcmp(o->report, "stderr") != 0 ? fopen(o->report, "we") : stderr;
-    if (!out)
-        complain("--report %s: %s", o->report, strerror(errno));
-    return out;
+/* 0, or EXIT_OWN and a complaint. */
+static int report_begin(const struct options *o, struct page_file *file) {
+    *file = (struct page_file){.out = stderr};
+    return o->report && strcmp(o->report, "stderr") != 0 ? page_file_open(file, "--report", o->report) : 0;
 }
 
-static int report_end(const struct options *o, FILE *out) {
-    int failed = 0;
-    if (fflush(out) != 0 || ferror(out))
-        failed = complain("%s%s: %s", o->report ? "--report " : "", o->report ? o->report : "stderr",
-                          strerror(errno));
-    if (out != stderr)
-        fclose(out);
-    return failed;
+static int report_end(struct page_file *file, bool keep) {
+    if (file->out != stderr)
+        return page_file_close(file, keep);
+    return fflush(stderr) != 0 || ferror(stderr) ? complain("stderr: %s", strerror(errno)) : 0;
 }
 
 static int write_report(const struct options *o, const struct report *about) {
     if (o->page)
         return report_page(o->page, about);
-    FILE *out = report_begin(o);
-    if (!out)
-        return EXIT_OWN;
-    int failed = report_on(out, about, o->json ? report_json : report_text),
-        not_written = report_end(o, out);
+    struct page_file file;
+    int failed = report_begin(o, &file);
+    if (failed)
+        return failed;
+    failed = report_on(file.out, about, o->json ? report_json : report_text);
+    int not_written = report_end(&file, failed == 0);
     return failed ? failed : not_written;
 }
 
@@ -87,7 +82,7 @@ static void report_folder(const struct options *o, const char *folder, char *con
 
 static int observe_program(const struct options *o, struct launch *l) {
     char folder[PATH_MAX];
-    launch_hold_signals();
+    launch_hold_signals(l);
     int failed = observe_folder_make(folder, sizeof(folder));
     if (failed)
         return failed;
@@ -186,16 +181,16 @@ static int scan_process(const struct options *o, pid_t pid) {
         who_end(who);
     if (failed)
         failed = complain("the scan has failed: %s", strerror(-failed));
-    FILE *out = failed ? NULL : report_begin(o);
-    if (out) {
+    struct page_file file;
+    if (!failed)
+        failed = report_begin(o, &file);
+    if (!failed) {
         if (!o->json)
-            verdict(out, &s);
-        survey_report(out, &s, o->json);
+            verdict(file.out, &s);
+        survey_report(file.out, &s, o->json);
         if (who && !o->json)
-            print_who(out, who);
-        failed = report_end(o, out);
-    } else {
-        failed = EXIT_OWN;
+            print_who(file.out, who);
+        failed = report_end(&file, true);
     }
     survey_end(&s);
     who_free(who);
@@ -275,7 +270,9 @@ static int excluded(const struct options *o) {
         return complain("--json and --html: choose one of them");
     if (o->page && o->report)
         return complain("--report and --html: choose one of them");
-    return o->page ? page_file_try(o->page) : 0;
+    if (o->report && strcmp(o->report, "stderr") != 0)
+        return page_file_try("--report", o->report);
+    return o->page ? page_file_try("--html", o->page) : 0;
 }
 
 static int run(int argc, char **argv) {

@@ -38,7 +38,7 @@ static int show(struct survey *s) {
 static int report(struct scan *s) {
     struct survey *v = &s->survey;
     struct page_file file = {.out = NULL};
-    if (s->page && page_file_open(&file, s->page) != 0)
+    if (s->page && page_file_open(&file, "--html", s->page) != 0)
         return EXIT_OWN;
     int failed = survey_look(v, s->timed || !s->watch ? s->seconds : 0, s->watch ? show : NULL);
     if (failed)
