@@ -167,7 +167,7 @@ static bool pattern(struct stats_file *s, const char *line) {
         if (p->state != STATS_FREE)
             continue;
         p->state = STATS_VALID;
-        return sscanf(line, "pattern %u %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+        return sscanf(line, "pattern %hu %" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
                       &p->row, &p->caller[0], &p->caller[1], &p->count, &p->stalls,
                       &p->stall_ns) == 6;
     }
