@@ -59,17 +59,7 @@ def test_an_architecture_that_there_is_not():
     assert "no architecture vax; there are: i386 " in done.stderr
 
 
-def test_the_suites_pass_with_32_bit_programs():
-    """A selection of them for a minute: `scripts/arch --suites i386` runs all."""
-    done = subprocess.run([SCRIPT, "--quick", "i386"], env=bare_env(), check=False, text=True,
-                          capture_output=True, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(done.stdout.splitlines()[-1].split()[0]) > 250
-
-
-@pytest.mark.parametrize("option, architecture",
-                         [("--unit", "i386"), ("--quick", "s390x")])
-def test_an_option_of_another_architecture(option, architecture):
-    done = subprocess.run([SCRIPT, option, architecture], env=bare_env(), check=False, text=True,
+def test_an_option_of_another_architecture():
+    done = subprocess.run([SCRIPT, "--unit", "i386"], env=bare_env(), check=False, text=True,
                           capture_output=True)
     assert done.returncode == 1 and " is for " in done.stderr

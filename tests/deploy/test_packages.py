@@ -165,14 +165,11 @@ def packed_elsewhere(tree, folder, *options):
 
 
 def test_a_release_is_that_of_its_own_tree_and_tells_nothing_of_its_making(tmp_path):
-    """From git and from the tree in the tarball, which has no git: neither who made it, nor when, nor with
-    which umask, makes a difference."""
-    first = packed_elsewhere(SOURCE_ROOT, tmp_path, "--release")
+    """Neither who makes it, nor when, nor with which umask, makes a difference.  (From the tree in the
+    tarball, which has no git, it is made by the second build below.)"""
+    made = packed_elsewhere(SOURCE_ROOT, tmp_path, "--release")
     (tarball,) = (tmp_path / "second").iterdir()
-    run("tar", "-C", tmp_path, "-xf", tarball)
-    (tree,) = tmp_path.glob("unstall-*")
-    run(tree / "scripts/package", "--release", "--output", tmp_path / "again")
-    assert sums(tmp_path / "again") == first
+    assert made.items() <= sums(packages()).items()
     rows = [line.split() for line in
             run("tar", "--numeric-owner", "--full-time", "--utc", "-tvf", tarball).splitlines()]
     assert len(rows) > 500
