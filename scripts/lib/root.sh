@@ -87,9 +87,10 @@ furnish() {
     printf '127.0.0.1 localhost %s\n::1 localhost\n' "$(uname -n)" >"$root/etc/hosts"
 }
 
-# inside COMMAND...: as root in $root.
+# inside COMMAND...: as root in $root, when it is furnished.  It becomes the root of a mount namespace: after
+# chroot(2) alone no user namespace may be made.
 inside() {
-    # shellcheck disable=SC2154 # the caller's
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        chroot "$root" "$@"
+    # shellcheck disable=SC2154,SC2016 # the caller's root; the inner shell expands
+    unshare --mount sh -c 'cd "$0" && mount --move . / && exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+        HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot . "$@"' "$root" "$@"
 }

@@ -123,6 +123,7 @@ def test_a_signal_ends_it_and_nothing_is_left(moment, number, whole_group, tmp_p
         (os.killpg if whole_group else os.kill)(script.pid, number)
         assert script.wait(PATIENCE_S) == 128 + number, readable(tmp_path / "said")
     assert left_of(place, script.pid) == [] and users() == known
+    assert "unshare" not in readable(tmp_path / "said")
     assert run("git", "-C", SOURCE_ROOT, "status", "--porcelain", "docs") == results
 
 
