@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 SOURCE_ROOT = Path(os.environ.get("UNSTALL_SOURCE_ROOT", Path(__file__).resolve().parents[2]))
-BUILD_ROOT = Path(os.environ.get("UNSTALL_BUILD_ROOT", SOURCE_ROOT / "build")).resolve()  # scripts/lib/build.sh
+# As configure() of scripts/lib/build.sh leaves it.
+BUILD_ROOT = Path(os.environ.get("UNSTALL_BUILD_ROOT", SOURCE_ROOT / "build")).resolve()
 LIB = Path(os.environ.get("UNSTALL_LIB", BUILD_ROOT / "src/preload/libunstall.so"))
 HOOK_LIB = Path(os.environ.get("UNSTALL_HOOK_LIB", BUILD_ROOT / "src/preload/libunstall-hook.so"))
 

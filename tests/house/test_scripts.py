@@ -158,7 +158,8 @@ def test_on_a_system_that_is_too_old_nothing_is_installed(setup, option, candida
 
 
 def built_below(folder):
-    """The folder in which configure() of scripts/lib/build.sh would build for a clone there, and its words."""
+    """The folder in which configure() of scripts/lib/build.sh would build for a clone there, and its
+    words."""
     clone = folder / "clone"
     clone.mkdir()
     done = subprocess.run(["bash", "-euc", 'ROOT=$2; source "$1/common.sh"; ROOT=$2; source "$1/build.sh"; '
