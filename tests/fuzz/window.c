@@ -23,7 +23,8 @@ void ticker_decide(bool buffers, unsigned position) {
     (void)position;
 }
 
-void ticker_stop(void) {
+bool ticker_stop(void) {
+    return false;
 }
 
 void ticker_forked(void) {
@@ -52,7 +53,8 @@ unsigned ticker_tasks(void) {
     return 1;
 }
 
-uint32_t ticker_bar(void) {
+uint32_t ticker_bar(bool rights) {
+    (void)rights;
     return 0;
 }
 

@@ -26,17 +26,17 @@ Test(process, a_child_of_a_process_in_exec_holds) {
     whole_warm(5);
     process_is_replaced("/nowhere/to/be/found");
     ASSERT(hold_refused);
-    process_forks();
+    uint32_t barred = process_forks();
     pid_t child = fork();
     if (child == 0) {
-        process_forked(0);
+        process_forked(0, 0);
         ticker_now = TICKER_RUNS;
         fake_log();
         bool holds = whole_write(5, "abc") == 3 && strcmp(fake_log(), "SEND_MORE(5,abc)") == 0;
         _exit(!hold_refused && holds ? 0 : 1);
     }
     int status;
-    process_forked(child);
+    process_forked(child, barred);
     EXPECT_INT("the child", waitpid(child, &status, 0), child);
     EXPECT_INT("it holds", status, 0);
     EXPECT(hold_refused);
@@ -235,11 +235,11 @@ Test(process, before_a_fork_all_that_is_buffered_leaves) {
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.turn = NULL; /* another thread's */
     uint32_t epoch_before = nodelay_epoch;
-    uint8_t forks = forks_made;
+    uint16_t forks = forks_made;
     process_forks();
     EXPECT_INT("nothing is left", buffer_length(c), 0);
     EXPECT_INT("it may set our options back", nodelay_epoch, epoch_before + 1);
-    EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
+    EXPECT_INT("counted", forks_made, (uint16_t)(forks + 1));
 }
 
 /* A vfork child runs on this thread's memory, and touches nothing of ours. */
@@ -337,7 +337,7 @@ Test(process, a_task_that_shares_memory_alone) {
     passes_for_good("in the parent");
     pid_t child = fork();
     if (child == 0) {
-        process_forked(0);
+        process_forked(0, 0);
         _exit(ours());
     }
     int status;
@@ -369,7 +369,7 @@ Test(process, a_single_task_unshares_its_table) {
     whole_connected(5);
     pid_t child = fork();
     if (child == 0) {
-        process_forked(0);
+        process_forked(0, 0);
         process_unshares_table();
         _exit(ours() ? 0 : 1);
     }

@@ -333,7 +333,7 @@ Test(ticker, never) {
     ticker_stop(); /* of none: nothing is decided anew, and none was ended */
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
     for (int i = 0; i < 20; i++)
-        ticker_unbar(ticker_bar());
+        ticker_unbar(ticker_bar(true));
     EXPECT_INT("state", ticker_state(), TICKER_NEVER);
 }
 
@@ -449,7 +449,7 @@ Test(ticker, it_has_the_same_tag_at_each_start) {
 /* Another thread's hold, while rights are being changed, would start it with the old ones. */
 Test(ticker, none_starts_while_it_is_barred) {
     ASSERT(starts());
-    uint32_t first = ticker_bar(), second = ticker_bar();
+    uint32_t first = ticker_bar(true), second = ticker_bar(true);
     EXPECT_INT("state", ticker_state(), TICKER_NONE);
     EXPECT(!starts());
     ticker_unbar(first);
@@ -464,7 +464,7 @@ Test(ticker, none_starts_soon_after_a_change_of_rights_in_a_program_with_threads
     ticker_threads_seen();
     ASSERT(starts());
     uint64_t begun = clock_now();
-    ticker_unbar(ticker_bar());
+    ticker_unbar(ticker_bar(true));
     EXPECT(!starts() || clock_now() - begun > 50000000);
     EXPECT(within_ms(5000, starts));
     uint64_t ms = (clock_now() - begun) / 1000000;
@@ -484,7 +484,7 @@ Test(ticker, it_starts_at_once_where_bytes_are_left) {
     conn_lock(c);
     ASSERT(unit_buffer(c, "abc"));
     conn_unlock(c);
-    uint32_t barred = ticker_bar();
+    uint32_t barred = ticker_bar(true);
     ticker_unbar(barred);
     ticker_goes_on();
     EXPECT_INT("state", ticker_state(), TICKER_RUNS);
@@ -517,11 +517,11 @@ Test(ticker, its_task_is_known) {
 
 /* A handler forked between the two: in the child nothing is barred any more. */
 Test(ticker, a_bar_of_the_parent_is_none_of_the_child) {
-    uint32_t before = ticker_bar();
+    uint32_t before = ticker_bar(true);
     lock_forked();
     ticker_forked();
     ticker_unbar(before);
-    uint32_t own = ticker_bar();
+    uint32_t own = ticker_bar(true);
     EXPECT(!starts());
     ticker_unbar(own);
     EXPECT(starts());
@@ -541,12 +541,22 @@ Test(ticker, a_list_of_the_parent_is_none_of_the_child) {
     ticker_stop();
 }
 
+/* A server that forks for each connection goes on holding. */
+Test(ticker, one_starts_after_many_forks) {
+    for (int i = 0; i < 40; i++) {
+        ASSERT(starts());
+        ticker_unbar(ticker_bar(false));
+    }
+    ASSERT(starts());
+    ticker_stop();
+}
+
 Test(ticker, none_starts_after_many_changes_of_rights) {
     int ended = 0;
     for (int i = 0; i < TRIES && ended != 16; i++) { /* one that has ended by itself does not count */
         ticker_forked();
         for (ended = 0; ended < 100 && starts(); ended++)
-            ticker_unbar(ticker_bar());
+            ticker_unbar(ticker_bar(true));
     }
     EXPECT_INT("ended", ended, 16);
     EXPECT_INT("state", ticker_state(), TICKER_REFUSED);

@@ -11,27 +11,28 @@
 /* ---- children -------------------------------------------------------- */
 
 EXPORT pid_t fork(void) {
-    process_forks();
-    return process_forked(WITH_ROOM(pid_t, REAL(fork)(), result < 0 && errno == EAGAIN));
+    uint32_t barred = process_forks();
+    return process_forked(WITH_ROOM(pid_t, REAL(fork)(), result < 0 && errno == EAGAIN), barred);
 }
 ALSO(__fork, fork)
 ALSO(__libc_fork, fork)
 
 /* It runs no atfork handler: in the child even libc's locks stay as they were. */
 EXPORT pid_t _Fork(void) {
-    process_forks();
-    return WITH_ROOM(pid_t, REAL(_Fork)(), result < 0 && errno == EAGAIN);
+    uint32_t barred = process_forks();
+    pid_t child = WITH_ROOM(pid_t, REAL(_Fork)(), result < 0 && errno == EAGAIN);
+    return child ? process_forked(child, barred) : 0;
 }
 
 EXPORT int daemon(int stay, int keep_streams) {
-    process_forks();
-    return process_forked(REAL(daemon)(stay, keep_streams));
+    uint32_t barred = process_forks();
+    return process_forked(REAL(daemon)(stay, keep_streams), barred);
 }
 
 EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
                      const struct winsize *window) {
-    process_forks();
-    return process_forked(REAL(forkpty)(terminal, name, termp, window));
+    uint32_t barred = process_forks();
+    return process_forked(REAL(forkpty)(terminal, name, termp, window), barred);
 }
 
 EXPORT SPAWNS(posix_spawn)
@@ -158,13 +159,12 @@ EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...
     void *storage = va_arg(list, void *);
     pid_t *child_id = va_arg(list, pid_t *);
     va_end(list);
-    if (!waits)
-        process_clones((unsigned long)flags);
+    uint32_t barred = waits ? 0 : process_clones((unsigned long)flags);
     int child =
         WITH_ROOM(int, REAL(clone)(run, stack, flags, argument, parent_id, storage, child_id),
                   result < 0 && errno == EAGAIN);
     if (waits)
         unstall_vfork_returned();
-    return child;
+    return process_forked(child, barred);
 }
 ALSO(__clone, clone)

@@ -126,24 +126,27 @@ static bool may_wait(long n, long a, long b, long c, long d) {
     }
 }
 
-/* Runs before calls that return twice; jump.S then makes the call without a frame of ours. */
+/* Runs before calls that return twice; jump.S then makes the call without a frame of ours.  So what ends
+ * after a fork ends before it here: until the call another thread may start the window's thread again. */
 void unstall_syscall_begins(long n, long a, long b) {
     int saved = errno;
+    uint32_t barred;
     (void)b; /* on i386 jump.S does not pass it */
 #ifdef __s390x__
     if (n == SYS_clone) /* its stack comes first, and then the flags */
         a = b;
 #endif
     if (n == SYS_clone3)
-        process_clones_by((const void *)a);
+        barred = process_clones_by((const void *)a);
     else if (n == SYS_clone)
-        process_clones((unsigned long)a);
+        barred = process_clones((unsigned long)a);
 #ifdef SYS_fork
     else if (n == SYS_fork)
-        process_clones(0);
+        barred = process_clones(0);
 #endif
     else
-        process_clones(CLONE_VM); /* SYS_vfork */
+        barred = process_clones(CLONE_VM); /* SYS_vfork */
+    process_forked(-1, barred);
     errno = saved;
 }
 

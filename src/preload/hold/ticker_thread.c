@@ -36,6 +36,7 @@ enum {
 #define PAUSE_NS UINT64_C(100000000)
 
 #define BARRED (UINT32_C(1) << 31)
+#define RIGHTS (UINT32_C(1) << 30)
 
 int ticker_process;
 static uint32_t start_lock;
@@ -45,7 +46,7 @@ static bool threads_seen;        /* the program has made a thread of its own */
 static bool tasks_exit;          /* such a thread has ended by SYS_exit */
 static uint32_t stopping;        /* futex: 1 tells the thread to end */
 static uint32_t bars;            /* calls under way during which no thread may start */
-static uint32_t stops;           /* how often the thread was ended */
+static uint32_t stops;           /* how often a change of rights has ended the thread */
 static uint64_t paused_until;    /* by clock_coarse(): no thread starts before */
 static uint64_t wished_at;       /* by clock_coarse(): the last turn that wanted to hold without it */
 
@@ -281,37 +282,37 @@ bool ticker_is_task(long task) {
     return task > 0 && LOAD(&thread.id) == task;
 }
 
-void ticker_stop(void) {
+bool ticker_stop(void) {
     spin_lock(&start_lock);
-    if (ticker_state() == TICKER_RUNS) {
+    bool ran = ticker_state() == TICKER_RUNS;
+    if (ran) {
         /* from now on no hold begins; a thread about to hold sees the state in ticker_watch() */
         __atomic_store_n(&ticker_now, TICKER_STOPS, __ATOMIC_SEQ_CST);
         __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
         raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
         ticker_unpark();
         raw_thread_join(&thread);
-        STORE(&stops, stops + 1);
         push_all(NULL);
         __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
     } else {
         raw_thread_join(&thread); /* it may be about to end by itself */
     }
     spin_unlock(&start_lock);
+    return ran;
 }
 
-uint32_t ticker_bar(void) {
+uint32_t ticker_bar(bool rights) {
     __atomic_add_fetch(&bars, 1, __ATOMIC_SEQ_CST);
-    ticker_stop();
-    if (LOAD(&stops) >= ENOUGH_STOPS)
+    if (ticker_stop() && rights && __atomic_add_fetch(&stops, 1, __ATOMIC_RELAXED) >= ENOUGH_STOPS)
         __atomic_store_n(&ticker_now, TICKER_REFUSED, __ATOMIC_SEQ_CST);
-    return BARRED | fork_generation;
+    return BARRED | (rights ? RIGHTS : 0) | fork_generation;
 }
 
 void ticker_unbar(uint32_t barred) {
-    if (barred != (BARRED | fork_generation))
+    if ((barred & ~RIGHTS) != (BARRED | fork_generation))
         return; /* a handler has forked meanwhile */
     spin_lock(&start_lock);
-    if (LOAD(&threads_seen)) /* which may hold while the caller changes them all */
+    if ((barred & RIGHTS) && LOAD(&threads_seen)) /* which may hold while the caller changes them all */
         paused_until = clock_coarse() + PAUSE_NS;
     spin_unlock(&start_lock);
     __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);

@@ -19,12 +19,13 @@ extern INTERNAL int ticker_process;
  * now.  Takes no connection's lock; the caller must hold none. */
 void ticker_decide(bool buffers, unsigned position);
 
-/* Ends the thread and waits for its end.  The next hold decides again. */
-void ticker_stop(void);
+/* Ends the thread and waits for its end.  The next hold decides again.  True: it ran. */
+bool ticker_stop(void);
 
-/* The same, and the thread does not start until ticker_unbar(), which takes the result.  In a program with
- * threads it starts no sooner than 100 ms after that. */
-uint32_t ticker_bar(void);
+/* The same, and the thread does not start until ticker_unbar(), which takes the result.  `rights`: for a
+ * change of rights.  In a program with threads it then starts no sooner than 100 ms after ticker_unbar(), and
+ * after the sixteenth such stop it starts no more. */
+uint32_t ticker_bar(bool rights);
 void ticker_unbar(uint32_t barred);
 
 /* True if the thread has this id. */

@@ -32,11 +32,6 @@ void process_gets_threads(void) {
     ticker_threads_seen();
 }
 
-pid_t process_forked(pid_t result) {
-    if (result == 0)
-        ours(); /* the gate repairs the child now */
-    return result;
-}
 
 /* A child that runs another program restores the application's options as they were at the fork, and would
  * undo options that the application sets in the parent after it.  So the parent restores them before the
@@ -50,14 +45,35 @@ static void options_go_back(void) {
             hold_restore(c);
 }
 
-void process_forks(void) {
+/* The connections of this moment are shared from now on (conn_is_shared). */
+static void all_are_shared(void) {
+    __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELEASE);
+}
+
+/* All this comes before the handlers of pthread_atfork(3), which may write.  The window's thread ends, so
+ * that parent and child have the tasks that they would have without us: Python looks at their number.  Until
+ * process_forked() none starts, and without one nothing is buffered. */
+uint32_t process_forks(void) {
     if (!ours())
-        return;
+        return 0;
     hold_end_turn(PUSH_PROCESS);
+    all_are_shared();
+    uint32_t barred = ticker_bar(false);
     process_leaves_nothing(); /* bytes of other threads, too, and bytes for which the kernel had no room */
     options_go_back();
-    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
+    return barred;
+}
+
+pid_t process_forked(pid_t result, uint32_t barred) {
+    if (result == 0) {
+        ours(); /* the gate repairs the child now */
+    } else if (barred) {
+        all_are_shared(); /* those made meanwhile */
+        ticker_unbar(barred);
+        process_goes_on();
+    }
+    return result;
 }
 
 void process_goes_on(void) {
@@ -120,24 +136,25 @@ void process_unshares_table(void) {
         process_steps_aside();
 }
 
-void process_clones(unsigned long flags) {
+uint32_t process_clones(unsigned long flags) {
     bool memory = flags & CLONE_VM, table = flags & CLONE_FILES;
     bool thread = (flags & CLONE_THREAD) && table && (flags & CLONE_SETTLS);
+    if (!memory && !table)
+        return process_forks();
     if (thread)
         process_gets_threads();
-    else if (memory || table)
-        process_steps_aside();
     else
-        process_forks();
+        process_steps_aside();
+    return 0;
 }
 
 /* The flags are the first member (struct clone_args).  If they are not known, the child may share more or
  * less than a thread does, so the library steps aside. */
-void process_clones_by(const void *arguments) {
+uint32_t process_clones_by(const void *arguments) {
     uint64_t flags = CLONE_VM;
     if (process_may_read(arguments, sizeof(flags)))
         memcpy(&flags, arguments, sizeof(flags));
     else if (!arguments || may_ask())
-        return; /* the call fails, and makes no child */
-    process_clones((unsigned long)flags);
+        return 0; /* the call fails, and makes no child */
+    return process_clones((unsigned long)flags);
 }

@@ -9,19 +9,19 @@
 
 #include "base.h"
 
-/* Before a call that makes a child which shares our connections, and after it,
- * in parent and child. */
-void process_forks(void);
-pid_t process_forked(pid_t result);
+/* Before a call that makes a child which shares our connections, and after it, in parent and child: with its
+ * result, and that of process_forks(). */
+uint32_t process_forks(void);
+pid_t process_forked(pid_t result, uint32_t barred);
 /* The application makes a thread; after that a thread of ours is no visible change. */
 void process_gets_threads(void);
 /* The kernel refused a task of the program (EAGAIN).  True: a thread of ours has ended, or may have. */
 bool process_makes_room(void);
 /* The ticker had to end for a moment: watch again the connections with unsent buffered bytes. */
 void process_goes_on(void);
-/* Before clone(2) with these flags, and before clone3(2) with these arguments. */
-void process_clones(unsigned long flags);
-void process_clones_by(const void *arguments);
+/* Before clone(2) with these flags, and before clone3(2) with these arguments.  For process_forked(). */
+uint32_t process_clones(unsigned long flags);
+uint32_t process_clones_by(const void *arguments);
 /* True: the caller's memory may be read before its call.  In `off`, after a filter of the program's own, and
  * where we pass everything on, no call of ours asks: true only where it is certain without one. */
 bool process_may_read(const void *start, size_t bytes);

@@ -42,7 +42,7 @@ static bool option_changes(long number, unsigned long option) {
 static uint32_t end_thread(void) {
     if (ticker_state() == TICKER_RUNS)
         sweep(PUSH_PROCESS);
-    return ticker_bar();
+    return ticker_bar(true);
 }
 
 uint32_t rights_change(long number, unsigned long first) {
