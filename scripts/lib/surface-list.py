@@ -29,7 +29,7 @@ ROLES = {
     "option": "Options: what the program set, and what it reads back",
     "stdio": "A stream takes a descriptor, or gives it back",
     "process": "The process image or its threads change",
-    "visible": "Others can see that it happened: what _coalesce_ has buffered leaves first",
+    "signal": "A signal may stop or end the process: what _coalesce_ has buffered leaves first",
 }
 
 

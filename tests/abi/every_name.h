@@ -10,7 +10,7 @@ static struct timeval moment_of_select = {.tv_usec = 1000}; /* it leaves what is
 /* Seconds, and the rest. */
 static int64_t no_time_64[2], moment_64[2] = {0, 1000000}, moment_of_select_64[2] = {0, 1000};
 #endif
-static char buffer[64] = "text", path_from[] = "/does/not/exist/a", path_to[] = "/does/not/exist/b";
+static char buffer[64] = "text", path_from[] = "/does/not/exist/a";
 static struct iovec piece = {buffer, 4};
 static struct msghdr header = {.msg_iov = &piece, .msg_iovlen = 1};
 static struct mmsghdr headers = {.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}};
@@ -244,6 +244,7 @@ static const struct {
     {"posix_spawnp", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
     {"pidfd_spawn", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
     {"pidfd_spawnp", PLAIN, "pppppp", {P(buffer), P(path_from), 0, 0, P(true_words), P(true_words + 1)}},
+    {"posix_spawn_file_actions_adddup2", PLAIN, "p", {P(buffer), -1, 1}},
     {"system", PLAIN, "p", {P("exit 5")}},
     {"popen", POPEN, "pp", {P("exit 5"), P("r")}},
     {"_IO_popen", POPEN, "pp", {P("exit 5"), P("r")}},
@@ -286,9 +287,6 @@ static const struct {
     {"tgkill", PLAIN, "", {BAD, BAD, 0}},
     {"pthread_kill", SELF, "", {0, 0}},
     {"pthread_sigqueue", SELF, "", {0, 0, 0}},
-    {"rename", PLAIN, "pp", {P(path_from), P(path_to)}},
-    {"renameat", PLAIN, ".p.p", {AT_FDCWD, P(path_from), AT_FDCWD, P(path_to)}},
-    {"renameat2", PLAIN, ".p.p", {AT_FDCWD, P(path_from), AT_FDCWD, P(path_to), 0}},
 };
 
 enum { CALLS = sizeof calls / sizeof *calls };

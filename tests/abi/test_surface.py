@@ -138,7 +138,7 @@ def test_manual_lists_the_surface():
     assert manual_names() == set(surface())
 
 
-ROLES = ("write", "read", "wait", "create", "close", "option", "stdio", "process", "visible")
+ROLES = ("write", "read", "wait", "create", "close", "option", "stdio", "process", "signal")
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -22,6 +22,7 @@ from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, Stat
 from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
+from .tcp_info import data_segments_in
 
 __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
@@ -29,10 +30,10 @@ __all__ = [
     "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS",
     "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile",
     "ToldPeer", "Trace", "WARM", "WIDE", "add_files", "added", "bare_env", "command_of_everybody",
-    "compile_c", "compile_rust", "control_of", "descriptors_of", "directed_cases", "filled_manual",
-    "free_port", "installed", "is_loaded", "is_promised", "judged", "least", "mode_env", "needed_by", "only",
-    "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls", "program_shapes",
-    "read_reports", "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
+    "compile_c", "compile_rust", "control_of", "data_segments_in", "descriptors_of", "directed_cases",
+    "filled_manual", "free_port", "installed", "is_loaded", "is_promised", "judged", "least", "mode_env",
+    "needed_by", "only", "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls",
+    "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
     "run_judged", "run_strace", "second_thread", "shape", "skip", "start_shapes", "started", "started_server",
     "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "two_namespaces", "unstall",
     "wait_for", "wait_for_stats_file", "wait_until", "with_capabilities", "within", "write_control",

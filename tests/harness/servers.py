@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from .client import STALL_MS, WARM
 from .library import mode_env
+from .tcp_info import data_segments_in
 
 REQUEST = 50
 
@@ -19,6 +20,7 @@ class ServerRun:
     """A client's record of a server: every answer's time, and the bytes."""
     us: list = field(default_factory=list)
     received: bytearray = field(default_factory=bytearray)
+    segments: float = 0  # that brought an answer, on the average
 
     @property
     def median_ms(self):
@@ -50,7 +52,9 @@ def request_all(port, count, *, answer=300, address="127.0.0.1"):
     """Make `count` requests on one connection and time the answers."""
     seen = ServerRun()
     with socket.create_connection((address, port), timeout=20) as sock:
-        for _ in range(count):
+        for number in range(count):
+            if number == WARM:
+                before = data_segments_in(sock)
             begin = time.monotonic_ns()
             sock.sendall(b"q" * REQUEST)
             due = len(seen.received) + answer
@@ -59,4 +63,6 @@ def request_all(port, count, *, answer=300, address="127.0.0.1"):
                 assert piece, "the server closed the connection"
                 seen.received += piece
             seen.us.append((time.monotonic_ns() - begin) / 1000)
+        if count > WARM:
+            seen.segments = (data_segments_in(sock) - before) / (count - WARM)
     return seen

@@ -21,7 +21,7 @@ import pytest
 from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, Connection, Peer,
                      SilentPeer, ToldPeer, bare_env, compile_c, judged, least, mode_env, pattern,
                      preload_env, program, read_reports, report_pattern, request_all, run, run_client,
-                     run_judged, run_strace, skip, started_server)
+                     run_judged, run_strace, skip, started_server, wait_until)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -623,3 +623,22 @@ def test_a_name_may_first_be_called_on_a_connection_that_is_known_well(pair, mod
     """The shortest way of a read called the next definition before it was looked up: SIGSEGV."""
     with AnsweringPeer() as peer:
         run_client(program("names_later"), mode, *peer.target, 2 * WARM_UP, 0, pair)
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_an_inherited_connection_is_not_overtaken_by_its_other_owner(mode, tmp_path):
+    """In coalesce the other owner's bytes came first, which it had written once it was told."""
+    told = tmp_path / "told"
+    told.touch()
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            socket.create_connection(listener.getsockname()) as theirs, listener.accept()[0] as peer:
+        client = subprocess.Popen([program("was_overtaken"), str(theirs.fileno()), str(told)],
+                                  env=mode_env(mode, **WIDE), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  pass_fds=[theirs.fileno()])
+        assert peer.recv(3) == b"ask" and peer.send(b"a")
+        assert wait_until(lambda: not told.exists())
+        theirs.sendall(b"third")
+        client.communicate(timeout=20)
+        theirs.close()
+        assert peer.makefile("rb").read() == b"firstsecondthird"
+    assert client.returncode == 0

@@ -9,7 +9,6 @@
  *       sent      every byte of a finished write arrives that the kernel has sent; Nagle's algorithm may keep
  *                 others, and a reset drops them (tcp_close() in net/ipv4/tcp.c)
  *       turn      at most the open turn is missing
- *       visible   ... and nothing that was written before an act that others can see
  * HOW   kill      SIGKILL
  *       pending   SIGKILL while input lies unread: the close resets the connection
  *       exit      the writer's main thread ends the process while another one writes
@@ -18,7 +17,6 @@
  * empty folder of its own.  Prints one JSON object; exit code 0: no rule broken.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -49,7 +47,7 @@ enum {
 
 static const char *writer, *rule, *how;
 static struct page *page;
-static int listener, page_fd, file_fd;
+static int listener, page_fd;
 static uint64_t randomness;
 
 static struct {
@@ -59,8 +57,8 @@ static struct {
 } found;
 
 struct round {
-    int stream, acts[2];
-    uint64_t received, replied, seen; /* seen: the marks of the visible acts */
+    int stream;
+    uint64_t received, replied;
     uint64_t unsent; /* bytes in the writer's kernel that no segment has carried when it ends */
     bool ended, reset;
 };
@@ -68,19 +66,17 @@ struct round {
 static void broken(uint64_t seed, const struct round *r, const char *what) {
     if (found.broken++ == 0)
         snprintf(found.first, sizeof(found.first),
-                 "round seed %llu: %s (received %llu, unsent %llu, returned %llu, attempted %llu, turn %llu, "
-                 "seen %llu)",
+                 "round seed %llu: %s (received %llu, unsent %llu, returned %llu, attempted %llu, turn %llu)",
                  (unsigned long long)seed, what, (unsigned long long)r->received,
                  (unsigned long long)r->unsent, (unsigned long long)page->returned,
-                 (unsigned long long)page->attempted, (unsigned long long)page->turn_began,
-                 (unsigned long long)r->seen);
+                 (unsigned long long)page->attempted, (unsigned long long)page->turn_began);
 }
 
 /* ---- the writer ------------------------------------------------------ */
 
 extern char **environ;
 
-static void become_writer(int act_fd) {
+static void become_writer(void) {
     char *words[] = {(char *)(uintptr_t)writer, NULL};
     char *environment[64] = {NULL};
     int count = 0;
@@ -88,8 +84,6 @@ static void become_writer(int act_fd) {
         if (strncmp(*e, "TORTURE_ENV_", PREFIX) == 0)
             environment[count++] = *e + PREFIX;
     dup2(page_fd, FD_PAGE);
-    dup2(act_fd, FD_STREAM);
-    dup2(file_fd, FD_FILE);
     execve(writer, words, environment);
     _exit(127);
 }
@@ -144,25 +138,6 @@ static void check_preloaded(uint64_t seed, const struct round *r, pid_t pid) {
         broken(seed, r, loaded ? "the library is loaded" : "the library is not loaded");
 }
 
-/* The marks of the visible acts once the writer is gone; then resets them. */
-static void look_at_acts(struct round *r) {
-    uint64_t value;
-    while (recv(r->acts[0], &value, sizeof(value), MSG_DONTWAIT) == sizeof(value))
-        r->seen = value > r->seen ? value : r->seen;
-    if (pread(file_fd, &value, sizeof(value), 0) == sizeof(value))
-        r->seen = value > r->seen ? value : r->seen;
-    DIR *folder = opendir(".");
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (strncmp(entry->d_name, "mark.", 5) == 0) {
-            value = strtoull(entry->d_name + 5, NULL, 10);
-            r->seen = value > r->seen ? value : r->seen;
-            rename(entry->d_name, "mark.0");
-        }
-    closedir(folder);
-    if (ftruncate(file_fd, 0) != 0)
-        abort();
-}
-
 static void judge(const struct round *r, uint64_t seed) {
     uint64_t returned = __atomic_load_n(&page->returned, __ATOMIC_ACQUIRE);
     found.rounds++;
@@ -183,8 +158,6 @@ static void judge(const struct round *r, uint64_t seed) {
         broken(seed, r, "bytes lost that had been sent");
     if (r->received + r->unsent < page->turn_began)
         broken(seed, r, "more than the open turn lost");
-    if (strcmp(rule, "visible") == 0 && r->received < r->seen)
-        broken(seed, r, "bytes lost that were older than a visible act");
     if (r->reset && !page->pending)
         broken(seed, r, "a reset");
 }
@@ -234,11 +207,9 @@ static void play(uint64_t seed) {
     getsockname(listener, (struct sockaddr *)&address, &length);
     page->port = ntohs(address.sin_port);
     streams_init(seed);
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, r.acts) != 0)
-        abort();
     pid_t pid = fork();
     if (pid == 0)
-        become_writer(r.acts[1]);
+        become_writer();
     struct pollfd ready = {.fd = listener, .events = POLLIN};
     if (poll(&ready, 1, PATIENCE_MS) < 1) {
         broken(seed, &r, "the writer does not come");
@@ -265,11 +236,8 @@ static void play(uint64_t seed) {
     waitpid(pid, &status, 0);
     if (page->threads ? status != 0 : !WIFSIGNALED(status))
         broken(seed, &r, "the writer ended by itself");
-    look_at_acts(&r);
     judge(&r, seed);
     close(r.stream);
-    close(r.acts[0]);
-    close(r.acts[1]);
 }
 
 int main(int count, char **words) {
@@ -282,10 +250,8 @@ int main(int count, char **words) {
     how = words[3];
     randomness = strtoull(words[5], NULL, 10);
     page_fd = memfd_create("page", MFD_CLOEXEC);
-    file_fd = memfd_create("file", MFD_CLOEXEC);
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (ftruncate(page_fd, sizeof(*page)) != 0 || listen(listener, 16) != 0 ||
-        close(open("mark.0", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) != 0)
+    if (ftruncate(page_fd, sizeof(*page)) != 0 || listen(listener, 16) != 0)
         return 2;
     page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
     for (unsigned long rounds = strtoul(words[4], NULL, 10); rounds > 0; rounds--)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Shared by torture-kill and the writer that it ends: a page of memory on which the writer notes its
- * progress, and the descriptors that it inherits.
+ * progress, and the descriptor of it that it inherits.
  */
 #ifndef TORTURE_KILL_H
 #define TORTURE_KILL_H
@@ -10,8 +10,6 @@
 
 enum {
     FD_PAGE = 200,   /* struct page */
-    FD_STREAM,       /* the address to connect to is in the page; this is the Unix socket for visible acts */
-    FD_FILE,         /* a file for visible acts */
     WRITER_LINK = 7, /* the number of its stream */
     ANSWERED = 3,    /* the first requests are answered, no later ones: no input is left at the end */
 };

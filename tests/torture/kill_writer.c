@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The writer that torture-kill ends at a random moment.  It writes its stream in
- * pieces, notes each returned write, and now and then does something that
- * others can see, which says how long the stream was by then.
+ * pieces and notes each returned write.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +24,6 @@
 static struct page *page;
 static uint64_t randomness, length, got;
 static int stream;
-static char mark[64];
 
 static uint32_t below(uint32_t limit) {
     return random_below(&randomness, limit);
@@ -58,26 +56,6 @@ static void put(size_t bytes) {
     __atomic_store_n(&page->returned, length, __ATOMIC_RELEASE);
 }
 
-/* ---- acts that others can see ---------------------------------------- */
-
-static void act_rename(void) {
-    char next[64];
-    snprintf(next, sizeof(next), "mark.%llu", (unsigned long long)length);
-    if (strcmp(next, mark) != 0 && rename(mark, next) != 0)
-        _exit(4);
-    strcpy(mark, next);
-}
-
-static void act_send(void) {
-    if (send(FD_STREAM, &length, sizeof(length), 0) != sizeof(length))
-        _exit(4);
-}
-
-static void act_file(void) {
-    if (lseek(FD_FILE, 0, SEEK_SET) != 0 || write(FD_FILE, &length, sizeof(length)) != sizeof(length))
-        _exit(4);
-}
-
 /* ---- messages -------------------------------------------------------- */
 
 static void read_answers(void) {
@@ -102,12 +80,9 @@ static void turn_begins(void) {
 }
 
 static void message(void) {
-    static void (*const acts[])(void) = {act_rename, act_send, act_file};
     for (int pieces = 1 + (int)below(4); pieces > 0; pieces--) {
         put(1 + below(below(4) ? 200 : 1500));
         compute(below(300));
-        if (below(3) == 0)
-            acts[below(3)]();
     }
     if (!page->pending && below(6) == 0)
         put(1 + below(60000));
@@ -169,7 +144,6 @@ int main(void) {
     randomness = page->seed;
     streams_init(page->seed);
     stream = socket(AF_INET, SOCK_STREAM, 0);
-    strcpy(mark, "mark.0");
     if (connect(stream, (struct sockaddr *)&address, sizeof(address)) != 0)
         return 2;
     if (page->pending && recv(stream, &byte, 1, 0) != 1)

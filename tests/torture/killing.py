@@ -16,7 +16,7 @@ RULES = {
     "nodelay": {"kill": "returned", "exit": "returned", "pending": "returned"},
     "cork": {"kill": "returned", "exit": "returned", "pending": "turn"},
     "auto": {"kill": "returned", "exit": "returned", "pending": "turn"},
-    "coalesce": {"kill": "visible", "exit": "returned", "pending": "visible"},
+    "coalesce": {"kill": "turn", "exit": "returned", "pending": "turn"},
 }
 LIMIT = 3  # seconds for a round
 

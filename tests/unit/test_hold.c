@@ -507,22 +507,22 @@ Test(hold, the_end_of_no_turn_asks_nothing) {
     EXPECT(c->held);
 }
 
-Test(hold, what_is_buffered_leaves_before_a_visible_act) {
+Test(hold, what_is_buffered_leaves_before_a_signal) {
     in_mode(MODE_COALESCE);
     join();
     buffered("abc");
-    hold_before_visible();
+    hold_before_signal();
     EXPECT_TEXT("one call", fake_log(), "send(5,abc)");
     cr_expect(self.turn == c, "the turn goes on");
-    hold_before_visible();
+    hold_before_signal();
     EXPECT_TEXT("nothing more to do", fake_log(), "");
 }
 
-Test(hold, what_the_kernel_holds_may_stay_before_a_visible_act) {
+Test(hold, what_the_kernel_holds_may_stay_before_a_signal) {
     in_mode(MODE_CORK);
     join();
     c->held = true;
-    hold_before_visible();
+    hold_before_signal();
     EXPECT_TEXT("log", fake_log(), "");
     EXPECT(c->held);
 }
@@ -538,7 +538,7 @@ Test(hold, hands_off) {
     self.depth = 0;
     self.vforked = true;
     hold_end_turn(PUSH_WAIT);
-    hold_before_visible();
+    hold_before_signal();
     EXPECT(self.turn == c && c->held && !hold_before_poll(true));
     self.vforked = false;
     EXPECT_TEXT("log", fake_log(), "");

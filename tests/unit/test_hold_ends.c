@@ -538,14 +538,13 @@ Test(hold_ends, what_could_go_on) {
         if (row->buffered)
             buffered("abc");
         EXPECT_INT(row->name, hold_could_go_on(), row->could);
-        EXPECT_INT(row->name, hold_buffers(), row->buffered);
         EXPECT_INT(row->name, hold_looks(), true);
         EXPECT_INT(row->name, self.depth, 0);
         c->held = false;
         buffer_free(c);
         hold_end_turn(PUSH_WAIT);
     }
-    EXPECT(!hold_could_go_on() && !hold_buffers() && !hold_looks());
+    EXPECT(!hold_could_go_on() && !hold_looks());
     static const enum mode passive[] = {MODE_OFF, MODE_OBSERVE};
     for (size_t i = 0; i < ARRAY_SIZE(passive); i++) {
         c->policy = (struct policy){.mode = (uint8_t)passive[i]};

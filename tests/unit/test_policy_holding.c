@@ -107,6 +107,17 @@ static void overrides(struct player *player) {
     set_nodelay(player);
     player->limits.override = true;
 }
+static void is_shared(struct player *player) {
+    player->policy.never_buffer = true;
+}
+static void is_shared_and_has_no_room(struct player *player) {
+    is_shared(player);
+    player->limits.room = 0;
+}
+static void is_shared_and_more_means_nothing(struct player *player) {
+    is_shared(player);
+    more_means_nothing(player);
+}
 static void overrides_cork(struct player *player) {
     set_cork(player);
     player->limits.override = true;
@@ -120,6 +131,9 @@ static const struct {
     {"untracked", is_untracked, "plain", "plain", "plain"},
     {"MPTCP or a TCP_ULP: buffering is still possible", more_means_nothing, "plain", "buffer",
      "plain"},
+    {"shared with another process: not buffered", is_shared, "more", "more", "more"},
+    {"... whatever room there is", is_shared_and_has_no_room, "more", "more", "more"},
+    {"... and MPTCP or a TCP_ULP", is_shared_and_more_means_nothing, "plain", "plain", "plain"},
     {"it defied prediction", is_nodelay_only, "plain", "plain", "plain"},
     {"its writes are told apart", is_never_held, "plain", "plain", "plain"},
     {"not known to be connected", is_not_established, "plain", "plain", "plain"},

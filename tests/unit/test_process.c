@@ -235,11 +235,12 @@ Test(process, before_a_fork_all_that_is_buffered_leaves) {
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.turn = NULL; /* another thread's */
     uint32_t epoch_before = nodelay_epoch;
-    uint16_t forks = forks_made;
+    uint8_t forks = forks_made;
     process_forks();
     EXPECT_INT("nothing is left", buffer_length(c), 0);
+    EXPECT(c->policy.never_buffer);
     EXPECT_INT("it may set our options back", nodelay_epoch, epoch_before + 1);
-    EXPECT_INT("counted", forks_made, (uint16_t)(forks + 1));
+    EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
 }
 
 /* A vfork child runs on this thread's memory, and touches nothing of ours. */

@@ -141,16 +141,6 @@ Test(shim, what_a_descriptor_is_is_asked_once) {
     cr_expect(strstr(log, "nodelay(5,1)") && !strstr(log, "stat"), "%s", log);
 }
 
-/* In coalesce a write to any other descriptor sends buffered bytes first: others may see it. */
-Test(shim, buffered_bytes_leave_before_a_write_to_a_file) {
-    whole_start_in(MODE_COALESCE);
-    whole_warm(5);
-    fds_set(8, FDS_FILE);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    shim_other_write(8);
-    EXPECT_TEXT("wire", fake.wire_buffer, "abc");
-}
-
 /* ---- first sight --------------------------------------------------------------- */
 
 Test(shim, first_sight) {

@@ -458,14 +458,30 @@ static void expect_no_change(const char *name) {
 /* The child of a vfork runs on its parent's memory. */
 Test(shim_life, in_a_vfork_child) {
     whole_start_in(MODE_CORK);
-    whole_warm(5);
+    struct conn *c = whole_warm(5);
     whole_write(5, "held");
     fake_log();
     self.vforked = true;
+    c->given = true; /* the one thing that it changes: see the next test */
     expect_no_change("in the child");
     self.vforked = false;
     shim_closing(5); /* the check above can fail */
     EXPECT_INT("in the parent", fds_word(5), FDS_UNKNOWN);
+}
+
+/* In coalesce the parent's bytes came behind those of the program that the child became. */
+Test(shim_life, a_vfork_child_copies_it) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    self.vforked = true;
+    shim_duplicated(5, -1);
+    EXPECT(!c->given);
+    shim_duplicated(5, 9);
+    EXPECT(c->given);
+    self.vforked = false;
+    fake_log();
+    EXPECT_INT("held in the kernel", whole_write(5, "abc"), 3);
+    EXPECT_TEXT("not in a buffer", fake_log(), "SEND_MORE(5,abc)");
 }
 
 /* A handler that has interrupted the library inside the lock of the connection: what it does is made up for

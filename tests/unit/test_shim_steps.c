@@ -138,15 +138,16 @@ Test(shim_steps, which_close_gives_an_option_back) {
 static const struct {
     const char *name;
     uintptr_t word;
-    bool coalesce, ends;
+    bool ends;
 } others[] = {
-    {"a file", FDS_FILE, false, false},       {"a file, and bytes in our buffer", FDS_FILE, true, true},
-    {"something that may block", FDS_OTHER, false, true}, {"unknown", FDS_UNKNOWN, false, true},
+    {"a file", FDS_FILE, false},
+    {"something that may block", FDS_OTHER, true},
+    {"unknown", FDS_UNKNOWN, true},
 };
 
 Test(shim_steps, a_close_elsewhere) {
     EACH_ROW(row, others) {
-        whole_start_in(row->coalesce ? MODE_COALESCE : MODE_CORK);
+        whole_start_in(MODE_CORK);
         c = whole_warm(5);
         whole_write(5, "abc");
         ASSERT(self.turn == c);

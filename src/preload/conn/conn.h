@@ -88,6 +88,7 @@ struct conn {
     bool shut_when_sent : 1;    /* shut down for writing; the kernel is told when the buffer is empty */
     bool tried : 1;             /* the application has tried to read from it */
     uint8_t turn_end;           /* enum turn_end: how the turn of turn_owner may end or has ended */
+    bool given;                 /* a program that this process has started may have it; no lock needed */
     uint8_t forks;              /* forks_made when the connection was first seen */
     uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (decide.h); 0: none */
     int pending_error;          /* errno of a send of our own, not yet reported to the application */
@@ -106,10 +107,21 @@ struct conn {
 _Static_assert(sizeof(struct conn) == 256 || sizeof(long) == 4,
                "fields that few connections need are in evidence.h");
 
-/* Forks that this process has made, modulo 256. */
+/* Grows before a fork of this process, and once more after it, in the parent; modulo 256. */
 extern INTERNAL uint8_t forks_made;
 /* Grows when another process may set options of our sockets (fork, exec). */
 extern INTERNAL uint32_t nodelay_epoch;
+
+/* True: a fork or the application has given the socket to another process, or to this one. */
+static inline bool conn_has_left(const struct conn *c) {
+    return c->passed || c->shared || c->forks != LOAD(&forks_made);
+}
+
+/* True: another process may have the socket.  A call that the library has seen gave it away, or the socket
+ * came from outside: by exec, by SCM_RIGHTS, or as a number that the library does not know. */
+static inline bool conn_is_shared(const struct conn *c) {
+    return conn_has_left(c) || LOAD(&c->given) || c->origin == ORIGIN_FOREIGN;
+}
 
 /* The futex of writers behind a drain: grows when one ends, or when the connection is closed. */
 extern INTERNAL uint32_t drains_changed;

@@ -139,19 +139,14 @@ void exports_queue_list(int mode, const struct aiocb *const list[], int count);
         return exports_controlled(fd, command, REAL(name)(fd, command, argument)); \
     }
 
-/* Before fcntl(2).  Other processes see a lock that is set or released without a wait. */
+/* Before fcntl(2). */
 static inline void exports_controls(int command) {
     switch (command) {
 #if F_SETLKW64 != F_SETLKW
     case F_SETLKW64:
 #endif
     case F_SETLKW:
-    case F_OFD_SETLKW: hold_end_turn(PUSH_WAIT); break;
-#if F_SETLK64 != F_SETLK
-    case F_SETLK64:
-#endif
-    case F_SETLK:
-    case F_OFD_SETLK: hold_before_visible(); break;
+    case F_OFD_SETLKW: hold_end_turn(PUSH_WAIT);
     }
 }
 

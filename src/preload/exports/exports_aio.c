@@ -12,7 +12,6 @@ _Static_assert(sizeof(struct aiocb) == sizeof(struct aiocb64), "one layout, two 
 
 static void queues(const struct aiocb *block) {
     process_gets_threads();
-    hold_before_visible();
     shim_untrack(block->aio_fildes);
 }
 

@@ -101,6 +101,6 @@ ENDS(process_ends(), older_quick_exit, (int status), (status))
 #endif
 
 /* Since 2.34 a thread that has ended is no error. */
-FORWARD(hold_before_visible(), int, older_pthread_kill, (pthread_t thread, int number), (thread, number))
+FORWARD(hold_before_signal(), int, older_pthread_kill, (pthread_t thread, int number), (thread, number))
 
 #endif

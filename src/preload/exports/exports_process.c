@@ -39,6 +39,8 @@ EXPORT SPAWNS(posix_spawn)
 EXPORT SPAWNS(posix_spawnp)
 EXPORT SPAWNS(pidfd_spawn)
 EXPORT SPAWNS(pidfd_spawnp)
+EXPORT FORWARD(shim_given(fd), int, posix_spawn_file_actions_adddup2,
+               (posix_spawn_file_actions_t * actions, int fd, int to), (actions, fd, to))
 
 /* A failed fork and a failed command give the same result, and the command must not run twice: make room for
  * the child before the call. */

@@ -10,9 +10,6 @@
 #define WAIT(type, name, parameters, arguments) EXPORT FORWARD(WAITS(), type, name, parameters, arguments)
 #define WAIT_UNLESS(condition, type, name, parameters, arguments) \
     EXPORT FORWARD(if (!(condition)) WAITS(), type, name, parameters, arguments)
-/* Other processes see the effect also of a call that does not wait (exports_visible.c). */
-#define WAIT_OR_SHOW(waits, type, name, parameters, arguments) \
-    EXPORT FORWARD(if (waits) WAITS(); else hold_before_visible(), type, name, parameters, arguments)
 
 /* sleeps */
 WAIT(unsigned, sleep, (unsigned seconds), (seconds))
@@ -79,10 +76,10 @@ EXPORT int bsd_sigpause(int mask) {
 }
 
 /* locks on files */
-WAIT_OR_SHOW(!(operation & LOCK_NB), int, flock, (int fd, int operation), (fd, operation))
-WAIT_OR_SHOW(command == F_LOCK, int, lockf, (int fd, int command, off_t length), (fd, command, length))
+WAIT_UNLESS(operation &LOCK_NB, int, flock, (int fd, int operation), (fd, operation))
+WAIT_UNLESS(command != F_LOCK, int, lockf, (int fd, int command, off_t length), (fd, command, length))
 #ifdef WITH_TIME64
-WAIT_OR_SHOW(command == F_LOCK, int, lockf64, (int fd, int command, off64_t length), (fd, command, length))
+WAIT_UNLESS(command != F_LOCK, int, lockf64, (int fd, int command, off64_t length), (fd, command, length))
 #else
 ALSO(lockf64, lockf)
 #endif
@@ -100,13 +97,13 @@ static bool may_wait(const struct sembuf *operations, size_t count) {
     return false;
 }
 
-WAIT_OR_SHOW(!(flags & IPC_NOWAIT), int, msgsnd, (int id, const void *message, size_t size, int flags),
+WAIT_UNLESS(flags &IPC_NOWAIT, int, msgsnd, (int id, const void *message, size_t size, int flags),
              (id, message, size, flags))
 WAIT_UNLESS(flags &IPC_NOWAIT, ssize_t, msgrcv, (int id, void *message, size_t size, long type, int flags),
             (id, message, size, type, flags))
-WAIT_OR_SHOW(may_wait(operations, count), int, semop, (int id, struct sembuf *operations, size_t count),
+WAIT_UNLESS(!may_wait(operations, count), int, semop, (int id, struct sembuf *operations, size_t count),
              (id, operations, count))
-WAIT_OR_SHOW(!IS_ZERO(timeout, tv_nsec) && may_wait(operations, count), int, semtimedop,
+WAIT_UNLESS(IS_ZERO(timeout, tv_nsec) || !may_wait(operations, count), int, semtimedop,
              (int id, struct sembuf *operations, size_t count, const struct timespec *timeout),
              (id, operations, count, timeout))
 WAIT(int, mq_send, (mqd_t queue, const char *message, size_t size, unsigned priority),
@@ -147,7 +144,7 @@ WAIT_UNLESS(options &WNOHANG, pid_t, __wait4_time64, (pid_t pid, int *status, in
             (pid, status, options, usage))
 WAIT_UNLESS(IS_ZERO(timeout, tv_nsec), int, __sigtimedwait64,
             (const sigset_t *set, siginfo_t *info, time64 *timeout), (set, info, timeout))
-WAIT_OR_SHOW(!IS_ZERO(timeout, tv_nsec) && may_wait(operations, count), int, __semtimedop64,
+WAIT_UNLESS(IS_ZERO(timeout, tv_nsec) || !may_wait(operations, count), int, __semtimedop64,
              (int id, struct sembuf *operations, size_t count, time64 *timeout),
              (id, operations, count, timeout))
 WAIT(int, __mq_timedsend_time64,

@@ -35,7 +35,6 @@ EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 }
 
 EXPORT int listen(int fd, int backlog) {
-    hold_before_visible(); /* listen(2): from now on other processes can connect */
     int result = REAL(listen)(fd, backlog);
     if (result == 0)
         shim_listens(fd);

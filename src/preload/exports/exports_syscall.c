@@ -23,8 +23,8 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
     OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
     OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
-    OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2), OURS(dup3),
-    OURS(dup), OURS(fcntl),
+    OURS(kill), OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2),
+    OURS(dup3), OURS(dup), OURS(fcntl),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
 #undef RIGHT
@@ -311,15 +311,14 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
 #endif
     case SYS_fcntl: exports_controls((int)b); return exports_controlled((int)a, (int)b, (int)NEXT());
     case SYS_flock:
-        if (b & LOCK_NB)
-            hold_before_visible();
-        else
+        if (!(b & LOCK_NB))
             hold_end_turn(PUSH_WAIT);
         break;
     case SYS_tkill:
     case SYS_tgkill:
         barred = rights_signal(n == SYS_tkill ? a : b);
-        break;
+        __attribute__((fallthrough));
+    case SYS_kill: hold_before_signal(); break;
     case SYS_seccomp:
         if (a != SECCOMP_SET_MODE_FILTER && a != SECCOMP_SET_MODE_STRICT)
             break;

@@ -34,14 +34,9 @@ static bool wait_for_room(struct conn *c, int fd, int seconds) {
     return true;
 }
 
-/* True: another process may have the socket, whose last close this is not then. */
-static bool is_shared(const struct conn *c) {
-    return c->passed || c->shared || c->origin == ORIGIN_FOREIGN || c->forks != LOAD(&forks_made);
-}
-
 bool close_lingers(struct conn *c, int fd) {
     int seconds = kernel->linger(fd);
-    if (seconds == 0 && !c->draining && !is_shared(c)) {
+    if (seconds == 0 && !c->draining && !conn_is_shared(c)) {
         buffer_free(c); /* the close resets the connection: what was not sent is dropped */
         return false;
     }

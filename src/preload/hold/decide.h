@@ -41,7 +41,7 @@ static inline void decide_add_room(struct policy_limits *limits, const struct co
 }
 static inline struct policy_limits decide_limits_of_write(const struct conn *c) {
     struct policy_limits limits = decide_limits();
-    if (c->policy.mode == MODE_COALESCE)
+    if (policy_buffers(&c->policy))
         decide_add_room(&limits, c);
     return limits;
 }

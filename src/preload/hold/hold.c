@@ -284,7 +284,7 @@ void hold_asked(bool at_once) {
     conn_unlock(c);
 }
 
-void hold_before_visible(void) {
+void hold_before_signal(void) {
     if (LIKELY(self.turn == NULL))
         return;
     struct conn *c = turn_now();

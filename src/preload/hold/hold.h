@@ -92,15 +92,9 @@ bool hold_could_go_on(void);
 bool hold_before_poll(bool only_writable);
 void hold_asked(bool at_once);
 
-/* True: the open turn has buffered bytes. */
-static inline bool hold_buffers(void) {
-    struct conn *c = LOAD(&self.turn);
-    return c && LOAD(&c->buffer) != NULL;
-}
-
-/* In mode coalesce, runs before an act that other processes can see.  Sends the
- * buffered bytes; bytes that the kernel holds may stay. */
-void hold_before_visible(void);
+/* Runs before a signal, which may stop or end this process.  Sends the buffered bytes of this thread's turn;
+ * bytes that the kernel holds may stay. */
+void hold_before_signal(void);
 
 void hold_turn_taken_over(struct conn *c);
 bool hold_wait_was_quick(struct conn *c);

@@ -70,7 +70,8 @@ struct policy {
     uint8_t quick_turns;        /* in a row, up to HABIT: see policy_learns_habit() */
     uint8_t goes_on;            /* messages in a row that went on after a wait returned at once */
     uint8_t window_at;          /* the position at which the window last ended a hold of this turn */
-    bool kept_turn;             /* such a wait did not end this message's turn */
+    bool kept_turn : 1;         /* such a wait did not end this message's turn */
+    bool never_buffer : 1;      /* others may have the socket: coalesce joins in the kernel */
     uint16_t position;          /* writes in the open turn */
     uint16_t units;             /* units in this message */
     uint16_t turns;             /* turns in this message */
@@ -142,6 +143,12 @@ static inline void policy_habit_turn(struct policy *p, uint64_t gap) {
     p->quick_turns = (uint8_t)(quick ? p->quick_turns + 1 : 0);
 }
 
+/* True if this connection holds in the buffer of this process.  Else coalesce holds in the kernel, as cork
+ * does: another process may write to the socket, and would overtake bytes in a buffer. */
+static inline bool policy_buffers(const struct policy *p) {
+    return p->mode == MODE_COALESCE && !p->never_buffer;
+}
+
 /* A cheap first test: false if no write of this connection can be held or buffered. */
 static inline bool policy_might_hold(const struct policy *p) {
     return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->bursty);
@@ -156,7 +163,7 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
     return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only &&
            !p->never_hold && !p->unsure && p->established &&
-           !policy_left_alone(p, limits->override) && (p->mode == MODE_COALESCE || !p->no_more);
+           !policy_left_alone(p, limits->override) && (policy_buffers(p) || !p->no_more);
 }
 
 /* coalesce: the room in the kernel's send buffer is known. */

@@ -72,7 +72,7 @@ INLINE bool policy_holds(const struct policy *p, const struct policy_limits *lim
     if (p->mode == MODE_CORK)
         return true;
     if (p->mode == MODE_COALESCE)
-        return !limits->windowless && has_room(p, limits, w->bytes);
+        return !limits->windowless && (p->never_buffer || has_room(p, limits, w->bytes));
     return (p->input_ever || (p->from_cache && !p->one_way)) && !p->input_pending &&
            (!limits->windowless || p->quick_turns >= HABIT) &&
            turn_predict(&p->model, p->position) == TURN_MORE;
@@ -187,7 +187,7 @@ INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size
 INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
                           const struct policy_write *w, struct policy_action *action) {
     if (policy_holds(p, limits, w)) {
-        action->how = p->mode == MODE_COALESCE ? WRITE_COALESCE : WRITE_MORE;
+        action->how = policy_buffers(p) ? WRITE_COALESCE : WRITE_MORE;
         if (action->how == WRITE_MORE)
             add32(&p->pending, w->bytes);
     } else if (UNLIKELY(p->app_cork && p->unsure && p->pending && p->mode != MODE_OFF)) {

@@ -45,6 +45,14 @@ static void options_go_back(void) {
             hold_restore(c);
 }
 
+/* Bytes of other threads leave, too, and bytes for which the kernel had no room. */
+static void nothing_stays_buffered(void) {
+    if (config()->buffers)
+        FDS_EACH(c)
+            c->policy.never_buffer = true;
+    process_leaves_nothing();
+}
+
 /* The connections of this moment are shared from now on (conn_is_shared). */
 static void all_are_shared(void) {
     __atomic_add_fetch(&forks_made, 1, __ATOMIC_RELAXED);
@@ -60,7 +68,7 @@ uint32_t process_forks(void) {
     hold_end_turn(PUSH_PROCESS);
     all_are_shared();
     uint32_t barred = ticker_bar(false);
-    process_leaves_nothing(); /* bytes of other threads, too, and bytes for which the kernel had no room */
+    nothing_stays_buffered();
     options_go_back();
     return barred;
 }

@@ -45,6 +45,10 @@ static void hand_all_over(bool here) {
     FDS_EACH(c) {
         struct policy *p = &c->policy;
         hold_push_all(c, PUSH_PROCESS);
+        if (!here && !p->never_buffer && (!config()->buffers || config()->no_syscalls || survives_exec(c))) {
+            STORE(&c->given, true);
+            p->never_buffer = true;
+        }
         if (!here && !p->app_nodelay)
             p->nodelay_uncertain = true; /* process_ends(), in the child's program */
         bool keeps = p->untracked_io && (!here || c->untracked_at_fork);

@@ -160,6 +160,9 @@ void shim_closing_range(unsigned first, unsigned last);
 bool shim_spared(unsigned first, unsigned last, unsigned *spared);
 /* `copy` is now a duplicate of `fd`. */
 void shim_duplicated(int fd, int copy);
+/* The program of a child gets fd: it is among the file actions of posix_spawn(3), or a child of vfork(2),
+ * which runs on our memory, has copied it. */
+void shim_given(int fd);
 /* Runs before dup2 and dup3, which close `copy`. */
 void shim_replacing(int fd, int copy);
 /* A stdio stream uses fd: its I/O is untracked from now on. */

@@ -96,7 +96,7 @@ INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
 
 /* Buffers one more small write behind the buffered ones of the same turn. */
 INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limits *limits) {
-    if (c->turn_owner != &self || self.turn != c || c->policy.mode != MODE_COALESCE ||
+    if (c->turn_owner != &self || self.turn != c || !policy_buffers(&c->policy) ||
         !buffer_is_there(w->buffer, w->bytes))
         return false;
     decide_add_room(limits, c);
@@ -185,7 +185,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return (ssize_t)bytes;
     }
     hold_join_turn(c);
-    if (c->policy.mode == MODE_COALESCE && UNLIKELY(!may_begin(c, &w, &limits)))
+    if (policy_buffers(&c->policy) && UNLIKELY(!may_begin(c, &w, &limits)))
         return slow_path_found(c, w, true);
     struct policy_action action = {.how = WRITE_PLAIN};
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);

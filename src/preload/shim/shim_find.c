@@ -92,8 +92,9 @@ void shim_refresh(struct conn *c) {
         apply_filters(c);
     if (UNLIKELY(c->epoch != config()->epoch))
         sweep_adopt(c);
-    if (UNLIKELY(c->nodelay_checked != LOAD(&nodelay_epoch))) {
+    if (UNLIKELY(c->nodelay_checked != LOAD_ACQUIRE(&nodelay_epoch))) {
         hold_nodelay_uncertain(c);
+        c->policy.never_buffer |= conn_is_shared(c);
         if (!c->listener)
             shim_nodelay_at_creation(c); /* before a fork the kernel got the application's value back */
     }

@@ -254,7 +254,7 @@ void shim_closing(int fd) {
     uintptr_t word = fds_word(fd);
     if (UNLIKELY(fd == STDERR_FILENO))
         log_stderr_is(false);
-    if (self.turn && (word != FDS_FILE || hold_buffers()))
+    if (self.turn && word != FDS_FILE)
         hold_end_turn(PUSH_CLOSE);
     if (word == FDS_UNKNOWN)
         return;
@@ -299,8 +299,19 @@ bool shim_spared(unsigned first, unsigned last, unsigned *spared) {
 
 /* ---- duplication ------------------------------------------------------- */
 
+void shim_given(int fd) {
+    struct conn *c = fds_conn(fds_word(fd));
+    if (!c)
+        return;
+    STORE(&c->given, true);
+    __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELEASE);
+    hold_end_turn(PUSH_PROCESS);
+}
+
 void shim_duplicated(int fd, int copy) {
     if (copy < 0 || copy == fd || !ours()) {
+        if (self.vforked && copy >= 0)
+            shim_given(fd);
         if (copy != fd)
             reentry_left(copy);
         return;

@@ -160,6 +160,6 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
 void shim_other_write(int fd) {
     if (LIKELY(self.turn == NULL) || !ours())
         return;
-    if (hold_buffers() || may_block(fd))
+    if (may_block(fd))
         hold_end_turn(PUSH_WRITE);
 }

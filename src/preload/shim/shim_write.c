@@ -82,7 +82,7 @@ static struct conn *with_ticker(struct conn *c, int fd, const struct policy_writ
 /* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
 static struct conn *with_facts(struct conn *c, int fd, const struct policy_write *w) {
     struct policy_limits limits = decide_limits();
-    if (c->policy.mode == MODE_COALESCE && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
+    if (policy_buffers(&c->policy) && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
         policy_may_hold_write(&c->policy, &limits, w))
         look_for_room(c, fd);
     return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : with_ticker(c, fd, w);
@@ -92,7 +92,7 @@ static struct conn *with_facts(struct conn *c, int fd, const struct policy_write
  * memory is not readable. */
 static bool parts_to_judge(const struct conn *c, const struct write_request *o, struct parts *p) {
     shim_parts_of(o, p);
-    if (c->policy.mode == MODE_COALESCE && p->valid && p->bytes <= config()->small)
+    if (policy_buffers(&c->policy) && p->valid && p->bytes <= config()->small)
         p->valid = shim_parts_readable(p, p->bytes);
     return p->valid && p->bytes > 0;
 }

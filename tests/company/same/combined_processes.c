@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <wordexp.h>
@@ -176,6 +175,23 @@ CASE(exit_functions_write) {
 
 static void before_fork(void) {
     write(at_the_end, "before", 6);
+    write(at_the_end, "it", 2);
+}
+
+static void begin_child(void) {
+    raw3(SYS_write, at_the_end, "child", 5);
+}
+
+/* In coalesce the child's bytes came before those that its parent had written before the fork. */
+CASE(a_fork_handler_of_the_child_writes) {
+    at_the_end = fd;
+    NEED(pthread_atfork(before_fork, NULL, begin_child) == 0);
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            raw1(SYS_exit_group, 0);
+        wait_unseen(child);
+    }
 }
 
 static void after_fork(void) {
@@ -193,46 +209,193 @@ CASE(fork_handlers_write) {
     SAY(write(fd, "two", 3));
 }
 
-/* ---- whose turn it is, a lock says -------------------------------------- */
+/* ---- what one process writes before it tells another ---------------------- */
 
-static struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-static struct flock none = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-
-enum lock { RECORD, RECORD_OF_FILE, FILE_LOCK };
-
-static int take(int file, enum lock lock, bool wait) {
-    if (lock == FILE_LOCK)
-        return flock(file, LOCK_EX | (wait ? 0 : LOCK_NB));
-    if (lock == RECORD)
-        return fcntl(file, wait ? F_SETLKW : F_SETLK, &whole);
-    return fcntl(file, wait ? F_OFD_SETLKW : F_OFD_SETLK, &whole);
+/* In coalesce the other's bytes came before those that this process had written before it told. */
+static const char *told_path(void) {
+    static char path[40];
+    if (!path[0])
+        snprintf(path, sizeof path, "/tmp/unstall-same.%d", (int)raw0(SYS_getpid));
+    return path;
 }
 
-/* In coalesce the child's bytes came before those that its parent had written before `release`. */
-#define WRITTEN_UNTIL(name, lock, release)                        \
-    CASE(written_until_##name) {                                  \
-        char path[40];                                            \
-        int file = memfd_create("lock", 0);                       \
-        snprintf(path, sizeof path, "/proc/self/fd/%d", file);    \
-        for (int i = 0; i < 3; i++) {                             \
-            NEED(take(file, lock, false) == 0);                   \
-            pid_t child = fork();                                 \
-            if (child == 0) {                                     \
-                int own = open(path, O_RDWR | O_CLOEXEC);         \
-                NEED(own >= 0 && take(own, lock, true) == 0);     \
-                NEED(write(fd, "the child's", 11) == 11);         \
-                _exit(0);                                         \
-            }                                                     \
-            SAY(write(fd, "the", 3));                             \
-            SAY(write(fd, "parent's", 8));                        \
-            SAY(release);                                         \
-            wait_unseen(child);                                   \
-        }                                                         \
-    }
+static uint32_t *told; /* in memory that the children share */
+static int told_file;
 
-WRITTEN_UNTIL(fcntl, RECORD, fcntl(file, F_SETLK, &none))
-WRITTEN_UNTIL(fcntl_of_an_open_file, RECORD_OF_FILE, fcntl(file, F_OFD_SETLK, &none))
-WRITTEN_UNTIL(lockf, RECORD, lockf(file, F_ULOCK, 0))
-WRITTEN_UNTIL(flock, FILE_LOCK, flock(file, LOCK_UN | LOCK_NB))
-WRITTEN_UNTIL(fcntl_by_number, RECORD, syscall(SYS_fcntl, file, F_SETLK, &none))
-WRITTEN_UNTIL(flock_by_number, FILE_LOCK, syscall(SYS_flock, file, LOCK_UN | LOCK_NB))
+static void nothing_is_told(void) {
+    if (!told) {
+        told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        told_file = memfd_create("told", 0);
+    }
+    NEED(told != MAP_FAILED && told_file >= 0 && ftruncate(told_file, 0) == 0);
+    *told = 0;
+    raw1(SYS_close, raw4(SYS_openat, AT_FDCWD, told_path(), O_CREAT | O_WRONLY, 0600));
+}
+
+static void writes_then_tells(int fd, void (*tell)(void)) {
+    NEED(write(fd, "the", 3) == 3 && write(fd, "first's", 7) == 7);
+    tell();
+}
+
+static void by_memory(void) {
+    __atomic_store_n(told, 1, __ATOMIC_SEQ_CST);
+}
+
+static void by_unlink(void) {
+    NEED(unlink(told_path()) == 0);
+}
+
+static void by_pwrite(void) {
+    NEED(pwrite(told_file, "t", 1, 0) == 1);
+}
+
+static bool is_told(void (*by)(void)) {
+    char byte;
+    if (by == by_memory)
+        return __atomic_load_n(told, __ATOMIC_SEQ_CST);
+    if (by == by_pwrite)
+        return raw4(SYS_pread64, told_file, &byte, 1, 0) == 1;
+    return raw4(SYS_faccessat, AT_FDCWD, told_path(), F_OK, 0) < 0;
+}
+
+static void (*const tells[])(void) = {by_memory, by_unlink, by_pwrite};
+enum { TELLS = sizeof tells / sizeof tells[0] };
+
+CASE(a_child_writes_once_told) {
+    for (int i = 0; i < TELLS; i++) {
+        nothing_is_told();
+        pid_t child = fork();
+        if (child == 0) {
+            while (!is_told(tells[i]))
+                ;
+            raw3(SYS_write, fd, "the child's", 11);
+            raw1(SYS_exit_group, 0);
+        }
+        writes_then_tells(fd, tells[i]);
+        wait_unseen(child);
+    }
+}
+
+CASE(a_parent_writes_once_told) {
+    for (int i = 0; i < TELLS; i++) {
+        nothing_is_told();
+        pid_t child = fork();
+        if (child == 0) {
+            writes_then_tells(fd, tells[i]);
+            while (__atomic_load_n(told, __ATOMIC_SEQ_CST) < 2)
+                ; /* computes */
+            _exit(0);
+        }
+        while (!is_told(tells[i]))
+            ;
+        raw3(SYS_write, fd, "the parent's", 12);
+        __atomic_store_n(told, 2, __ATOMIC_SEQ_CST);
+        wait_unseen(child);
+    }
+}
+
+/* The words of a shell that writes to `fd` once told. */
+static char *const *shell_once_told(int fd) {
+    static char line[120], *words[] = {"sh", "-c", line, NULL};
+    snprintf(line, sizeof line, "while [ -e %s ]; do :; done; printf shell >&%d", told_path(), fd);
+    return words;
+}
+
+/* Close-on-exec, once: the program has another descriptor of it. */
+static void a_program_writes_once_told(int fd, pid_t (*start)(int fd)) {
+    nothing_is_told();
+    pid_t child = start(fd);
+    writes_then_tells(fd, by_unlink);
+    wait_unseen(child);
+}
+
+static pid_t spawned(int fd) {
+    pid_t child = -1;
+    NEED(posix_spawn(&child, "/bin/sh", NULL, NULL, shell_once_told(fd), environ) == 0);
+    return child;
+}
+
+enum { ANOTHER = 9 };
+
+static pid_t spawned_on_another(int fd) {
+    pid_t child = -1;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    NEED(fcntl(fd, F_SETFD, FD_CLOEXEC) == 0);
+    posix_spawn_file_actions_adddup2(&actions, fd, ANOTHER);
+    NEED(posix_spawn(&child, "/bin/sh", &actions, NULL, shell_once_told(ANOTHER), environ) == 0);
+    return child;
+}
+
+static pid_t vforked(int fd) {
+    char *const *words = shell_once_told(fd);
+    pid_t child = vfork();
+    if (child == 0) {
+        execv("/bin/sh", words);
+        _exit(9);
+    }
+    return child;
+}
+
+static pid_t vforked_on_another(int fd) {
+    char *const *words = shell_once_told(ANOTHER);
+    NEED(fcntl(fd, F_SETFD, FD_CLOEXEC) == 0);
+    pid_t child = vfork();
+    if (child == 0) {
+        dup2(fd, ANOTHER);
+        execv("/bin/sh", words);
+        _exit(9);
+    }
+    return child;
+}
+
+CASE(a_spawned_program_writes_once_told) {
+    a_program_writes_once_told(fd, spawned);
+}
+
+CASE(a_program_spawned_on_another_number_writes_once_told) {
+    a_program_writes_once_told(fd, spawned_on_another);
+}
+
+CASE(a_vforked_program_writes_once_told) {
+    a_program_writes_once_told(fd, vforked);
+}
+
+CASE(a_program_vforked_on_another_number_writes_once_told) {
+    a_program_writes_once_told(fd, vforked_on_another);
+}
+
+/* Made after the fork, and passed on by SCM_RIGHTS. */
+CASE(a_child_is_passed_it_and_writes_once_told) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr header;
+    } control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    char byte = 'd';
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    int ends[2];
+    nothing_is_told();
+    NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        NEED(raw3(SYS_recvmsg, ends[1], &message, 0) == 1);
+        int passed;
+        memcpy(&passed, CMSG_DATA(&control.header), sizeof passed);
+        while (!is_told(by_memory))
+            ;
+        raw3(SYS_write, passed, "the child's", 11);
+        raw1(SYS_exit_group, 0);
+    }
+    int made = connection();
+    for (int i = 0; i < 3; i++)
+        exchange(made);
+    memcpy(CMSG_DATA(&control.header), &made, sizeof made);
+    SAY(sendmsg(ends[0], &message, 0));
+    writes_then_tells(made, by_memory);
+    wait_unseen(child);
+    close(made);
+}

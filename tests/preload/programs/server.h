@@ -2,7 +2,7 @@
  *
  * A server that answers each request of REQUEST bytes in two writes, header
  * and body.  It prints its port, serves one connection with SERVE(listener),
- * which the including file defines, and ends.
+ * which the including file defines, and ends.  `inherited NUMBER`: it serves that descriptor.
  */
 #include "client.h"
 
@@ -27,6 +27,10 @@ static UNUSED const char *how; /* the first argument, or "" */
 int main(int count, char **words)
 {
     how = count > 1 ? words[1] : "";
+    if (count > 2) {
+        answer_all(atoi(words[2]));
+        return 0;
+    }
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);

@@ -42,6 +42,17 @@ extern __typeof__(posix_spawn) pidfd_spawn __attribute__((weak, noplt)),
 ACT(pidfd_spawn, NULL, 0, pidfd_spawn(&spawned, SLEEP, NULL, NULL, arguments, environ))
 ACT(pidfd_spawnp, NULL, 0, pidfd_spawnp(&spawned, "sleep", NULL, NULL, arguments, environ))
 
+static posix_spawn_file_actions_t none;
+
+static void no_actions(void) {
+    if (posix_spawn_file_actions_init(&none) != 0)
+        fail("posix_spawn_file_actions_init");
+}
+
+/* the program that is to be spawned gets the connection */
+ACT(posix_spawn_file_actions_adddup2, no_actions, 0,
+    posix_spawn_file_actions_adddup2(&none, connection, 1))
+
 static FILE *sleeper;
 
 static void sleeping_command(void) {

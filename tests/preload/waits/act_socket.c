@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,12 +34,6 @@ static void nobody_accepts(void) {
         fail("socket");
 }
 
-static void about_to_listen(void) {
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener < 0)
-        fail("socket");
-}
-
 #define THERE (const struct sockaddr *)&there, sizeof there
 
 ACT(connect, nobody_accepts, ALARM, connect(waiting, THERE))
@@ -46,9 +41,6 @@ ACT(__connect, nobody_accepts, ALARM, other_connect(waiting, THERE))
 ACT(accept, nobody_connects, ALARM, accept(listener, NULL, NULL))
 ACT(accept4, nobody_connects, ALARM, accept4(listener, NULL, NULL, SOCK_CLOEXEC))
 ACT(shutdown, NULL, 0, shutdown(connection, SHUT_WR))
-
-/* others see it: from now on they can connect */
-ACT(listen, about_to_listen, 0, listen(listener, 1))
 
 static int nodelay(int connection, int value) {
     return setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value);
@@ -65,6 +57,18 @@ ACT(setsockopt, NULL, UNHELD, (nodelay(connection, 1), hold_now(connection)))
 
 /* the library has turned TCP_NODELAY on by then; the application has not */
 ACT(getsockopt, NULL, 0, (poll(NULL, 0, 1), nodelay_of(connection)))
+
+/* A stream's socket has TCP_NODELAY in the kernel, which an accepted connection would have as its own. */
+static int listening_stream(void) {
+    int value = -1, stream = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t length = sizeof value;
+    if (!fdopen(stream, "r") || listen(stream, 1) < 0)
+        fail("listen");
+    raw6(SYS_getsockopt, stream, IPPROTO_TCP, TCP_NODELAY, (long)&value, (long)&length, 0);
+    return value;
+}
+
+ACT(listen, NULL, UNHELD, listening_stream())
 
 /* its creation is seen: no query is needed */
 ACT(socket, NULL, 0, poll(NULL, 0, WAIT_MS))

@@ -5,7 +5,9 @@
  */
 #include "acts.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -101,3 +103,34 @@ JOIN(splice, "splice", splice(source, NULL, connection, NULL, MORE, 0))
 JOIN(pwritev2, "pwritev2", pwritev2(connection, &vector, 1, -1, 0))
 JOIN(pwritev64v2, "pwritev64v2", pwritev64v2(connection, &vector, 1, -1, 0))
 JOIN(syscall, "syscall", syscall(SYS_write, connection, more, (size_t)MORE))
+
+/* Where there is room: others may wait for what is written there. */
+static int other;
+
+static void an_eventfd(void) {
+    other = eventfd(0, 0);
+    if (other < 0)
+        fail("eventfd");
+}
+
+static void another_connection(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    other = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, 1) < 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) < 0 ||
+        connect(other, (struct sockaddr *)&address, length) < 0)
+        fail("another connection");
+}
+
+static void pair(void) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        fail("socketpair");
+    other = ends[0];
+}
+
+ACT_AS(eventfd_room, "eventfd_write with room", an_eventfd, 0, eventfd_write(other, 1))
+ACT_AS(socket_room, "send to a socket with room", pair, 0, send(other, "seen", 4, MSG_DONTWAIT))
+ACT_AS(other_connection, "send on another connection", another_connection, 0, send(other, "seen", 4, 0))

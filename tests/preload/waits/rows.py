@@ -108,7 +108,8 @@ ROWS = {
     # life of sockets
     **_rows(WAITS, ALL, connect="connect", __connect="connect", accept="accept",
             accept4="accept4"),
-    **_rows(ACTS, BUFFERED, shutdown="shutdown", listen="listen"),
+    **_rows(ACTS, BUFFERED, shutdown="shutdown"),
+    "listen": Row(ACTS, "", (Check("listen", ("nodelay", *ALL), OWN_VALUE),)),
     "socket": Row(WAITS, "poll", (Check("socket", ALL, KNOWN),)),
     "setsockopt": Row(ACTS, "", (Check("setsockopt", ("cork",)),)),
     "getsockopt": Row(ACTS, "poll", (Check("getsockopt", ("cork",), OWN_VALUE),)),
@@ -129,7 +130,7 @@ ROWS = {
             __vfork="vfork|clone", forkpty="clone|clone3|fork", unshare="unshare", setns="setns",
             setuid="setuid", seteuid="setresuid", setreuid="setreuid", setresuid="setresuid",
             prctl="prctl", posix_spawn="clone3|clone|vfork", posix_spawnp="clone3|clone|vfork",
-            pidfd_spawn="clone3|clone", pidfd_spawnp="clone3|clone",
+            pidfd_spawn="clone3|clone", pidfd_spawnp="clone3|clone", posix_spawn_file_actions_adddup2="",
             popen="clone3|clone|vfork", _IO_popen="clone3|clone|vfork"),
     **_rows(WAITS, ALL, system="clone3|clone|vfork", wordexp="clone3|clone|fork", pclose="wait4"),
     **_rows(ENDS, ALL, execve="execve", execv="execve", execvp="execve", execvpe="execve",
@@ -145,10 +146,9 @@ ROWS = {
     **_rows(ACTS, ("cork",), **{name: "clone|clone3" for name in WINDOWLESS}),
     **_rows(WAITS, BUFFERED, longjmp="poll", _longjmp="poll", siglongjmp="poll",
             __longjmp_chk="poll"),
-    # acts that another process can see
+    # signals
     **_rows(ACTS, BUFFERED, kill="kill", killpg="kill", sigqueue="rt_sigqueueinfo",
             tgkill="tgkill", pthread_kill="tgkill", pthread_sigqueue="rt_tgsigqueueinfo",
-            rename="rename", renameat="renameat|renameat2", renameat2="renameat2|renameat",
             **{"raise": "tgkill"}),
 }
 
@@ -162,10 +162,9 @@ OTHERS = (
     Check("poll for a hang-up alone"), Check("send to a socket with room"),
     Check("send on another connection"), Check("eventfd_write with room"),
     *[Check(act, BUFFERED) for act in (
-        "write to a file", "writev to a file", "pwritev2 into a file", "sendfile to a file",
-        "dprintf to a file", "fclose of a file", "msgsnd with IPC_NOWAIT", "the return from main")],
-    Check("syscall SYS_exit_group", BUFFERED), Check("syscall SYS_seccomp"),
-    Check("syscall SYS_unshare"), Check("unshare CLONE_NEWUSER"), Check("a thread's return"),
+        "the return from main", "syscall SYS_exit_group", "syscall SYS_kill", "syscall SYS_tgkill")],
+    Check("syscall SYS_seccomp"), Check("syscall SYS_unshare"), Check("unshare CLONE_NEWUSER"),
+    Check("a thread's return"),
     Check("join by syscall", ALL, JOINED),
     Check("syscall SYS_futex FUTEX_WAIT"), Check("syscall SYS_futex FUTEX_WAIT_BITSET"),
     Check("syscall SYS_ppoll"), Check("syscall SYS_nanosleep"),

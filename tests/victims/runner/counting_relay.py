@@ -4,9 +4,7 @@
 import select
 import socket
 
-from harness import Peer
-
-from .tcp_info import data_segments_in
+from harness import Peer, data_segments_in
 
 
 class CountingRelay(Peer):

@@ -4,7 +4,7 @@
 import socket
 import time
 
-from .tcp_info import data_segments_in
+from harness import data_segments_in
 
 
 class Driver:

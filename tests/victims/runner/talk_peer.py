@@ -4,9 +4,7 @@
 import threading
 import time
 
-from harness import Peer
-
-from .tcp_info import data_segments_in
+from harness import Peer, data_segments_in
 
 
 class TalkPeer(Peer):

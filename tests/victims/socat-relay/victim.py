@@ -3,9 +3,8 @@
 
 import time
 
-from harness import AnsweringPeer
+from harness import AnsweringPeer, data_segments_in
 from runner import Affected, Daemon, Driver, Victim, measured
-from runner.tcp_info import data_segments_in
 
 EXCHANGES = 25
 FIRST, SECOND = b"h" * 200, b"b" * 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The one counter of TCP_INFO that the victims need."""
+"""The one counter of TCP_INFO that clients of servers need."""
 
 import socket
 import struct

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Signals, any of which may stop or end the process: what it has written leaves before.  SIGURG does nothing
+ * by default.
+ */
+#include "acts.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void group_of_our_own(void) {
+    if (setpgid(0, 0) < 0)
+        fail("setpgid");
+}
+
+static const union sigval value;
+
+ACT(kill, NULL, 0, kill(getpid(), SIGURG))
+ACT(killpg, group_of_our_own, 0, killpg(getpgrp(), SIGURG))
+ACT(raise, NULL, 0, raise(SIGURG))
+ACT(sigqueue, NULL, 0, sigqueue(getpid(), SIGURG, value))
+ACT(tgkill, NULL, 0, tgkill(getpid(), gettid(), SIGURG))
+ACT(pthread_kill, NULL, 0, pthread_kill(pthread_self(), SIGURG))
+ACT(pthread_sigqueue, NULL, 0, pthread_sigqueue(pthread_self(), SIGURG, value))
+ACT_AS(syscall_kill, "syscall SYS_kill", NULL, 0, syscall(SYS_kill, getpid(), SIGURG))
+ACT_AS(syscall_tgkill, "syscall SYS_tgkill", NULL, 0, syscall(SYS_tgkill, getpid(), gettid(), SIGURG))
