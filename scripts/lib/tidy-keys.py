@@ -4,10 +4,10 @@
 
     tidy-keys.py BUILD ROOT CONFIGURED
 
-Writes BUILD/tidy/compile_commands.json, and BUILD/tidy/keys with a line "KEY PATH" for each file.  The key is
-a digest of all that the findings in a file depend on: CONFIGURED (the tool and its configuration), the command,
-the file, and the headers that it reads, as the compiler has told ninja.  A file that was not compiled gets a
-key of all headers of src.
+Writes BUILD/tidy/compile_commands.json, and BUILD/tidy/keys with a line "KEY PATH" for each file.  The key
+is a digest of all that the findings in a file depend on: CONFIGURED (the tool and its configuration), the
+command, the file, and the headers that it reads, as the compiler has told ninja.  A file that was not
+compiled gets a key of all headers of src.
 """
 
 import hashlib

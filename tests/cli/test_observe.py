@@ -58,8 +58,8 @@ def test_the_report_can_go_to_a_file(authors, runtime, tmp_path):
 
 
 def test_the_report_appears_whole(authors, runtime, tmp_path):
-    """It was written in place: a reader of the earlier one saw it cut and filled again.  And where it could not
-    be written, that was told after the program had run."""
+    """It was written in place: a reader of the earlier one saw it cut and filled again.  And where it could
+    not be written, that was told after the program had run."""
     told, link = tmp_path / "told", tmp_path / "link"
     told.write_text("the earlier report", encoding="utf-8")
     link.symlink_to(told)

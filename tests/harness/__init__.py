@@ -33,8 +33,9 @@ __all__ = [
     "compile_c", "compile_rust", "control_of", "data_segments_in", "descriptors_of", "directed_cases",
     "filled_manual", "free_port", "installed", "is_loaded", "is_promised", "judged", "least", "mode_env",
     "needed_by", "only", "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls",
-    "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
-    "run_judged", "run_strace", "second_thread", "shape", "skip", "start_shapes", "started", "started_server",
-    "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total", "two_namespaces", "unstall",
-    "wait_for", "wait_for_stats_file", "wait_until", "with_capabilities", "within", "write_control",
+    "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all", "run",
+    "run_client", "run_directed", "run_judged", "run_strace", "second_thread", "shape", "skip",
+    "start_shapes", "started", "started_server", "stats_directory", "stats_files_in", "stats_flag",
+    "stats_in", "total", "two_namespaces", "unstall", "wait_for", "wait_for_stats_file", "wait_until",
+    "with_capabilities", "within", "write_control",
 ]

@@ -354,7 +354,7 @@ def test_ancillary_data_without_descriptors_keeps_the_option_certain():
 
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_many_messages_cost_one_question(mode):
-    """Once a connection was cured, sendmmsg asked of each of 64 headers whether it may be read: up to 30 %."""
+    """Once a connection was cured, sendmmsg asked of each of 64 headers if it may be read: up to 30 %."""
     with AnsweringPeer() as peer:
         trace = run_strace([program("was_many_messages"), *peer.target, 12], mode_env(mode))
     names = [call.name for call in trace.between(BEGIN, END)]

@@ -357,7 +357,8 @@ Test(shim_parts, a_control_message_that_is_not_there) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* The first ones are looked at, although the last one is not there; a control message beside bad ones leaves. */
+/* The first ones are looked at, although the last one is not there; a control message beside bad ones
+ * leaves. */
 Test(shim_parts, of_many_messages_those_that_are_there) {
     whole_start_in(MODE_CORK);
     struct conn *c = whole_connected(5);

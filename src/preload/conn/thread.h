@@ -21,6 +21,7 @@ struct thread {
     struct conn *releasing; /* the connection whose hold a plain write of this thread ends */
     struct conn *locked;    /* the connection whose lock this thread holds */
     uint32_t *spinning;     /* the short lock that it holds */
+    uint64_t read_began;    /* ns of CLOCK_MONOTONIC: of a read under way that is timed; else 0 */
     union {
         struct {
             uint16_t depth; /* > 0: inside our own critical section */
@@ -31,7 +32,6 @@ struct thread {
     };
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
     uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
-    uint64_t read_began; /* ns of CLOCK_MONOTONIC: of a read under way that is timed; else 0 */
     bool ends_watched;  /* a destructor for this thread's end is registered; then `lock_bits` are made */
     struct {
         const struct conn *of;
@@ -55,11 +55,6 @@ static inline uint32_t thread_tag(void) {
 enum { GATE_SHUT = 0, GATE_OPEN = 1 };
 
 extern INTERNAL const volatile uint8_t *gate;
-
-/* True if this call may certainly use our state: false also before the first call and after a fork. */
-static inline bool surely_ours(void) {
-    return LIKELY(!self.busy) && LIKELY(*LOAD(&gate) == GATE_OPEN);
-}
 
 /* True: this call is a handler's that has interrupted its thread inside a lock (reentry.h), in a process
  * whose state is repaired. */

@@ -101,7 +101,8 @@ static void in_large_write(void) {
         ;
 }
 
-/* From glibc 2.41 on a call whose first bytes were accepted returns their number; the next one is cancelled. */
+/* From glibc 2.41 on a call whose first bytes were accepted returns their number; the next one is
+ * cancelled. */
 static void in_send(void) {
     ssize_t sent;
     while ((sent = send(shared.ours, content(shared.put), 50, 0)) > 0)
