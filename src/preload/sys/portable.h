@@ -30,6 +30,7 @@ __asm__(".symver dlopen, dlopen@" OLDEST_DLOPEN);
 __asm__(".symver dlsym, dlsym@" OLDEST);
 __asm__(".symver dlvsym, dlvsym@" OLDEST_DLOPEN);
 __asm__(".symver pthread_key_create, pthread_key_create@" OLDEST);
+__asm__(".symver pthread_key_delete, pthread_key_delete@" OLDEST);
 __asm__(".symver pthread_setspecific, pthread_setspecific@" OLDEST);
 __asm__(".symver pthread_testcancel, pthread_testcancel@" OLDEST);
 
