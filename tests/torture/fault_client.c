@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- *     fault-client ADDRESS PORT
+ *     fault-client ADDRESS PORT [alone]
  *
  * A plain client, for test_faults.py: exchanges of header, body and answer, two
  * threads that write in turn, a child that goes on.  Of the calls that the test
  * makes fail (but for mmap and clone while it starts and makes its thread) it
- * makes none itself.
+ * makes none itself.  Alone it makes no child, and its own writes are no sendto(2) in `coalesce`.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static void exchange(int number) {
 
 int main(int count, char **words) {
     struct sockaddr_in address = {.sin_family = AF_INET};
-    if (count != 3)
+    if (count < 3)
         return 2;
     address.sin_port = htons((unsigned short)atoi(words[2]));
     inet_pton(AF_INET, words[1], &address.sin_addr);
@@ -71,15 +72,19 @@ int main(int count, char **words) {
         exchange(i);
     poll(NULL, 0, 200); /* the window's thread goes to rest */
     exchange(0);
-    pid_t child = fork();
+    bool alone = count > 3;
+    pid_t child = alone ? 0 : fork();
     if (child == 0) {
         for (int i = 0; i < 2; i++)
             exchange(i);
-        _exit(0);
+        if (!alone)
+            _exit(0);
     }
-    int status = -1;
-    waitpid(child, &status, 0);
-    sent += 2 * (HEADER + BODY);
+    int status = alone ? 0 : -1;
+    if (!alone) {
+        waitpid(child, &status, 0);
+        sent += 2 * (HEADER + BODY);
+    }
     for (int i = 0; i < 4; i++)
         exchange(i);
     put(50); /* held at the end */

@@ -107,7 +107,9 @@ def run_fault(mode, fault):
         try:
             done = subprocess.run(
                 ["strace", "-f", "-qq", "-o", log.name, "-e", f"trace={kernels}", "-e",
-                 f"inject={kernels}:error={error}:when={when}", *variables, CLIENT, *peer.target],
+                 f"inject={kernels}:error={error}:when={when}", *variables, CLIENT, *peer.target,
+                 # what a fork has shared is held in the kernel, by the application's own write
+                 *(["alone"] if call == "sendto" else [])],
                 env=mode_env("bare"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                 check=False, timeout=30)
         except subprocess.TimeoutExpired:
