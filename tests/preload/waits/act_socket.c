@@ -68,7 +68,7 @@ static int listening_stream(void) {
     return value;
 }
 
-ACT(listen, NULL, UNHELD, listening_stream())
+ACT(listen, NULL, 0, listening_stream())
 
 /* its creation is seen: no query is needed */
 ACT(socket, NULL, 0, poll(NULL, 0, WAIT_MS))
