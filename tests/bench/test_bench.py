@@ -130,11 +130,11 @@ def test_each_connection_of_the_scale_has_learned_its_habit(name, point):
 
 
 def simulated(text, tmp_path):
-    """strategy -> (segments, added calls, missed turns, per cent of the writes without a decision)"""
+    """strategy -> (segments, added calls, missed turns)"""
     recording = tmp_path / "recording.txt"
     recording.write_text(text, encoding="ascii")
     lines = run([program("simulate"), str(recording)]).splitlines()[2:]
-    return {line.split()[0]: tuple(float(n.rstrip("%")) for n in line.split()[1:]) for line in lines}
+    return {line.split()[0]: tuple(map(float, line.split()[1:])) for line in lines}
 
 
 def test_simulated_pairs(tmp_path):
@@ -144,13 +144,11 @@ def test_simulated_pairs(tmp_path):
     assert table["cork"][0] == 1 and table["cork"][1] == 1
     assert table["coalesce"][0] == 1 and table["coalesce"][1] == -1
     assert table["nodelay"][0] == 2 and table["off"][1] == 0
-    assert table["auto"][3] > 90 and table["cork"][3] == 0
 
 
 def test_simulated_whole_messages_are_left_alone(tmp_path):
     table = simulated("write 300\nread 200\n" * 100, tmp_path)
-    assert table["auto"][:3] == table["off"][:3] == (1, 0, 0)
-    assert table["auto"][3] > 90 and table["cork"][3] == 0
+    assert table["auto"] == table["off"] == (1, 0, 0)
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)

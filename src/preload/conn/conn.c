@@ -50,6 +50,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     c->fd = fd;
     STORE(&c->generation, (uint16_t)(c->generation + 1));
     STORE(&c->refs, 1);
+    STORE(&c->times_read, false);
     c->origin = (uint8_t)origin;
     c->forks = LOAD(&forks_made);
     c->policy.never_buffer = origin == ORIGIN_FOREIGN;

@@ -60,6 +60,7 @@ struct conn {
     /* These stay valid when the struct is used again: other threads read them without the lock. */
     uint32_t lock;             /* see lock_free_word() */
     bool ticking;              /* on the ticker's list */
+    bool times_read;           /* policy_times_read() */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
     struct conn *next_ticking; /* belongs to the ticker */
     struct piece *deferred;    /* writes that signal handlers made during the lock (reentry.h) */

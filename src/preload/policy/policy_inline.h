@@ -114,9 +114,9 @@ static inline bool policy_takes_sign(const struct policy *p) {
     return p->crosses || p->crossings < CROSSINGS_FIRST || p->crossings % CROSSINGS_ONE_IN == 0;
 }
 
-/* Before a read.  True: its time tells whether its bytes were there already. */
+/* After a read.  True: the time of the next one tells whether its bytes were there already. */
 static inline bool policy_times_read(const struct policy *p) {
-    return p->read_full && p->message_bytes && !p->crosses && p->mode != MODE_OFF && nagle_in_force(p) &&
+    return p->read_full && !p->crosses && p->mode != MODE_OFF && nagle_in_force(p) &&
            policy_takes_sign(p);
 }
 

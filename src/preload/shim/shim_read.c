@@ -52,7 +52,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     if (UNLIKELY(!self.ends_watched))
         hold_watch_thread_end();
-    if (UNLIKELY(policy_times_read(&c->policy)) && !LOAD(&clock_stopped))
+    if (UNLIKELY(LOAD(&c->times_read)) && !LOAD(&clock_stopped))
         self.read_began = clock_now();
     return (struct call){c, LOAD(&c->generation)};
 }
@@ -78,6 +78,7 @@ INLINE void input_came(struct call call, ssize_t got, size_t asked) {
         return;
     decide_crossing_answered(c);
     policy_input(&c->policy, (size_t)got, asked, UNLIKELY(self.read_began != 0) && was_at_once());
+    STORE(&c->times_read, policy_times_read(&c->policy));
     if (UNLIKELY(first))
         endpoint_update(c);
 }

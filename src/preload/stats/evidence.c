@@ -212,9 +212,12 @@ void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
         look(c, w->fd);
     if (action->crossing && observes && !explained)
         look_behind(c, &before, w);
-    e->last = first                  ? e->first
-              : c->policy.crossings ? stacks_keep(e, w) /* the next message may be held behind it */
-                                    : (struct stacks_piece){w->caller, EVIDENCE_NONE};
+    if (first)
+        e->last = e->first;
+    else if (observes && c->policy.crossings)
+        e->last = stacks_keep(e, w); /* the next message may be held behind it */
+    else
+        e->last = (struct stacks_piece){w->caller, EVIDENCE_NONE};
 }
 
 void evidence_uncorked_slow(struct conn *c, const struct policy_action *action) {
