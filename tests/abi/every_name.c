@@ -541,7 +541,6 @@ static const struct {
 } situations[] = {
     {"names", names}, {"main", make_all}, {"errno", with_errno}, {"early", nothing}, {"signal", signalled},
     {"inside", inside}, {"within", within}, {"forked", forked}, {"vforked", vforked}, {"thread", thread},
-    {"cloned", cloned}, {"unseen", cloned_unseen}, {"pointers", pointers},
     {"lacking", lacking},
     {"cloned", cloned}, {"unseen", cloned_unseen}, {"pointers", pointers}, {"lean", lean},
 };
