@@ -98,8 +98,9 @@ long hold_now(int connection) {
 
 void raw_sleep_ms(long ms) {
     struct timespec until = after_ms(CLOCK_MONOTONIC, ms);
-#ifdef __USE_TIME_BITS64
-    enum { SLEEP = sizeof(long) == 4 ? SYS_clock_nanosleep_time64 : SYS_clock_nanosleep };
+/* glibc 2.41 says __USE_TIME_BITS64 on 64-bit systems too, which have one call alone. */
+#if defined(__USE_TIME_BITS64) && defined(SYS_clock_nanosleep_time64)
+    enum { SLEEP = SYS_clock_nanosleep_time64 };
 #else
     enum { SLEEP = SYS_clock_nanosleep };
 #endif
