@@ -28,7 +28,8 @@ def podman_env(place):
     for name, text in (("containers.conf", _CONTAINERS), ("storage.conf", _STORAGE)):
         (place / name).write_text(text.format(place), encoding="ascii")
     return bare_env(CONTAINERS_CONF=place / "containers.conf", XDG_RUNTIME_DIR=place, HOME=place,
-                    CONTAINERS_STORAGE_CONF=place / "storage.conf")
+                    CONTAINERS_STORAGE_CONF=place / "storage.conf",
+                    PODMAN_IGNORE_CGROUPSV1_WARNING=1)  # from 5.0 on it warns at each start
 
 
 def needed_by(program):
