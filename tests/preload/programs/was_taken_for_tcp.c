@@ -33,6 +33,13 @@ static int answer(int fd, uint32_t number)
     }
 }
 
+/* An ordinary user may not ask, and a kernel without xfrm_compat answers no 32-bit program: two answers all
+ * the same. */
+static bool known(int error)
+{
+    return error == 0 || error == -EPERM || error == -EOPNOTSUPP;
+}
+
 int main(void)
 {
     int fd = (int)raw_call(SYS_socket, AF_NETLINK, SOCK_RAW, NETLINK_XFRM, 0, 0);
@@ -42,7 +49,7 @@ int main(void)
     for (uint32_t i = 0; i < ROUNDS; i++) {
         request(fd, GET_SPDINFO, 2 * i);
         request(fd, BAD_TYPE, 2 * i + 1);
-        CHECK(answer(fd, 2 * i) == 0);
+        CHECK(known(answer(fd, 2 * i)));
         CHECK(answer(fd, 2 * i + 1) == -EINVAL);
     }
     close(fd);
