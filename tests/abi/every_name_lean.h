@@ -43,7 +43,7 @@ static void lean_before(void)
 
 static long depth(volatile unsigned char *stack, volatile unsigned char *from)
 {
-    while (*stack == PAINT && stack < from) stack++;
+    while (stack < from && *stack == PAINT) stack++;
     return from - stack;
 }
 
