@@ -36,6 +36,8 @@ def pytest_configure(config):
     # The runner itself is never preloaded: it would measure itself.
     if "libunstall" in os.environ.get("LD_PRELOAD", ""):
         raise pytest.UsageError("run the tests without LD_PRELOAD: the runner is never preloaded")
+    # A program that prints to a pipe and ends without a flush would pass where the caller's shell has this.
+    os.environ.pop("PYTHONUNBUFFERED", None)
     config.addinivalue_line("markers", "no_library: this test does without the built library")
     config.addinivalue_line("markers", "processors(name, ...): this test is for a library of these only")
     config.addinivalue_line("markers", "unstarved: left out where the host takes the processors")

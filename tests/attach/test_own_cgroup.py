@@ -87,8 +87,8 @@ def test_nodelay_late_is_mode_late():
 
 
 def test_exit_code_signal_process_and_children_are_the_programs_own():
-    words = ("import os; print(os.getpid(), os.getppid(), os.getsid(0), os.getpgid(0))\ntry: os.wait()\n"
-             "except ChildProcessError: os.kill(os.getpid(), 9)")
+    words = ("import os; print(os.getpid(), os.getppid(), os.getsid(0), os.getpgid(0), flush=True)\n"
+             "try: os.wait()\nexcept ChildProcessError: os.kill(os.getpid(), 9)")
     program = subprocess.Popen([*UNDER, *PYTHON, words], env=bare_env(), stdout=subprocess.PIPE, text=True)
     told = program.communicate(timeout=60)[0].split()
     assert told == [str(n) for n in (program.pid, os.getpid(), os.getsid(0), os.getpgid(0))]

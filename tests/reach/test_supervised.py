@@ -214,7 +214,7 @@ def test_wrong_calls_get_the_kernels_own_errors(unprivileged):
 
 def test_exit_code_signal_process_and_children_are_the_programs_own(unprivileged):
     """The program has the process id that its caller started, and no child that it did not make."""
-    words = "import os; print(os.getpid(), os.getppid(), os.getsid(0))\ntry: os.wait()\nexcept " \
+    words = "import os; print(os.getpid(), os.getppid(), os.getsid(0), flush=True)\ntry: os.wait()\nexcept " \
             "ChildProcessError: os.kill(os.getpid(), 9)"
     done = unprivileged("run", "--how", "seccomp", *PYTHON, words, check=False)
     assert done.returncode == -signal.SIGKILL
