@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner import Affected, Daemon, Driver, Victim, compile_java, measured
+from runner import Affected, Daemon, Driver, Victim, compile_java, joins_headers_and_body, measured
 
 HERE = Path(__file__).parent
 EXCHANGES = 25
@@ -31,18 +31,20 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="com.sun.net.httpserver flushes headers before the body "
-          "(its own cure: -Dsun.net.httpserver.nodelay)",
+    story="com.sun.net.httpserver before OpenJDK 23 flushes headers before the body (its own cure: "
+          "-Dsun.net.httpserver.nodelay); since then both are one write",
     sick="server",
     needs=("java", "javac"),
     measure=measure,
+    well=joins_headers_and_body,
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
-        software="OpenJDK, com.sun.net.httpserver",
+        software="OpenJDK before 23, com.sun.net.httpserver",
         package="openjdk-17-jre-headless",
         own="`java -Dsun.net.httpserver.nodelay=true`",
-        source="None; a program cannot change it, because the server itself flushes the headers.",
+        source="OpenJDK 23 writes both in one piece. Before, a program cannot change it: the server itself "
+               "flushes the headers.",
         measured=True,
         observe="java ...",
     ),

@@ -27,7 +27,7 @@ from .http_peer import HttpPeer
 from .http_server import run_http_server
 from .imap_peer import ImapPeer
 from .in_turns import Turns, compared, in_turns, on_one_core
-from .java import compile_java
+from .java import compile_java, joins_headers_and_body
 from .line_server import run_line_server
 from .load import measure_load
 from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
@@ -45,7 +45,7 @@ __all__ = [
     "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ImapPeer",
     "Measurement", "Nginx", "OWN", "Observed", "SIMPLE", "STALLING_MS", "SmtpPeer", "TREATMENTS",
     "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
-    "compile_java", "compiled", "complaints", "in_turns", "load", "load_well", "made", "may_be_noise",
-    "measure_load", "measured", "on_one_core", "run_client", "run_http_server", "run_line_server",
-    "run_mailer", "simple", "talk", "victims", "wells", "wrong_of_well",
+    "compile_java", "compiled", "complaints", "in_turns", "joins_headers_and_body", "load", "load_well",
+    "made", "may_be_noise", "measure_load", "measured", "on_one_core", "run_client", "run_http_server",
+    "run_line_server", "run_mailer", "simple", "talk", "victims", "wells", "wrong_of_well",
 ]

@@ -88,7 +88,7 @@ class Victim:
 
     def well_version(self):
         """The version on this machine, if it does not stall; else ""."""
-        return self.well() if self.well else ""
+        return self.well() if self.well and not self.missing() else ""
 
     def missing(self):
         """The needed commands and packages that this machine lacks."""
