@@ -6,6 +6,7 @@ import shutil
 import socket
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -319,6 +320,14 @@ def test_a_report_on_a_victim_is_judged(found, expected, judgement):
     victim = Victim("", "client", (), None, verdict=expected)
     wrong = complaints(victim, Treatment("observe", "stalls"), Measurement((44.0,) * 10, observed=found))
     assert not wrong if judgement == "right" else judgement in wrong[0]
+
+
+def test_another_pair_of_pieces_is_seen():
+    victim = Victim("", "client", (), None, verdict=STALLS, pieces=(9, 34))
+    for pieces, said in (((9, 34), 0), ((26, 9), 1), ((), 1)):
+        found = replace(report(), pieces=pieces)
+        wrong = complaints(victim, Treatment("observe", "stalls"), Measurement((44.0,) * 10, observed=found))
+        assert len(wrong) == said and all("pieces" in text for text in wrong)
 
 
 @pytest.mark.parametrize("found, known, judgement", [

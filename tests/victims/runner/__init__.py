@@ -8,7 +8,8 @@ that each answer is right and that the preload is where it should be (treatment.
 measured(times, segment counts).  The helpers for that:
 
     a sick client   run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another TalkPeer
-    a sick server   run_http_server(), run_line_server(); or a Daemon and a Driver; under load measure_load()
+    a sick server   run_http_server(), run_line_server(), run_pipelined(); or a Daemon and a Driver;
+                   under load measure_load()
     to build it     compiled(), made(), compile_java(), harness.compile_c()
 
 Debian packages that it needs go to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
@@ -34,6 +35,7 @@ from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
 from .measurement import Measurement, WARM, measured
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
+from .pipelined import run_pipelined
 from .preloads import SIMPLE, simple
 from .smtp_peer import SmtpPeer
 from .talk_peer import TalkPeer
@@ -47,5 +49,5 @@ __all__ = [
     "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
     "compile_java", "compiled", "complaints", "in_turns", "joins_headers_and_body", "load", "load_well",
     "made", "may_be_noise", "measure_load", "measured", "on_one_core", "run_client", "run_http_server",
-    "run_line_server", "run_mailer", "simple", "talk", "victims", "wells", "wrong_of_well",
+    "run_line_server", "run_mailer", "run_pipelined", "simple", "talk", "victims", "wells", "wrong_of_well",
 ]

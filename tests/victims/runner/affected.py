@@ -22,9 +22,9 @@ _WIDTH, _COLUMNS = 110, 100
 _HEAD = """\
 # Is mine affected?
 
-The software of this page sends a message in small writes and then waits 40 ms. It was measured for [the
-gallery](gallery.md). Other versions may stall, too. `scripts/gallery --affected` writes this page from the
-files `tests/victims/*/victim.py`.
+The software of this page sends a message in small writes, or a small message behind one that is not
+acknowledged yet, and then waits 40 ms. It was measured for [the gallery](gallery.md). Other versions may
+stall, too. `scripts/gallery --affected` writes this page from the files `tests/victims/*/victim.py`.
 
 `unstall observe -- COMMAND` runs a program and says if it stalls. `unstall scan` watches the whole host.
 `unstall doctor COMMAND` says if a program is on this page.

@@ -20,8 +20,9 @@ _TEXT = {
     "head": """\
 # The gallery
 
-This page has the times of real, unmodified programs with the write-write-read stall: bare (without a
-preload), in every mode, and with two simple preloads. The preload `socket-nodelay` sets TCP_NODELAY on every
+This page has the times of real, unmodified programs with the write-write-read stall, or with a crossing (one
+small write behind an earlier message that is not acknowledged yet): bare (without a preload), in every mode,
+and with two simple preloads. The preload `socket-nodelay` sets TCP_NODELAY on every
 stream socket that `socket()` makes. The preload `cork-nodelay` corks the sockets whose program asks for
 TCP_NODELAY, as libautocork (2007) did.
 
@@ -34,8 +35,9 @@ observe. Each row was measured on the day that it names, on Linux with two share
 ## Times
 
 Each cell has the median milliseconds of an exchange over loopback, and the data segments that the stalling
-side sends in it. An exchange is a request and its answer. With SMTP it is a mail, with LPD a file, and with
-pipelining two requests and their answers. Two kinds of rows differ:
+side sends in it. An exchange is a request and its answer. With SMTP it is a mail, with LPD a file, with
+pipelining two requests and their answers, and with QoS 1 two messages and their confirmations. Two kinds of
+rows differ:
 
 - `git-ls-remote` and `msmtp`: a whole run of the program.
 - `jvm-cork` and `jruby-puma`: the median latency and the requests a second under wrk, with one thread and ten

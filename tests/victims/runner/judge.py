@@ -71,7 +71,7 @@ def _verdict(victim, measurement):
     if measurement.rates:  # under load every exchange stalls
         stalled = found.row["exchanges"]
     most = stalled / TOLD + WARM + 2  # the warm-up may stall, too
-    return wrong_of_victim(found, victim.sick, victim.verdict, TOLD * stalled, most)
+    return wrong_of_victim(found, victim.sick, victim.verdict, TOLD * stalled, most, victim.pieces)
 
 
 def complaints(victim, treatment, measurement):

@@ -27,6 +27,7 @@ class Observed:
     role: str
     row: dict
     claims: dict  # added up over all endpoints
+    pieces: tuple = ()  # the bytes of the two writes at the pair of call sites that stalled most
 
     @property
     def stalls(self):
@@ -56,6 +57,13 @@ def statistics(owner=None):
         shutil.rmtree(folder)
 
 
+def _pieces(told):
+    """Of the first occurrence kept of the worst pattern."""
+    patterns = [pattern for process in told["processes"] for pattern in process["patterns"]]
+    worst = max(patterns, key=lambda pattern: pattern["stalls"], default=None)
+    return tuple(write.get("bytes") for write in worst["occurrences"][-1]) if worst else ()
+
+
 def observed(folder):
     """The report on all processes in `folder`."""
     told = json.loads(unstall("report", "--json", folder, check=True).stdout)
@@ -64,7 +72,7 @@ def observed(folder):
                 (verdict["role"], verdict["endpoint"])),
                dict.fromkeys((*CLAIMS, "exchanges"), 0))
     return Observed(verdict["kind"], verdict["sentence"], tuple(verdict["notes"]), verdict["role"], row,
-                    {claim: sum(row[claim] for row in rows) for claim in CLAIMS})
+                    {claim: sum(row[claim] for row in rows) for claim in CLAIMS}, _pieces(told))
 
 
 def _unlike(found, expected):
@@ -89,8 +97,11 @@ def wrong_of_well(found, known=0, says=""):
     return wrong
 
 
-def wrong_of_victim(found, sick, expected, least, most):
-    """The complaints about the report on a stalling program; `least` to `most` of its exchanges stalled."""
+def wrong_of_victim(found, sick, expected, least, most, pieces=()):
+    """The complaints about the report on a stalling program; `least` to `most` of its exchanges stalled.
+
+    `pieces`: the bytes of the two writes of which Nagle holds the second, if the victim knows.
+    """
     wrong = _unlike(found, expected)
     if expected.startswith(UNSEEN):
         if found.kind != "unseen" or any(found.claims.values()):
@@ -100,6 +111,8 @@ def wrong_of_victim(found, sick, expected, least, most):
         wrong.append(f"the verdict is {found.kind} at a {found.role}, not stalls at a {ROLES[sick]}")
     elif not least <= found.stalls <= most:
         wrong.append(f"{found.stalls} stalls are told, of {least:.0f} to {most:.0f}")
+    if pieces and found.pieces != pieces:
+        wrong.append(f"the pieces are told as {found.pieces}, not {pieces}")
     if found.claims["peer_stalls"]:
         wrong.append(f"{found.claims['peer_stalls']} stalls of the peer, which has none")
     return wrong

@@ -68,6 +68,8 @@ class Victim:
     heavy     its packages are big: run by scripts/gallery --all alone (see packages-heavy.txt)
     measure   measure(treatment, scratch) -> Measurement; raises AssertionError when an answer is wrong
     verdict   text that the verdict of `unstall report` on a run in mode observe must have
+    pieces    the bytes of the write that is held, and of the one before it, as the report must name them: the
+              earlier one first; () if they differ from exchange to exchange
     segments  treatment name -> most data segments an exchange of the sick side
     whole_run the times are of whole runs; a stall is only a part of each
     well      well() -> the version on this machine, if it is a newer one that does not stall; else ""
@@ -78,6 +80,7 @@ class Victim:
     needs: tuple
     measure: Callable
     verdict: str = ""
+    pieces: tuple = ()
     segments: dict = field(default_factory=dict)
     whole_run: bool = False
     packages: tuple = ()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""A Modbus server reads each request by exact lengths; a client that asks for two registers at once waits."""
+
+import struct
+from pathlib import Path
+
+from harness import compile_c
+from runner import Affected, Victim, run_pipelined
+
+HERE = Path(__file__).parent
+EXCHANGES = 20
+READ_HOLDING = 3
+
+
+def framed(number, body):
+    """MBAP: a transaction's number, the protocol, the length behind it, the unit."""
+    return struct.pack(">HHHB", number, 0, len(body) + 1, 255) + body
+
+
+def requests(number):
+    """Two registers, one by one."""
+    return b"".join(framed(2 * number + which, struct.pack(">BHH", READ_HOLDING, which, 1))
+                    for which in range(2))
+
+
+def right(number, so_far):
+    answers = b"".join(framed(2 * number + which, struct.pack(">BBH", READ_HOLDING, 2, 1000 + which))
+                       for which in range(2))
+    assert answers.startswith(so_far), so_far
+    return so_far == answers
+
+
+def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
+    server = compile_c(HERE / "server.c", libraries=["modbus"])
+    return run_pipelined(treatment, scratch, lambda port: [server, port, *own], EXCHANGES, requests, right)
+
+
+VICTIM = Victim(
+    story="a Modbus server on libmodbus gets two requests at once (libmodbus#849): it reads one by exact "
+          "lengths, answers, and reads the next",
+    sick="server",
+    needs=("gcc",),
+    packages=("libmodbus-dev",),
+    measure=measure,
+    verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
+    pieces=(11, 11),
+    segments={"nodelay": 2, "auto": 2},
+    affected=Affected(
+        software="libmodbus, a server whose clients pipeline",
+        package="libmodbus-dev",
+        source="Set TCP_NODELAY on `modbus_get_socket()` behind `modbus_tcp_accept()`.",
+        measured=True,
+        observe="PROGRAM",
+        libraries=("libmodbus.so",),
+    ),
+)

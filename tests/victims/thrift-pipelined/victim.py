@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Thrift in Python: each read takes a frame's length, or the frame."""
+
+import struct
+from pathlib import Path
+
+from runner import Affected, Victim, run_pipelined
+
+HERE = Path(__file__).parent
+EXCHANGES = 20
+CALL, REPLY, STRING, I32, STOP = 1, 2, 11, 8, b"\0"
+WORDS = (b"one", b"three")
+
+
+def frame(kind, sequence, field):
+    """A message of the binary protocol, strict, in a frame."""
+    body = struct.pack(">HBBI", 0x8001, 0, kind, 6) + b"length" + struct.pack(">i", sequence) + field + STOP
+    return struct.pack(">I", len(body)) + body
+
+
+def requests(number):
+    return b"".join(frame(CALL, 2 * number + which, struct.pack(">BHI", STRING, 1, len(word)) + word)
+                    for which, word in enumerate(WORDS))
+
+
+def right(number, so_far):
+    answers = b"".join(frame(REPLY, 2 * number + which, struct.pack(">BHI", I32, 0, len(word)))
+                       for which, word in enumerate(WORDS))
+    assert answers.startswith(so_far), so_far
+    return so_far == answers
+
+
+def measure(treatment, scratch):
+    own = ["nodelay"] if treatment.own else []
+    return run_pipelined(treatment, scratch,
+                         lambda port: ["/usr/bin/python3", HERE / "server.py", port, *own], EXCHANGES,
+                         requests, right)
+
+
+VICTIM = Victim(
+    story="a Thrift server in Python with TFramedTransport gets two calls at once: it reads a frame by exact "
+          "lengths, answers, and reads the next",
+    sick="server",
+    needs=("/usr/bin/python3",),
+    packages=("python3-thrift",),
+    measure=measure,
+    verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
+    pieces=(30, 30),
+    segments={"nodelay": 2, "auto": 2},
+    affected=Affected(
+        software="Thrift in Python, TFramedTransport, clients that pipeline",
+        package="python3-thrift",
+        source="Set TCP_NODELAY in `accept()` of a subclass of TServerSocket.",
+        measured=True,
+        observe="python3 server.py",
+        words=("TFramedTransport",),
+    ),
+)
