@@ -144,7 +144,7 @@ Test(modules, code_with_a_file, .init = set_up) {
     EXPECT_INT("its beginning", m->head, stats_hash(0, head, sizeof(head)));
     EXPECT(!module_at(at)); /* no code */
     EXPECT(module_at((const void *)(uintptr_t)modules_note));
-    char here;
+    char here = 0;
     EXPECT(!module_at(&here) && !module_at(file));
 }
 
