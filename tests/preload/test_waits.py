@@ -51,10 +51,12 @@ def bare():
 
     def in_time(act):
         """On a busy machine bytes may be late, and a wait may begin when what it waits for has happened."""
-        for _ in range(TRIES):
+        for again in range(TRIES):
             try:
                 outcome = perform(act, to_the_end=True)
             except subprocess.TimeoutExpired:
+                if again == TRIES - 1:
+                    raise
                 continue
             if outcome.late_ms is not None and outcome.late_ms < LONG_MS and \
                     (act not in waiting or int(outcome.stdout.split()[-1]) >= LONG_MS):
