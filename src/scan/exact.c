@@ -104,6 +104,8 @@ static int take_call(void *arg, void *call, size_t size) {
     struct exact *e = arg;
     if (size >= sizeof(struct scan_call))
         scan_places_take(e->places, call);
+    else
+        scan_places_stalled(e->places, *(const uint64_t *)call);
     return 0;
 }
 

@@ -11,13 +11,18 @@
 
 #include "symbols.h"
 
-enum { FIRSTS = 64 }; /* connections; the first call of each is kept until the held one comes */
+enum { CONNECTIONS = 64 };
+
+/* The last two calls of a connection; `before` is NULL where the last one is not held behind it. */
+struct last_calls {
+    struct scan_call *before, *last;
+};
 
 struct scan_places {
     struct reader_file *process[PLACES_PROCESSES];
     struct stats_files files;
-    struct scan_call *first[FIRSTS]; /* by cookie */
-    unsigned next;                   /* the oldest of them, which the next one replaces */
+    struct last_calls calls[CONNECTIONS];
+    unsigned next; /* the oldest of them, which the next one replaces */
     pid_t wanted;
 };
 
@@ -167,25 +172,45 @@ static void keep_pair(struct scan_places *p, const struct scan_call *first,
     struct stats_pattern *one = &r->patterns[r->pattern_count++];
     one->state = one->occurrence[0].state = STATS_VALID;
     one->count = 1;
+    one->behind = first->read != held->read; /* input was read in between: another message */
     convert(first, &one->occurrence[0].write[0]);
     convert(held, &one->occurrence[0].write[1]);
 }
 
+static struct last_calls *calls_of(struct scan_places *p, uint64_t cookie) {
+    for (unsigned i = 0; i < CONNECTIONS; i++)
+        if (p->calls[i].last && p->calls[i].last->cookie == cookie)
+            return &p->calls[i];
+    return NULL;
+}
+
+static void forget_calls(struct last_calls *l) {
+    free(l->before);
+    free(l->last);
+    *l = (struct last_calls){NULL, NULL};
+}
+
 void scan_places_take(struct scan_places *p, const struct scan_call *call) {
-    unsigned at = 0;
-    while (at < FIRSTS && !(p->first[at] && p->first[at]->cookie == call->cookie))
-        at++;
-    if (call->held) {
-        if (at < FIRSTS && p->first[at]->process == call->process)
-            keep_pair(p, p->first[at], call);
-        return;
+    struct last_calls *l = calls_of(p, call->cookie);
+    if (!l) {
+        l = &p->calls[p->next++ % CONNECTIONS];
+        forget_calls(l);
     }
-    if (at == FIRSTS)
-        at = p->next++ % FIRSTS;
-    if (!p->first[at])
-        p->first[at] = malloc(sizeof(*call));
-    if (p->first[at])
-        *p->first[at] = *call;
+    free(l->before);
+    l->before = l->last;
+    if (l->before && !(call->held && l->before->process == call->process)) {
+        free(l->before);
+        l->before = NULL;
+    }
+    l->last = malloc(sizeof(*call));
+    if (l->last)
+        *l->last = *call;
+}
+
+void scan_places_stalled(struct scan_places *p, uint64_t cookie) {
+    struct last_calls *l = calls_of(p, cookie);
+    if (l && l->before)
+        keep_pair(p, l->before, l->last);
 }
 
 /* ---- places ----------------------------------------------------------------------- */
@@ -205,7 +230,8 @@ static uint64_t caller_of(struct symbols *s, const struct stats_write *w) {
 static struct stats_pattern *same_place(struct reader_file *r, size_t count,
                                         const struct stats_pattern *p) {
     for (size_t i = 0; i < count; i++)
-        if (memcmp(r->patterns[i].caller, p->caller, sizeof(p->caller)) == 0)
+        if (memcmp(r->patterns[i].caller, p->caller, sizeof(p->caller)) == 0 &&
+            r->patterns[i].behind == p->behind)
             return &r->patterns[i];
     return NULL;
 }
@@ -271,7 +297,7 @@ void scan_places_end(struct scan_places *p) {
         return;
     for (unsigned i = 0; i < PLACES_PROCESSES; i++)
         reader_free(p->process[i]);
-    for (unsigned i = 0; i < FIRSTS; i++)
-        free(p->first[i]);
+    for (unsigned i = 0; i < CONNECTIONS; i++)
+        forget_calls(&p->calls[i]);
     free(p);
 }

@@ -22,6 +22,9 @@ struct scan_places *scan_places_begin(pid_t wanted);
 /* Takes a call; the calls of one connection come in the order in which the program made them. */
 void scan_places_take(struct scan_places *p, const struct scan_call *call);
 
+/* The last call of this connection has stalled. */
+void scan_places_stalled(struct scan_places *p, uint64_t cookie);
+
 /* Name the places in the processes of these rows.  The result belongs to `p`. */
 const struct stats_files *scan_places_of(struct scan_places *p, const struct scan_table *t);
 

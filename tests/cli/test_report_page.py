@@ -8,7 +8,7 @@ import pytest
 from harness import unstall
 from stats_files import STALLING, make_stats_file
 from test_explain_page import pictures
-from test_report_text import CURED, TLS
+from test_report_text import BEHIND, CURED, TLS
 
 
 def page_of(folder, table):
@@ -53,6 +53,14 @@ def test_the_ladder_has_the_sizes_of_its_own_endpoint(tmp_path):
     assert [name.text for name in ladder.findall("text")][1] == "127.0.0.1:8080"
     assert [group.find("text").text for group in ladder.iter("g") if group.get("data-kind") == "data"] == [
         "210 bytes", "99 bytes"]
+
+
+def test_of_a_message_behind_an_earlier_one_no_pieces_are_to_be_joined(tmp_path):
+    """The page proposed to send the pieces by one call, and predicted one segment."""
+    text = page_of(tmp_path, BEHIND)
+    assert "set TCP_NODELAY. The message that waits is one write" in text and "writev" not in text
+    assert [group.get("data-kind") for group in pictures(text)[1].iter("g")] == ["data", "data"]
+    assert "Predicted, with unstall: the second message leaves at once, too." in text
 
 
 def test_each_table_has_a_name_of_its_own(tmp_path):

@@ -38,6 +38,29 @@ count 1 connections 1
 count 1 bursts 100
 count 1 stalls_cured 99
 """
+# Of 99 stalls one had two pieces.
+BEHIND = """
+row 1 1 255 1 4 127.0.0.1 502
+exchange 1 44000000 99
+exchange 1 60000 101
+count 1 connections 1
+count 1 stalls_proved 99
+count 1 stalls_crossing 98
+count 1 stall_ns 4356000000
+"""
+SOME_BEHIND = STALLING + "count 1 stalls_crossing 40\n"
+BEHIND_CURED = """
+header mode 5
+row 1 1 255 5 4 127.0.0.1 502
+exchange 1 44000000 1
+exchange 1 30000 199
+count 1 connections 1
+count 1 stalls_proved 1
+count 1 stalls_crossing 1
+count 1 stall_ns 44000000
+count 1 stalls_cured 98
+"""
+BEHIND_ONCE = BEHIND_CURED.replace("count 1 stalls_cured 98\n", "")
 TLS = """
 row 1 2 255 1 4 127.0.0.1 443
 exchange 1 300000 12
@@ -133,6 +156,16 @@ VERDICTS = [
     (CURED,
      "Cured: 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median exchange "
             "takes"),
+    (BEHIND, "python3 (pid 4711) loses 44.0 ms in 99 of 200 exchanges at 127.0.0.1:502: it sends a small "
+             "answer while the one before is not acknowledged yet, and Nagle holds it. 4.36 s lost."),
+    (SOME_BEHIND, "4.20 s lost. In 40 of these stalls a small message was held behind an earlier one "
+                  "that was not acknowledged yet. endpoint"),
+    (BEHIND_CURED,
+     "Cured: 98 messages at 127.0.0.1:502 would have stalled, about 40 ms each; the median exchange takes "
+     "30.0 µs. Before, 1 stalled, 44.0 ms: what waits behind an earlier message is cured once that was seen. "
+     "endpoint"),
+    (BEHIND_ONCE, "python3 (pid 4711) loses 44.0 ms in 1 of 200 exchanges at 127.0.0.1:502: it sends a small "
+                  "answer while"),
     (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),
     (SLOW_SERVER, "Not the network: 120 ms in the application from a request at 0.0.0.0:80 to its answer."),
     (WELL, "No stall: 1000 exchanges with 127.0.0.1:5432, median"),
@@ -155,9 +188,11 @@ VERDICTS = [
 ]
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
-NAMES = ["stalls", "bound", "peer", "peers", "cured", "tls", "slow-server", "well", "slow-peer", "off",
+NAMES = ["stalls", "bound", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
+         "behind-once", "tls", "slow-server", "well", "slow-peer", "off",
          "suspected", "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
-KINDS = ["stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "application", "application", "no-stall",
+KINDS = ["stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured", "stalls",
+         "application", "application", "no-stall",
          "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]
 
@@ -202,9 +237,10 @@ def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
     assert (verdict["sentence"] in said) == (kind == "application")
 
 
-@pytest.mark.parametrize("table", [PEER, CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF, ONE_WAY, ""],
-                         ids=["peer", "cured", "tls", "slow-server", "well", "slow-peer", "off", "one-way",
-                              "empty"])
+@pytest.mark.parametrize("table", [PEER, CURED, BEHIND_CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF,
+                                   ONE_WAY, ""],
+                         ids=["peer", "cured", "behind-cured", "tls", "slow-server", "well", "slow-peer",
+                              "off", "one-way", "empty"])
 def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
     text = told(make_stats_file(tmp_path / "x.unstall", table))
     assert not any(word in text for word in STALL_WORDS)
@@ -215,7 +251,10 @@ def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
     (PEER, "Next: unstall run --quickack auto -- python3 ..."),
     (CURED, "To measure what that is worth: unstall ab -- python3 ..."),
     (OFF, "Next: unstall observe -- python3 ..."),
-], ids=["stalls", "peer", "cured", "off"])
+    (BEHIND, "Next: unstall run --mode auto -- python3 ..."),
+    (BEHIND_CURED, "To measure what that is worth: unstall ab -- python3 ..."),
+    (BEHIND_ONCE, "Next: unstall ab -- python3 ..."),
+], ids=["stalls", "peer", "cured", "off", "behind", "behind-cured", "behind-once"])
 def test_it_ends_with_what_to_type_next(tmp_path, table, line):
     env = bare_env(LC_ALL="C", PATH="/usr/bin:/bin")
     assert told(make_stats_file(tmp_path / "x.unstall", table), env).endswith(f"\n{line}\n")

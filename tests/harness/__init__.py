@@ -12,7 +12,7 @@ from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, NOT
 from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
 from .patience import least, patiently, wait_for, wait_until
-from .peers import AnsweringPeer, Connection, Peer, SilentPeer, ToldPeer, pattern
+from .peers import AnsweringPeer, Connection, CrossingPeer, Peer, SilentPeer, ToldPeer, pattern
 from .podman import add_files, needed_by, podman_env, remove_cgroups
 from .ports import free_port
 from .process import Finished, descriptors_of, is_loaded, run, second_thread
@@ -26,16 +26,17 @@ from .tcp_info import data_segments_in
 
 __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
-    "Connection", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB", "LISTENER",
-    "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE", "PROCESSOR", "PROGRAMS",
-    "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun", "SilentPeer", "StatsFile",
-    "ToldPeer", "Trace", "WARM", "WIDE", "add_files", "added", "bare_env", "command_of_everybody",
-    "compile_c", "compile_rust", "control_of", "data_segments_in", "descriptors_of", "directed_cases",
-    "filled_manual", "free_port", "installed", "is_loaded", "is_promised", "judged", "least", "mode_env",
-    "needed_by", "only", "patiently", "pattern", "podman_env", "preload_env", "program", "program_calls",
-    "program_shapes", "read_reports", "remove_cgroups", "report_pattern", "request_all", "run",
-    "run_client", "run_directed", "run_judged", "run_strace", "second_thread", "shape", "skip",
-    "start_shapes", "started", "started_server", "stats_directory", "stats_files_in", "stats_flag",
-    "stats_in", "total", "two_namespaces", "unstall", "wait_for", "wait_for_stats_file", "wait_until",
-    "with_capabilities", "within", "write_control",
+    "Connection", "CrossingPeer", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB",
+    "LISTENER", "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE",
+    "PROCESSOR", "PROGRAMS", "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun",
+    "SilentPeer", "StatsFile", "ToldPeer", "Trace", "WARM", "WIDE", "add_files", "added", "bare_env",
+    "command_of_everybody", "compile_c", "compile_rust", "control_of", "data_segments_in",
+    "descriptors_of", "directed_cases", "filled_manual", "free_port", "installed", "is_loaded",
+    "is_promised", "judged", "least", "mode_env", "needed_by", "only", "patiently", "pattern",
+    "podman_env", "preload_env", "program", "program_calls", "program_shapes", "read_reports",
+    "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
+    "run_judged", "run_strace", "second_thread", "shape", "skip", "start_shapes", "started",
+    "started_server", "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total",
+    "two_namespaces", "unstall", "wait_for", "wait_for_stats_file", "wait_until", "with_capabilities",
+    "within", "write_control",
 ]

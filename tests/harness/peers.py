@@ -175,3 +175,30 @@ class SilentPeer(Peer):
 
     def serve(self, connection):
         connection.drain()
+
+
+class CrossingPeer(Peer):
+    """The peer of preload/programs/crossing.c.
+
+    It answers by SIZES.  With `notes` it first sends two of 21 bytes, and two more for two confirmations.
+    """
+
+    SIZES = {b"A": (26, 77), b"B": (9, 0), b"C": (33, 90), b"x": (1, 1)}
+
+    def __init__(self, notes=False):
+        super().__init__()
+        self.notes = notes
+
+    def serve(self, connection):
+        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.notes:
+            connection.socket.sendall(b"n" * 42)
+            while connection.take(18) is not None:
+                connection.socket.sendall(b"n" * 42)
+            return
+        while (what := connection.take(1)) is not None:
+            request, answer = self.SIZES[bytes(what)]
+            if request > 1 and connection.take(request - 1) is None:
+                return
+            if answer:
+                connection.socket.sendall(b"a" * answer)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from harness import (CURING_MODES, Peer, ServerRun, STALL_MS, judged, pattern, program, read_reports,
+from harness import (CURING_MODES, CrossingPeer, ServerRun, STALL_MS, judged, pattern, program, read_reports,
                      report_pattern, run_client, run_strace, mode_env, started_server, total)
 
 EXCHANGES = 30
@@ -21,7 +21,6 @@ REQUEST, ANSWER = 50, 300
 SERVERS = ["exact", "prefixed", "by_byte", "waits", "threads", "forks", "uncorks"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
 WELL = ["prefixed", "chat"]
-SIZES = {b"A": (26, 77), b"B": (9, 0), b"C": (33, 90), b"x": (1, 1)}
 ONCE = 3  # stalls that a cured connection may have
 
 
@@ -83,31 +82,9 @@ def test_always_cures_the_first_one_too(how):
 
 # ---- clients ---------------------------------------------------------------
 
-class Answers(Peer):
-    """Answers by SIZES; a subscriber first gets two notes of 21 bytes, and two more for two confirmations."""
-
-    def __init__(self, notes=False):
-        super().__init__()
-        self.notes = notes
-
-    def serve(self, connection):
-        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self.notes:
-            connection.socket.sendall(b"n" * 42)
-            while connection.take(18) is not None:
-                connection.socket.sendall(b"n" * 42)
-            return
-        while (what := connection.take(1)) is not None:
-            request, answer = SIZES[bytes(what)]
-            if request > 1 and connection.take(request - 1) is None:
-                return
-            if answer:
-                connection.socket.sendall(b"a" * answer)
-
-
 def asks(way, mode, **variables):
     def measure():
-        with Answers(way == "subscribes") as peer:
+        with CrossingPeer(way == "subscribes") as peer:
             return run_client(program("crossing"), mode, *peer.target, str(EXCHANGES), way, **variables)
 
     return judged(measure, mode in CURING_MODES or way in WELL)
@@ -180,7 +157,7 @@ def test_nothing_is_told_of_or_set_on_a_client_that_is_well(way, mode, tmp_path)
 def test_no_call_is_added_where_no_sign_shows(way, mode):
     """Each of their reads gets all that it asked for, but after an answer was waited for."""
     def queries(mode):
-        with Answers() as peer:
+        with CrossingPeer() as peer:
             trace = run_strace([program("crossing"), *peer.target, "200", way], mode_env(mode))
         return len([call for call in trace.main if call.name == "getsockopt" and "TCP_INFO" in call.args])
 

@@ -38,7 +38,8 @@ enum { QUICK_MOST_NS = 20000000 }; /* half of a stall */
 
 /* The exchange of the same endpoint in a mode that cured its stalls, if the files have one; else a
  * prediction. */
-static void cured_figure(FILE *out, const struct reader_row *row, struct ladder l, uint64_t bytes) {
+static void cured_figure(FILE *out, const struct reader_row *row, struct ladder l,
+                         const uint64_t pieces[2], bool behind) {
     const struct reader_tally *t = &row->tally;
     char text[200] = "Predicted, with unstall: the pieces leave as one segment, at once.";
     char median[NAME_ROOM], count[NAME_ROOM];
@@ -54,14 +55,18 @@ static void cured_figure(FILE *out, const struct reader_row *row, struct ladder 
                  count_text(t->counter[COUNT_STALLS_CURED], median), count_text(n, count));
         ladder_add(&l, LADDER_DATA, 0, 0);
         ladder_add(&l, row->id.role == ROLE_LISTENER ? LADDER_NEXT : LADDER_ANSWER, (int64_t)ns, 0);
+    } else if (behind) {
+        snprintf(text, sizeof(text), "Predicted, with unstall: the second message leaves at once, too.");
+        ladder_add(&l, LADDER_DATA, 0, pieces[0]);
+        ladder_add(&l, LADDER_DATA, 0, pieces[1]);
     } else {
-        ladder_add(&l, LADDER_DATA, 0, bytes);
+        ladder_add(&l, LADDER_DATA, 0, pieces[0] && pieces[1] ? pieces[0] + pieces[1] : 0);
     }
     ladder_figure(out, &l, text);
 }
 
 /* The mean stall of the row, with the pieces of its pair of call sites that lost most. */
-static void typical(FILE *out, const struct report *r, const struct reader_row *row) {
+static void typical(FILE *out, const struct report *r, const struct reader_row *row, bool behind) {
     uint64_t pieces[2] = {0, 0};
     const struct reader_tally *t = &row->tally;
     char endpoint[ENDPOINT_ROOM];
@@ -83,7 +88,7 @@ static void typical(FILE *out, const struct report *r, const struct reader_row *
     ladder_figure(out, &stalled,
                   "From the means of the statistics: the time of a stall, and the sizes of the "
                   "pieces where they were kept.");
-    cured_figure(out, row, empty, pieces[0] && pieces[1] ? pieces[0] + pieces[1] : 0);
+    cured_figure(out, row, empty, pieces, behind);
     fputs("</div>\n", out);
 }
 
@@ -224,7 +229,10 @@ static void what_to_do(FILE *out, const struct report *r, const struct verdict *
     if (report_next(&command, r, v)) {
         page_heading(out, "What to do");
         page_command(out, command.text);
-        if (v->kind == VERDICT_STALLS)
+        if (v->kind == VERDICT_STALLS && v->behind)
+            page_paragraph(out, "In the source: set TCP_NODELAY. The message that waits is one write: there "
+                                "are no pieces to join.");
+        else if (v->kind == VERDICT_STALLS)
             page_paragraph(
                 out,
                 "In the source: send the pieces of a message by one call (a buffer, writev), or "
@@ -245,7 +253,7 @@ void report_html(FILE *out, const struct report *r) {
     bill(out, r);
     what_to_do(out, r, &v);
     if (v.row && v.kind != VERDICT_NOTHING) {
-        typical(out, r, v.row);
+        typical(out, r, v.row, v.behind);
         distribution(out, v.row);
     }
     endpoints(out, r);

@@ -115,7 +115,8 @@ bool report_next(struct prose *p, const struct report *r, const struct verdict *
     };
     if (!options[v->kind])
         return false;
-    prose_add(p, "%s", options[v->kind]);
+    bool cures = v->kind == VERDICT_STALLS && v->row->id.mode > STATS_MODE_OBSERVE;
+    prose_add(p, "%s", options[cures ? VERDICT_CURED : v->kind]);
     add_program(p, r);
     return true;
 }

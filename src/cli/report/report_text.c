@@ -139,7 +139,8 @@ static void print_next(FILE *out, const struct report *r, const struct verdict *
         return;
     const char *why = v->kind == VERDICT_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
-    if (v->kind == VERDICT_STALLS && r->files->count == 1 && first->life == LIFE_RUNS)
+    if (v->kind == VERDICT_STALLS && v->row->id.mode <= STATS_MODE_OBSERVE && r->files->count == 1 &&
+        first->life == LIFE_RUNS)
         fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
 }
 

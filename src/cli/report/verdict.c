@@ -35,45 +35,53 @@ static uint64_t mean(uint64_t sum, uint64_t count) {
 
 /* ---- which row ------------------------------------------------------- */
 
-typedef uint64_t weight_fn(const struct reader_tally *t);
+typedef uint64_t weight_fn(const struct reader_row *row);
 
-static uint64_t stall_weight(const struct reader_tally *t) {
-    return proved_stalls(t) ? lost_ns(t) + proved_stalls(t) : 0;
+/* The library cures what waits behind an earlier message once it has seen that: a row of such a mode has a
+ * stall or two, and the cured ones. */
+static bool seen_first(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    return row->id.mode > STATS_MODE_OBSERVE && c[COUNT_STALLS_CURED] > 0 &&
+           c[COUNT_STALLS_CROSSING] >= proved_stalls(&row->tally);
 }
 
-static uint64_t peer_weight(const struct reader_tally *t) {
-    return t->counter[COUNT_PEER_STALLS]
-               ? t->counter[COUNT_PEER_STALL_NS] + t->counter[COUNT_PEER_STALLS]
-               : 0;
+static uint64_t stall_weight(const struct reader_row *row) {
+    return proved_stalls(&row->tally) && !seen_first(row) ? lost_ns(&row->tally) + proved_stalls(&row->tally)
+                                                          : 0;
 }
 
-static uint64_t cured_weight(const struct reader_tally *t) {
-    return t->counter[COUNT_STALLS_CURED];
+static uint64_t peer_weight(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    return c[COUNT_PEER_STALLS] ? c[COUNT_PEER_STALL_NS] + c[COUNT_PEER_STALLS] : 0;
 }
 
-static uint64_t suspected_weight(const struct reader_tally *t) {
-    return t->counter[COUNT_STALLS_SUSPECTED];
+static uint64_t cured_weight(const struct reader_row *row) {
+    return row->tally.counter[COUNT_STALLS_CURED];
+}
+
+static uint64_t suspected_weight(const struct reader_row *row) {
+    return row->tally.counter[COUNT_STALLS_SUSPECTED];
 }
 
 /* Not 0 if more bytes were sent than the library saw written: its counts then say little. */
-static uint64_t unseen_weight(const struct reader_tally *t) {
-    const uint64_t *c = t->counter;
+static uint64_t unseen_weight(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
     if (c[COUNT_UNSEEN_BYTES] ? c[COUNT_UNSEEN_BYTES] <= c[COUNT_BYTES] : c[COUNT_WRITES] > 0)
         return 0;
     return c[COUNT_UNSEEN_BYTES] + c[COUNT_UNTRACKED];
 }
 
-static uint64_t use_weight(const struct reader_tally *t) {
-    return t->counter[COUNT_EXCHANGES]
-               ? t->counter[COUNT_EXCHANGES] + (UINT64_C(1) << 62)
-               : t->counter[COUNT_WRITES] + t->counter[COUNT_READS] + unseen_weight(t);
+static uint64_t use_weight(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    return c[COUNT_EXCHANGES] ? c[COUNT_EXCHANGES] + (UINT64_C(1) << 62)
+                              : c[COUNT_WRITES] + c[COUNT_READS] + unseen_weight(row);
 }
 
 static const struct reader_row *heaviest(const struct reader_row *rows, size_t count,
                                          weight_fn *weight) {
     const struct reader_row *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (weight(&rows[i].tally) && (!best || weight(&rows[i].tally) > weight(&best->tally)))
+        if (weight(&rows[i]) && (!best || weight(&rows[i]) > weight(best)))
             best = &rows[i];
     return best;
 }
@@ -99,10 +107,14 @@ static const char *pieces(const struct reader_tally *t) {
     return "many small writes and Nagle holds all but the first";
 }
 
+static bool mostly_behind(const struct reader_row *row) {
+    return row->tally.counter[COUNT_STALLS_CROSSING] * 2 > proved_stalls(&row->tally);
+}
+
 /* What the program does, and what Nagle's algorithm makes of it. */
 static void cause(struct prose *p, const struct reader_row *row) {
     const char *what = row->id.role == ROLE_LISTENER ? "answer" : "message";
-    if (row->tally.counter[COUNT_STALLS_CROSSING] * 2 > proved_stalls(&row->tally))
+    if (mostly_behind(row))
         prose_add(p, "it sends a small %s while the one before is not acknowledged yet, and Nagle holds it",
                   what);
     else
@@ -125,12 +137,25 @@ static void stalls(struct prose *p, const char *name, const struct reader_row *r
     prose_add(p, ". %s%s lost.", bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
 }
 
+/* Some of the row's stalls are of another kind than its sentence says. */
+static void also_behind(struct verdict *v, const struct reader_row *row) {
+    struct texts t;
+    uint64_t crossing = row->tally.counter[COUNT_STALLS_CROSSING];
+    if (crossing && !mostly_behind(row))
+        prose_add(&v->note[v->note_count++],
+                  "In %s of these stalls a small message was held behind an earlier one that was not "
+                  "acknowledged yet.",
+                  count_text(crossing, t.a));
+}
+
 static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     size_t places = 0;
     uint64_t lost = 0, stalls = 0;
     for (size_t i = 0; i < count; i++) {
-        places += proved_stalls(&rows[i].tally) != 0;
+        if (!stall_weight(&rows[i]))
+            continue;
+        places++;
         lost += lost_ns(&rows[i].tally);
         stalls += proved_stalls(&rows[i].tally);
     }
@@ -162,6 +187,11 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
         prose_add(p, "; the median exchange takes %s",
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5), ascii, t.b));
     prose_add(p, ".");
+    if (seen_first(row) && proved_stalls(y))
+        prose_add(p,
+                  " Before, %s stalled, %s: what waits behind an earlier message is cured once that was "
+                  "seen.",
+                  count_text(proved_stalls(y), t.c), time_text(lost_ns(y), ascii, t.d));
 }
 
 static void suspected(struct prose *p, const struct reader_row *row) {
@@ -330,6 +360,8 @@ void verdict_find(struct verdict *v, const char *name, const struct reader_row *
     }
     if ((row = heaviest(rows, count, stall_weight)) != NULL) {
         stalls(say(v, VERDICT_STALLS, row), name, row, ascii);
+        v->behind = mostly_behind(row);
+        also_behind(v, row);
         all_stalls(v, rows, count, ascii);
     }
     if ((row = heaviest(rows, count, peer_weight)) != NULL)

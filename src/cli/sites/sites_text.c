@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "format.h"
 #include "prose.h"
@@ -81,15 +82,19 @@ static void add_bytes(struct prose *p, uint64_t bytes) {
 
 /* The second write began a message, and was held behind the first. */
 static void add_behind(struct prose *p, const struct site *site, unsigned at) {
+    struct prose held = {.used = 0}, before = {.used = 0};
+    add_author(&held, site, 1, at);
+    add_author(&before, site, 0, at);
+    bool same = strcmp(held.text, before.text) == 0;
     prose_add(p, ": the held message");
     add_bytes(p, site->bytes[1]);
-    prose_add(p, " is written by ");
-    add_author(p, site, 1, at);
-    prose_add(p, "; the one before");
+    if (!same)
+        prose_add(p, " is written by %s; the one before", held.text);
+    else
+        prose_add(p, " and the one before");
     add_bytes(p, site->bytes[0]);
-    prose_add(p, ", not acknowledged yet, by ");
-    add_author(p, site, 0, at);
-    prose_add(p, ": set TCP_NODELAY there.");
+    prose_add(p, ", not acknowledged yet, %s %s: set TCP_NODELAY there.", same ? "are written by" : "by",
+              before.text);
 }
 
 /* Both writes come from one call site. */

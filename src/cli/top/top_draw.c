@@ -151,10 +151,13 @@ static void draw_endpoint(const struct screen *s) {
     snprintf(text, sizeof(text), "exchange times, the last %d looks: %s", PAST_LOOKS,
              past_text(top_past(s->top, line), s->ascii, past));
     put(at++, text);
-    snprintf(
-        text, sizeof(text), "since the last look: %lu exchanges, %lu stalls, %s lost, %lu cured",
-        (unsigned long)c[COUNT_EXCHANGES], (unsigned long)proved_stalls(&line->since),
-        time_text(lost_ns(&line->since), s->ascii, lost), (unsigned long)c[COUNT_STALLS_CURED]);
+    char behind[64] = "";
+    if (c[COUNT_STALLS_CROSSING])
+        snprintf(behind, sizeof(behind), " (%lu behind an earlier message)",
+                 (unsigned long)c[COUNT_STALLS_CROSSING]);
+    snprintf(text, sizeof(text), "since the last look: %lu exchanges, %lu stalls%s, %s lost, %lu cured",
+             (unsigned long)c[COUNT_EXCHANGES], (unsigned long)proved_stalls(&line->since), behind,
+             time_text(lost_ns(&line->since), s->ascii, lost), (unsigned long)c[COUNT_STALLS_CURED]);
     put(at++, text);
     draw_distribution(s, &at, line);
     put_text(at, s->sites);

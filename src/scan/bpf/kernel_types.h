@@ -70,7 +70,7 @@ struct minmax {
 
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
-    __u32 write_seq, snd_nxt, snd_una, snd_wnd, snd_sml, snd_cwnd, packets_out, mss_cache;
+    __u32 copied_seq, write_seq, snd_nxt, snd_una, snd_wnd, snd_sml, snd_cwnd, packets_out, mss_cache;
     __u8 nonagle : 4;
     struct minmax rtt_min;
 };

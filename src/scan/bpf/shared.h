@@ -15,14 +15,16 @@ enum {
     CALLS_RING = 1 << 22,
 };
 
-/* One of the two sends of a stall: the thread's registers and stack as they were in it. */
+/* A record in the ring is a call, or the cookie alone: the last call of this connection has stalled. */
+
+/* A send of a connection that stalls: the thread's registers and stack as they were in it. */
 struct scan_call {
     __u64 cookie, when_ns;
     __u32 process, thread;
     __u32 bytes;
-    __u32 held;        /* the second send of the two, which is held back */
+    __u32 held;        /* it is held back, and the send before it was kept, too */
     __u32 stack_bytes; /* of `stack`, from the stack pointer upwards */
-    __u32 unused;
+    __u32 read;        /* the number of the next byte that the program will read */
     __u8 registers[CALL_REGISTERS]; /* struct pt_regs */
     __u8 stack[CALL_STACK];
 };

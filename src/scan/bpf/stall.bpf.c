@@ -27,9 +27,10 @@ struct hold {
     __u32 user;
     __u32 next; /* snd_nxt at the hold: a larger one means that the data has been sent */
     __u8 held, waits;
-    __u8 stalls;        /* 1: the socket has stalled */
-    __u8 firsts, pairs; /* calls kept */
-    __u8 first;         /* 1: the last send was kept */
+    __u8 stalls;       /* 1: the socket has stalled */
+    __u8 calls, pairs; /* kept */
+    __u8 kept;         /* 1: the last send was kept */
+    __u8 pair;         /* 1: it is held, and the one before it was kept */
     char name[NAME_SIZE];
 };
 
@@ -85,7 +86,7 @@ static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp
 
 /* ---- the calls that send ---- */
 
-enum { FIRSTS_MOST = 32, PAIRS_MOST = 4, A_SECOND_MOST = 64, CHUNK = 512 };
+enum { CALLS_MOST = 32, PAIRS_MOST = 4, A_SECOND_MOST = 64, CHUNK = 512 };
 
 static __always_inline int may_keep_call(__u32 process, __u64 now) {
     struct window *w = wanted_process && process == wanted_process ? &of_wanted : &of_others;
@@ -104,7 +105,7 @@ static __always_inline int has_wanted_port(const struct sock *sk) {
 /* Keeps the registers and the stack of the present send; 0: it does not.  The callers allow a few for each
  * socket that has stalled before; the wanted process and all others keep at most A_SECOND_MOST a second
  * each.  The copy ends where the stack ends. */
-static __always_inline int keep_call(const struct sock *sk, int bytes, int held) {
+static __always_inline int keep_call(const struct sock *sk, const struct tcp_sock *tp, int bytes, int held) {
     __u64 now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
     if (!may_keep_call(id >> 32, now))
         return 0;
@@ -119,7 +120,7 @@ static __always_inline int keep_call(const struct sock *sk, int bytes, int held)
     c->bytes = bytes;
     c->held = held;
     c->stack_bytes = 0;
-    c->unused = 0;
+    c->read = tp->copied_seq;
     __u32 size = bpf_core_type_size(struct pt_regs);
     bpf_probe_read_kernel(c->registers, size < CALL_REGISTERS ? size : CALL_REGISTERS, registers);
     __u64 at = registers->sp;
@@ -132,16 +133,25 @@ static __always_inline int keep_call(const struct sock *sk, int bytes, int held)
     return 1;
 }
 
-static __always_inline void keep_first(struct hold *h, const struct sock *sk, int bytes) {
-    h->first = keeps_calls && h->stalls && h->pairs < PAIRS_MOST && h->firsts < FIRSTS_MOST &&
-               has_wanted_port(sk) && keep_call(sk, bytes, 0);
-    h->firsts += h->first;
+/* A held send may itself be the one behind which the next is held. */
+static __always_inline void keep_send(struct hold *h, const struct sock *sk, const struct tcp_sock *tp,
+                                      int bytes, int held) {
+    int second = held && h->kept;
+    h->kept = keeps_calls && h->stalls && h->pairs < PAIRS_MOST && h->calls < CALLS_MOST &&
+              has_wanted_port(sk) && keep_call(sk, tp, bytes, second);
+    h->calls += h->kept;
+    h->pair = second && h->kept;
 }
 
-static __always_inline void keep_held(struct hold *h, const struct sock *sk, int bytes) {
-    if (h->first)
-        h->pairs += keep_call(sk, bytes, 1);
-    h->first = 0;
+/* The last send, and the one before it, have stalled. */
+static __always_inline void keep_pair(struct hold *h, __u64 cookie) {
+    __u64 *c = h->pair ? bpf_ringbuf_reserve(&calls, sizeof(*c), 0) : 0;
+    h->pair = 0;
+    if (!c)
+        return;
+    *c = cookie;
+    bpf_ringbuf_submit(c, 0);
+    h->pairs++;
 }
 
 SEC("tp_btf/sock_send_length")
@@ -157,15 +167,19 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
         struct hold *h = hold_of(sk);
         if (h) {
             h->held = 0;
-            keep_first(h, sk, result);
+            keep_send(h, sk, tp, result, 0);
         }
         return 0;
     }
     struct hold *h = bpf_sk_storage_get(&holds, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-    if (h && !(h->held && h->next == tp->snd_nxt)) {
-        begin_hold(h, tp);
-        keep_held(h, sk, result);
+    if (!h)
+        return 0;
+    if (h->held && h->next == tp->snd_nxt) { /* one more piece behind what is held already */
+        h->kept = 0;
+        return 0;
     }
+    begin_hold(h, tp);
+    keep_send(h, sk, tp, result, 1);
     return 0;
 }
 
@@ -209,6 +223,7 @@ static __always_inline void count_stall(struct sock *sk, struct hold *h, __u64 t
     __builtin_memcpy(t->name, h->name, sizeof(t->name));
     h->waits = 1;
     h->stalls = 1;
+    keep_pair(h, cookie);
 }
 
 static __always_inline void count_answer(struct sock *sk) {
