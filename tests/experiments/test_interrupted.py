@@ -230,6 +230,18 @@ def test_killed_outright_its_programs_die_with_it():
     wait_for(lambda: not alive(marker))
 
 
+def test_killed_outright_the_children_of_its_programs_die_with_it():
+    """The parent-death signal is the program's alone: what a shell had started ran on."""
+    marker = f"6{free_port()}"
+    child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--", "sh", "-c",
+                              f"sleep {marker} & wait"],
+                             env=bare_env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: alive(marker))
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    wait_for(lambda: not alive(marker))
+
+
 KILLED_EARLY = """
 import os, signal, sys
 from experiment import processes

@@ -2,9 +2,11 @@
 """Programs under test: started in a process group of their own, waited for, measured, ended.
 
 No process stays behind.  When the program has ended, its group is killed by its id.  A process that had
-left the group becomes our child (PR_SET_CHILD_SUBREAPER) and is killed by itself.
+left the group becomes our child (PR_SET_CHILD_SUBREAPER) and is killed by itself.  If we are killed, the
+guard kills the groups.
 """
 
+import atexit
 import contextlib
 import ctypes
 import os
@@ -147,6 +149,41 @@ def environment(arm, library, stats=None, arms=None):
     return made
 
 
+class Guard:
+    """A shell that outlives us by a moment.  When we are killed, the kernel ends a program that we have
+    started (PR_SET_PDEATHSIG), but not its children: the shell reads of the groups that are left, and kills
+    them."""
+    WORDS = ("trap '' HUP INT TERM; while read -r now; do groups=$now; done; "
+             "for group in $groups; do kill -s KILL -- \"-$group\"; done")
+
+    def __init__(self):
+        self.groups, self.shell = [], None
+
+    def start(self):
+        """Before the first program, whose own children the shell is none of."""
+        if self.shell:
+            return
+        self.shell = subprocess.Popen(["/bin/sh", "-c", self.WORDS], env={}, stdin=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                      start_new_session=True)
+        atexit.register(self._end)
+
+    def tell(self, group, lives):
+        """A group lives, or has ended: its number may be another's soon."""
+        (self.groups.append if lives else self.groups.remove)(group)
+        with contextlib.suppress(OSError):  # somebody has killed it
+            self.shell.stdin.write(b"%s\n" % " ".join(map(str, self.groups)).encode())
+            self.shell.stdin.flush()
+
+    def _end(self):
+        with contextlib.suppress(OSError):
+            self.shell.stdin.close()
+        self.shell.wait()
+
+
+GUARD = Guard()
+
+
 @dataclass
 class Usage:
     """The time that a program took, its status and its output."""
@@ -180,6 +217,8 @@ class Program:
         self._output = tempfile.TemporaryFile() if keep_output else None
 
     def __enter__(self):
+        with Held():
+            GUARD.start()
         self.before = set(children())  # of another program: not ended here
         try:
             with Held():
@@ -216,6 +255,7 @@ class Program:
                 raise CannotRun(f"{self.argv[0]}: cannot be run: {error.strerror}", 126) from error
         child.returncode = 0  # Popen must not wait: ended() takes the status by wait4
         self.pid = child.pid
+        GUARD.tell(self.pid, True)
         self.fd = os.pidfd_open(self.pid)
 
     def __exit__(self, *_):
@@ -261,6 +301,7 @@ class Program:
         """Kill the processes that the program has left behind, and add their processor time."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        GUARD.tell(self.pid, False)
         end = time.monotonic() + GRACE_S
         while time.monotonic() < end:
             orphans = [pid for pid in children() if pid not in self.before]
