@@ -61,6 +61,28 @@ Test(process, an_exit_waits_for_room) {
     EXPECT_INT("and no try more", fake.send_count, TRIES + 1);
 }
 
+static ssize_t never_any_room(int fd, const struct msghdr *message, int flags) {
+    (void)fd, (void)message, (void)flags;
+    usleep(20000);
+    return -EAGAIN;
+}
+
+/* It made a thousand tries, each as long as all connections take: here for more than 20 seconds. */
+Test(process, an_exit_waits_for_a_second_and_no_longer) {
+    whole_start_in(MODE_COALESCE);
+    whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    const struct kernel_ops *before = kernel;
+    struct kernel_ops full = *kernel;
+    full.send = never_any_room;
+    kernel = &full;
+    uint64_t begun = clock_now();
+    process_ends();
+    uint64_t took = clock_now() - begun;
+    kernel = before;
+    EXPECT(took >= UINT64_C(1000000000) && took < UINT64_C(5000000000));
+}
+
 /* ---- filters, other programs ------------------------------------------------------ */
 
 static struct conn *waited_for;

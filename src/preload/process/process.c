@@ -23,7 +23,8 @@
 #include "text.h"
 #include "ticker_thread.h"
 
-enum { LAST_TRIES = 1000 /* milliseconds, see process_ends() */ };
+/* See process_ends(): tries of a millisecond, where the clock stands still, and nanoseconds. */
+enum { LAST_TRIES = 1000, LAST_NS = 1000000000 };
 
 static uint32_t reported = UINT32_MAX; /* the fork generation that has written its last report */
 
@@ -149,7 +150,8 @@ void process_ends(void) {
     hold_end_turn(PUSH_PROCESS);
     /* Buffered bytes that find no room in the kernel would be lost with the process:
      * wait for the peer, but no longer than a second. */
-    for (int i = 0; i < LAST_TRIES; i++) {
+    const uint64_t until = clock_now() + LAST_NS;
+    for (int i = 0; i < LAST_TRIES && clock_now() <= until; i++) {
         bool left = false;
         sweep(PUSH_PROCESS);
         FDS_EACH(c)
