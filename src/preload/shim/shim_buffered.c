@@ -31,9 +31,20 @@ int shim_take_error(struct conn *c) {
     return error;
 }
 
+/* As by the kernel, which says SI_USER of its own SIGPIPE.  tgkill(2) says SI_TKILL; a filter that lets raise(3)
+ * pass lets it pass, too. */
+static void raise_sigpipe(void) {
+    long process = raw0(SYS_getpid), task = raw0(SYS_gettid);
+    siginfo_t about = {.si_signo = SIGPIPE, .si_code = SI_USER};
+    about.si_pid = (pid_t)process;
+    about.si_uid = (uid_t)raw0(SYS_getuid);
+    if (config()->no_syscalls || raw4(SYS_rt_tgsigqueueinfo, process, task, SIGPIPE, &about) != 0)
+        raw3(SYS_tgkill, process, task, SIGPIPE);
+}
+
 ssize_t shim_fail(int error, int flags) {
     if (error == EPIPE && !(flags & MSG_NOSIGNAL))
-        raw3(SYS_tgkill, raw0(SYS_getpid), raw0(SYS_gettid), SIGPIPE);
+        raise_sigpipe();
     errno = error;
     return -1;
 }
