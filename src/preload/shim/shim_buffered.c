@@ -31,8 +31,8 @@ int shim_take_error(struct conn *c) {
     return error;
 }
 
-/* As by the kernel, which says SI_USER of its own SIGPIPE.  tgkill(2) says SI_TKILL; a filter that lets raise(3)
- * pass lets it pass, too. */
+/* As by the kernel, which says SI_USER of its own SIGPIPE.  tgkill(2) says SI_TKILL; a filter that lets
+ * raise(3) pass lets it pass, too. */
 static void raise_sigpipe(void) {
     long process = raw0(SYS_getpid), task = raw0(SYS_gettid);
     siginfo_t about = {.si_signo = SIGPIPE, .si_code = SI_USER};
