@@ -5,7 +5,7 @@ from platform import machine
 
 import pytest
 
-from harness import AnsweringPeer, installed, judged, only, program, run_client
+from harness import installed, only, program, run_judged
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +32,5 @@ def test_nothing_of_the_tests_is_installed(root):
 @pytest.mark.parametrize("mode", ["nodelay", "auto"])
 def test_a_bare_name_works_where_the_loader_looks(root, mode):
     folder = only(root, "libunstall.so").parent
-
-    def measure():
-        with AnsweringPeer() as peer:
-            return run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD="libunstall.so",
-                              LD_LIBRARY_PATH=folder)
-
-    assert not judged(measure, True).stalls
+    assert not run_judged(program("put_write"), mode, 12, LD_PRELOAD="libunstall.so",
+                          LD_LIBRARY_PATH=folder).stalls

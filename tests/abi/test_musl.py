@@ -6,8 +6,7 @@ from platform import machine
 
 import pytest
 
-from harness import (CURING_MODES, MODES, AnsweringPeer, judged, pattern, preload_env, program, run,
-                     run_client, skip)
+from harness import CURING_MODES, MODES, preload_env, program, run, run_judged, skip
 
 pytestmark = pytest.mark.processors(machine())
 
@@ -23,13 +22,7 @@ def musl_program(name):
 
 
 def measured(name, mode):
-    def measure():
-        with AnsweringPeer() as peer:
-            done = run_client(musl_program(name), mode, *peer.target, EXCHANGES)
-        assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
-        return done
-
-    return judged(measure, mode in CURING_MODES)
+    return run_judged(musl_program(name), mode, EXCHANGES)
 
 
 NAMES = ("put_write", "put_sendmsg", "between_poll", "reader_thread", "write_to_dup", "child_exchanges",

@@ -4,7 +4,7 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import CURING_MODES, PROGRAMS, AnsweringPeer, compile_c, judged, pattern, run_client
+from harness import CURING_MODES, PROGRAMS, AnsweringPeer, compile_c, pattern, run_judged
 
 OWN = Path(__file__).parent / "programs"
 EXCHANGES = 12
@@ -33,11 +33,6 @@ def checking_peer(messages=EXCHANGES, **where):
 
 def is_cured(program, mode, **variables):
     """Run a client program in a mode: the bytes are right and, where the mode cures, the stall is gone."""
-    def measure():
-        with checking_peer() as peer:
-            return run_client(program, mode, *peer.target, EXCHANGES, **variables)
-
-    cured = mode in CURING_MODES
-    done = judged(measure, cured)
-    assert not (cured and done.stalls)
+    done = run_judged(program, mode, EXCHANGES, peer=checking_peer, **variables)
+    assert not (mode in CURING_MODES and done.stalls)
     return done

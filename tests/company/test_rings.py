@@ -7,8 +7,8 @@ liburing makes its system calls inline, so only a look at the process's descript
 import pytest
 
 from clients import OWN, binary
-from harness import (CURING_MODES, MODES, PASSING_MODES, WARM, AnsweringPeer, compile_c, judged, least,
-                     preload_env, run_client, run_strace)
+from harness import (CURING_MODES, MODES, PASSING_MODES, WARM, compile_c, least, preload_env,
+                     run_judged, run_strace)
 
 EXCHANGES = WARM + 13
 CONNECTIONS = 3
@@ -20,12 +20,7 @@ LINKED = ("-luring", "-l:liburing.a")
 
 def measured(library, how, mode, *more):
     program = binary("rings", *more[:1] or [RING], libraries=[] if more else [library.removeprefix("-l")])
-
-    def measure():
-        with AnsweringPeer() as peer:
-            return run_client(program, mode, *peer.target, EXCHANGES, CONNECTIONS, how, *more[1:])
-
-    return judged(measure, mode in CURING_MODES)
+    return run_judged(program, mode, EXCHANGES, CONNECTIONS, how, *more[1:])
 
 
 @pytest.mark.parametrize("mode", ("bare", *PASSING_MODES))
