@@ -20,7 +20,7 @@ EXCHANGES = 30
 REQUEST, ANSWER = 50, 300
 SERVERS = ["exact", "prefixed", "by_byte", "waits", "threads", "forks", "uncorks"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
-WELL = ["prefixed", "chat"]
+WELL = ["prefixed", "chat", "pipelines"]
 ONCE = 3  # stalls that a cured connection may have
 
 

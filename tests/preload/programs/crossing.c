@@ -9,6 +9,7 @@
  *   subscribes reads what comes, by its exact length, and confirms each by B.  The peer sends two at a time
  *   fast_open  as closes, on a connection that its first bytes open (MSG_FASTOPEN), without connect(2)
  *   prefixed   A and its answer by exact lengths, C and its answer: no stall
+ *   pipelines  A and C by one write, both answers by exact lengths: no stall
  *   chat       one byte, one byte: no stall
  */
 #include "client.h"
@@ -39,6 +40,15 @@ static void exchange(int fd)
     if (is_way("chat")) {
         say(fd, 'x', 1);
         hear(fd, 1);
+        return;
+    }
+    if (is_way("pipelines")) {
+        char both[26 + 33];
+        memset(both, 'A', 26);
+        memset(both + 26, 'C', 33);
+        CHECK(send(fd, both, sizeof both, 0) == sizeof both);
+        hear(fd, 77);
+        hear(fd, 90);
         return;
     }
     if (is_way("subscribes")) {
