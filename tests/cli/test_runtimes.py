@@ -146,8 +146,9 @@ def an_installed_py_spy(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def talking_server(*command, cwd=None):
-    """A server of two_authors.py, and a client that goes on asking; the server's process."""
+def talking_server(*command, cwd=None, asked=10):
+    """A server of 300 bytes in two pieces, and a client that goes on asking, by so many bytes at once; the
+    server's process."""
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bare_env(), cwd=cwd)
     stop = threading.Event()
 
@@ -155,7 +156,7 @@ def talking_server(*command, cwd=None):
         with socket.create_connection(("127.0.0.1", port), timeout=20) as client, \
                 contextlib.suppress(OSError):
             while not stop.is_set():
-                client.sendall(b"x" * 10)
+                client.sendall(b"x" * asked)
                 left = 300
                 while left > 0:
                     got = len(client.recv(left))
@@ -232,6 +233,19 @@ def test_py_spy_names_both_lines_of_a_running_server(py_spy):
             assert re.search(r"TracerPid:\s+0$", state, re.MULTILINE)
             assert python_told() in text
         patiently(attempt)  # on a busy machine the tool may be too slow for the time that it is given
+
+
+def test_py_spy_names_the_message_that_waits_and_the_one_before(py_spy):
+    """Observe told the stall, and of its code that there was no message in two small writes."""
+    first, second = (line_of("one_by_one.py", text) for text in ("* 200", "* 100"))
+    with talking_server("/usr/bin/python3", PROGRAMS / "one_by_one.py", asked=20) as server:
+        def attempt():
+            text = observed("--time", "4", str(server.pid), PATH=py_spy)
+            assert server.poll() is None
+            assert ("As py-spy tells, the held message (100 bytes) is written by answer_second "
+                    f"(one_by_one.py:{second}); the one before (200 bytes) by answer_first "
+                    f"(one_by_one.py:{first}): set TCP_NODELAY there.") in text
+        patiently(attempt)  # as above
 
 
 def test_without_the_tool_it_is_named(tmp_path):

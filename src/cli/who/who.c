@@ -101,6 +101,14 @@ void who_prose(struct prose *p, const struct who *w) {
         return;
     }
     unsigned author = author_of(w);
+    if (w->behind) {
+        prose_add(p, "As %s tells, the held message", w->tool);
+        add_write(p, &w->write[1], author, "is written by");
+        prose_add(p, "; the one before");
+        add_write(p, &w->write[0], author, "by");
+        prose_add(p, ": set TCP_NODELAY there.");
+        return;
+    }
     prose_add(p, "As %s tells, the first piece", w->tool);
     add_write(p, &w->write[0], author, "is written by");
     prose_add(p, "; the second");
@@ -135,6 +143,7 @@ void who_json(struct json *j, const struct who *w) {
     json_object(j, "runtime");
     json_string(j, "tool", w->known ? w->tool : NULL);
     json_string(j, "note", w->known ? NULL : who_note(w));
+    json_bool(j, "behind", w->behind);
     json_array(j, "writes");
     for (unsigned k = 0; w->known && k < 2; k++)
         json_write(j, &w->write[k], author_of(w));

@@ -35,6 +35,7 @@ struct who_write {
 
 struct who {
     bool known;             /* both writes were found */
+    bool behind;            /* the second one began a message, while the first was not acknowledged */
     char tool[32];          /* its name: "py-spy", "jcmd" */
     char note[WHO_NOTE];    /* if not `known`: the reason; "": the look was ended before */
     struct who_write write[2];

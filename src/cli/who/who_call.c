@@ -3,6 +3,7 @@
  * System calls of a stopped thread.
  */
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -68,15 +69,24 @@ enum who_call who_call_now(pid_t thread, int *fd, uint64_t *bytes) {
     }
 }
 
-bool who_is_tcp(pid_t pid, int fd) {
-    int process = (int)syscall(SYS_pidfd_open, pid, 0), protocol = 0;
+/* Asks an option of a descriptor of a process. */
+static bool asks(pid_t pid, int fd, int level, int option, void *value, socklen_t size) {
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
     int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, fd, 0) : -1;
-    socklen_t size = sizeof(protocol);
-    bool tcp = ours >= 0 && getsockopt(ours, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
-               protocol == IPPROTO_TCP;
+    bool known = ours >= 0 && getsockopt(ours, level, option, value, &size) == 0;
     if (ours >= 0)
         close(ours);
     if (process >= 0)
         close(process);
-    return tcp;
+    return known;
+}
+
+bool who_is_tcp(pid_t pid, int fd) {
+    int protocol = 0;
+    return asks(pid, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) && protocol == IPPROTO_TCP;
+}
+
+bool who_is_unacknowledged(pid_t pid, int fd) {
+    struct tcp_info info = {0};
+    return asks(pid, fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info)) && info.tcpi_unacked > 0;
 }

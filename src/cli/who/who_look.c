@@ -25,7 +25,9 @@ enum { FDS = 64, ANSWER_MOST = 1 << 20, SMALL = 1400, TICK_US = 50000, THREADS_R
 struct sent {
     int fd; /* + 1; 0: free */
     unsigned count;
-    bool asked; /* the tool was asked at the first of these writes */
+    bool asked;      /* the tool was asked at the first of these writes */
+    bool asked_last; /* ... at the last one of all */
+    uint64_t last;   /* its bytes; 0: there was none */
 };
 
 struct look {
@@ -34,6 +36,7 @@ struct look {
     struct who *who;
     struct sent sent[FDS];
     bool in_pieces;     /* a message of two writes has been seen */
+    uint64_t behind[2]; /* so has a write behind one that was not acknowledged: the bytes of both; 0: not */
     unsigned questions;
     pid_t asking;       /* the tool that runs, or 0 */
     bool ended;
@@ -199,12 +202,46 @@ static struct sent *sent_of(struct look *l, int fd) {
     return NULL;
 }
 
+static void know(struct look *l) {
+    snprintf(l->who->tool, sizeof(l->who->tool), "%s", l->tool->name);
+    l->who->known = true;
+}
+
+/* A message may wait behind the one before.  While a tool is asked, that is acknowledged: the pair is known
+ * again by its sizes.  False: the pieces of a message are to be sought. */
+static bool at_message(struct look *l, pid_t thread, struct sent *s, uint64_t bytes) {
+    struct who *w = l->who;
+    bool first = s->count == 0 && s->last && bytes < SMALL;
+    if (first && !l->behind[0] && who_is_unacknowledged(l->pid, s->fd - 1)) {
+        l->behind[0] = s->last;
+        l->behind[1] = bytes;
+    }
+    if (!l->behind[0])
+        return false;
+    if (first && s->asked_last && s->last == l->behind[0] && bytes == l->behind[1]) {
+        w->write[1].bytes = bytes;
+        w->behind = ask(l, thread, &w->write[1]);
+        if (w->behind)
+            know(l);
+        return true;
+    }
+    for (unsigned i = 0; i < FDS; i++) /* one connection at a time */
+        l->sent[i].asked_last = false;
+    w->write[0].bytes = bytes;
+    s->asked_last = bytes == l->behind[0] && ask(l, thread, &w->write[0]);
+    return true;
+}
+
 static void at_send(struct look *l, pid_t thread, int fd, uint64_t bytes) {
     struct sent *s = sent_of(l, fd);
     struct who *w = l->who;
     if (s->count == 0 && !who_is_tcp(l->pid, fd))
         return;
+    bool behind = at_message(l, thread, s, bytes);
+    s->last = bytes;
     s->count++;
+    if (behind)
+        return;
     w->write[s->count == 1 ? 0 : 1].bytes = bytes;
     if (s->count == 1) /* only one connection is asked about at a time */
         for (unsigned i = 0; i < FDS; i++)
@@ -214,10 +251,16 @@ static void at_send(struct look *l, pid_t thread, int fd, uint64_t bytes) {
     if (s->count != 2 || bytes >= SMALL)
         return;
     l->in_pieces = true;
-    if (s->asked && ask(l, thread, &w->write[1])) {
-        snprintf(w->tool, sizeof(w->tool), "%s", l->tool->name);
-        w->known = true;
-    }
+    if (s->asked && ask(l, thread, &w->write[1]))
+        know(l);
+}
+
+/* What it writes next is another message. */
+static void reads(struct sent *s) {
+    s->count = 0;
+    s->asked = false;
+    if (!s->last)
+        s->fd = 0;
 }
 
 static void at_call(struct look *l, pid_t thread) {
@@ -226,8 +269,10 @@ static void at_call(struct look *l, pid_t thread) {
     enum who_call call = l->asking || l->who->known ? CALL_OTHER : who_call_now(thread, &fd, &bytes);
     if (call == CALL_SEND && bytes && l->questions < LOOKS_MOST)
         at_send(l, thread, fd, bytes);
-    else if (call == CALL_RECEIVE || call == CALL_CLOSE)
+    else if (call == CALL_CLOSE)
         *sent_of(l, fd) = (struct sent){0};
+    else if (call == CALL_RECEIVE)
+        reads(sent_of(l, fd));
 }
 
 /* ---- all ------------------------------------------------------------- */
@@ -269,5 +314,6 @@ void who_look(pid_t pid, struct who *w) {
     while (!w->known && !l->ended && l->questions < LOOKS_MOST && now_ns() < l->until_ns)
         step(l);
     if (!w->known && !w->note[0])
-        note(w, "No message in two small writes was seen while the threads were followed", "");
+        note(w, "No message in two small writes, or behind another one, was seen while the threads were followed",
+             "");
 }

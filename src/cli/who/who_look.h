@@ -19,4 +19,7 @@ enum who_call who_call_now(pid_t thread, int *fd, uint64_t *bytes);
 /* True if the descriptor of a process is a TCP socket. */
 bool who_is_tcp(pid_t pid, int fd);
 
+/* True if bytes that it has sent are not acknowledged yet. */
+bool who_is_unacknowledged(pid_t pid, int fd);
+
 #endif
