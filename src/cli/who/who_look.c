@@ -314,6 +314,8 @@ void who_look(pid_t pid, struct who *w) {
     while (!w->known && !l->ended && l->questions < LOOKS_MOST && now_ns() < l->until_ns)
         step(l);
     if (!w->known && !w->note[0])
-        note(w, "No message in two small writes, or behind another one, was seen while the threads were followed",
+        note(w,
+             "No message in two small writes, or behind another one, was seen while the threads were "
+             "followed",
              "");
 }
