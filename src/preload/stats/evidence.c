@@ -201,10 +201,14 @@ void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
         peer_is_answered(e);
     if (first)
         begin_run(e, w);
-    bool cured = cures(c, action) || cures_crossing(c, action, w->fd);
+    bool crossed = cures_crossing(c, action, w->fd), cured = crossed || cures(c, action);
     if (cured && !e->cured) {
         e->cured = true;
         add(e, COUNT_STALLS_CURED, 1);
+    }
+    if (crossed && e->pattern == EVIDENCE_NONE) {
+        e->behind = true;
+        stacks_pair(e, &before, w);
     }
     if ((cured || action->suspected) && e->pattern == EVIDENCE_NONE && !first)
         stacks_pair(e, &e->first, w);
