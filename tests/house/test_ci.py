@@ -12,24 +12,27 @@ from harness import SOURCE_ROOT, bare_env
 
 pytestmark = pytest.mark.no_library
 
-GOOD = {"test": "echo 5 passed, 0 failed", "arch": "echo 3 passed, 0 failed", "tidy": "true"}
+GOOD = {"test": "echo 5 passed, 0 failed", "releases": "echo 2 passed, 0 failed",
+        "arch": "echo 3 passed, 0 failed", "tidy": "true"}
 
 # A stand-in for a step -> the named failures, the last line.
 EXPECTED = {
-    "all well": ({}, [], "9 passed, 0 failed"),
+    "all well": ({}, [], "11 passed, 0 failed"),
     "a test": ({"test": "echo failed: one; echo 4 passed, 1 failed; exit 1"}, ["failed: one"],
-               "8 passed, 1 failed"),
-    "a skip": ({"test": "echo 5 passed, 0 failed, 1 skipped"}, ["failed: tests"], "4 passed, 1 failed"),
+               "10 passed, 1 failed"),
+    "a skip": ({"test": "echo 5 passed, 0 failed, 1 skipped"}, ["failed: tests"], "6 passed, 1 failed"),
+    "a release": ({"releases": "echo failed: trixie: one; echo 1 passed, 1 failed; exit 1"},
+                  ["failed: trixie: one"], "10 passed, 1 failed"),
     "an architecture": ({"arch": "echo failed: arm64: auto; echo 2 passed, 1 failed; exit 1"},
-                        ["failed: arm64: auto"], "8 passed, 1 failed"),
+                        ["failed: arm64: auto"], "10 passed, 1 failed"),
     "a test and an architecture": ({"test": "echo failed: one; echo 4 passed, 1 failed; exit 1",
                                     "arch": "echo failed: two; echo 1 passed, 2 failed; exit 1"},
-                                   ["failed: one", "failed: two"], "6 passed, 3 failed"),
+                                   ["failed: one", "failed: two"], "8 passed, 3 failed"),
     "a compiler that does not come": ({"arch": "echo no package >&2; exit 1"}, ["failed: architectures"],
-                                      "6 passed, 1 failed"),
+                                      "8 passed, 1 failed"),
     "an error behind a good sum": ({"arch": "echo 3 passed, 0 failed; exit 1"}, ["failed: architectures"],
-                                   "9 passed, 1 failed"),
-    "clang-tidy": ({"tidy": "echo a finding; exit 1"}, ["failed: clang-tidy"], "8 passed, 1 failed"),
+                                   "11 passed, 1 failed"),
+    "clang-tidy": ({"tidy": "echo a finding; exit 1"}, ["failed: clang-tidy"], "10 passed, 1 failed"),
 }
 
 
