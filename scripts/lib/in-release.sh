@@ -34,6 +34,9 @@ whole() {
     say "$release: making a root"
     make_root "$root" "$release" --variant=minbase --include=git,sudo
     furnish "$root"
+    # As apt's proxy: whose certificates are trusted here is trusted there, where setup brings ca-certificates.
+    [[ ! -d /usr/local/share/ca-certificates ]] ||
+        cp -r -- /usr/local/share/ca-certificates "$root/usr/local/share/"
     inside useradd --create-home --shell /bin/bash user
     echo 'user ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/user"
     echo LANG=C.UTF-8 >"$root/etc/default/locale"
