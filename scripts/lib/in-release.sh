@@ -34,7 +34,7 @@ whole() {
     say "$release: making a root"
     make_root "$root" "$release" --variant=minbase --include=git,sudo
     furnish "$root"
-    # As apt's proxy: whose certificates are trusted here is trusted there, where setup brings ca-certificates.
+    # As apt's proxy: whose certificates are trusted here is trusted there, once setup brings ca-certificates.
     [[ ! -d /usr/local/share/ca-certificates ]] ||
         cp -r -- /usr/local/share/ca-certificates "$root/usr/local/share/"
     inside useradd --create-home --shell /bin/bash user
