@@ -171,7 +171,7 @@ static void op_bulk(struct input *in) {
     if (!s || bytes == 0)
         return;
     net.refused = false;
-    if (!shim_bulk_begins(fd, 0, false, &call)) {
+    if (shim_bulk_begins(fd, 0, false, &call) != BULK_GOES) {
         assert(s->dead || (errno == EAGAIN && net.refused));
         return;
     }

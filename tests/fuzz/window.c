@@ -79,7 +79,7 @@ bool ticker_watch_slow(struct conn *c) {
 }
 
 static void look(struct conn *c) {
-    conn_lock(c);
+    assert(conn_lock(c));
     if (c->refs > 0 && (c->held || buffer_length(c) > 0))
         hold_window_ends(c);
     if (c->lingering && buffer_length(c) == 0) {

@@ -17,7 +17,8 @@ static uint32_t log_lock; /* the ticker's thread writes too */
 
 void fake_note(const char *what, int fd, const char *with, size_t n) {
     uint32_t *beneath = self.spinning;
-    spin_lock(&log_lock);
+    while (!spin_lock(&log_lock))
+        ;
     text_add(&fake.log, fake.log.used ? " " : "");
     text_add(&fake.log, what);
     text_add(&fake.log, "(");
@@ -231,7 +232,8 @@ struct conn *fake_kernel_connected(enum mode mode) {
 
 const char *fake_log(void) {
     static char taken[sizeof(fake.log_buffer)];
-    spin_lock(&log_lock);
+    while (!spin_lock(&log_lock))
+        ;
     memcpy(taken, fake.log_buffer, fake.log.used + 1);
     fake.log.used = 0;
     fake.log_buffer[0] = '\0';

@@ -16,6 +16,8 @@ static unsigned long looks;
 #define LOAD(p) (looks++, __atomic_load_n((p), __ATOMIC_RELAXED))
 #include "../../src/preload/conn/cookies.c"
 
+static bool missed;
+
 enum { FIRST = 3, FEW = 200, MANY = 8000, MOST_LOOKS = 4 };
 
 static void noted(int from, int to, uint64_t stride) {
@@ -31,12 +33,12 @@ static void noted(int from, int to, uint64_t stride) {
 static void costs_little(int to, uint64_t stride) {
     looks = 0;
     for (int fd = FIRST; fd < to; fd++) {
-        struct conn *c = cookies_find((uint64_t)fd * stride);
+        struct conn *c = cookies_find((uint64_t)fd * stride, &missed);
         ASSERT(c && c->fd == fd);
         conn_unlock(c);
     }
     for (int fd = to; fd < 2 * to; fd++)
-        ASSERT(cookies_find((uint64_t)fd * stride) == NULL);
+        ASSERT(cookies_find((uint64_t)fd * stride, &missed) == NULL);
     cr_expect(looks <= 2UL * (unsigned)to * MOST_LOOKS, "%d connections, each %d: %lu looks", to, (int)stride,
               looks);
     EXPECT(looks >= (unsigned)(to - FIRST)); /* they are counted */

@@ -104,7 +104,7 @@ Test(endpoint_cache, one_that_nobody_answers_teaches_nothing) {
 Test(endpoint_cache, a_turn_teaches_when_it_ends) {
     struct conn *first = accepted(4, 7);
     first->policy.input_ever = first->policy.nodelay = true;
-    conn_lock(first);
+    ASSERT(conn_lock(first));
     hold_join_turn(first);
     hold_join_turn(first);
     conn_unlock(first);

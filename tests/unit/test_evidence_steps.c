@@ -36,7 +36,7 @@ static uint64_t found(enum stats_counter what) {
 
 static void wrote_from(struct policy_action action, uintptr_t caller) {
     const struct evidence_write w = {5, 4, caller};
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     evidence_wrote(c, &action, &w);
     conn_unlock(c);
 }
@@ -256,17 +256,17 @@ static void has_left(uint32_t ago_ms) {
 }
 
 static void begins_write(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     evidence_writes(c);
     conn_unlock(c);
 }
 static void gets_input(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     evidence_input(c, clock_now());
     conn_unlock(c);
 }
 static void ends(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     evidence_ends(c, 5);
     conn_unlock(c);
 }
@@ -501,7 +501,7 @@ static ssize_t long_write(void) {
 }
 static ssize_t moved_body(void) {
     struct call call;
-    ASSERT(shim_bulk_begins(5, 0, false, &call));
+    ASSERT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES);
     shim_bulk_ended(call, 5, 1, 4, false, 0);
     return 4;
 }

@@ -10,6 +10,8 @@
 #include "buffered.h"
 #include "unit.h"
 
+static bool missed;
+
 static struct conn *created(int fd) {
     struct conn *c = fds_create(fd, ORIGIN_SOCKET);
     cr_assert(c, "no memory for descriptor %d", fd);
@@ -19,7 +21,7 @@ static struct conn *created(int fd) {
 
 /* As the shim closes: lock, leave, release. */
 static void close_last(struct conn *c, int fd) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_leave(c, fd);
     cr_assert(c->refs == 0, "%d is not the last descriptor", fd);
     fds_release(c);
@@ -129,12 +131,12 @@ Test(fds, creation_over_a_stale_word) {
     EXPECT(!c->policy.bursty && c->cookie == 0 && c->counts.writes == 0);
     EXPECT_INT("one connection", in_use(), 1);
     EXPECT(fds_conn(fds_word(5)) == c);
-    EXPECT(cookies_find(99) == NULL);
+    EXPECT(cookies_find(99, &missed) == NULL);
 }
 
 Test(fds, creation_over_a_stale_copy_leaves_the_others) {
     struct conn *stale = created(5);
-    conn_lock(stale);
+    ASSERT(conn_lock(stale));
     fds_share(stale, 6);
     conn_unlock(stale);
     struct conn *c = created(5);
@@ -169,7 +171,7 @@ Test(fds, the_loser_of_a_meeting_returns_to_the_pool) {
 
 Test(fds, copies_share_one_connection) {
     struct conn *c = created(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_share(c, 8);
     fds_share(c, 2000);
     EXPECT_INT("refs", c->refs, 3);
@@ -190,7 +192,7 @@ Test(fds, copies_share_one_connection) {
 
 Test(fds, a_copy_beyond_the_limit_is_not_counted) {
     struct conn *c = created(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_share(c, FDS_LIMIT);
     EXPECT_INT("refs", c->refs, 1);
     conn_unlock(c);
@@ -198,7 +200,7 @@ Test(fds, a_copy_beyond_the_limit_is_not_counted) {
 
 Test(fds, forget) {
     struct conn *c = created(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_share(c, 6);
     conn_unlock(c);
     fds_forget(5);
@@ -274,25 +276,25 @@ Test(fds, by_cookie) {
     for (int fd = 3; fd < MANY; fd++)
         cookies_note(created(fd), (uint64_t)fd * 1000);
     for (int fd = 3; fd < MANY; fd++) {
-        struct conn *c = cookies_find((uint64_t)fd * 1000);
+        struct conn *c = cookies_find((uint64_t)fd * 1000, &missed);
         ASSERT(c);
         EXPECT_INT("locked", self.depth, 1);
         EXPECT_INT("fd", c->fd, fd);
         conn_unlock(c);
     }
-    EXPECT(cookies_find(1) == NULL);
+    EXPECT(cookies_find(1, &missed) == NULL);
     for (int fd = 10; fd < MANY; fd++)
         close_last(fds_conn(fds_word(fd)), fd);
-    cr_expect(cookies_find(11000) == NULL, "closed");
+    cr_expect(cookies_find(11000, &missed) == NULL, "closed");
     for (int i = 0; i < GENERATIONS; i++) {
         cookies_note(created(10), UINT64_C(1) << 40 | (uint64_t)i);
-        struct conn *c = cookies_find(UINT64_C(1) << 40 | (uint64_t)i);
+        struct conn *c = cookies_find(UINT64_C(1) << 40 | (uint64_t)i, &missed);
         ASSERT(c);
         fds_leave(c, 10);
         fds_release(c);
     }
     for (int fd = 3; fd < 10; fd++) {
-        struct conn *c = cookies_find((uint64_t)fd * 1000);
+        struct conn *c = cookies_find((uint64_t)fd * 1000, &missed);
         ASSERT(c && c->fd == fd);
         conn_unlock(c);
     }

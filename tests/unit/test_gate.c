@@ -114,7 +114,7 @@ static int starts_anew(void) {
     WANT(ticker_state() == TICKER_NONE && ticker_parked == 0 && !ticker_incoming);
     WANT(nodelay_epoch == 8 && *gate == GATE_OPEN);
     WANT(stats_file_mapped == NULL && stats_state == LIFE_NONE);
-    conn_lock(parents);
+    ASSERT(conn_lock(parents));
     WANT(!parents->held && parents->shared);
     conn_unlock(parents);
     return 0;

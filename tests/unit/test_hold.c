@@ -34,13 +34,13 @@ static void buffered(const char *bytes) {
 }
 
 static void join(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_join_turn(c);
     conn_unlock(c);
 }
 
 static void push(enum push_cause cause) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_push(c, cause);
     conn_unlock(c);
 }
@@ -202,7 +202,7 @@ Test(hold, while_another_thread_drains_nothing_is_sent) {
 /* ---- the window -------------------------------------------------------------- */
 
 static void window(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_window_ends(c);
     conn_unlock(c);
 }
@@ -259,7 +259,7 @@ Test(hold, the_window_drops_what_would_go_to_a_stranger) {
 Test(hold, the_last_of_a_lingering_connection) {
     struct conn *again;
     c->lingering = true;
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     close_linger_ends(c);
     EXPECT_TEXT("log", fake_log(), "close(5)");
     EXPECT_INT("unlocked", self.depth, 0);
@@ -310,7 +310,7 @@ Test(hold, nodelay_is_uncertain_after_a_fork) {
         c->shared = row->shared;
         c->policy.nodelay_uncertain = false;
         nodelay_epoch++;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_nodelay_uncertain(c);
         conn_unlock(c);
         EXPECT_INT(row->name, c->nodelay_checked, nodelay_epoch);
@@ -426,7 +426,7 @@ Test(hold, untrack) {
         c->policy.app_cork = row->app_cork;
         c->held = row->held;
         fake.tcp_info_error = -EINVAL;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_untrack(c);
         conn_unlock(c);
         const char *log = fake_log();
@@ -774,7 +774,7 @@ Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
         c->origin = ORIGIN_FOREIGN;
         c->policy.established = established;
         c->policy.nodelay = false;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_untrack(c);
         conn_unlock(c);
         EXPECT_TEXT("log", fake_log(), established ? "nodelay(5,1)" : "get(5) nodelay(5,1)");
@@ -789,7 +789,7 @@ Test(hold, a_late_piece_hesitates) {
         c->policy.position = 2;
         c->policy.hesitated = false;
         c->held_since = clock_stopped - (late ? 10000000 : 1000);
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_learn_piece(c);
         conn_unlock(c);
         EXPECT_INT("hesitated", c->policy.hesitated, late);

@@ -36,7 +36,7 @@ static void buffered(const char *bytes) {
 }
 
 static void join(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_join_turn(c);
     conn_unlock(c);
 }
@@ -45,7 +45,7 @@ static void join(void) {
 
 static void *reads_before_it_locks(void *taken) {
     hold_watch_thread_end();
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     *(bool *)taken = (LOAD(&c->lock) & 3) != 0;
     conn_unlock(c);
     return NULL;
@@ -71,7 +71,7 @@ static void set_up_with_many_keys(void) {
 
 Test(many_keys, only_a_key_that_lies_in_the_thread_is_used, .init = set_up_with_many_keys) {
     pthread_key_t next;
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     EXPECT(!self.ends_watched && lock_is_mine(&c->lock));
     conn_unlock(c);
     ASSERT(pthread_key_create(&next, NULL) == 0);
@@ -79,7 +79,7 @@ Test(many_keys, only_a_key_that_lies_in_the_thread_is_used, .init = set_up_with_
 }
 
 static void *locks(void *watched) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     *(bool *)watched = self.ends_watched;
     conn_unlock(c);
     return NULL;
@@ -293,7 +293,7 @@ Test(hold_ends, when_the_age_is_looked_at) {
     c->policy.quick_turns = HABIT;
     c->held_since = clock_stopped - 50 * MS;
     join();
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_push(c, PUSH_WAIT);
     EXPECT(!c->policy.nodelay_only);
     c->held = true;
@@ -477,8 +477,8 @@ Test(hold_ends, room_is_waited_for) {
             fake.sends[i] = i < refusals ? -EAGAIN : 0;
         c->policy.mode = MODE_COALESCE;
         buffered("abc");
-        conn_lock(c);
-        hold_push_all(c, PUSH_CLOSE);
+        ASSERT(conn_lock(c));
+        ASSERT(hold_push_all(c, PUSH_CLOSE));
         conn_unlock(c);
         EXPECT_INT("waits", waits, refusals < 10 ? refusals : 10);
         EXPECT_INT("left", buffer_length(c), refusals > 10 ? 3 : 0);
@@ -488,8 +488,8 @@ Test(hold_ends, room_is_waited_for) {
     fake.send_count = waits = 0;
     fake.sends[0] = -EAGAIN;
     buffered("abc");
-    conn_lock(c);
-    hold_push_all(c, PUSH_CLOSE);
+    ASSERT(conn_lock(c));
+    ASSERT(hold_push_all(c, PUSH_CLOSE));
     conn_unlock(c);
     EXPECT_INT("not under a filter", waits, 0);
     EXPECT_INT("left", buffer_length(c), 3);
@@ -610,7 +610,7 @@ Test(hold_ends, a_turn_that_another_thread_has_left) {
 Test(hold_ends, a_turn_that_goes_on_after_a_push) {
     join();
     hold_end_turn(PUSH_WAIT);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_resume_turn(c);
     conn_unlock(c);
     EXPECT(self.turn == c && c->turn_owner == &self && c->turn_end == TURN_ENDS);
@@ -635,7 +635,7 @@ Test(hold_ends, the_first_push_of_auto_asks_nothing) {
         fake.tcp_info.bytes_sent = 100;
         for (int push = 1; push <= 4; push++) {
             c->held = true;
-            conn_lock(c);
+            ASSERT(conn_lock(c));
             hold_push(c, push & 1 ? PUSH_WAIT : PUSH_READ);
             conn_unlock(c);
             bool asks = push == 2 || push == 4 || (push == 1 && modes[i] != MODE_AUTO);
@@ -663,7 +663,7 @@ Test(hold_ends, a_cork_that_is_found_open) {
         c->policy = (struct policy){.mode = MODE_AUTO, .unsure = true, .app_cork = row->app_cork,
                                     .app_more = row->app_more, .pending = row->pending ? 10 : 0, .mss = 1000};
         fake.cork = row->found;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_ask_facts(c);
         conn_unlock(c);
         EXPECT_INT(row->name, c->policy.units, row->units);
@@ -681,7 +681,7 @@ Test(hold_ends, untracked_writes_of_a_stranger) {
         c->policy = (struct policy){.mode = MODE_AUTO, .unsure = true, .established = true};
         fake.cork = found == 1;
         fake.nodelay = found == 2;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_untrack(c);
         conn_unlock(c);
         EXPECT_INT("set", strstr(fake_log(), "nodelay(5,1)") != NULL, found == 0);
@@ -695,7 +695,7 @@ Test(hold_ends, the_window_of_a_number_that_is_another) {
                                 .untracked_io = true};
     c->held = true;
     fake.set_error = -ENOPROTOOPT;
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_window_ends(c);
     conn_unlock(c);
     EXPECT(c->policy.mode == MODE_OFF && !c->policy.nodelay_only && c->policy.never_hold);
@@ -728,7 +728,7 @@ Test(hold_ends, what_is_applied) {
         c->counts.late_pushes = 0;
         fake.tcp_info.bytes_received = row->received;
         fake.tcp_info_error = row->error;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         decide_apply(c, &row->action, 5);
         conn_unlock(c);
         EXPECT_TEXT(row->name, fake_log(), row->log);
@@ -741,7 +741,7 @@ Test(hold_ends, what_is_applied) {
 /* Restoring an option is counted: a thread that sets it at this time looks again. */
 Test(hold_ends, a_restore_is_counted) {
     uint32_t before = hold_restores;
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_restore(c);
     EXPECT_INT("nothing to do", hold_restores, before);
     c->policy.nodelay = true;

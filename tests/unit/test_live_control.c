@@ -219,7 +219,7 @@ Test(live_control, an_experiment) {
 Test(live_control, a_connection_that_goes_while_it_looks) {
     start("off");
     put(&(struct stats_control){.mode = MODE_NODELAY});
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     c->evidence->message_began = 0;
     fake.protocol = 0; /* descriptor 9 is nothing */
     EXPECT(!shim_tally(c, 9));

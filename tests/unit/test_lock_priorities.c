@@ -20,7 +20,7 @@ static struct conn connection;
 static uint32_t short_lock;
 
 static void lock_connection(void) {
-    conn_lock(&connection);
+    ASSERT(conn_lock(&connection));
 }
 
 static void unlock_connection(void) {
@@ -28,7 +28,7 @@ static void unlock_connection(void) {
 }
 
 static void lock_fast(void) {
-    spin_lock(&short_lock);
+    ASSERT(spin_lock(&short_lock));
 }
 
 static void unlock_fast(void) {

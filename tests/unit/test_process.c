@@ -96,7 +96,7 @@ static void forks(int number) {
 }
 
 static void *holds_a_while(void *told) {
-    conn_lock(waited_for);
+    ASSERT(conn_lock(waited_for));
     *(volatile bool *)told = true;
     while (!forked)
         usleep(1000);
@@ -122,7 +122,7 @@ Test(process, a_handler_forks_beneath_the_wait_for_a_lock, .timeout = 20) {
     while (!held)
         usleep(1000);
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0, 20000}}, NULL);
-    conn_lock(waited_for);
+    ASSERT(conn_lock(waited_for));
     if (in_child)
         _exit(waited_for->lock >> 18 == fork_generation ? 7 : 8);
     conn_unlock(waited_for);

@@ -381,7 +381,7 @@ Test(programs, a_thread_ends_by_a_system_call) {
 
 Test(programs, a_handler_ends_the_thread) {
     struct conn *c = buffered(0);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     process_thread_ends();
     EXPECT_INT("depth", self.depth, 0);
     EXPECT(conn_trylock(c)); /* its lock is free */

@@ -159,13 +159,13 @@ static void releases(void) {
     self.releasing = c; /* cancelled before the write that would have pushed */
 }
 static void has_a_turn(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_join_turn(c);
     c->held = true;
     conn_unlock(c);
 }
 static void has_a_lock(void) {
-    conn_lock(c); /* cancelled by a handler */
+    ASSERT(conn_lock(c)); /* cancelled by a handler */
 }
 static void has_a_spare(void) {
     ASSERT(buffer_make_spare());

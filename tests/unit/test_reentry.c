@@ -25,7 +25,7 @@ static uint32_t short_lock, passed;
 
 static void *pass(void *unused) {
     (void)unused;
-    conn_lock(&shared);
+    ASSERT(conn_lock(&shared));
     passed = 1;
     conn_unlock(&shared);
     return NULL;
@@ -33,7 +33,7 @@ static void *pass(void *unused) {
 
 static void *pass_fast(void *unused) {
     (void)unused;
-    spin_lock(&short_lock);
+    ASSERT(spin_lock(&short_lock));
     passed = 1;
     spin_unlock(&short_lock);
     return NULL;
@@ -50,7 +50,7 @@ static pthread_t waiter_asleep(void *(*run)(void *), const uint32_t *lock) {
 }
 
 Test(reentry, a_lock_that_is_left_is_free, .timeout = 10) {
-    conn_lock(&shared);
+    ASSERT(conn_lock(&shared));
     pthread_t thread = waiter_asleep(pass, &shared.lock);
     reentry_abandon();
     EXPECT_INT("depth", self.depth, 0);
@@ -60,7 +60,7 @@ Test(reentry, a_lock_that_is_left_is_free, .timeout = 10) {
 
 /* Of two that wait one is woken, and it is that one which its handler takes away. */
 Test(reentry, a_waiter_that_leaves_wakes_the_next, .timeout = 10) {
-    conn_lock(&shared);
+    ASSERT(conn_lock(&shared));
     pthread_t thread = waiter_asleep(pass, &shared.lock);
     STORE(&shared.lock, lock_free_word()); /* unlocked, and the wake-up was for us */
     reentry_abandon();
@@ -70,7 +70,7 @@ Test(reentry, a_waiter_that_leaves_wakes_the_next, .timeout = 10) {
 }
 
 Test(reentry, a_short_lock_that_is_left_is_free, .timeout = 10) {
-    spin_lock(&short_lock);
+    ASSERT(spin_lock(&short_lock));
     pthread_t thread = waiter_asleep(pass_fast, &short_lock);
     reentry_abandon();
     EXPECT_INT("depth", self.depth, 0);
@@ -79,7 +79,7 @@ Test(reentry, a_short_lock_that_is_left_is_free, .timeout = 10) {
 }
 
 Test(reentry, a_waiter_that_leaves_a_short_lock_wakes_the_next, .timeout = 10) {
-    spin_lock(&short_lock);
+    ASSERT(spin_lock(&short_lock));
     pthread_t thread = waiter_asleep(pass_fast, &short_lock);
     STORE(&short_lock, lock_free_word());
     reentry_abandon();
@@ -94,9 +94,9 @@ Test(reentry, all_sections_are_left_at_once, .timeout = 10) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     c->buffer->in_flight = true;
-    spin_lock(&list);
+    ASSERT(spin_lock(&list));
     self.depth += 3;
     reentry_abandon();
     EXPECT(self.depth == 0 && !self.locked && !self.spinning);
@@ -111,7 +111,7 @@ Test(reentry, where_nothing_is_left) {
     struct conn *c = whole_warm(5);
     reentry_abandon();
     EXPECT_INT("depth", self.depth, 0);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     self.vforked = true;
     reentry_abandon();
     EXPECT(self.depth == 1 && self.locked == c && lock_is_mine(&c->lock));
@@ -162,7 +162,7 @@ static ssize_t write_in_a_handler(int fd, const char *bytes) {
 Test(reentry, what_was_kept_aside_leaves_with_the_lock) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
     EXPECT_INT("taken", write_in_a_handler(5, "de"), 2);
     EXPECT_TEXT("not yet", fake_log(), "");
@@ -175,7 +175,7 @@ Test(reentry, what_was_kept_aside_leaves_with_the_lock) {
 Test(reentry, a_piece_whose_number_is_closed_leaves) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_share(c, 6);
     EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
     EXPECT_INT("taken", write_in_a_handler(6, "def"), 3);
@@ -194,7 +194,7 @@ Test(reentry, a_piece_whose_connection_is_closed_is_dropped) {
     ASSERT(whole_warm(5) == c);
     reentry_keep_aside(c, piece);
     EXPECT_TEXT("nothing for the new one", fake.wire_buffer, "");
-    EXPECT(!c->deferred && !buffer_length(c));
+    EXPECT(!c->aside && !buffer_length(c));
 }
 
 /* Another thread holds the lock.  We see that, it looks at the list and unlocks, and only then our piece is
@@ -225,7 +225,7 @@ Test(reentry, a_lock_that_is_freed_before_the_piece_is_there) {
     EXPECT_INT("taken", reentry_write(&o), 3);
     self.depth = 0;
     EXPECT_TEXT("sent by us", fake.wire_buffer, "abc");
-    EXPECT(theirs->deferred == NULL);
+    EXPECT(theirs->aside == 0);
 }
 
 /* ---- left in the middle of a send -------------------------------------------- */
@@ -264,9 +264,9 @@ Test(reentry, what_the_kernel_has_taken_is_not_sent_again) {
 Test(reentry, a_handlers_write_of_nothing_passes) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     EXPECT_INT("nothing", write_in_a_handler(5, ""), 0);
-    EXPECT(c->deferred == NULL);
+    EXPECT(c->aside == 0);
     conn_unlock(c);
     EXPECT_TEXT("log", fake_log(), "WRITE(5,)");
 }
@@ -295,7 +295,7 @@ Test(reentry, a_handlers_sendfile_with_an_offset) {
     ASSERT(file >= 0 && write(file, "abcdef", 6) == 6 && lseek(file, 1, SEEK_SET) == 1);
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     EXPECT_INT("read", reentry_move(5, file, &offset, 3), 3);
     EXPECT_INT("at the end", reentry_move(5, file, &offset, 3), 1);
     EXPECT_INT("nothing left", reentry_move(5, file, &offset, 3), 0);
@@ -311,7 +311,7 @@ Test(reentry, a_handlers_sendfile_without_an_offset) {
     ASSERT(file >= 0 && write(file, "abcdef", 6) == 6 && lseek(file, 1, SEEK_SET) == 1);
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     EXPECT_INT("read", reentry_move(5, file, NULL, 3), 3);
     conn_unlock(c);
     EXPECT_INT("position", lseek(file, 0, SEEK_CUR), 4);
@@ -333,7 +333,7 @@ static struct conn *buffered(void) {
 Test(reentry, a_handlers_shutdown_is_behind_the_bytes) {
     for (int how = SHUT_WR; how <= SHUT_RDWR; how++) {
         struct conn *c = buffered();
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         EXPECT_INT("of the call", shim_shuts(5, how), how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER);
         EXPECT_TEXT("not yet", strstr(fake_log(), "shut(") ? "shut" : "", "");
         conn_unlock(c);
@@ -346,7 +346,7 @@ Test(reentry, a_handlers_shutdown_without_bytes) {
     for (int connected = 0; connected < 2; connected++) {
         struct conn *c = buffered();
         fake.peer_port = connected ? 80 : 0;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         hold_push(c, PUSH_WAIT);
         EXPECT_INT("the kernel's answer, if it is not connected", shim_shuts(5, SHUT_WR),
                    connected ? SHIM_SHUT_LATER : SHUT_WR);
@@ -392,7 +392,7 @@ Test(reentry, a_handlers_close_beneath_a_short_lock) {
         struct conn *c = buffered();
         fake.sends[fake.send_count] = fake.sends[fake.send_count + 1] = full ? -EAGAIN : 0;
         buffer_make_spare(); /* the buffer that is free then would go to the pool's list */
-        spin_lock(&short_lock);
+        ASSERT(spin_lock(&short_lock));
         shim_closing(5);
         EXPECT(self.spinning == &short_lock);
         spin_unlock(&short_lock);
@@ -435,7 +435,7 @@ Test(reentry, a_close_before_the_system_call) {
             closing.cookie = closed_before_cookie, c->buffer->began--;
         else
             closing.send = closed_before_send;
-        conn_lock(c);
+        ASSERT(conn_lock(c));
         kernel = &closing;
         if (at == SEND)
             EXPECT_INT("error", buffer_send(c, 5, NULL, 0, 0), -EBADF);

@@ -188,7 +188,7 @@ Test(shim, a_sweep_lets_go_and_gives_back) {
     cr_expect(strstr(log, "nodelay(5,1)") && strstr(log, "nodelay(5,0)"), "%s", log);
     EXPECT_INT("mode", c->policy.mode, MODE_OBSERVE);
     config_switch(MODE_CORK, false);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     c->policy.untracked_io = true;
     conn_unlock(c);
     sweep(PUSH_MODE);
@@ -262,7 +262,7 @@ Test(shim, what_was_passed_and_comes_back_is_known) {
 
 static ssize_t moves(int fd, ssize_t bytes, unsigned pieces, bool more) {
     struct call call;
-    if (!shim_bulk_begins(fd, 0, false, &call))
+    if (shim_bulk_begins(fd, 0, false, &call) == BULK_FAILS)
         return -1;
     errno = bytes < 0 ? ECONNRESET : 0;
     shim_bulk_ended(call, fd, pieces, bytes, more, 0);
@@ -312,14 +312,14 @@ Test(shim, a_moved_body_finds_no_room) {
     EXPECT_INT("buffered", whole_write(5, "head"), 4);
     fake.non_blocking = true;
     fake.sends[fake.send_count] = -EAGAIN;
-    EXPECT(!shim_bulk_begins(5, 0, false, &call));
+    EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_FAILS);
     EXPECT_INT("errno", errno, EAGAIN);
     EXPECT_INT("it waits", buffer_length(c), 4);
     EXPECT_INT("depth", self.depth, 0);
     fake.non_blocking = false;
     fake.sends[fake.send_count] = -EAGAIN;
     fake_log();
-    EXPECT(shim_bulk_begins(5, 0, false, &call) && call.conn == c);
+    EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES && call.conn == c);
     const char *log = fake_log();
     cr_expect(strstr(log, "SEND(5,head)"), "a blocking one drains: %s", log);
     shim_bulk_ended(call, 5, 1, 10, false, 0);
@@ -330,11 +330,11 @@ Test(shim, a_moved_body_of_one_that_is_closed) {
     struct call call;
     whole_start_in(MODE_NODELAY);
     whole_connected(5);
-    EXPECT(shim_bulk_begins(5, 0, false, &call));
+    EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES);
     close_and_connect_again();
     shim_bulk_ended(call, 5, 1, 100, false, 0);
     EXPECT_INT("not the new one's", fds_conn(fds_word(5))->counts.writes, 0);
-    EXPECT(shim_bulk_begins(88, 0, false, &call) && !call.conn);
+    EXPECT(shim_bulk_begins(88, 0, false, &call) == BULK_GOES && !call.conn);
     shim_bulk_ended(call, 88, 1, 100, false, 0);
 }
 
@@ -565,6 +565,6 @@ Test(shim, a_moved_body_in_a_handler) {
     whole_start_in(MODE_CORK);
     whole_connected(5);
     self.depth = 1;
-    EXPECT(shim_bulk_begins(5, 0, false, &call) && !call.conn);
+    EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES && !call.conn);
     self.depth = 0;
 }

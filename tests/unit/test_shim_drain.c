@@ -120,10 +120,10 @@ Test(shim_drain, a_bulk_call_tells_a_pending_error) {
         fake.sends[fake.send_count] = -ECONNRESET;
         if (by_window)
             hold_end_turn(PUSH_WAIT);
-        EXPECT(!shim_bulk_begins(5, 0, false, &call));
+        EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_FAILS);
         EXPECT_INT("errno", errno, ECONNRESET);
         EXPECT(!c->pending_error && !c->held);
-        EXPECT(shim_bulk_begins(5, 0, false, &call)); /* the kernel's own answer follows */
+        EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES); /* the kernel's own answer follows */
         shim_closing(5);
     }
 }
@@ -236,7 +236,7 @@ Test(shim_drain, a_handlers_bytes_come_between) {
 static struct conn *drained;
 
 static void the_other_is_done(void) {
-    conn_lock(drained);
+    ASSERT(conn_lock(drained));
     drained->draining = false;
     buffer_free(drained);
     conn_unlock(drained);
@@ -311,7 +311,7 @@ static struct coalesce_buffer *sent_from, *reused;
 
 static void the_number_is_reused(void) {
     sent_from = drained->buffer;
-    conn_lock(drained);
+    ASSERT(conn_lock(drained));
     conn_reset(drained, 5, ORIGIN_SOCKET);
     ASSERT(unit_buffer(drained, "new"));
     reused = drained->buffer;
@@ -373,7 +373,7 @@ Test(shim_drain, an_error_amid_a_write_is_told_by_the_next) {
 /* The window finds that the number is another's while a thread sends from the buffer: the buffer stays until
  * the call has returned. */
 static void the_window_finds_another(void) {
-    conn_lock(drained);
+    ASSERT(conn_lock(drained));
     fake.cookie = 99;
     hold_window_ends(drained);
     EXPECT_INT("still there", buffer_length(drained), 6);

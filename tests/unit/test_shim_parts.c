@@ -13,6 +13,7 @@
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "readable.h"
+#include "reentry.h"
 #include "shim_parts.h"
 #include "shim_reentry.h"
 #include "shim_tally.h"
@@ -278,7 +279,7 @@ Test(shim_parts, a_connection_that_is_closed_during_a_write) {
 static struct conn *with_a_lock(void) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     return c;
 }
 
@@ -326,16 +327,16 @@ Test(shim_parts, what_stands_before_a_handlers_call) {
     c->policy.mode = MODE_CORK;
     EXPECT(!reentry_stands_behind(5)); /* nothing is ever buffered */
     struct piece *piece = pages(PROT_READ | PROT_WRITE);
-    c->deferred = piece;
+    c->aside = (uintptr_t)piece;
     EXPECT(reentry_stands_behind(5)); /* from before the mode changed */
-    c->deferred = NULL;
+    c->aside = 0;
     self.depth = 0;
     c->policy.mode = MODE_COALESCE;
-    self.draining = c;
+    reentry_drains(c);
     EXPECT(reentry_stands_behind(5));
-    self.draining = whole_connected(6);
+    reentry_drains(whole_connected(6));
     EXPECT(!reentry_stands_behind(5)); /* another's bytes are on the way */
-    self.draining = NULL;
+    reentry_drains(NULL);
     self.vforked = true;
     EXPECT(!reentry_stands_behind(5)); /* the child */
     self.vforked = false;

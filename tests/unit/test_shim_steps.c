@@ -466,7 +466,7 @@ Test(shim_steps, a_moved_body_and_turns) {
     c = whole_connected(5);
     whole_connected(6);
     whole_write(5, "head");
-    EXPECT(shim_bulk_begins(5, 0, false, &call));
+    EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES);
     EXPECT(c->held && self.turn == c && call.conn == c && call.generation == c->generation);
     EXPECT_INT("position", c->policy.position, 2);
     shim_bulk_ended(call, 5, 1, 100, true, 0);
@@ -474,7 +474,7 @@ Test(shim_steps, a_moved_body_and_turns) {
     shim_bulk_ended(call, 5, 1, 100, false, 0);
     EXPECT(!c->held);
     whole_write(5, "head");
-    EXPECT(shim_bulk_begins(6, 0, false, &call));
+    EXPECT(shim_bulk_begins(6, 0, false, &call) == BULK_GOES);
     EXPECT(!c->held && self.turn == known(6));
     EXPECT_INT("depth", self.depth, 0);
 }
@@ -487,12 +487,12 @@ Test(shim_steps, a_moved_body_beside_who_drains) {
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     c->draining = true;
     fake.full = true;
-    EXPECT(!shim_bulk_begins(5, MSG_DONTWAIT, false, &call));
+    EXPECT(shim_bulk_begins(5, MSG_DONTWAIT, false, &call) == BULK_FAILS);
     EXPECT_INT("errno", errno, EAGAIN);
     EXPECT_INT("still there", buffer_length(c), 3);
     EXPECT_INT("depth", self.depth, 0);
     c->draining = false;
-    EXPECT(shim_bulk_begins(5, MSG_DONTWAIT, false, &call));
+    EXPECT(shim_bulk_begins(5, MSG_DONTWAIT, false, &call) == BULK_GOES);
     EXPECT_INT("gone", buffer_length(c), 0);
     EXPECT(c->held);
 }

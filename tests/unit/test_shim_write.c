@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "hold.h"
+#include "readable.h"
 #include "shim_parts.h"
 #include "ticker.h"
 #include "whole.h"
@@ -318,6 +319,7 @@ Test(shim_write, a_write_that_fails_is_none) {
 Test(shim_write, of_a_short_write_counts_what_left) {
     EACH_WAY(way) {
         whole_start_in(MODE_NODELAY);
+        readable_start(); /* the vector is on the stack */
         struct conn *c = whole_connected(5);
         fake_real.answers[0] = 2;
         EXPECT_INT("two", (*way)(), 2);

@@ -47,20 +47,20 @@ static void watch_and_unlock(void) {
     while (!ticker_watch(c)) { /* it has left by itself */
         conn_unlock(c);
         ASSERT(starts());
-        conn_lock(c);
+        ASSERT(conn_lock(c));
     }
     conn_unlock(c);
 }
 
 /* As a write does: the thread may have left since the last hold. */
 static void hold_now(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     c->held = true;
     watch_and_unlock();
 }
 
 static void push_now(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     hold_push(c, PUSH_WAIT);
     conn_unlock(c);
 }
@@ -79,14 +79,14 @@ static bool within_ms(long ms, bool (*done)(void)) {
 }
 
 static bool pushed(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     bool gone = !c->held && buffer_length(c) == 0;
     conn_unlock(c);
     return gone;
 }
 
 static bool off_the_list(void) {
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     bool off = !c->ticking;
     conn_unlock(c);
     return off;
@@ -157,7 +157,7 @@ Test(ticker, buffered_bytes_are_tried_again) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = fake.sends[1] = fake.sends[2] = -EAGAIN;
     ASSERT(starts());
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     ASSERT(unit_buffer(c, "abc"));
     watch_and_unlock();
     EXPECT(within_ms(2000, pushed));
@@ -198,7 +198,7 @@ Test(ticker, ticks_that_find_no_hold_are_slow) {
 Test(ticker, a_connection_released_while_on_the_list) {
     ASSERT(starts());
     hold_now();
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_leave(c, 5);
     fds_release(c);
     struct conn *again = fds_create(6, ORIGIN_SOCKET);
@@ -410,7 +410,7 @@ Test(ticker, a_lingering_connection) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = -EAGAIN;
     ASSERT(starts());
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     ASSERT(unit_buffer(c, "abc"));
     c->lingering = true;
     watch_and_unlock();
@@ -481,7 +481,7 @@ Test(ticker, it_starts_at_once_where_bytes_are_left) {
     ticker_threads_seen();
     ticker_goes_on();
     EXPECT_INT("not for nothing", ticker_state(), TICKER_NONE);
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     ASSERT(unit_buffer(c, "abc"));
     conn_unlock(c);
     uint32_t barred = ticker_bar(true);

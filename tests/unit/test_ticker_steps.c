@@ -234,7 +234,7 @@ Test(ticker_steps, a_look) {
 /* A place of the pool that no connection has: it leaves the list when it is old. */
 Test(ticker_steps, a_look_at_a_place_that_is_free) {
     c->ticking = true;
-    conn_lock(c);
+    ASSERT(conn_lock(c));
     fds_leave(c, 5);
     fds_release(c);
     c->held_since = 100;

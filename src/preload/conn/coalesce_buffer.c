@@ -2,6 +2,7 @@
 #include "coalesce_buffer.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -9,6 +10,7 @@
 #include "config.h"
 #include "kernel.h"
 #include "pool.h"
+#include "raw.h"
 
 enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the caller's stack, which may be small */ };
 
@@ -118,16 +120,32 @@ void buffer_shut(struct conn *c) {
 }
 
 static inline void all_sent(struct conn *c) {
-    bool shut = c->shut_when_sent;
-    buffer_free(c);
-    if (UNLIKELY(shut))
+    if (UNLIKELY(c->shut_when_sent))
         kernel->shut_writing(c->fd);
+    buffer_free(c);
 }
 
-void buffer_sent(struct conn *c, size_t sent) {
-    c->buffer->head += (uint32_t)sent;
-    if (c->buffer->head == c->buffer->tail)
+void buffer_is_left(struct conn *c) {
+    if (c->buffer && buffer_length(c) == 0)
         all_sent(c);
+}
+
+/* Before and after a send of the first bytes.  A handler may leave at each instruction: until the bytes are
+ * gone from the buffer, `in_flight` tells that the kernel may have them. */
+void buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, bool exact) {
+    g->before = before;
+    g->from = g->head;
+    g->exact = exact;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    g->in_flight = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void has_sent(struct coalesce_buffer *g, size_t sent) {
+    g->head = g->from + (uint32_t)sent;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    g->in_flight = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 void conn_keep_error(struct conn *c, int error) {
@@ -174,15 +192,11 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
             parts[used++] = iov[i];
         }
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = used};
-        if (waiting) {
-            c->buffer->before = c->counts.bytes - waiting - extra;
-            c->buffer->exact = false;
-            c->buffer->in_flight = true;
-            __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        }
+        if (waiting)
+            buffer_begins_to_send(c->buffer, c->counts.bytes - waiting - extra, false);
         ssize_t sent = kernel->send(fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
         if (waiting)
-            c->buffer->in_flight = false;
+            has_sent(c->buffer, sent < 0 ? 0 : (size_t)sent < waiting ? (size_t)sent : waiting);
         if (sent < 0 && waiting && used > 1 && callers_fault(sent)) {
             buffer_flush(c, 0);
             return sent;
@@ -195,25 +209,55 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
         }
         if ((size_t)sent >= waiting) {
             if (waiting)
-                buffer_sent(c, waiting);
+                all_sent(c);
             return sent - (ssize_t)waiting;
-        }
-        buffer_sent(c, (size_t)sent); /* the next round retries until the kernel returns EAGAIN */
+        } /* the next round retries until the kernel returns EAGAIN */
     }
+}
+
+uint32_t drains_changed;
+
+void buffer_wake_writers(void) {
+    __atomic_add_fetch(&drains_changed, 1, __ATOMIC_RELAXED);
+    raw3(SYS_futex, &drains_changed, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+void buffer_drained(struct conn *c) {
+    struct coalesce_buffer *g = c->buffer;
+    if (!g || !c->draining)
+        return; /* closed unseen meanwhile: c is another connection, or the child's copy */
+    STORE(&c->draining, false);
+    buffer_wake_writers();
+    if (g->drained == DRAIN_LEFT) {
+        buffer_resolve(c);
+        return;
+    }
+    has_sent(g, g->drained < 0 ? 0 : (size_t)g->drained);
+    if (g->drained < 0) {
+        ssize_t error = -g->drained;
+        if (error != EINTR && error != EAGAIN)
+            buffer_free(c);
+        policy_met(&c->policy, (int)error);
+        return;
+    }
+    buffer_is_left(c);
+    if (buffer_length(c) && UNLIKELY(!buffer_is_at(c, c->fd)))
+        buffer_free(c);
 }
 
 void buffer_resolve(struct conn *c) {
     struct kernel_tcp_info now;
     if (!c->buffer || !c->buffer->in_flight)
         return;
-    c->buffer->in_flight = false;
-    size_t waiting = buffer_length(c), taken = waiting;
-    if ((c->buffer->exact || c->origin != ORIGIN_FOREIGN) && kernel->tcp_info(c->fd, &now) == 0) {
+    struct coalesce_buffer *g = c->buffer;
+    size_t sending = g->tail - g->from, taken = sending;
+    if ((g->exact || c->origin != ORIGIN_FOREIGN) && kernel->tcp_info(c->fd, &now) == 0) {
         uint64_t total = now.bytes_sent + now.bytes_queued;
-        uint64_t of_these = total > c->buffer->before ? total - c->buffer->before : 0;
-        taken = of_these < waiting ? (size_t)of_these : waiting;
+        uint64_t of_these = total > g->before ? total - g->before : 0;
+        taken = of_these < sending ? (size_t)of_these : sending;
     }
-    buffer_sent(c, taken);
+    has_sent(g, taken);
+    buffer_is_left(c);
 }
 
 /* Nearly always the kernel takes all bytes in the first call. */
@@ -224,20 +268,15 @@ bool buffer_flush(struct conn *c, int flags) {
     struct coalesce_buffer *g = c->buffer;
     struct iovec part = {g->bytes + g->head, waiting};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    g->before = c->counts.bytes - waiting;
-    g->exact = false;
-    g->in_flight = true;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    buffer_begins_to_send(g, c->counts.bytes - waiting, false);
     ssize_t sent = kernel->send(c->fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
-    g->in_flight = false;
+    has_sent(g, sent < 0 ? 0 : (size_t)sent);
     if (LIKELY(sent == (ssize_t)waiting)) {
         all_sent(c);
         return true;
     }
     if (sent < 0 && sent != -EBADF)
         return !is_temporary(sent) && buffer_fails(c, sent);
-    if (sent > 0)
-        buffer_sent(c, (size_t)sent);
     /* until the kernel returns EAGAIN; after EBADF by the descriptor that a handler's close has left */
     buffer_send(c, c->fd, NULL, 0, flags);
     return buffer_length(c) == 0;

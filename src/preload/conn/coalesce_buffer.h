@@ -11,6 +11,7 @@
 #ifndef UNSTALL_COALESCE_BUFFER_H
 #define UNSTALL_COALESCE_BUFFER_H
 
+#include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -19,11 +20,13 @@
 struct coalesce_buffer {
     uint32_t head, tail; /* bytes [head, tail) wait */
     uint32_t capacity;
-    bool in_flight;  /* inside the sendmsg of buffer_send() */
+    uint32_t from;   /* `head` at the last send */
+    bool in_flight;  /* inside that send: buffer_resolve() asks the kernel */
     bool exact;      /* `before` is the kernel's count, not ours */
     bool apart;      /* larger than the pool's buffers, in a mapping of its own */
     uint64_t before; /* bytes that the kernel had taken before that sendmsg */
     uint64_t began;  /* clock_coarse() of the first byte: c->fd was this socket then */
+    ssize_t drained; /* what the blocking send of a thread that drains has returned, or -errno */
     char bytes[];
 };
 
@@ -71,13 +74,25 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
 /* Send the buffered bytes.  True when nothing is left. */
 bool buffer_flush(struct conn *c, int flags);
 
-/* The buffered bytes, for a send of the caller, and the removal of the first `sent` of them. */
+/* The buffered bytes, for a send of the caller, which begins; `before` are the bytes that the kernel had
+ * taken, by its own count or by ours. */
 struct iovec buffer_front(const struct conn *c);
-void buffer_sent(struct conn *c, size_t sent);
+void buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, bool exact);
 
 /* A handler that does not return has ended a send of buffered bytes: ask the kernel how many
  * bytes it has taken. */
 void buffer_resolve(struct conn *c);
+/* ... or has left between the send of the last byte and the return of the buffer. */
+void buffer_is_left(struct conn *c);
+
+/* A blocking send of buffered bytes is over, with the result `drained`, or it was left by a jump
+ * (DRAIN_LEFT), and the kernel must be asked.  Lock held. */
+enum { DRAIN_LEFT = INT_MIN };
+void buffer_drained(struct conn *c);
+
+/* The futex of writers behind a drain: grows when one ends, or when the connection is closed. */
+extern INTERNAL uint32_t drains_changed;
+void buffer_wake_writers(void);
 
 /* Shut the socket down for writing, behind the buffered bytes. */
 void buffer_shut(struct conn *c);

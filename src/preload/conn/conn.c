@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "conn.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <string.h>
 
 #include "fds.h"
@@ -15,16 +13,11 @@ uint8_t forks_made;
 /* Every write reads it, so it shares its cache line with nothing that changes often. */
 _Alignas(64) uint32_t nodelay_epoch;
 
-uint32_t drains_changed;
-
-void conn_wake_writers(void) {
-    __atomic_add_fetch(&drains_changed, 1, __ATOMIC_RELAXED);
-    raw3(SYS_futex, &drains_changed, FUTEX_WAKE_PRIVATE, INT_MAX);
-}
-
-void conn_lock_slow(struct conn *c, uint32_t seen) {
-    if (lock_slow(&c->lock, seen))
+bool conn_lock_slow(struct conn *c, uint32_t seen) {
+    enum lock_slow got = lock_slow(&c->lock, seen);
+    if (got == LOCK_OF_PARENT)
         conn_repair(c);
+    return got != LOCK_MISSED;
 }
 
 /* Other threads read some of these words without the lock, as hints: the ticker, a walk over the pool, a
@@ -37,13 +30,13 @@ static void clear(struct conn *c) {
 }
 
 void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
-    if (c->deferred)
+    if (c->aside)
         reentry_forget(c);
     /* a blocked thread may still send from the buffer's memory, which then stays unused */
     if (c->buffer && !c->draining)
         buffer_free(c);
     if (c->draining)
-        conn_wake_writers();
+        buffer_wake_writers();
     if (c->evidence)
         conn_ends(c); /* the end of the connection may have passed us by */
     clear(c);
@@ -64,7 +57,7 @@ void conn_repair(struct conn *c) {
         STORE(&c->lingering, false);
         STORE(&c->refs, 0);
     }
-    STORE(&c->deferred, NULL); /* the parent sends them */
+    STORE(&c->aside, 0); /* the parent makes up for it */
     STORE(&c->held, false);
     STORE(&c->draining, false);
     c->ticking = false;

@@ -7,9 +7,10 @@
  * checks that the descriptor still leads here.  `refs` counts the descriptors.
  *
  * Locking: only the holder of `lock` changes a connection, except `lock` itself,
- * `next_ticking` and `deferred`.  A thread holds one connection's lock at a time and
+ * `next_ticking`, `aside` and counts.bytes.  A thread holds one connection's lock at a time and
  * makes no call under it that could block or is a cancellation point.  No lock is
- * shared between connections on the write path.
+ * shared between connections on the write path.  The lock may not be had: each caller says what becomes of
+ * its call then (lock.h, reentry.h).
  *
  * Signal handlers: a handler that interrupts the holder sees self.depth > 0 and
  * does not wait for the lock, which its own thread has; reentry.h handles its calls.
@@ -38,7 +39,7 @@ enum push_cause { PUSH_COUNTERS_OF(NAME) PUSH_CAUSES };
 enum { CONN_COUNTERS = COUNT_PUSH_WAIT + PUSH_CAUSES - COUNT_WRITES };
 
 struct conn_counts {
-    uint64_t bytes;
+    uint64_t bytes; /* atomic: a write that passes without the lock counts, too (conn_count_bytes) */
     union {
         struct {
             CONNECTION_COUNTERS_OF(NAME)
@@ -54,6 +55,24 @@ struct conn_counts {
  * endpoint cache at once ends under the lock, like a turn that holds (TURN_ENDS). */
 enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
 
+/* What a call that could not have the lock has set aside: the low bits of conn.aside, whose other bits are
+ * the address of the latest piece (reentry.h). */
+enum conn_aside {
+    ASIDE_PUSH = 1,         /* a turn has ended, or a write has passed held bytes: they leave */
+    ASIDE_INPUT = 1 << 1,   /* input has ended the message */
+    ASIDE_NUMBERS = 1 << 2, /* a descriptor was closed, replaced or copied: count anew */
+    ASIDE_SHUT = 1 << 3,    /* sending has ended */
+    ASIDE_SHUTS = 1 << 4,   /* ... of which the kernel has not been told */
+    ASIDE_DRAINED = 1 << 5, /* the blocking send of buffered bytes is over (buffer_drained()) */
+    ASIDE_NODELAY = 1 << 6, /* the application has set TCP_NODELAY: to 1 with the next one, else to 0 */
+    ASIDE_NODELAY_1 = 1 << 7,
+    ASIDE_CORK = 1 << 8, /* the same of TCP_CORK */
+    ASIDE_CORK_1 = 1 << 9,
+    ASIDE_APART = 1 << 10, /* another option after which nothing is held */
+    ASIDE_NEW = 1 << 11,   /* connected anew: facts about the connection before are wrong */
+    CONN_ASIDE_FLAGS = (1 << 12) - 1
+};
+
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
 struct conn {
@@ -63,7 +82,7 @@ struct conn {
     bool times_read;           /* policy_times_read() */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
     struct conn *next_ticking; /* belongs to the ticker */
-    struct piece *deferred;    /* writes that signal handlers made during the lock (reentry.h) */
+    uintptr_t aside;           /* what calls set aside that could not have the lock (reentry.h) */
     /* The rest belongs to one connection; conn_reset() clears it. */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
@@ -77,7 +96,7 @@ struct conn {
     /* The ticker reads no field after this one, so it reads one cache line. */
     uint32_t epoch; /* of the configuration that gave `policy.mode` */
     struct policy policy;
-    uint8_t origin; /* enum conn_origin */
+    uint8_t origin : 2; /* enum conn_origin */
     bool listener : 1;
     bool mptcp : 1;
     bool filters_applied : 1;   /* `filtered` is known */
@@ -90,9 +109,10 @@ struct conn {
     bool tried : 1;             /* the application has tried to read from it */
     uint8_t turn_end;           /* enum turn_end: how the turn of turn_owner may end or has ended */
     bool given;                 /* a program that this process has started may have it; no lock needed */
+    uint16_t writer;            /* coalesce: thread_tag() of the first thread with a turn */
     uint8_t forks;              /* forks_made when the connection was first seen */
     uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (decide.h); 0: none */
-    int pending_error;          /* errno of a send of our own, not yet reported to the application */
+    uint16_t pending_error;     /* errno of a send of our own, not yet reported to the application */
     int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */
     uint64_t wait_began;      /* ns, CLOCK_MONOTONIC: wait that ended the last turn; 0: none */
@@ -124,43 +144,48 @@ static inline bool conn_is_shared(const struct conn *c) {
     return conn_has_left(c) || LOAD(&c->given) || c->origin == ORIGIN_FOREIGN;
 }
 
-/* The futex of writers behind a drain: grows when one ends, or when the connection is closed. */
-extern INTERNAL uint32_t drains_changed;
-void conn_wake_writers(void);
-
-/* Writes of signal handlers to c while its lock was held (reentry.h).  `take_in` appends them
- * to the buffer, lock held; `catch_up` is called after the unlock; `forget` drops them. */
+/* What was set aside for c (reentry.h).  `take_in` makes up for it, lock held; `catch_up` is called after the
+ * unlock; `forget` drops it. */
 void reentry_take_in(struct conn *c);
 void reentry_catch_up(struct conn *c);
 void reentry_forget(struct conn *c);
 
-void conn_lock_slow(struct conn *c, uint32_t seen);
+/* True: bytes of calls that could not have the lock are set aside: all later bytes must stand behind them. */
+static inline bool conn_has_aside(const struct conn *c) {
+    return LOAD(&c->aside) > CONN_ASIDE_FLAGS;
+}
+
+/* Bytes that the kernel takes, or (negative) that it has not taken after all.  The lock is not needed. */
+static inline void conn_count_bytes(struct conn *c, uint64_t bytes) {
+    __atomic_fetch_add(&c->counts.bytes, bytes, __ATOMIC_RELAXED);
+}
+
+bool conn_lock_slow(struct conn *c, uint32_t seen);
 
 static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool waits) {
     struct conn *outer = self.locked;
-    self.depth++;
+    thread_enters();
     self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t expected = lock_free_word();
-    if (UNLIKELY(!REPLACE(&c->lock, &expected, lock_taken_word(), __ATOMIC_ACQUIRE))) {
-        if (!waits && expected >> 18 == fork_generation) {
-            self.locked = outer;
-            self.depth--;
-            return false;
-        }
-        conn_lock_slow(c, expected);
+    if (UNLIKELY(!REPLACE(&c->lock, &expected, lock_taken_word(), __ATOMIC_ACQUIRE)) &&
+        ((!waits && expected >> 18 == fork_generation) || !conn_lock_slow(c, expected))) {
+        self.locked = outer;
+        self.depth--;
+        return false;
     }
-    if (UNLIKELY(LOAD(&c->deferred) != NULL))
+    if (UNLIKELY(LOAD(&c->aside) != 0))
         reentry_take_in(c);
     return true;
 }
 
-static inline void conn_lock(struct conn *c) {
-    conn_take(c, true);
+/* False: the lock cannot be had (lock.h). */
+__attribute__((warn_unused_result)) static inline bool conn_lock(struct conn *c) {
+    return conn_take(c, true);
 }
 
 /* Never waits: false when another thread has it. */
-static inline bool conn_trylock(struct conn *c) {
+__attribute__((warn_unused_result)) static inline bool conn_trylock(struct conn *c) {
     return conn_take(c, false);
 }
 
@@ -173,15 +198,15 @@ static inline void conn_check(const struct conn *c) {
 }
 #endif
 
-/* Both sides are sequentially consistent, so that no deferred write is missed: the handler
- * stores `deferred` and then tries the lock; we free the lock and then load `deferred`. */
+/* Both sides are sequentially consistent, so that nothing that was set aside is missed: the other call
+ * stores `aside` and then tries the lock; we free the lock and then load `aside`. */
 static inline void conn_unlock(struct conn *c) {
     conn_check(c);
     lock_free(&c->lock);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.locked = NULL;
     self.depth--;
-    if (UNLIKELY(__atomic_load_n(&c->deferred, __ATOMIC_SEQ_CST) != NULL))
+    if (UNLIKELY(__atomic_load_n(&c->aside, __ATOMIC_SEQ_CST) != 0))
         reentry_catch_up(c);
 }
 

@@ -75,23 +75,26 @@ void cookies_note(struct conn *c, uint64_t cookie) {
     STORE(&c->cookie, cookie);
     if (!cookie)
         return;
-    spin_lock(&table_lock);
+    if (!spin_lock(&table_lock))
+        return; /* as without memory */
     if (table->used < table->slots / 4 * 3 || rebuild())
         put(table, c, cookie);
     spin_unlock(&table_lock);
 }
 
-struct conn *cookies_find(uint64_t cookie) {
+struct conn *cookies_find(uint64_t cookie, bool *missed) {
     struct conn *c = NULL;
-    spin_lock(&table_lock);
+    *missed = !spin_lock(&table_lock);
+    if (*missed)
+        return NULL;
     for (uint32_t at = start_of(table, cookie); (c = table->slot[at]) != NULL;
          at = (at + 1) & (table->slots - 1))
         if (LOAD(&c->cookie) == cookie)
             break;
     spin_unlock(&table_lock);
-    if (!c)
+    *missed = c && !conn_lock(c);
+    if (!c || *missed)
         return NULL;
-    conn_lock(c);
     if (c->refs > 0 && c->cookie == cookie)
         return c;
     conn_unlock(c);

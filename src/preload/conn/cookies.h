@@ -20,7 +20,8 @@
 /* Enter the cookie of c; 0: the socket has none.  Lock held. */
 void cookies_note(struct conn *c, uint64_t cookie);
 
-/* The connection in use with this cookie, locked, or NULL. */
-struct conn *cookies_find(uint64_t cookie);
+/* The connection in use with this cookie, locked, or NULL.  `*missed`: there may be one, but a lock cannot be
+ * had. */
+struct conn *cookies_find(uint64_t cookie, bool *missed);
 
 #endif

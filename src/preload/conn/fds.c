@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "raw.h"
+#include "reentry.h"
 #include "spin.h"
 
 enum { POOL_CHUNK = 256, POOL_CHUNKS = FDS_LIMIT / POOL_CHUNK };
@@ -18,7 +19,8 @@ bool fds_any(void) {
 
 static struct conn *pool_take(void) {
     struct conn *c = NULL;
-    spin_lock(&pool_lock);
+    if (!spin_lock(&pool_lock))
+        return NULL;
     if (pool_free) {
         c = pool_free;
         pool_free = c->next_free;
@@ -38,6 +40,7 @@ static struct conn *pool_take(void) {
 void fds_forget(int fd) {
     struct conn *stale = fds_lock(fd);
     if (!stale) {
+        reentry_left(fd);
         if (fds_word(fd) != FDS_UNKNOWN)
             fds_set(fd, FDS_UNKNOWN);
         return;
@@ -51,9 +54,8 @@ void fds_forget(int fd) {
 
 static struct conn *take(int fd, enum conn_origin origin) {
     struct conn *c = pool_take();
-    if (!c)
-        return NULL;
-    conn_lock(c);
+    if (!c || !conn_lock(c))
+        return NULL; /* the user of a stale pointer has stopped: the place is lost */
     conn_reset(c, fd, origin);
     return c;
 }
@@ -111,7 +113,8 @@ void fds_count_anew(struct conn *c) {
 void fds_put_back(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
     STORE(&c->refs, 0);
-    spin_lock(&pool_lock);
+    if (!spin_lock(&pool_lock))
+        return;               /* the place is lost */
     c->next_free = pool_free; /* under both locks: the user of a stale pointer may read it */
     pool_free = c;
     spin_unlock(&pool_lock);
@@ -123,20 +126,22 @@ void fds_release(struct conn *c) {
 }
 
 bool fds_next(struct fds_walk *w) {
-    if (w->c)
+    if (w->c && !w->looks)
         conn_unlock(w->c);
-    else
+    if (!w->c)
         w->used = LOAD_ACQUIRE(&pool_used);
     while (w->next < w->used) {
         struct conn *c = &pool[w->next / POOL_CHUNK][w->next % POOL_CHUNK];
         w->next++;
         if (LOAD(&c->refs) == 0)
             continue;
-        conn_lock(c);
+        if (!w->looks && !conn_lock(c))
+            continue;
         w->c = c;
-        if (c->refs > 0)
+        if (w->looks || c->refs > 0)
             return true;
         conn_unlock(c);
+        w->c = NULL;
     }
     return false;
 }

@@ -46,21 +46,21 @@ static inline struct conn *fds_conn(uintptr_t word) {
     return word > FDS_LAST_TAG ? (struct conn *)word : NULL;
 }
 
-/* The connection of fd, locked, or NULL. */
+/* The connection of fd, locked, or NULL: there is none, or its lock cannot be had; then fd leads to it. */
 static inline struct conn *fds_lock(int fd) {
     for (;;) {
         uintptr_t word = fds_word(fd);
         struct conn *c = fds_conn(word);
-        if (!c)
+        if (!c || UNLIKELY(!conn_lock(c)))
             return NULL;
-        conn_lock(c);
         if (LIKELY(fds_word(fd) == word))
             return c;
         conn_unlock(c);
     }
 }
 
-/* Locks c, if fd still leads there; during a call fd may have become another socket.  False: not locked. */
+/* Locks c, if fd still leads there; during a call fd may have become another socket.  False: not locked, or
+ * the lock cannot be had. */
 static inline bool fds_lock_again(struct conn *c, int fd) {
     struct conn *now = fds_lock(fd);
     if (now && now != c)
@@ -74,11 +74,11 @@ bool fds_set(int fd, uintptr_t word);
 bool fds_set_first(int fd, uintptr_t word);
 
 /* fd is the first descriptor of a new connection, which is returned locked; NULL
- * without memory.  An earlier word is dropped. */
+ * without memory, or where the pool's lock cannot be had.  An earlier word is dropped. */
 struct conn *fds_create(int fd, enum conn_origin origin);
 
 /* The connection of a descriptor whose creation we did not see, locked.  It is new (`first`),
- * unless another thread has made it at the same time.  NULL without memory. */
+ * unless another thread has made it at the same time.  NULL: as above. */
 struct conn *fds_meet(int fd, bool *first);
 
 /* The connection that fd leads to gets another descriptor. */
@@ -95,7 +95,7 @@ void fds_count_anew(struct conn *c);
  * connection. */
 void fds_leave(struct conn *c, int fd);
 
-/* Drop a stale word of fd: its close passed us by. */
+/* Drop a stale word of fd: its close passed us by.  The lock is not needed. */
 void fds_forget(int fd);
 
 /* Give the connection, to which no descriptor leads, back to the pool.  Lock held. */
@@ -104,13 +104,26 @@ void fds_put_back(struct conn *c);
 void fds_release(struct conn *c);
 
 /* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto`
- * must not leave it.  It waits for locks that other threads hold. */
+ * must not leave it.  It leaves out a connection whose lock cannot be had; a body that has lost the lock
+ * continues by FDS_LOST. */
 #define FDS_EACH(c)                                      \
     for (struct fds_walk walk_ = {0}; fds_next(&walk_);) \
         for (struct conn *c = walk_.c; c; c = NULL)
 
+#define FDS_LOST        \
+    {                   \
+        walk_.c = NULL; \
+        continue;       \
+    }
+
+/* FDS_LOOK(c) { ... } runs for every connection in use, without its lock. */
+#define FDS_LOOK(c)                                                  \
+    for (struct fds_walk walk_ = {.looks = true}; fds_next(&walk_);) \
+        for (struct conn *c = walk_.c; c; c = NULL)
+
 struct fds_walk {
     uint32_t next, used; /* in the pool */
+    bool looks;
     struct conn *c;
 };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "lock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 
+#include "clock.h"
 #include "raw.h"
 
 enum { FIRST_GENERATION = 1 };
@@ -20,33 +22,68 @@ void lock_bits_new(void) {
     thread_may_lock();
 }
 
-enum { SPINS = 64 };
+enum { SPINS = 64, A_TENTH = 10, LEAST_NS = 20000 /* that a sleep counts at least */ };
+
+/* A thread waits 200 ms in a row at most, and then a tenth of its time: `wait_debt` is ten times what it has
+ * waited, and melts as time goes by.  So all waits of a call together are bounded, those of a walk over a
+ * thousand locks, too, and no call needs to say where it begins. */
+static uint64_t patience(uint64_t now) {
+    uint64_t debt = self.wait_debt > now ? self.wait_debt - now : 0;
+    return debt < A_TENTH * LOCK_PATIENCE_NS ? LOCK_PATIENCE_NS - debt / A_TENTH : 0;
+}
+
+static void has_waited(uint64_t since, uint64_t ns) {
+    self.wait_debt = (self.wait_debt > since ? self.wait_debt : since) + A_TENTH * ns;
+}
+
+/* Sleeps while the word is `seen`, at most `ns`.  Returns the time that it counts. */
+static uint64_t sleep_at(uint32_t *lock, uint32_t seen, uint64_t ns) {
+    const long most[] = {0, (long)ns};
+    uint64_t before = clock_coarse();
+    if (raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, seen, most) == -ETIMEDOUT) {
+        has_waited(before, ns);
+        return ns;
+    }
+    uint64_t slept = clock_coarse() - before + LEAST_NS;
+    has_waited(before, slept);
+    return slept < ns ? slept : ns;
+}
 
 /* A handler may fork during a wait.  Its child returns into the wait for a lock that is not held there.  So a
  * waiter checks whether it is a child, and sleeps with a timeout, because futex(2) then ends with EINTR, also
- * under SA_RESTART. */
-bool lock_slow(uint32_t *lock, uint32_t seen) {
-    static const struct timespec patience = {.tv_sec = 1};
+ * under SA_RESTART.  A waiter that gives up passes on the wake-up that it may have had. */
+enum lock_slow lock_slow(uint32_t *lock, uint32_t seen) {
+    bool asked = false;
+    uint64_t left = 0;
     for (int i = 0;; i++) {
         if (UNLIKELY(i >= SPINS && *LOAD(&gate) != GATE_OPEN))
             gate_slow();
         const uint32_t mine = lock_my_word();
         if (seen >> 18 != fork_generation) {
             if (REPLACE(lock, &seen, mine | 1, __ATOMIC_ACQUIRE))
-                return true;
+                return LOCK_OF_PARENT;
         } else if ((seen & 3) == 0) {
             /* after a sleep: other threads may sleep too, so take it as "waited for" */
             if (REPLACE(lock, &seen, mine | (i < SPINS ? 1 : 2), __ATOMIC_ACQUIRE))
-                return false;
+                return LOCK_TAKEN;
+        } else if ((seen & ~UINT32_C(3)) == mine) {
+            return LOCK_MISSED; /* this thread has it: a handler has interrupted it */
         } else if (i < SPINS) {
             relax();
             seen = LOAD(lock);
         } else {
+            if (!asked)
+                asked = true, left = patience(clock_coarse());
+            if (left == 0) {
+                if (seen & 2)
+                    lock_wake(lock);
+                return LOCK_MISSED;
+            }
             uint32_t waited_for = (seen & ~UINT32_C(3)) | 2;
-            if (seen != waited_for && !REPLACE(lock, &seen, waited_for, __ATOMIC_RELAXED))
-                continue;
-            raw4(SYS_futex, lock, FUTEX_WAIT_PRIVATE, waited_for, &patience);
-            seen = LOAD(lock);
+            if (seen == waited_for || REPLACE(lock, &seen, waited_for, __ATOMIC_RELAXED)) {
+                left -= sleep_at(lock, waited_for, left);
+                seen = LOAD(lock);
+            }
         }
     }
 }

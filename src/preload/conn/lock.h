@@ -2,6 +2,25 @@
  *
  * The word of a lock, for connections (conn.h) and for short lists (spin.h).
  *
+ * A thread may be stopped anywhere: by a signal's handler that waits, a debugger, a priority, a cgroup's
+ * freezer.  So no call waits without a bound for another thread: it waits 200 ms at most (lock_slow()), and
+ * then the lock cannot be had.  That is the same for a handler that has interrupted its own thread's lock.
+ * What then becomes of the call is one protocol (reentry.h).
+ *
+ * These calls wait without a bound, because bare they would, too: a blocking write behind another thread's
+ * blocking write of buffered bytes (shim_drain()), and any call for room in the kernel.
+ *
+ * A system call under a lock makes it more likely that a thread is stopped there.  These are made under one:
+ *   - the send of buffered bytes: its order with other threads' writes is the lock's;
+ *   - SO_COOKIE before it, and at the first byte: it tells whether the number is still the socket;
+ *   - TCP_NODELAY: after an unlock it could overtake another thread's hold_restore(), and stay set for the
+ *     program of a child;
+ *   - the questions for MSS, options, addresses and room, once a connection, and TCP_INFO: their answers are
+ *     about the number that the decision is about, and that another thread may close;
+ *   - what ends a connection: SO_LINGER and the copy of its last descriptor, while bytes are buffered;
+ *   - mmap(2) for a list that has run empty, MADV_POPULATE_WRITE for rows of the statistics;
+ *   - clone(2) under the lock of the window's thread, of which there is one at most.
+ *
  * Fork: the word carries the fork generation; a word of an older generation is a lock
  * that some thread of the parent may have held, and is taken.
  */
@@ -17,8 +36,11 @@ extern INTERNAL uint32_t fork_generation;
 extern INTERNAL uint32_t lock_free_now;
 void lock_forked(void);
 
-/* Takes a lock that was not free; true: it was taken before the fork that made this process. */
-bool lock_slow(uint32_t *lock, uint32_t seen);
+enum { LOCK_PATIENCE_NS = 200000000 };
+
+/* Takes a lock that was not free, if it can be had. */
+enum lock_slow { LOCK_MISSED, LOCK_TAKEN, LOCK_OF_PARENT /* before the fork that made this process */ };
+enum lock_slow lock_slow(uint32_t *lock, uint32_t seen);
 void lock_wake(uint32_t *lock);
 
 /* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken,

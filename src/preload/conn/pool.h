@@ -19,15 +19,19 @@ static inline void pool_push(struct pool *p, void *piece) {
     p->free = piece;
 }
 
+/* Where the lock cannot be had, the piece is lost. */
 static inline void pool_give(struct pool *p, void *piece) {
-    spin_lock(&p->lock);
+    if (!spin_lock(&p->lock))
+        return;
     pool_push(p, piece);
     spin_unlock(&p->lock);
 }
 
-/* A piece of `each` bytes.  If none is free, maps a chunk of `count` pieces.  NULL: no memory. */
+/* A piece of `each` bytes.  If none is free, maps a chunk of `count` pieces.  NULL: no memory, or the
+ * lock cannot be had. */
 static inline void *pool_take(struct pool *p, size_t each, size_t count) {
-    spin_lock(&p->lock);
+    if (!spin_lock(&p->lock))
+        return NULL;
     char *chunk = p->free ? NULL : raw_map(each * count);
     for (size_t i = count; chunk && i-- > 0;)
         pool_push(p, chunk + each * i);

@@ -26,6 +26,7 @@ enum {
     GONE_LOOKS = 64,   /* before the first sleep */
     GONE_SLEEP_NS = 50000,
     WAIT_NS = 50000000,
+    WAITS = 5,
     STARTS = -1, /* the id of a thread of libc until it runs */
     GONE_TRIES = 1000, /* by then the number must belong to another thread */
 };
@@ -174,16 +175,22 @@ static int start_by_libc(struct raw_thread *t) {
 
 /* ------------------------------------------------------------------------ */
 
-static void wait_until_left(struct raw_thread *t) {
+bool raw_thread_has_left(const struct raw_thread *t) {
+    return LOAD_ACQUIRE(&t->id) == 0 || raw0(SYS_getpid) != t->process;
+}
+
+static bool wait_until_left(struct raw_thread *t) {
     /* Bounded: a handler may fork during this wait; its child, which has no such thread, returns into it. */
     const struct timespec most = {.tv_nsec = WAIT_NS};
-    for (int id; (id = LOAD_ACQUIRE(&t->id)) != 0 && raw0(SYS_getpid) == t->process;)
-        raw4(SYS_futex, &t->id, FUTEX_WAIT, id, &most);
+    for (int i = 0, waits = 0; i < GONE_TRIES && waits < WAITS && !raw_thread_has_left(t); i++)
+        waits += raw4(SYS_futex, &t->id, FUTEX_WAIT, LOAD(&t->id), &most) == -ETIMEDOUT;
+    return raw_thread_has_left(t);
 }
 
 int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
     int saved = errno;
-    wait_until_left(t); /* the next thread uses its stack */
+    if (!wait_until_left(t)) /* the next thread uses its stack */
+        return -EBUSY;
     t->run = run;
     t->process = (int)raw0(SYS_getpid);
     /* ThreadSanitizer ends the forked child of a threaded program if that child starts a thread */
@@ -194,14 +201,16 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
 
 /* The kernel clears `id` before it removes the thread from the thread group. */
 void raw_thread_join(struct raw_thread *t) {
-    wait_until_left(t);
-    for (int i = 0; t->known_id && i < GONE_TRIES; i++) {
-        if (raw3(SYS_tgkill, raw0(SYS_getpid), t->known_id, 0) != 0)
+    if (!wait_until_left(t))
+        return;
+    int id = LOAD(&t->known_id);
+    for (int i = 0; id && i < GONE_TRIES; i++) {
+        if (raw3(SYS_tgkill, raw0(SYS_getpid), id, 0) != 0)
             break;
         if (i >= GONE_LOOKS)
             raw_sleep(GONE_SLEEP_NS);
     }
-    t->known_id = 0;
+    REPLACE(&t->known_id, &id, 0, __ATOMIC_RELAXED); /* or another thread has started the next one */
 }
 
 void raw_thread_forked(struct raw_thread *t) {

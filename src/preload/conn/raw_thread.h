@@ -30,11 +30,16 @@ struct raw_thread {
 };
 
 /* Starts the thread with all signals blocked.  An earlier one must be about to end.  0 or -errno; -EBUSY:
- * the program is inside pthread_create (raw_thread_program_makes_one); try again later. */
+ * the earlier one has not ended, or the program is inside pthread_create (raw_thread_program_makes_one); try
+ * again later. */
 int raw_thread_start(struct raw_thread *t, void (*run)(void));
 
-/* Wait until the thread has left the thread group: unshare(CLONE_NEWUSER) fails before that. */
+/* Wait until the thread has left the thread group: unshare(CLONE_NEWUSER) fails before that.  At most a
+ * quarter of a second: the thread, too, may be stopped. */
 void raw_thread_join(struct raw_thread *t);
+
+/* False: a thread that was started still runs. */
+bool raw_thread_has_left(const struct raw_thread *t);
 
 /* The program enters (`makes`) or leaves pthread_create or thrd_create.  A sanitizer's allocator may hold
  * its lock then, and a signal handler that interrupts it must not make libc allocate. */

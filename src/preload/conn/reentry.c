@@ -2,12 +2,14 @@
 #include "reentry.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
 #include "raw.h"
+#include "readable.h"
 #include "ticker.h"
 
 struct piece *reentry_piece(uint32_t generation, size_t bytes) {
@@ -22,65 +24,65 @@ void reentry_unmap(struct piece *piece) {
     raw_unmap(piece, sizeof(*piece) + piece->room);
 }
 
-enum { LOOKS = 1000, LOOK_NS = 100000 }; /* for a lock of another thread's: a tenth of a second */
+/* ---- setting aside ----------------------------------------------------- */
 
-/* The last one of a list: a handler has closed a descriptor. */
-static struct piece closed;
+/* The latest piece: pieces are mappings, so the flags fit into the low bits of the address. */
+static struct piece *latest_in(uintptr_t aside) {
+    return (struct piece *)(aside & ~(uintptr_t)CONN_ASIDE_FLAGS);
+}
 
-/* ---- keeping aside ----------------------------------------------------- */
-
-void reentry_keep_aside(struct conn *c, struct piece *piece) {
-    piece->next = LOAD(&c->deferred);
-    while (!REPLACE(&c->deferred, &piece->next, piece, __ATOMIC_SEQ_CST))
-        ;
+static void now_or_at_the_unlock(struct conn *c) {
     if (!lock_is_mine(&c->lock))
         reentry_catch_up(c); /* the holder may have unlocked just before */
 }
 
-bool reentry_note(int fd, int level, int name, const void *value, uint32_t length) {
-    struct conn *c = beneath() && !config()->no_syscalls ? fds_conn(fds_word(fd)) : NULL;
-    uint32_t generation = c ? LOAD_ACQUIRE(&c->generation) : 0;
-    bool is_its_own = c && fds_conn(fds_word(fd)) == c;
-    struct piece *piece = is_its_own ? reentry_piece(generation, length) : NULL;
-    if (!piece)
-        return false;
-    piece->level = level;
-    piece->name = name;
-    piece->bytes = length;
-    memcpy(piece->data, value, length);
-    reentry_keep_aside(c, piece);
-    return true;
+void reentry_keep_aside(struct conn *c, struct piece *piece) {
+    uintptr_t before = LOAD(&c->aside);
+    do
+        piece->next = latest_in(before);
+    while (!REPLACE(&c->aside, &before, (uintptr_t)piece | (before & CONN_ASIDE_FLAGS),
+                    __ATOMIC_SEQ_CST));
+    now_or_at_the_unlock(c);
 }
 
+void reentry_set_aside(struct conn *c, unsigned flags, unsigned instead) {
+    uintptr_t before = LOAD(&c->aside);
+    while (!REPLACE(&c->aside, &before, (before & ~(uintptr_t)instead) | flags, __ATOMIC_SEQ_CST))
+        ;
+    now_or_at_the_unlock(c);
+}
+
+/* Another descriptor that leads to c, or -1. */
+static int other_number(const struct conn *c) {
+    for (int n = 0; n < fds_high(); n++)
+        if (fds_word(n) == (uintptr_t)c)
+            return n;
+    return -1;
+}
+
+struct conn *reentry_leaves(int fd, int *other) {
+    struct conn *c = ours_aside() ? fds_conn(fds_take(fd)) : NULL;
+    *other = c ? other_number(c) : -1;
+    return c;
+}
+
+/* The holder of the lock must not act on the number's next owner. */
 void reentry_left(int fd) {
-    struct piece *none = NULL;
-    struct conn *c = beneath() ? fds_conn(fds_take(fd)) : NULL;
+    int other;
+    struct conn *c = reentry_leaves(fd, &other);
     if (!c)
         return;
-    bool mine = lock_is_mine(&c->lock);
-    if (mine && c->fd == fd)
-        c->fd = -1; /* the interrupted code must not act on the number's next owner */
-    REPLACE(&c->deferred, &none, &closed, __ATOMIC_SEQ_CST);
-    if (!mine)
-        reentry_catch_up(c);
+    REPLACE(&c->fd, &(int){fd}, other, __ATOMIC_RELAXED);
+    reentry_set_aside(c, ASIDE_NUMBERS, 0);
 }
 
-/* The holder is another thread.  It frees the lock soon, unless a handler has interrupted it, too.  Beneath a
- * short lock nothing is waited for: the holder may wait for that one. */
-static bool lock_soon(struct conn *c) {
-    bool mine = conn_trylock(c);
-    for (int i = 0; i < LOOKS && !mine && !self.spinning; i++) {
-        raw_sleep(LOOK_NS);
-        mine = conn_trylock(c);
-    }
-    return mine;
-}
-
+/* Beneath a short lock nothing is waited for: the holder may wait for that one. */
 struct conn *reentry_lock(int fd, struct conn **outer) {
     uintptr_t word = fds_word(fd);
     struct conn *c = fds_conn(word);
     *outer = self.locked;
-    if (!c || !beneath() || lock_is_mine(&c->lock) || !lock_soon(c))
+    if (!c || !ours_aside() || lock_is_mine(&c->lock) ||
+        !(self.spinning ? conn_trylock(c) : conn_lock(c)))
         return NULL;
     if (fds_word(fd) == word)
         return c;
@@ -89,42 +91,59 @@ struct conn *reentry_lock(int fd, struct conn **outer) {
     return NULL;
 }
 
-/* ---- appending to the buffer --------------------------------------------- */
+/* ---- making up for it ---------------------------------------------------- */
 
 static void put_behind(struct conn *c, const struct piece *piece) {
     if (piece->generation != c->generation)
         return; /* of a connection that was closed */
-    if (piece->level) {
-        conn_missed(c, piece->level, piece->name, piece->data, piece->bytes);
-        return;
-    }
     if (c->shut_when_sent)
         return; /* shut down since */
-    c->counts.bytes += piece->bytes;
+    conn_count_bytes(c, piece->bytes);
     if (!buffer_add(c, piece->data, piece->bytes))
         conn_keep_error(c, ENOBUFS);
 }
 
-void reentry_take_in(struct conn *c) {
-    if (c->draining)
-        return; /* appended when draining is over */
-    /* a handler that jumped out of this loop would lose the pieces already off the list */
-    uint64_t before = raw_block_signals(~UINT64_C(0));
-    struct piece *last = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST), *first = NULL;
-    while (last && last != &closed) { /* the latest is on top */
+static void put_all_behind(struct conn *c, struct piece *last) {
+    struct piece *first = NULL;
+    while (last) { /* the latest is on top */
         struct piece *earlier = last->next;
         last->next = first;
         first = last;
         last = earlier;
     }
-    conn_missed(c, MISSED_CLOSE, 0, NULL, 0); /* perhaps: `closed` is put on an empty list only */
     while (first) {
         struct piece *piece = first;
         first = piece->next;
         put_behind(c, piece);
         reentry_unmap(piece);
     }
-    bool flushed = buffer_flush(c, 0);
+}
+
+/* While a thread drains the buffer, what must stand behind its bytes waits. */
+static uintptr_t can_be_taken(const struct conn *c, uintptr_t aside) {
+    enum { BEHIND = ASIDE_SHUT | ASIDE_SHUTS };
+    return c->draining && !(aside & ASIDE_DRAINED) ? aside & (CONN_ASIDE_FLAGS & ~(uintptr_t)BEHIND)
+                                                   : aside;
+}
+
+void reentry_take_in(struct conn *c) {
+    uintptr_t aside = LOAD(&c->aside), taken;
+    if (!can_be_taken(c, aside))
+        return;
+    /* a handler that jumped out of here would lose the pieces already off the list */
+    uint64_t before = raw_block_signals(~UINT64_C(0));
+    do
+        taken = can_be_taken(c, aside);
+    while (!REPLACE(&c->aside, &aside, aside & ~taken, __ATOMIC_SEQ_CST));
+    unsigned flags = (unsigned)(taken & CONN_ASIDE_FLAGS);
+    if (flags & ASIDE_DRAINED)
+        buffer_drained(c);
+    if (flags & ASIDE_NUMBERS)
+        conn_missed(c, ASIDE_NUMBERS);
+    put_all_behind(c, latest_in(taken));
+    if (flags & ~(unsigned)(ASIDE_DRAINED | ASIDE_NUMBERS))
+        conn_missed(c, flags & ~(unsigned)(ASIDE_DRAINED | ASIDE_NUMBERS));
+    bool flushed = c->draining || buffer_flush(c, 0);
     if (!flushed) {
         c->flush_blocked = true;
         policy_no_room(&c->policy);
@@ -137,39 +156,69 @@ void reentry_take_in(struct conn *c) {
 void reentry_catch_up(struct conn *c) {
     struct conn *outer = self.locked;
     /* If the lock is taken, its holder looks again at the unlock; so does a thread that drains.  The load is
-     * ordered behind the store of `deferred`, as in conn_unlock(). */
-    if (!__atomic_load_n(&c->draining, __ATOMIC_SEQ_CST) && conn_trylock(c))
+     * ordered behind the store of `aside`, as in conn_unlock(). */
+    if (can_be_taken(c, __atomic_load_n(&c->aside, __ATOMIC_SEQ_CST)) && conn_trylock(c))
         conn_unlock(c);
     self.locked = outer;
 }
 
 void reentry_forget(struct conn *c) {
-    struct piece *piece = __atomic_exchange_n(&c->deferred, NULL, __ATOMIC_SEQ_CST);
-    while (piece && piece != &closed) {
+    struct piece *piece = latest_in(__atomic_exchange_n(&c->aside, 0, __ATOMIC_SEQ_CST));
+    while (piece) {
         struct piece *next = piece->next;
         reentry_unmap(piece);
         piece = next;
     }
 }
 
+/* The holder may have been stopped inside a send, so the kernel is asked what it has taken. */
+void reentry_last(struct conn *c) {
+    if (c->draining)
+        return; /* the holder of the buffer is not that of the lock, and may be sending */
+    buffer_resolve(c);
+    buffer_is_left(c);
+    if (conn_has_aside(c))
+        put_all_behind(c, latest_in(__atomic_exchange_n(&c->aside, 0, __ATOMIC_SEQ_CST)));
+    buffer_flush(c, 0);
+}
+
 /* ---- handlers that do not return ------------------------------------- */
+
+/* The write that was left was counted, perhaps, and not made.  Where bytes are buffered no other thread
+ * writes, so the kernel's count and the buffer are all. */
+static void count_anew(struct conn *c) {
+    struct kernel_tcp_info now;
+    if (policy_buffers(&c->policy) && c->origin != ORIGIN_FOREIGN && !c->mptcp &&
+        kernel->tcp_info(c->fd, &now) == 0)
+        STORE(&c->counts.bytes, now.bytes_sent + now.bytes_queued + buffer_length(c));
+}
 
 static void release(struct conn *c) {
     buffer_resolve(c);
+    buffer_is_left(c);
+    if (!config()->no_syscalls)
+        count_anew(c);
     self.depth = 1;
     conn_unlock(c);
 }
 
-/* A longjmp or a cancellation leaves the blocking send of buffered bytes. */
+/* A jump or a cancellation leaves the blocking send of buffered bytes. */
 static void stop_draining(void) {
     struct conn *c = self.draining;
-    self.draining = NULL;
+    reentry_drains(NULL);
     if (!c)
         return;
-    conn_lock(c);
+    if (!conn_lock(c)) {
+        struct coalesce_buffer *g = c->draining ? LOAD(&c->buffer) : NULL;
+        if (g) {
+            g->drained = DRAIN_LEFT;
+            reentry_set_aside(c, ASIDE_DRAINED, 0);
+        }
+        return;
+    }
     if (c->draining) {
         STORE(&c->draining, false);
-        conn_wake_writers();
+        buffer_wake_writers();
         buffer_resolve(c);
     }
     conn_unlock(c);
@@ -192,4 +241,40 @@ void reentry_abandon(void) {
         lock_wake(&self.locked->lock);
     self.locked = NULL;
     self.depth = 0;
+}
+
+enum {
+    NEAR =
+        256, /* below `frame` by less: no signal frame and handler fit in between (the kernel's frame
+                    * alone has 700 bytes and more), and our own functions differ by so much */
+    FAR = 1 << 20, /* a thread's stack is looked at so far below its end */
+};
+
+/* The end of the stack that has `at`, or `at` itself: not known.  Deep in a thread's own stack, it is known
+ * that no guard page lies between: a coroutine's stack below it would be behind one. */
+static uintptr_t end_of_stack(uintptr_t at) {
+    uintptr_t end = stack_end(at), of_thread = (uintptr_t)raw_thread_pointer();
+    bool is_its_own = end == at && of_thread - at < FAR && readable_by_kernel(at, of_thread - at);
+    return is_its_own ? of_thread : end;
+}
+
+/* True: a section of ours that began at `frame` is over: this call comes from outside of it. */
+static bool is_outside(uintptr_t frame) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (here + NEAR < frame || config()->no_syscalls)
+        return false;
+    uintptr_t end = end_of_stack(frame);
+    stack_t alternate = {0};
+    return end != frame && here < end && raw2(SYS_sigaltstack, NULL, &alternate) == 0 &&
+           !(alternate.ss_flags & SS_ONSTACK);
+}
+
+__attribute__((noinline)) bool reentry_has_left(void) {
+    if (self.vforked || (self.depth && !is_outside(self.frame)))
+        return false;
+    if (self.depth)
+        reentry_abandon();
+    if (self.drains && is_outside(self.drain_frame))
+        stop_draining();
+    return true;
 }

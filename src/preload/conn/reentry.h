@@ -1,62 +1,78 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of a signal handler that interrupted its own thread inside one of our
- * locks.  Such a call cannot wait for the lock, so it passes through.  In mode
- * coalesce its bytes must not overtake buffered bytes of the same connection:
+ * Calls that cannot have a connection's lock: a signal handler's that has interrupted its own thread inside
+ * it, and another thread's that has waited its bound (lock.h).  One protocol for both:
  *
- *   - If the lock of the connection is free, the handler takes it.
- *   - If a thread holds the lock, or a blocking call sends buffered bytes, the
- *     handler's bytes are kept aside with the connection.  The holder of the lock,
- *     or the next one, appends them to the buffer before any other write.
- *
- * In every mode a handler that closes, replaces or makes a descriptor takes the number's
- * word off the table at once.  If the connection's lock is free, the handler closes it as
- * any call does; else the holder of the lock, or the next one, counts anew the
- * descriptors that lead to it.  A new number stays unknown, so that its first write asks the kernel.
- * An option that a handler sets, or its shutdown, is noted as bytes are kept aside.  In mode coalesce the
- * socket is shut down at the unlock, behind the bytes of the interrupted code.
+ *   - What can pass through passes: every write in a mode without a buffer, every read, wait and query.  Its
+ *     bytes are counted without the lock (conn_count_bytes()).
+ *   - Bytes that must not overtake buffered bytes of the same connection (mode coalesce) are kept aside with
+ *     it, in pieces.  The holder of the lock, or the next one, appends them to the buffer before any other
+ *     write.
+ *   - What the call would have noted is a flag (enum conn_aside): the end of a turn or of sending, input, an
+ *     option.  The holder, or the next one, makes up for it.
+ *   - A descriptor that is closed or replaced leaves the table at once, and a new number stays unknown, so
+ *     that its first write asks the kernel.  The holder, or the next one, counts the descriptors anew.  If
+ *     bytes may be buffered, a descriptor of our own keeps the socket open for them.
+ *   - A walk over all connections leaves this one out: a fork leaves its bytes to this process, exec and
+ *     spawn leave TCP_NODELAY set for the child.  At the end of the process, and at exec, its buffered bytes
+ *     are sent all the same: the holder will not run again.
+ *   - In mode coalesce the socket is shut down at the unlock, behind the bytes of the interrupted code.
  *
  * Not covered: the few instructions between the load of a descriptor and its system call; a connect anew of
  * the very connection that the handler has interrupted; the child that a handler forks, until the handler
  * returns.
  *
- * A handler that does not return (longjmp, _exit, exec) leaves no lock behind
- * and loses no buffered byte.
+ * A handler may also leave by any way: longjmp(3), which abandons the locks; a jump that the compiler has
+ * made, a Lisp's own unwinding, setcontext(3), an exception.  Then the thread's next call shows it: a
+ * handler that is still there has its frame below that of the interrupted section, so a call from that frame
+ * or from above it, on the same stack, proves that the section is over (reentry_has_left()).  On another
+ * stack nothing is proved: it may be an alternate one, or a coroutine's.  Until there is a proof the locks
+ * are as those of any other stopped thread.  A handler that does not return leaves no lock behind then and
+ * loses no buffered byte.
  */
 #ifndef UNSTALL_REENTRY_H
 #define UNSTALL_REENTRY_H
 
 #include "conn.h"
 
-/* The bytes of one write of a handler, or the value of an option.  Each piece is a mapping of its own,
- * because a handler must not take a lock. */
+/* The bytes of one write.  Each piece is a mapping of its own, because a handler must not take a lock. */
 struct piece {
     struct piece *next;
-    uint32_t generation; /* of the connection, when the handler found it */
+    uint32_t generation; /* of the connection, when it was found */
     uint32_t bytes, room;
-    int level, name; /* of the option; 0: bytes */
     char data[];
 };
 
 enum { PIECE_MOST = 65536 };
-/* As a level. */
-enum { MISSED_SHUTDOWN = -1, MISSED_CLOSE = -2, SHUTS_LATER = -3 /* the kernel has not been told */ };
 
 /* A piece with room for `bytes`, but at most PIECE_MOST; NULL: no memory. */
 struct piece *reentry_piece(uint32_t generation, size_t bytes);
 void reentry_unmap(struct piece *piece);
 /* Append a piece to the buffer of c: now if its lock is free, else at the next unlock. */
 void reentry_keep_aside(struct conn *c, struct piece *piece);
+/* The same with flags of enum conn_aside, of which `instead` are cleared. */
+void reentry_set_aside(struct conn *c, unsigned flags, unsigned instead);
 
-/* The next functions are for calls of a handler.  `fd` leads to its connection no longer. */
+/* `fd` leads to its connection no longer.  reentry_leaves() begins that: the connection, or NULL.  If
+ * `*other` is -1, it has no descriptor any more.  reentry_left() is all of it. */
+struct conn *reentry_leaves(int fd, int *other);
 void reentry_left(int fd);
-/* The handler has set an option, or shuts the sending side.  False: nothing is noted. */
-bool reentry_note(int fd, int level, int name, const void *value, uint32_t length);
-/* The connection of fd, locked, or NULL: its lock is this thread's, or does not become free.  After the
- * unlock the caller puts `*outer` back into self.locked. */
+/* For a handler: the connection of fd, locked, or NULL: its lock is this thread's, or cannot be had.  After
+ * the unlock the caller puts `*outer` back into self.locked. */
 struct conn *reentry_lock(int fd, struct conn **outer);
 
 /* Before a longjmp, which may leave a handler: release all locks of ours that this thread holds. */
 void reentry_abandon(void);
+
+/* The process ends, or is replaced, and the holder of the lock does not unlock: sends what it has buffered,
+ * and what was set aside behind it. */
+void reentry_last(struct conn *c);
+
+/* A blocking send of buffered bytes begins, and is over: the outer one's connection is put back. */
+static inline void reentry_drains(struct conn *c) {
+    self.draining = c;
+    self.drains = c != NULL;
+    self.drain_frame = stack_pointer();
+}
 
 #endif

@@ -27,10 +27,10 @@ void thread_may_lock(void);
  * stats/. */
 void conn_ends(struct conn *c);
 
-/* A handler has set an option of c, shut it (MISSED_SHUTDOWN) or perhaps closed a descriptor (MISSED_CLOSE)
- * while its lock was held.  Lock held.  After a close, c may be no connection any more.
- * Reason: the holder of the lock makes up for it at the unlock, in any folder.  Defined in shim/. */
-void conn_missed(struct conn *c, int level, int name, const void *value, uint32_t length);
+/* Calls that could not have the lock of c have set this aside (enum conn_aside).  Lock held.  Afterwards c
+ * may be no connection any more.
+ * Reason: the holder of the lock makes up for it, in any folder.  Defined in shim/. */
+void conn_missed(struct conn *c, unsigned what);
 
 /* c is a copy made by fork: its evidence is not valid here.  Lock held.
  * Reason: a child repairs a connection at its first lock, in any folder.  Defined in

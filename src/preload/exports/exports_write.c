@@ -68,7 +68,11 @@ ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int f
     if (reentry_stands_behind(fd))
         return reentry_write(&(struct write_request){
             .fd = fd, .form = FORM_PWRITEV2, .raw = raw, .iov = iov, .iov_count = count});
-    if (!shim_bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call))
+    enum bulk bulk = shim_bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call);
+    if (bulk == BULK_ASIDE)
+        return reentry_write(&(struct write_request){
+            .fd = fd, .form = FORM_PWRITEV2, .raw = raw, .iov = iov, .iov_count = count});
+    if (bulk == BULK_FAILS)
         return -1;
     ssize_t sent = raw ? REAL(syscall)(SYS_pwritev2, fd, iov, count, -1L, -1L, flags)
                        : REAL(pwritev2)(fd, iov, count, -1, flags);
@@ -105,8 +109,9 @@ int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags
     bool acted = LOAD(&hold_acted);
     if (acted)
         shim_messages_leave(messages, count);
-    if (!shim_bulk_begins(fd, flags, raw, &call))
-        return -1;
+    enum bulk bulk = shim_bulk_begins(fd, flags, raw, &call);
+    if (bulk != BULK_GOES)
+        return bulk == BULK_ASIDE ? reentry_messages(fd, messages, count, flags) : -1;
     int sent = raw ? (int)REAL(syscall)(SYS_sendmmsg, fd, messages, count, flags)
                    : REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
@@ -135,8 +140,9 @@ ALSO(__sendmmsg64, sendmmsg)
         struct call call;                                                                      \
         if (reentry_stands_behind(fd))                                                         \
             return behind(fd, from, offset, bytes);                                            \
-        if (!shim_bulk_begins(fd, 0, true, &call))                                             \
-            return -1;                                                                         \
+        enum bulk bulk = shim_bulk_begins(fd, 0, true, &call);                                 \
+        if (bulk != BULK_GOES)                                                                 \
+            return bulk == BULK_ASIDE ? behind(fd, from, offset, bytes) : -1;                  \
         ssize_t moved = REAL(next)(fd, from, offset, bytes);                                   \
         shim_bulk_ended(call, fd, 1, moved, false, caller);                                    \
         return moved;                                                                          \
@@ -180,7 +186,10 @@ ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, 
         return reentry_move(fd, from, NULL, bytes);
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
-    if (!shim_bulk_begins(fd, 0, raw, &call))
+    enum bulk bulk = shim_bulk_begins(fd, 0, raw, &call);
+    if (bulk == BULK_ASIDE && !from_offset && !offset)
+        return reentry_move(fd, from, NULL, bytes);
+    if (bulk == BULK_FAILS)
         return -1;
     struct call source = shim_read_begins(from, true);
     ssize_t moved =

@@ -11,8 +11,14 @@
 
 enum { SLICE_MS = 100 };
 
-/* As the kernel's own wait, it ends at a signal.  False: fd leads here no more. */
-static bool wait_for_room(struct conn *c, int fd, int seconds) {
+enum wait {
+    WAIT_OVER,
+    WAIT_GONE /* fd leads here no more */,
+    WAIT_UNLOCKED /* the lock cannot be had again */
+};
+
+/* As the kernel's own wait, it ends at a signal. */
+static enum wait wait_for_room(struct conn *c, int fd, int seconds) {
     uint16_t generation = c->generation;
     uint64_t until = clock_now() + (uint64_t)seconds * 1000000000;
     while (buffer_length(c) && !c->draining) {
@@ -24,27 +30,29 @@ static bool wait_for_room(struct conn *c, int fd, int seconds) {
         conn_unlock(c);
         bool room = kernel->writable(fd, slice);
         bool interrupted = !room && clock_now() - before < (uint64_t)slice * 1000000;
-        conn_lock(c);
+        if (!conn_lock(c))
+            return WAIT_UNLOCKED;
         if (c->generation != generation || fds_word(fd) != (uintptr_t)c)
-            return false;
+            return WAIT_GONE;
         hold_push(c, PUSH_CLOSE);
         if (interrupted)
             break;
     }
-    return true;
+    return WAIT_OVER;
 }
 
-bool close_lingers(struct conn *c, int fd) {
+enum close_lingers close_lingers(struct conn *c, int fd) {
     int seconds = kernel->linger(fd);
     if (seconds == 0 && !c->draining && !conn_is_shared(c)) {
         buffer_free(c); /* the close resets the connection: what was not sent is dropped */
-        return false;
+        return CLOSE_ENDS;
     }
     if (seconds > 0) {
-        if (!wait_for_room(c, fd, seconds))
-            return true;
+        enum wait wait = wait_for_room(c, fd, seconds);
+        if (wait != WAIT_OVER)
+            return wait == WAIT_GONE ? CLOSE_LINGERS : CLOSE_UNLOCKED;
         if (buffer_length(c) == 0)
-            return false;
+            return CLOSE_ENDS;
         kernel->end_linger(fd);
     }
     int own = kernel->dup_above(fd, CLOSE_LOWEST);
@@ -53,16 +61,15 @@ bool close_lingers(struct conn *c, int fd) {
     if (own < 0 || !fds_set(own, (uintptr_t)c)) {
         if (own >= 0)
             kernel->close(own);
-        hold_push_all(c, PUSH_CLOSE);
-        return false;
+        return hold_push_all(c, PUSH_CLOSE) ? CLOSE_ENDS : CLOSE_UNLOCKED;
     }
     fds_set(fd, FDS_UNKNOWN);
     c->fd = own;
     STORE(&c->lingering, true);
     if (c->draining)
-        conn_wake_writers(); /* they go on with descriptors of their own */
+        buffer_wake_writers(); /* they go on with descriptors of their own */
     ticker_watch(c);
-    return true;
+    return CLOSE_LINGERS;
 }
 
 void close_ends(struct conn *c, int fd) {
@@ -73,6 +80,10 @@ void close_ends(struct conn *c, int fd) {
 void close_linger_ends(struct conn *c) {
     int fd = c->fd;
     fds_leave(c, fd);
-    close_ends(c, fd);
+    STORE(&c->lingering, false);
+    if (c->refs > 0) /* a handler has closed one number while the other was made */
+        conn_unlock(c);
+    else
+        close_ends(c, fd);
     kernel->close(fd);
 }

@@ -10,6 +10,7 @@
 #include "coalesce_buffer.h"
 #include "decide.h"
 #include "kernel.h"
+#include "reentry.h"
 #include "ticker.h"
 
 enum {
@@ -130,7 +131,7 @@ static void probe_untracked(struct conn *c, uint32_t pushes) {
     if (c->origin == ORIGIN_FOREIGN || c->policy.untracked_io || (pushes & (pushes - 1)) != 0 ||
         kernel->tcp_info(c->fd, &info) != 0)
         return;
-    if (info.bytes_sent + info.bytes_queued > c->counts.bytes)
+    if (info.bytes_sent + info.bytes_queued > LOAD(&c->counts.bytes))
         c->policy.untracked_io = true;
 }
 
@@ -171,15 +172,17 @@ void hold_push(struct conn *c, enum push_cause cause) {
     }
 }
 
-void hold_push_all(struct conn *c, enum push_cause cause) {
+bool hold_push_all(struct conn *c, enum push_cause cause) {
     hold_push(c, cause);
     for (int i = 0; i < ROOM_TRIES && buffer_length(c) && !config()->no_syscalls; i++) {
         int fd = c->fd;
         conn_unlock(c);
         kernel->writable(fd, ROOM_WAIT_MS);
-        conn_lock(c);
+        if (!conn_lock(c))
+            return false;
         hold_push(c, cause);
     }
+    return true;
 }
 
 void hold_window_ends(struct conn *c) {
@@ -211,6 +214,15 @@ bool hold_wait_was_quick(struct conn *c) {
     return quick;
 }
 
+void hold_two_write(struct conn *c) {
+    if (c->writer == 0) {
+        c->writer = (uint16_t)thread_tag();
+        return;
+    }
+    c->policy.never_buffer = true;
+    hold_push(c, PUSH_WRITE);
+}
+
 void hold_resume_turn(struct conn *c) {
     self.turn = c;
     STORE(&c->turn_owner, &self);
@@ -221,6 +233,12 @@ void hold_resume_turn(struct conn *c) {
  * handler may end the turn between two reads. */
 static struct conn *turn_now(void) {
     return ours() ? LOAD(&self.turn) : NULL;
+}
+
+/* The lock of c cannot be had: the turn is over for this thread, and its bytes leave at the unlock. */
+static void leave_to_holder(struct conn *c) {
+    self.turn = NULL;
+    reentry_set_aside(c, ASIDE_PUSH, 0);
 }
 
 /* Lock held. */
@@ -242,9 +260,13 @@ void hold_end_turn_slow(enum push_cause cause) {
     struct conn *c = turn_now();
     if (!c)
         return;
-    conn_lock(c);
-    if (UNLIKELY(cause == PUSH_PROCESS) && buffer_length(c))
-        hold_push_all(c, cause);
+    bool locked = conn_lock(c);
+    if (UNLIKELY(cause == PUSH_PROCESS) && locked && buffer_length(c))
+        locked = hold_push_all(c, cause);
+    if (UNLIKELY(!locked)) {
+        leave_to_holder(c);
+        return;
+    }
     end_turn(c, cause);
     conn_unlock(c);
 }
@@ -253,7 +275,10 @@ bool hold_before_poll(bool only_writable) {
     struct conn *c = turn_now();
     if (!c)
         return false;
-    conn_lock(c);
+    if (!conn_lock(c)) {
+        leave_to_holder(c);
+        return false;
+    }
     bool holding = c->held || buffer_length(c) > 0;
     bool ask = mode_cures((enum mode)c->policy.mode) &&
                (policy_asks_first(&c->policy) || (only_writable && holding));
@@ -267,7 +292,8 @@ bool hold_could_go_on(void) {
     struct conn *c = turn_now();
     if (!c)
         return false;
-    conn_lock(c);
+    if (!conn_lock(c))
+        return true; /* hold_end_turn_slow() gives up the turn */
     const struct policy *p = &c->policy;
     bool could = c->held || c->buffer ||
                  (p->mode == MODE_AUTO && p->nodelay && !policy_left_alone(p, config()->override));
@@ -277,9 +303,8 @@ bool hold_could_go_on(void) {
 
 void hold_asked(bool at_once) {
     struct conn *c = turn_now();
-    if (!c)
+    if (!c || !conn_lock(c))
         return; /* a handler has ended the turn meanwhile */
-    conn_lock(c);
     policy_asked(&c->policy, at_once);
     conn_unlock(c);
 }
@@ -290,7 +315,10 @@ void hold_before_signal(void) {
     struct conn *c = turn_now();
     if (!c || !LOAD(&c->buffer))
         return;
-    conn_lock(c);
+    if (!conn_lock(c)) {
+        reentry_set_aside(c, ASIDE_PUSH, 0);
+        return;
+    }
     hold_push(c, PUSH_PROCESS);
     conn_unlock(c);
 }

@@ -48,6 +48,7 @@ void hold_thread_ends(void);
 
 /* ---- turns ------------------------------------------------------------- */
 
+/* Where the lock cannot be had, the turn is over for this thread, and what it holds leaves at the unlock. */
 void hold_end_turn_slow(enum push_cause cause);
 
 /* Runs before any call that could block. */
@@ -62,7 +63,9 @@ static inline void hold_end_turn(enum push_cause cause) {
  * check of the lock makes this thread wait for a push by another thread.  A signal handler that
  * interrupts this function goes by reentry.h. */
 INLINE bool hold_leaves_turn(struct conn *c) {
-    self.depth++;
+    self.frame = stack_pointer();
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.depth = 1; /* the caller has asked ours(): this thread is in no section */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool leaves = LOAD(&c->turn_end) == TURN_MAY_LEAVE && self.turn == c && !LOAD_ACQUIRE(&c->held) &&
                   !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;
@@ -71,7 +74,7 @@ INLINE bool hold_leaves_turn(struct conn *c) {
         self.turn = NULL;
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self.depth--;
+    self.depth = 0;
     return leaves;
 }
 
@@ -108,8 +111,14 @@ static inline void hold_finish_turn(struct conn *c) {
         endpoint_update(c);
 }
 
+/* A second thread writes to c: from now on coalesce joins in the kernel, because this thread's bytes could
+ * stand behind buffered bytes of one that is stopped inside our lock. */
+void hold_two_write(struct conn *c);
+
 /* This thread opens a turn on c.  Lock held. */
 static inline void hold_open_turn(struct conn *c) {
+    if (UNLIKELY(policy_buffers(&c->policy)) && c->writer != self.tag)
+        hold_two_write(c);
     STORE(&c->turn_owner, &self);
     self.turn = c;
     c->counts.turns++;
@@ -143,10 +152,10 @@ void hold_resume_turn(struct conn *c);
 
 /* The caller of each function below holds the lock. */
 void hold_push(struct conn *c, enum push_cause cause);
-/* The same before an event at which unsent bytes would be lost or overtaken (fork,
- * exec, the end of the sending side).  Waits for room as the application's write
- * would have done, but at most one second.  The lock is released meanwhile. */
-void hold_push_all(struct conn *c, enum push_cause cause);
+/* The same before an event at which unsent bytes would be lost or overtaken (fork, exec, the end of the
+ * sending side).  Waits for room as the application's write would have done, but at most one second.  The
+ * lock is released meanwhile; false: it could not be had again. */
+__attribute__((warn_unused_result)) bool hold_push_all(struct conn *c, enum push_cause cause);
 void hold_window_ends(struct conn *c);
 /* Sets TCP_NODELAY now (the late push).  Returns 0 or -errno. */
 int hold_set_nodelay(struct conn *c, int fd);

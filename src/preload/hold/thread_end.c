@@ -21,8 +21,7 @@ static void thread_ends(void *unused) {
     hold_thread_ends();
     struct conn *c = self.releasing;
     self.releasing = NULL;
-    if (c) { /* cancelled before the write that would have pushed the held bytes */
-        conn_lock(c);
+    if (c && conn_lock(c)) { /* cancelled before the write that would have pushed the held bytes */
         STORE(&c->held, true);
         hold_push(c, PUSH_PROCESS);
         conn_unlock(c);

@@ -17,6 +17,7 @@
 #include "kernel.h"
 #include "raw.h"
 #include "raw_thread.h"
+#include "reentry.h"
 #include "spin.h"
 #include "stats_control.h"
 #include "sweep.h"
@@ -42,6 +43,7 @@ int ticker_process;
 static uint32_t start_lock;
 static struct raw_thread thread;
 static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
+static uint64_t thread_debt;     /* its wait_debt goes on at the next start (lock.c) */
 static bool threads_seen;        /* the program has made a thread of its own */
 static bool tasks_exit;          /* such a thread has ended by SYS_exit */
 static uint32_t stopping;        /* futex: 1 tells the thread to end */
@@ -132,10 +134,14 @@ static struct conn *take_incoming(struct conn *list) {
 static void push_all(struct conn *list) {
     for (struct conn *c = take_incoming(list), *next; c; c = next) {
         next = c->next_ticking;
-        conn_lock(c);
-        hold_push(c, PUSH_PROCESS);
+        bool locked = conn_lock(c);
+        if (locked)
+            hold_push(c, PUSH_PROCESS);
+        else
+            reentry_set_aside(c, ASIDE_PUSH, 0);
         c->ticking = false;
-        conn_unlock(c);
+        if (locked)
+            conn_unlock(c);
     }
 }
 
@@ -158,6 +164,10 @@ static bool park(void) {
 static bool leave(void) {
     if (!spin_trylock(&start_lock))
         return false;
+    if (LOAD(&stopping)) { /* ticker_stop() has the state */
+        spin_unlock(&start_lock);
+        return false;
+    }
     __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_SEQ_CST);
     bool leaves = !__atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST);
     if (!leaves)
@@ -185,6 +195,7 @@ static void take_my_tag(void) {
     else
         thread_lock_tag = thread_tag();
     lock_bits_make(); /* without a watch of its end: libc does not know this thread */
+    self.wait_debt = thread_debt;
 }
 
 static void run(void) {
@@ -216,6 +227,7 @@ static void run(void) {
     if (!leaves)
         push_all(list);
     buffer_thread_ends();
+    thread_debt = self.wait_debt;
 }
 
 /* ---- start and end --------------------------------------------------- */
@@ -256,8 +268,11 @@ static enum ticker_state decide(bool buffers, unsigned position, bool pauses) {
         return TICKER_REFUSED;
     if (!wanted)
         return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
-    if (pauses && paused_until && clock_coarse() < paused_until)
+    uint64_t until = pauses ? LOAD(&paused_until) : 0;
+    if (until && clock_coarse() < until)
         return TICKER_NONE;
+    if (!raw_thread_has_left(&thread))
+        return TICKER_NONE; /* it was told to end, and has not yet: `stopping` stays */
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&ticker_process, (int)raw0(SYS_getpid));
     int error = raw_thread_start(&thread, run);
@@ -266,7 +281,8 @@ static enum ticker_state decide(bool buffers, unsigned position, bool pauses) {
 
 static void decide_state(bool buffers, unsigned position, bool pauses) {
     STORE(&hold_acted, true);
-    spin_lock(&start_lock);
+    if (!spin_lock(&start_lock))
+        return;
     enum ticker_state state = ticker_state();
     if (!config()->no_syscalls && !LOAD(&bars) &&
         (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers)))
@@ -282,23 +298,28 @@ bool ticker_is_task(long task) {
     return task > 0 && LOAD(&thread.id) == task;
 }
 
+/* The thread is waited for without the lock: TICKER_STOPS keeps others from a start.  It has left, or has
+ * been stopped: then it holds nothing from now on, and the next one starts when it has left. */
 bool ticker_stop(void) {
-    spin_lock(&start_lock);
-    bool ran = ticker_state() == TICKER_RUNS;
-    if (ran) {
+    if (!spin_lock(&start_lock))
+        return false;
+    bool runs = ticker_state() == TICKER_RUNS;
+    if (runs) {
         /* from now on no hold begins; a thread about to hold sees the state in ticker_watch() */
         __atomic_store_n(&ticker_now, TICKER_STOPS, __ATOMIC_SEQ_CST);
         __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
-        raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
-        ticker_unpark();
-        raw_thread_join(&thread);
-        push_all(NULL);
-        __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
-    } else {
-        raw_thread_join(&thread); /* it may be about to end by itself */
     }
     spin_unlock(&start_lock);
-    return ran;
+    if (runs) {
+        raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
+        ticker_unpark();
+    }
+    raw_thread_join(&thread); /* it may also be about to end by itself */
+    if (runs) {
+        push_all(NULL);
+        __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
+    }
+    return runs;
 }
 
 uint32_t ticker_bar(bool rights) {
@@ -311,10 +332,8 @@ uint32_t ticker_bar(bool rights) {
 void ticker_unbar(uint32_t barred) {
     if ((barred & ~RIGHTS) != (BARRED | fork_generation))
         return; /* a handler has forked meanwhile */
-    spin_lock(&start_lock);
     if ((barred & RIGHTS) && LOAD(&threads_seen)) /* which may hold while the caller changes them all */
-        paused_until = clock_coarse() + PAUSE_NS;
-    spin_unlock(&start_lock);
+        STORE(&paused_until, clock_coarse() + PAUSE_NS);
     __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -326,8 +345,8 @@ void ticker_threads_seen(void) {
 
 bool ticker_has_left(void) {
     bool left = false;
-    FDS_EACH(c)
-        left |= buffer_length(c) > 0 || c->lingering;
+    FDS_LOOK(c)
+        left |= LOAD(&c->buffer) != NULL || LOAD(&c->lingering);
     return left;
 }
 
@@ -340,8 +359,8 @@ void ticker_goes_on(void) {
             continue;
         if (ticker_state() == TICKER_RUNS)
             ticker_watch(c);
-        else
-            hold_push_all(c, PUSH_PROCESS);
+        else if (!hold_push_all(c, PUSH_PROCESS))
+            FDS_LOST
     }
 }
 

@@ -71,7 +71,8 @@ struct policy {
     uint8_t goes_on;            /* messages in a row that went on after a wait returned at once */
     uint8_t window_at;          /* the position at which the window last ended a hold of this turn */
     bool kept_turn : 1;         /* such a wait did not end this message's turn */
-    bool never_buffer : 1;      /* others may have the socket: coalesce joins in the kernel */
+    bool never_buffer;          /* others may have the socket: coalesce joins in the kernel */
+    uint8_t crossings;          /* messages that showed a sign: see policy_takes_sign() */
     uint16_t position;          /* writes in the open turn */
     uint16_t units;             /* units in this message */
     uint16_t turns;             /* turns in this message */
@@ -79,10 +80,9 @@ struct policy {
     uint16_t unanswered;        /* small writes before the first input of the connection */
     uint8_t large_units;        /* those counted by mss_is_old() */
     uint8_t single_turns;       /* coalesce: turns of one write in a row, up to HABIT */
+    uint16_t smalls;            /* units of this message that leave a small segment */
     uint32_t mss;               /* 0: not asked yet */
     uint32_t first_unit;        /* bytes of the first unit of this message */
-    uint16_t smalls;            /* units of this message that leave a small segment */
-    uint8_t crossings;          /* messages that showed a sign: see policy_takes_sign() */
     uint32_t message_bytes;
     uint32_t pending; /* bytes that the application or we hold: the beginning of a unit */
     struct turn_model model;

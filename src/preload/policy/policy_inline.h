@@ -115,7 +115,7 @@ static inline bool policy_takes_sign(const struct policy *p) {
 }
 
 /* After a read.  True: the time of the next one tells whether its bytes were there already. */
-static inline bool policy_times_read(const struct policy *p) {
+INLINE bool policy_times_read(const struct policy *p) {
     return p->read_full && !p->crosses && p->mode != MODE_OFF && nagle_in_force(p) &&
            policy_takes_sign(p);
 }
@@ -215,25 +215,30 @@ INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
 }
 
 /* True: this read may have left input. */
-static inline bool policy_leaves_input(size_t bytes, size_t asked) {
+INLINE bool policy_leaves_input(size_t bytes, size_t asked) {
     return bytes == asked && asked >= PENDING_READ;
 }
 
 /* A read returned `bytes` of `asked` bytes; `at_once`: they were there already (policy_times_read). */
-static inline void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_once) {
+INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_once) {
     if (p->turns == 1 && !p->kept_turn)
         p->goes_on = 0;
     p->kept_turn = false;
-    p->input_ever = true;
     if (p->message_bytes) { /* else more of the same input */
         p->may_cross = false;
         if (p->read_full || p->units > 1)
             policy_crossing_signs(p, at_once);
     }
-    p->read_full = bytes == asked;
-    p->input_pending = policy_leaves_input(bytes, asked);
-    p->established = !p->refuses;
-    p->one_way = false;
+    /* by masks: of single bits the compiler would make 25 instructions more */
+    uint32_t facts = p->facts | POLICY_FACTS(.input_ever = true, .established = true);
+    facts &= ~POLICY_FACTS(.read_full = true, .input_pending = true, .one_way = true);
+    if (UNLIKELY(p->refuses))
+        facts &= ~POLICY_FACTS(.established = true);
+    if (bytes == asked)
+        facts |= POLICY_FACTS(.read_full = true);
+    if (UNLIKELY(policy_leaves_input(bytes, asked)))
+        facts |= POLICY_FACTS(.input_pending = true);
+    p->facts = facts;
     if (UNLIKELY(p->large)) {
         if (p->message_bytes <= ANSWERED) /* a peer usually reads a message before it answers */
             p->sndbuf_maybe_full = false;

@@ -20,8 +20,8 @@ void process_leaves_nothing(void) {
     if (!config()->buffers)
         return;
     FDS_EACH(c)
-        if (buffer_length(c))
-            hold_push_all(c, PUSH_PROCESS);
+        if (buffer_length(c) && !hold_push_all(c, PUSH_PROCESS))
+            FDS_LOST
 }
 
 /* ---- forks ----------------------------------------------------------- */

@@ -45,7 +45,8 @@ static void hand_all_over(bool here) {
     hold_end_turn(PUSH_PROCESS);
     FDS_EACH(c) {
         struct policy *p = &c->policy;
-        hold_push_all(c, PUSH_PROCESS);
+        if (!hold_push_all(c, PUSH_PROCESS))
+            FDS_LOST
         if (!here && !p->never_buffer && (!config()->buffers || config()->no_syscalls || survives_exec(c))) {
             STORE(&c->given, true);
             p->never_buffer = true;
@@ -109,6 +110,20 @@ void process_is_replaced_at(int fd, const char *path) {
         process_is_replaced(NULL);
 }
 
+/* No other thread will run again, so what the holder of a lock has buffered is sent, too. */
+static void send_the_last(void) {
+    FDS_LOOK(c) {
+        if (!LOAD(&c->buffer) && !conn_has_aside(c))
+            continue;
+        if (conn_lock(c)) {
+            buffer_flush(c, 0);
+            conn_unlock(c);
+        } else {
+            reentry_last(c);
+        }
+    }
+}
+
 /* Before the process ends, or its image is replaced, from inside a handler. */
 static void handler_ends_process(void) {
     if (self.depth == 0 || self.vforked)
@@ -116,8 +131,7 @@ static void handler_ends_process(void) {
     if (*LOAD(&gate) != GATE_OPEN)
         return; /* a child that the handler forked: the parent sends the buffered bytes */
     reentry_abandon();
-    FDS_EACH(c)
-    buffer_flush(c, 0);
+    send_the_last();
 }
 
 void process_is_replaced(const char *path) {
@@ -129,6 +143,8 @@ void process_is_replaced(const char *path) {
     }
     STORE(&hold_refused, true);
     hand_all_over(true);
+    if (path && is_executable(path))
+        send_the_last();
     /* a search of PATH tries directories that lack the program: the process then goes on */
     if (!path || !config()->report || config()->no_syscalls || is_executable(path))
         process_reports(true);
@@ -160,6 +176,7 @@ void process_ends(void) {
             break;
         raw_sleep(1000000);
     }
+    send_the_last();
     /* An inherited connection gets its options back for its other owners, unless a child of ours
      * may go on writing to it, which still needs the cure. */
     FDS_EACH(c)

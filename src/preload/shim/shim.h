@@ -82,15 +82,31 @@ static inline struct call call_of(struct conn *c) {
     return (struct call){c, c->generation};
 }
 
+/* The call on the connection of fd, without its lock.  The second look at fd shows that the generation is its
+ * own. */
+static inline struct call call_on(int fd) {
+    struct conn *c = fds_conn(fds_word(fd));
+    struct call call = {c, c ? LOAD_ACQUIRE(&c->generation) : 0};
+    return fds_conn(fds_word(fd)) == c ? call : (struct call){0};
+}
+
 /* True: another thread has closed the connection meanwhile, and its slot is free or holds another one.  Lock
  * held. */
 static inline bool call_is_stale(struct call call) {
     return call.conn->generation != call.generation;
 }
 
-/* Locks the connection of a call, unless another thread has closed it meanwhile.  False: not locked. */
+/* The same without the lock, which cannot be had: what is set aside then may be for the next connection, but
+ * only where the application closes one in the midst of its own call. */
+static inline bool call_seems_stale(struct call call) {
+    return LOAD(&call.conn->generation) != (uint16_t)call.generation;
+}
+
+/* Locks the connection of a call, unless another thread has closed it meanwhile.  False: not locked, or the
+ * lock cannot be had. */
 static inline bool call_lock(struct call call) {
-    conn_lock(call.conn);
+    if (UNLIKELY(!conn_lock(call.conn)))
+        return false;
     if (LIKELY(!call_is_stale(call)))
         return true;
     conn_unlock(call.conn);
@@ -101,10 +117,12 @@ static inline bool call_lock(struct call call) {
  * (sendfile, splice, sendmmsg).
  *
  * shim_bulk_begins() runs before the call.  `flags` are its MSG_ flags; `raw` means that it is no
- * cancellation point.  False: do not make the call, errno is set and the result is -1.
+ * cancellation point.  BULK_FAILS: do not make the call, errno is set and the result is -1.  BULK_ASIDE: it
+ * stands behind bytes that only the holder of the lock can send (shim_reentry.h).
  * shim_bulk_ended() runs after it.  `moved` bytes left in `pieces` pieces; `more`: the application
  * itself holds them back by MSG_MORE. */
-bool shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
+enum bulk { BULK_GOES, BULK_FAILS, BULK_ASIDE };
+enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 
@@ -181,7 +199,8 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
 /* ---- state of a connection --------------------------------------------- */
 
 /* Returns the connection of fd, locked.  Classifies an unknown descriptor.
- * NULL: not TCP, or not known (no memory, or no system calls allowed). */
+ * NULL: not TCP, or not known (no memory, or no system calls allowed); or its lock cannot be had, and then fd
+ * still leads to it. */
 struct conn *shim_find(int fd);
 
 /* Brings a connection up to date after a change of filters or configuration, or

@@ -6,6 +6,7 @@
 
 #include "fds.h"
 #include "hold.h"
+#include "reentry.h"
 #include "shim_parts.h"
 #include "tally.h"
 #include "ticker.h"
@@ -13,10 +14,12 @@
 void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
                   ssize_t sent, bool held) {
     int saved = errno;
-    if (!fds_lock_again(c, fd))
+    bool locked = fds_lock_again(c, fd);
+    if (locked || fds_word(fd) == (uintptr_t)c)
+        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - bytes);
+    if (!locked)
         return;
     struct conn_counts *n = &c->counts;
-    n->bytes -= bytes - (sent > 0 ? (size_t)sent : 0);
     policy_no_room(&c->policy);
     if (sent < 0) {
         policy_unsent(&c->policy, action, bytes);
@@ -52,8 +55,11 @@ void shim_established(struct call call) {
  * holds them all the same. */
 void shim_rehold_after_push(struct conn *c, int fd) {
     int saved = errno;
-    if (!fds_lock_again(c, fd))
+    if (!fds_lock_again(c, fd)) {
+        if (fds_word(fd) == (uintptr_t)c)
+            reentry_set_aside(c, ASIDE_PUSH, 0);
         return;
+    }
     STORE(&c->held, true);
     hold_resume_turn(c);
     if (!ticker_watch(c))

@@ -15,7 +15,9 @@
 #include "kernel.h"
 #include "raw.h"
 #include "real.h"
+#include "reentry.h"
 #include "shim_parts.h"
+#include "shim_reentry.h"
 
 enum {
     PARTS = 64,
@@ -112,22 +114,27 @@ bool shim_non_blocking(const struct write_request *o) {
     return flags >= 0 && (flags & O_NONBLOCK);
 }
 
-bool shim_drained(struct conn *c, int fd) {
+enum drained shim_drained(struct conn *c, int fd) {
+    enum { LOOKS = 2000, LOOK_NS = 50000 }; /* a tenth of a second */
     const struct call call = call_of(c);
     /* no sched_yield(2): that thread may have a lower priority */
-    while (!call_is_stale(call) && c->draining) {
+    for (int i = 0; !call_is_stale(call) && c->draining; i++) {
         if (kernel->writable(fd, 0) <= 0)
-            return false;
+            return DRAIN_FULL;
         conn_unlock(c);
-        raw_sleep(50000);
-        conn_lock(c);
+        if (i >= LOOKS)
+            return DRAIN_STOPPED;
+        raw_sleep(LOOK_NS);
+        if (!conn_lock(c))
+            return DRAIN_STOPPED;
     }
-    return true;
+    return DRAINED;
 }
 
 /* Another thread is blocked in the send.  futex(2) without a timeout goes on or ends with EINTR at a signal
- * (SA_RESTART), and is a cancellation point here, as the write is.  Returns 0 or EINTR. */
-static int wait_for_drain(struct conn *c, const struct write_request *o) {
+ * (SA_RESTART), and is a cancellation point here, as the write is.  Returns 0 or EINTR.  Not `locked`: the
+ * lock cannot be had again. */
+static int wait_for_drain(struct conn *c, const struct write_request *o, bool *locked) {
     const uint32_t seen = LOAD(&drains_changed);
     int type;
     conn_unlock(c);
@@ -137,43 +144,40 @@ static int wait_for_drain(struct conn *c, const struct write_request *o) {
     int error = REAL(syscall)(SYS_futex, &drains_changed, FUTEX_WAIT_PRIVATE, seen, NULL) < 0 ? errno : 0;
     if (!o->raw)
         pthread_setcanceltype(type, &type);
-    conn_lock(c);
+    *locked = conn_lock(c);
     return error == EINTR ? EINTR : 0;
 }
 
-/* Sends the buffered bytes by a blocking call, without the lock.  Returns 0 or the errno of the call. */
-static int send_front(struct conn *c, const struct write_request *o) {
+/* Sends the buffered bytes by a blocking call, without the lock.  Returns 0 or the errno of the call.  Not
+ * `locked`: the lock cannot be had again, and its holder notes what was sent. */
+static int send_front(struct conn *c, const struct write_request *o, bool *locked) {
     struct conn *outer = self.draining; /* in a handler: the interrupted code may be draining, too */
+    uintptr_t outer_frame = self.drain_frame;
     struct coalesce_buffer *sending = c->buffer;
     struct iovec front = buffer_front(c);
     struct kernel_tcp_info before = {0};
-    sending->exact = kernel->tcp_info(c->fd, &before) == 0;
-    sending->before = before.bytes_sent + before.bytes_queued;
-    sending->in_flight = true; /* in case a handler interrupts the send and never returns */
+    bool exact = kernel->tcp_info(c->fd, &before) == 0;
+    /* in case a handler interrupts the send and never returns */
+    buffer_begins_to_send(sending, before.bytes_sent + before.bytes_queued, exact);
     STORE(&c->draining, true);
-    self.draining = c;
+    reentry_drains(c);
     conn_unlock(c);
     ssize_t sent = send_one(o, front);
     int error = sent < 0 ? errno : 0;
-    conn_lock(c);
-    self.draining = outer;
-    if (UNLIKELY(c->buffer != sending))
-        return error; /* closed unseen meanwhile: c is another connection, or the child's copy */
-    STORE(&c->draining, false);
-    conn_wake_writers();
-    sending->in_flight = false;
-    if (error) {
-        if (error != EINTR && error != EAGAIN)
-            buffer_free(c);
-        policy_met(&c->policy, error);
-        return error;
-    }
-    buffer_sent(c, (size_t)sent);
-    if (buffer_length(c) && UNLIKELY(!buffer_is_at(c, c->fd)))
-        buffer_free(c);
-    if (LOAD(&c->deferred))
+    *locked = conn_lock(c);
+    bool is_ours = LOAD(&c->buffer) ==
+                   sending; /* else closed unseen: another connection, or the child's copy */
+    if (is_ours)
+        sending->drained = error ? -error : sent;
+    if (is_ours && *locked)
+        buffer_drained(c);
+    else if (is_ours)
+        reentry_set_aside(c, ASIDE_DRAINED, 0);
+    reentry_drains(outer);
+    self.drain_frame = outer_frame;
+    if (*locked && !error && LOAD(&c->aside))
         reentry_take_in(c);
-    return 0;
+    return error;
 }
 
 /* The lock was released during a call by o->fd, which may have been closed meanwhile; its number may lead to
@@ -189,21 +193,23 @@ static int follow(struct call call, struct write_request *o) {
     return 0;
 }
 
-bool shim_drain(struct conn *c, struct write_request *o) {
+enum drain shim_drain(struct conn *c, struct write_request *o) {
     const struct call call = call_of(c);
     const int fd = o->fd;
     int error = 0;
-    while (!error && !call_is_stale(call) && buffer_length(c)) {
-        error = c->draining ? wait_for_drain(c, o) : send_front(c, o);
-        if (!error && o->fd == fd)
+    bool locked = true;
+    while (!error && locked && !call_is_stale(call) && buffer_length(c)) {
+        error = c->draining ? wait_for_drain(c, o, &locked) : send_front(c, o, &locked);
+        if (!error && locked && o->fd == fd)
             error = follow(call, o);
     }
     if (UNLIKELY(error)) {
-        conn_unlock(c);
+        if (locked)
+            conn_unlock(c);
         shim_fail(error, o->flags);
-        return false;
+        return DRAIN_FAILS;
     }
-    return true;
+    return locked ? DRAIN_OVER : DRAIN_MISSED;
 }
 
 /* The descriptor that shim_drain() made, if any. */
@@ -220,24 +226,30 @@ static ssize_t send_rest(struct call call, const struct write_request *o, const 
                          ssize_t sent) {
     int error;
     ssize_t rest = forward_rest(o, p, (size_t)sent, &error);
-    if (UNLIKELY(error)) {
-        conn_lock(call.conn);
-        if (!call_is_stale(call))
-            buffer_met_behind(call.conn, error);
+    if (UNLIKELY(error) && call_lock(call)) {
+        buffer_met_behind(call.conn, error);
         conn_unlock(call.conn);
     }
     return sent + rest;
 }
 
-static ssize_t send_behind(struct conn *c, struct write_request *o, const struct parts *p) {
+/* `aside`: nothing of it is sent, the lock is released, and a thread that has stopped is in front of it. */
+static ssize_t send_behind(struct conn *c, struct write_request *o, const struct parts *p,
+                           bool *aside) {
     if (UNLIKELY(c->shut_when_sent)) {
         conn_unlock(c);
         return shim_fail(EPIPE, o->flags);
     }
-    if (UNLIKELY(c->draining) && shim_non_blocking(o) && !shim_drained(c, o->fd)) {
-        policy_no_room(&c->policy);
-        conn_unlock(c);
-        return shim_fail(EAGAIN, o->flags);
+    if (UNLIKELY(c->draining) && shim_non_blocking(o)) {
+        enum drained drained = shim_drained(c, o->fd);
+        *aside = drained == DRAIN_STOPPED;
+        if (*aside)
+            return -1;
+        if (drained == DRAIN_FULL) {
+            policy_no_room(&c->policy);
+            conn_unlock(c);
+            return shim_fail(EAGAIN, o->flags);
+        }
     }
     /* a write with the application's own MSG_MORE must not hold back the buffered bytes before it */
     bool alone = !p->valid || shim_special(o) || (o->flags & MSG_MORE) || c->draining;
@@ -267,15 +279,25 @@ static ssize_t send_behind(struct conn *c, struct write_request *o, const struct
         conn_unlock(c);
         return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);
     }
-    if (buffer_length(c) && !shim_drain(c, o))
-        return -1;
+    if (buffer_length(c)) {
+        enum drain drain = shim_drain(c, o);
+        *aside = drain == DRAIN_MISSED && sent <= 0;
+        if (drain != DRAIN_OVER)
+            return sent > 0 ? sent : -1;
+    }
     conn_unlock(c);
     return sent > 0 ? send_rest(call, o, p, sent) : shim_forward(o);
 }
 
 ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p) {
+    const struct call call = call_of(c);
     struct write_request now = *o;
-    ssize_t sent = send_behind(c, &now, p);
+    bool aside = false;
+    ssize_t sent = send_behind(c, &now, p, &aside);
+    if (p->valid && UNLIKELY(sent != (ssize_t)p->bytes) && !call_seems_stale(call))
+        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - p->bytes);
+    if (UNLIKELY(aside))
+        sent = reentry_write(&now);
     shim_close_own(&now, o->fd);
     return sent;
 }

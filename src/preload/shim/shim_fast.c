@@ -105,7 +105,7 @@ INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limi
         return false;
     buffer_copy(c->buffer, w->buffer, w->bytes);
     c->counts.writes++;
-    c->counts.bytes += w->bytes;
+    conn_count_bytes(c, w->bytes);
     c->counts.buffered_writes++;
     c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
     return true;
@@ -119,6 +119,20 @@ INLINE bool may_begin(const struct conn *c, const struct plain *w, struct policy
     decide_add_room(limits, c);
     return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
            buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd);
+}
+
+/* Mode off.  Without the lock. */
+NOINLINE ssize_t count_and_send(struct conn *c, const struct config *now, struct plain w) {
+    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    const struct shim_counted counted = shim_counts(c, now, w.bytes);
+    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
+                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
+                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
+    if (UNLIKELY(sent != (ssize_t)w.bytes) && !call_seems_stale(call))
+        shim_counted_too_much(c, counted, w.bytes, sent);
+    if (UNLIKELY(sent < 0))
+        shim_not_sent(call, errno);
+    return sent;
 }
 
 /* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
@@ -159,13 +173,16 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     uintptr_t word = fds_word(fd);
     struct conn *c = fds_conn(word);
     struct conn *turn = self.turn;
-    if (UNLIKELY(!c || (turn && turn != c) || self.draining ||
-                 (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || !ours()))
+    if (UNLIKELY(!c || (turn && turn != c) || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) ||
+                 bytes - 1 >= SSIZE_MAX || self.busy || *LOAD(&gate) != GATE_OPEN))
         return slow_path(w);
     const struct config *now = config();
+    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, now))
+        return count_and_send(c, now, w);
     if (now->buffers)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
-    conn_lock(c);
+    if (UNLIKELY(!conn_lock(c)))
+        return slow_path(w);
     if (UNLIKELY(fds_word(fd) != word)) {
         conn_unlock(c);
         return slow_path(w);

@@ -44,8 +44,11 @@ static struct conn *classify(int fd) {
         return NULL;
     }
     struct conn *c = NULL;
+    bool missed = false;
     if (kernel->cookie(fd, &cookie) == 0 && cookie)
-        c = cookies_find(cookie);
+        c = cookies_find(cookie, &missed);
+    if (missed)
+        return NULL; /* it stays unknown until the next call */
     if (c) {
         shim_shares(c, fd);
         return c;

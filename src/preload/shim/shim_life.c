@@ -19,13 +19,14 @@
 #include "endpoint_cache.h"
 #include "log.h"
 #include "raw.h"
+#include "shim_reentry.h"
 #include "reentry.h"
 #include "rings.h"
 #include "shim.h"
 #include "shim_cured.h"
 #include "shim_tally.h"
 #include "tally.h"
-#include "ticker.h"
+#include "ticker_thread.h"
 
 enum { TYPE_MASK = 0xf };
 
@@ -110,10 +111,10 @@ struct call shim_connect_begins(int fd) {
         shim_tally_outside();
     struct conn *c = fds_lock(fd);
     if (!c)
-        return call;
+        return call_on(fd);
     call = call_of(c);
-    hold_push_all(c, PUSH_CLOSE); /* connect(AF_UNSPEC) drops unsent bytes */
-    conn_unlock(c);
+    if (hold_push_all(c, PUSH_CLOSE)) /* connect(AF_UNSPEC) drops unsent bytes */
+        conn_unlock(c);
     return call;
 }
 
@@ -134,8 +135,11 @@ void shim_connect_ended(struct call call, int result, int error, const struct so
     if (!c || (result != 0 && error != EINPROGRESS))
         return;
     rings_before_connection();
-    if (!call_lock(call))
+    if (!call_lock(call)) {
+        if (!call_seems_stale(call))
+            reentry_set_aside(c, ASIDE_NEW, 0);
         return;
+    }
     bool undone = address->sa_family == AF_UNSPEC; /* dissolves the connection: connect(2) */
     if (undone)
         forget_stream(c);
@@ -153,13 +157,15 @@ static int what_is_left_of(int how) {
     return how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
 }
 
-/* The interrupted code may have bytes in the buffer. */
-static int shuts_beneath(int fd, int how) {
-    struct conn *c = fds_conn(fds_word(fd));
+/* The lock cannot be had, and its holder may have bytes in the buffer. */
+static int shuts_aside(int fd, int how) {
+    struct conn *c = ours_aside() && !config()->no_syscalls ? fds_conn(fds_word(fd)) : NULL;
     struct sockaddr_storage peer;
-    bool connected = c && c->policy.mode == MODE_COALESCE && kernel->name(fd, true, &peer) == 0;
-    bool noted = reentry_note(fd, connected ? SHUTS_LATER : MISSED_SHUTDOWN, how, "", 0);
-    return connected && noted ? what_is_left_of(how) : how;
+    if (!c)
+        return how;
+    bool later = reentry_may_stand_behind(c) && kernel->name(fd, true, &peer) == 0;
+    reentry_set_aside(c, later ? ASIDE_SHUT | ASIDE_SHUTS : ASIDE_SHUT, 0);
+    return later ? what_is_left_of(how) : how;
 }
 
 int shim_shuts(int fd, int how) {
@@ -167,16 +173,16 @@ int shim_shuts(int fd, int how) {
     hold_end_turn(PUSH_CLOSE);
     if (how != SHUT_WR && how != SHUT_RDWR)
         return how;
-    if (ours())
-        c = fds_lock(fd);
-    else if (!(c = reentry_lock(fd, &outer)))
-        return shuts_beneath(fd, how);
+    c = ours() ? fds_lock(fd) : reentry_lock(fd, &outer);
     if (!c)
-        return how;
+        return shuts_aside(fd, how);
     hold_push(c, PUSH_CLOSE);
-    if (buffer_length(c) && !ticker_watch(c))
-        hold_push_all(c, PUSH_CLOSE);
-    else if (buffer_length(c)) {
+    if (buffer_length(c) && !ticker_watch(c)) {
+        if (!hold_push_all(c, PUSH_CLOSE)) {
+            self.locked = outer;
+            return shuts_aside(fd, how);
+        }
+    } else if (buffer_length(c)) {
         buffer_shut(c);
         how = what_is_left_of(how);
     }
@@ -188,6 +194,25 @@ int shim_shuts(int fd, int how) {
 
 /* ---- close ----------------------------------------------------------- */
 
+/* The lock cannot be had.  Its holder may have bytes in the buffer, or put some there: after the last number
+ * they leave by a descriptor of our own, which the window's thread closes. */
+static void close_aside(int fd) {
+    int other;
+    struct conn *c = reentry_leaves(fd, &other);
+    if (!c)
+        return;
+    bool kept = other < 0 && (conn_has_aside(c) || (reentry_may_stand_behind(c) && !LOAD(&c->held)));
+    if (kept && ticker_state() != TICKER_RUNS)
+        ticker_decide(true, 1);
+    int own = kept ? kernel->dup_above(fd, CLOSE_LOWEST) : -1;
+    if (own >= 0 && fds_set(own, (uintptr_t)c)) {
+        STORE(&c->lingering, true);
+        other = own;
+    }
+    REPLACE(&c->fd, &fd, other, __ATOMIC_RELAXED);
+    reentry_set_aside(c, ASIDE_NUMBERS, 0);
+}
+
 static void close_connection(struct conn *c, int fd) {
     hold_push(c, PUSH_CLOSE);
     /* Other holders of the socket must not inherit our TCP_NODELAY as the application's choice.
@@ -198,10 +223,14 @@ static void close_connection(struct conn *c, int fd) {
         (c->passed && c->forks == LOAD(&forks_made)) || (c->origin == ORIGIN_FOREIGN && !c->shared);
     if (others && c->refs == 1 && !config()->no_syscalls)
         hold_restore(c);
-    if (c->refs == 1 && buffer_length(c) && close_lingers(c, fd)) {
+    enum close_lingers lingers =
+        c->refs == 1 && buffer_length(c) ? close_lingers(c, fd) : CLOSE_ENDS;
+    if (lingers == CLOSE_UNLOCKED)
+        close_aside(fd);
+    if (lingers == CLOSE_LINGERS)
         conn_unlock(c);
+    if (lingers != CLOSE_ENDS)
         return;
-    }
     fds_leave(c, fd);
     if (c->refs > 0) {
         conn_unlock(c);
@@ -211,21 +240,6 @@ static void close_connection(struct conn *c, int fd) {
     close_ends(c, fd);
     if (UNLIKELY(silent))
         rings_look();
-}
-
-/* The interrupted code may have bytes in the buffer, or put some there: they leave by a descriptor of our
- * own, which the window's thread closes. */
-static void keep_for_buffer(int fd) {
-    struct conn *c = beneath() ? fds_conn(fds_word(fd)) : NULL;
-    if (!c || !lock_is_mine(&c->lock) || c->policy.mode != MODE_COALESCE || c->refs != 1 || c->held ||
-        ticker_state() != TICKER_RUNS)
-        return;
-    int own = kernel->dup_above(fd, CLOSE_LOWEST);
-    if (own < 0)
-        return;
-    fds_set(own, (uintptr_t)c);
-    c->fd = own;
-    STORE(&c->lingering, true);
 }
 
 static void close_beneath(int fd) {
@@ -238,8 +252,9 @@ static void close_beneath(int fd) {
     if (c)
         hold_push(c, PUSH_CLOSE);
     if (!c || buffer_length(c))
-        keep_for_buffer(fd);
-    reentry_left(fd);
+        close_aside(fd);
+    else
+        reentry_left(fd);
     if (c) {
         conn_unlock(c);
         self.locked = outer;
@@ -261,6 +276,8 @@ void shim_closing(int fd) {
     struct conn *c = fds_lock(fd);
     if (c)
         close_connection(c, fd);
+    else if (fds_conn(fds_word(fd)))
+        close_aside(fd);
     else
         fds_set(fd, FDS_UNKNOWN);
 }
@@ -271,10 +288,11 @@ static bool lingers(int fd) {
     struct conn *c = fds_conn(fds_word(fd));
     if (!c || !LOAD(&c->lingering))
         return false;
-    if (!ours() || !(c = fds_lock(fd)))
-        return c && beneath();
-    bool lingering = c->lingering;
-    conn_unlock(c);
+    struct conn *locked = ours() ? fds_lock(fd) : NULL;
+    if (!locked)
+        return ours_aside() && fds_conn(fds_word(fd)) == c;
+    bool lingering = locked->lingering;
+    conn_unlock(locked);
     return lingering;
 }
 
@@ -321,8 +339,10 @@ void shim_duplicated(int fd, int copy) {
     fds_forget(copy);
     struct conn *c = fds_lock(fd);
     if (!c) {
-        if (fds_word(fd) != FDS_UNKNOWN)
-            fds_set(copy, fds_word(fd));
+        uintptr_t word = fds_word(fd);
+        if (word != FDS_UNKNOWN && fds_set(copy, word) && fds_conn(word))
+            reentry_set_aside(fds_conn(word),
+                              ASIDE_NUMBERS | (hold_is_stdio(copy) ? ASIDE_APART : 0), 0);
         return;
     }
     shim_shares(c, copy);
@@ -336,7 +356,7 @@ static bool within_limit(int fd) {
 }
 
 void shim_replacing(int fd, int copy) {
-    if (fd == copy || (!ours() && !beneath()))
+    if (fd == copy || (!ours() && !ours_aside()))
         return;
     hold_end_turn(PUSH_CLOSE);
     if (fds_word(copy) <= FDS_LAST_TAG || config()->no_syscalls ||
@@ -350,10 +370,12 @@ void shim_untrack(int fd) {
     if (fd < 0 || !ours())
         return;
     struct conn *c = shim_find(fd);
-    if (!c)
+    /* or untracked writes would overtake the held bytes */
+    if (!c || (buffer_length(c) && !hold_push_all(c, PUSH_UNTRACKED))) {
+        if ((c = fds_conn(fds_word(fd))) != NULL)
+            reentry_set_aside(c, ASIDE_PUSH | ASIDE_APART, 0);
         return;
-    if (buffer_length(c))
-        hold_push_all(c, PUSH_UNTRACKED); /* or untracked writes would overtake the held bytes */
+    }
     hold_untrack(c);
     conn_unlock(c);
 }

@@ -14,6 +14,7 @@
 #include "hold.h"
 #include "reentry.h"
 #include "kernel.h"
+#include "policy_inline.h"
 #include "fds.h"
 #include "shim_parts.h"
 
@@ -128,35 +129,71 @@ static void option_set(struct conn *c, enum concern concern, int name, const voi
         (name == TCP_NODELAY ? nodelay_set : cork_set)(c, on != 0);
 }
 
+/* The lock cannot be had. */
+static void set_aside(int fd, enum concern concern, int name, const void *value, socklen_t length) {
+    struct conn *c = ours_aside() ? fds_conn(fds_word(fd)) : NULL;
+    int on = 0;
+    if (!c)
+        return;
+    if (length >= sizeof(on))
+        memcpy(&on, value, sizeof(on));
+    if (concern == OF_APART && (name == SO_TXTIME || hold_tells_apart(on)))
+        reentry_set_aside(c, ASIDE_APART, 0);
+    else if (concern == OF_HOLDS && name == TCP_ULP)
+        reentry_set_aside(c, ASIDE_APART, 0);
+    else if (concern == OF_HOLDS && length >= sizeof(on) && name == TCP_NODELAY)
+        reentry_set_aside(c, ASIDE_NODELAY | (on ? ASIDE_NODELAY_1 : 0), ASIDE_NODELAY_1);
+    else if (concern == OF_HOLDS && length >= sizeof(on))
+        reentry_set_aside(c, ASIDE_CORK | (on ? ASIDE_CORK_1 : 0), ASIDE_CORK_1);
+}
+
 void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {
     enum concern concern = concern_of(level, name);
     bool quickack = level == IPPROTO_TCP && name == TCP_QUICKACK;
     if ((concern == OF_NONE || concern == OF_LATER) && !quickack)
         return;
     length = length < sizeof(int) ? length : sizeof(int);
-    if (!ours()) {
-        reentry_note(fd, level, name, value, length);
+    struct conn *c = ours() ? fds_lock(fd) : NULL;
+    if (!c) {
+        set_aside(fd, concern, name, value, length);
         return;
     }
-    struct conn *c = fds_lock(fd);
-    if (!c)
-        return;
     option_set(c, concern, name, value, length);
     conn_unlock(c);
 }
 
-void conn_missed(struct conn *c, int level, int name, const void *value, uint32_t length) {
+/* A placeholder is put back where no list's lock is held beneath. */
+static void count_numbers(struct conn *c) {
     bool in_use = c->refs > 0;
-    if (level == MISSED_SHUTDOWN || level == SHUTS_LATER) {
-        policy_refuses(&c->policy);
-        if (level == SHUTS_LATER)
-            buffer_shut(c);
-    } else if (level == MISSED_CLOSE) {
-        fds_count_anew(c);
-        if (in_use && c->refs == 0 && !self.spinning)
-            fds_put_back(c);
-    } else
-        option_set(c, concern_of(level, name), name, value, length);
+    fds_count_anew(c);
+    if (in_use && c->refs == 0 && !self.spinning)
+        fds_put_back(c);
+}
+
+void conn_missed(struct conn *c, unsigned what) {
+    struct policy *p = &c->policy;
+    if (what & ASIDE_NUMBERS)
+        count_numbers(c);
+    if (what & ASIDE_NEW) { /* the counts of the kernel have begun anew */
+        c->origin = ORIGIN_FOREIGN;
+        p->established = false;
+        p->unsure = true;
+    }
+    p->never_hold |= (what & ASIDE_APART) != 0;
+    if (what & ASIDE_INPUT)
+        policy_input(p, 1, 0, false);
+    if (what & ASIDE_NODELAY)
+        nodelay_set(c, what & ASIDE_NODELAY_1);
+    if (what & ASIDE_CORK)
+        cork_set(c, what & ASIDE_CORK_1);
+    if ((what & ASIDE_PUSH) && c->refs > 0 && mode_cures((enum mode)p->mode)) {
+        STORE(&c->held, true); /* as it was then */
+        hold_push(c, PUSH_WAIT);
+    }
+    if (what & ASIDE_SHUT)
+        policy_refuses(p);
+    if (what & ASIDE_SHUTS)
+        buffer_shut(c);
 }
 
 static void answer(void *value, socklen_t length, int n) {
@@ -185,9 +222,13 @@ static int nodelay_of_application(const struct conn *c, int said) {
     return now != 0;
 }
 
-/* Without the lock.  What a handler has set since is not noted yet, but is the kernel's value. */
-static void got_beneath(const struct conn *c, bool nodelay, void *value, socklen_t length) {
-    if (c && nodelay && beneath() && !LOAD(&c->deferred) && !c->policy.unsure)
+/* Without the lock.  What was set since is set aside. */
+static void got_aside(int fd, bool nodelay, void *value, socklen_t length) {
+    const struct conn *c = nodelay && ours_aside() ? fds_conn(fds_word(fd)) : NULL;
+    uintptr_t aside = c ? LOAD(&c->aside) : 0;
+    if (aside & ASIDE_NODELAY)
+        answer(value, length, (aside & ASIDE_NODELAY_1) != 0);
+    else if (c && !c->policy.unsure)
         answer(value, length, nodelay_of_application(c, told(value, length)));
 }
 
@@ -196,13 +237,11 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     bool error = level == SOL_SOCKET && name == SO_ERROR;
     if (!nodelay && !error)
         return;
-    if (!ours()) {
-        got_beneath(fds_conn(fds_word(fd)), nodelay, value, length);
+    struct conn *c = !ours() ? NULL : nodelay ? shim_find(fd) : fds_lock(fd);
+    if (!c) {
+        got_aside(fd, nodelay, value, length);
         return;
     }
-    struct conn *c = nodelay ? shim_find(fd) : fds_lock(fd);
-    if (!c)
-        return;
     if (error && c->evidence && !c->policy.established && !c->evidence->wrote)
         c->evidence->opened = clock_now(); /* a non-blocking connect has ended by now */
     if (nodelay && !c->policy.unsure)

@@ -27,12 +27,29 @@ ssize_t shim_forward_more(const struct write_request *o, const struct parts *p);
 /* Counts a write of `bytes` in a mode that cures; `action` is the policy's decision. */
 static inline void shim_count(struct conn *c, const struct policy_action *action, size_t bytes) {
     c->counts.writes++;
-    c->counts.bytes += bytes;
+    conn_count_bytes(c, bytes);
     c->counts.messages += action->new_message;
     c->counts.bursts += action->burst;
 }
 /* The same in any mode, also in the statistics. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
+
+/* ---- mode off: counting without the lock (shim_tally.c) ------------------ */
+
+/* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics. */
+static inline bool shim_only_counts(const struct conn *c, const struct config *now) {
+    return LOAD(&c->policy.mode) == MODE_OFF && LOAD(&c->epoch) == now->epoch &&
+           c->filters_applied && !LOAD(&c->evidence) && !LOAD(&c->held) && !LOAD(&c->buffer) &&
+           !LOAD(&c->pending_error) && !LOAD(&c->aside);
+}
+
+/* A write of `bytes`, before it is made; and its correction afterwards, where the kernel took fewer. */
+struct shim_counted {
+    uint32_t open; /* bytes of the message before this write */
+    bool burst;
+};
+struct shim_counted shim_counts(struct conn *c, const struct config *now, size_t bytes);
+void shim_counted_too_much(struct conn *c, struct shim_counted counted, size_t bytes, ssize_t sent);
 
 /* ---- acting ----------------------------------------------------------- */
 
@@ -83,17 +100,21 @@ ssize_t shim_fail(int error, int flags);
 /* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
 ssize_t shim_tell_error(struct conn *c, int flags);
 bool shim_non_blocking(const struct write_request *o);
-/* Another thread is blocked in shim_drain(): waits for it as long as the kernel has room.  False:
- * there is no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a
- * writability event (edge-triggered).  The query for writability makes the kernel record a waiter
- * for room (poll(2)), so that the event comes.  True: the other thread has returned.  Lock held. */
-bool shim_drained(struct conn *c, int fd);
+/* Another thread is blocked in shim_drain(): waits for it as long as the kernel has room.  False: there is
+ * no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a writability event
+ * (edge-triggered).  The query for writability makes the kernel record a waiter for room (poll(2)), so that
+ * the event comes.  DRAINED: the other thread has returned.  DRAIN_STOPPED: it has not, although there is
+ * room; then, and only then, the lock is released.  Lock held. */
+enum drained { DRAINED, DRAIN_FULL, DRAIN_STOPPED };
+enum drained shim_drained(struct conn *c, int fd);
 /* For a blocking write behind buffered bytes when the send buffer is full: sends the
  * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
- * their effect.  False: errno is set and the lock is released.
+ * their effect.  DRAIN_FAILS: errno is set and the lock is released.  DRAIN_MISSED: the lock cannot be had
+ * again.
  * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, for
  * shim_close_own(). */
-bool shim_drain(struct conn *c, struct write_request *o);
+enum drain { DRAIN_OVER, DRAIN_FAILS, DRAIN_MISSED };
+enum drain shim_drain(struct conn *c, struct write_request *o);
 /* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
 void shim_close_own(const struct write_request *o, int fd);
 

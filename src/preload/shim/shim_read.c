@@ -14,7 +14,9 @@
 #include "endpoint_cache.h"
 #include "policy_inline.h"
 #include "real.h"
+#include "reentry.h"
 #include "shim.h"
+#include "shim_parts.h"
 #include "shim_tally.h"
 #include "tally.h"
 
@@ -64,7 +66,7 @@ static inline void end_left_turn(struct conn *c) {
 }
 
 /* A read that waits takes 8 us or more, on one processor with its peer; one that does not about 1 us. */
-COLD bool was_at_once(void) {
+NOINLINE bool was_at_once(void) {
     enum { AT_ONCE_NS = 5000 };
     uint64_t began = self.read_began;
     self.read_began = 0;
@@ -105,13 +107,13 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
         c->tried = true;
         conn_unlock(c);
     }
-    if (LOAD(&c->turn_end) == TURN_LEFT) {
-        conn_lock(c);
+    if (LOAD(&c->turn_end) == TURN_LEFT && conn_lock(c)) {
         end_left_turn(c);
         conn_unlock(c);
     }
     if (UNLIKELY(LOAD(&c->pending_error))) {
-        conn_lock(c);
+        if (!conn_lock(c))
+            return got; /* the next call tells it */
         bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call); /* reads never give EPIPE */
         int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
@@ -121,16 +123,17 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
         }
     } else if (UNLIKELY(got == 0 && LOAD(&c->evidence) != NULL)) {
         int saved = errno;
-        conn_lock(c);
-        evidence_ends(c, c->fd);
-        conn_unlock(c);
+        if (call_lock(call)) {
+            evidence_ends(c, c->fd);
+            conn_unlock(c);
+        }
         errno = saved;
     } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
         int error = errno;
-        conn_lock(c);
-        if (!call_is_stale(call))
+        if (call_lock(call)) {
             policy_met(&c->policy, error); /* the next write must not appear to succeed */
-        conn_unlock(c);
+            conn_unlock(c);
+        }
         errno = error;
     }
     return got;
@@ -148,13 +151,37 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     return got;
 }
 
+/* The lock cannot be had. */
+COLD ssize_t input_aside(struct call call, ssize_t got) {
+    int saved = errno;
+    __atomic_fetch_add(&call.conn->counts.reads, 1, __ATOMIC_RELAXED);
+    if (!call_seems_stale(call))
+        reentry_set_aside(call.conn, ASIDE_INPUT, 0);
+    errno = saved;
+    return got;
+}
+
+/* Mode off.  Without the lock. */
+static ssize_t count_input(struct call call, ssize_t got) {
+    struct conn *c = call.conn;
+    if (call_seems_stale(call))
+        return got;
+    __atomic_fetch_add(&c->counts.reads, 1, __ATOMIC_RELAXED);
+    STORE(&c->policy.message_bytes, 0);
+    STORE(&c->policy.small_writes, 0);
+    return got;
+}
+
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (!c)
         return got;
     if (UNLIKELY(got <= 0))
         return read_got_nothing(call, got);
-    conn_lock(c);
+    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, config()))
+        return count_input(call, got);
+    if (UNLIKELY(!conn_lock(c)))
+        return input_aside(call, got);
     return input_ends(call, got, asked);
 }
 

@@ -13,51 +13,78 @@
 #include "shim_parts.h"
 #include "ticker_thread.h"
 
-/* The connection of fd, without its lock.  The second look at fd shows that the generation is its own. */
-static struct call call_on(int fd) {
-    struct conn *c = fds_conn(fds_word(fd));
-    struct call call = {c, c ? LOAD_ACQUIRE(&c->generation) : 0};
-    return fds_conn(fds_word(fd)) == c ? call : (struct call){0};
-}
-
-/* Keeps the bytes of a handler's write for later.  Bytes that do not fit are not accepted (a
- * partial write).  Without memory the write fails: sent at once it would overtake the bytes
- * in front of it. */
-static ssize_t defer(struct call call, const struct write_request *o, const struct parts *p) {
-    size_t room = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST;
-    if (room == 0)
-        return shim_forward(o);
-    if (!shim_parts_readable(p, room))
-        return shim_fail(EFAULT, o->flags);
-    struct piece *piece = reentry_piece(call.generation, room);
+/* Keeps `bytes` of a write aside, from its byte `at` on. */
+static bool keep(struct call call, const struct parts *p, size_t at, size_t bytes) {
+    struct piece *piece = reentry_piece(call.generation, bytes);
     if (!piece)
-        return shim_fail(ENOBUFS, o->flags);
-    for (size_t i = 0; i < p->count && piece->bytes < room; i++) {
-        size_t left = room - piece->bytes;
-        size_t n = p->iov[i].iov_len < left ? p->iov[i].iov_len : left;
-        memcpy(piece->data + piece->bytes, p->iov[i].iov_base, n);
+        return false;
+    for (size_t i = 0; i < p->count && piece->bytes < bytes; i++) {
+        size_t skip = at < p->iov[i].iov_len ? at : p->iov[i].iov_len, n = p->iov[i].iov_len - skip;
+        at -= skip;
+        if (n > bytes - piece->bytes)
+            n = bytes - piece->bytes;
+        memcpy(piece->data + piece->bytes, (const char *)p->iov[i].iov_base + skip, n);
         piece->bytes += (uint32_t)n;
     }
     reentry_keep_aside(call.conn, piece);
-    return (ssize_t)room;
+    return true;
 }
 
-/* True: the interrupted code may have bytes of its own.  vfork(2) suspends this thread; the
+/* Keeps the bytes of a write for later.  Of a handler's, or a non-blocking one, bytes that do not fit are not
+ * accepted (a partial write).  Without memory the write fails: sent at once it would overtake the bytes in
+ * front of it. */
+static ssize_t defer(struct call call, const struct write_request *o, const struct parts *p) {
+    size_t most = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST, kept = 0;
+    if (p->bytes == 0)
+        return shim_forward(o);
+    if (p->bytes > most && self.depth == 0 && !shim_non_blocking(o))
+        most = p->bytes;
+    if (LOAD(&call.conn->aside) & (ASIDE_SHUT | ASIDE_SHUTS))
+        return shim_fail(EPIPE, o->flags);
+    if (!shim_parts_readable(p, most))
+        return shim_fail(EFAULT, o->flags);
+    while (kept < most && keep(call, p, kept, most - kept < PIECE_MOST ? most - kept : PIECE_MOST))
+        kept += most - kept < PIECE_MOST ? most - kept : PIECE_MOST;
+    return kept ? (ssize_t)kept : shim_fail(ENOBUFS, o->flags);
+}
+
+/* Passes a write that nothing stands in front of.  It is counted before it leaves, so that the kernel never
+ * has more bytes than were counted; but in a mode that does not cure, nobody compares the counts, and the
+ * caller's vector is not followed. */
+static ssize_t pass(struct conn *c, const struct write_request *o) {
+    struct parts p = {.bytes = o->bytes, .valid = true};
+    if (mode_cures((enum mode)LOAD(&c->policy.mode)))
+        shim_parts_of(o, &p);
+    size_t counted = p.valid ? p.bytes : 0;
+    conn_count_bytes(c, counted);
+    ssize_t sent = shim_forward(o);
+    if (UNLIKELY(sent != (ssize_t)counted))
+        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - counted);
+    if (sent > 0) {
+        __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
+        if (LOAD(&c->held))
+            reentry_set_aside(c, ASIDE_PUSH, 0); /* under Nagle they and this write may wait */
+    }
+    return sent;
+}
+
+/* True: the connections of this process are known to this call.  vfork(2) suspends this thread; the
  * kernel delivers pending signals before the thread can clear `vforked`.  A handler can then run
  * in the parent with the mark set, while other threads have buffered bytes. */
-static bool ours_beneath_us(void) {
+static bool knows_connections(void) {
     if (UNLIKELY(self.vforked))
         return LOAD(&ticker_process) && raw0(SYS_getpid) == LOAD(&ticker_process);
-    return self.depth || self.draining;
+    return self.depth || self.draining || ours();
 }
 
 ssize_t reentry_write(const struct write_request *o) {
-    bool ours_beneath = ours_beneath_us();
-    const struct call call = ours_beneath ? call_on(o->fd) : (struct call){0};
+    const struct call call = knows_connections() ? call_on(o->fd) : (struct call){0};
     struct conn *c = call.conn;
     struct parts p;
-    if (!c || (LOAD(&c->policy.mode) != MODE_COALESCE && !LOAD(&c->buffer) && !LOAD(&c->deferred)))
+    if (!c)
         return shim_forward(o);
+    if (!reentry_may_stand_behind(c))
+        return self.vforked ? shim_forward(o) : pass(c, o);
     shim_parts_of(o, &p);
     if (!p.valid)
         return shim_forward(o);
@@ -70,22 +97,22 @@ ssize_t reentry_write(const struct write_request *o) {
         self.locked = outer;
         sent = defer(call, o, &p);
     } else if (buffer_length(c) && !call_is_stale(call)) {
-        c->counts.bytes += p.bytes;
+        conn_count_bytes(c, p.bytes);
         sent = shim_send_after_buffered(c, o, &p);
     } else {
         conn_unlock(c);
         self.locked = outer;
-        sent = shim_forward(o);
+        sent = self.vforked ? shim_forward(o) : pass(c, o);
     }
     self.locked = outer;
     return sent;
 }
 
 bool reentry_stands_behind_slow(int fd) {
+    bool left = !self.vforked && self.depth && ours();
     struct conn *c = fds_conn(fds_word(fd));
-    bool beneath = self.depth || self.vforked || self.draining == c;
-    return c && beneath && ours_beneath_us() &&
-           (LOAD(&c->policy.mode) == MODE_COALESCE || LOAD(&c->buffer) || LOAD(&c->deferred));
+    bool beneath = !left && (self.depth || self.vforked || self.draining == c);
+    return c && beneath && knows_connections() && reentry_may_stand_behind(c);
 }
 
 /* Reads the bytes and keeps them for later: the kernel would send them before the earlier bytes. */

@@ -27,7 +27,7 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
                              size_t bytes) {
     if (buffer_length(c))
         return true;
-    bool gone = LOAD(&c->deferred) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
+    bool gone = LOAD(&c->aside) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
     if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
         c->other_fd = c->fd;
         c->fd = fd;
@@ -144,7 +144,7 @@ static ssize_t write_to(struct conn *c, const struct write_request *o, bool join
         hold_join_turn(c);
     c = with_facts(c, o->fd, &w);
     if (UNLIKELY(!c))
-        return shim_forward(o);
+        return reentry_write(o);
     if (UNLIKELY((w.more || w.special) && c->buffer)) {
         hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
         if (UNLIKELY(c->pending_error))
@@ -217,8 +217,11 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
             shim_not_sent(call, sent < 0 ? errno : 0);
         return sent;
     }
-    if (!call_lock(call))
+    if (!call_lock(call)) {
+        if (!call_seems_stale(call))
+            conn_count_bytes(c, (uint64_t)sent);
         return sent;
+    }
     bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
     struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a finished message */
@@ -240,7 +243,7 @@ ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joi
     if (UNLIKELY(c->evidence != NULL)) {
         c = shim_tally(c, o->fd);
         if (!c)
-            return shim_forward(o);
+            return reentry_write(o);
     }
     if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
         conn_unlock(c);
@@ -254,6 +257,17 @@ ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joi
     return write_to(c, o, joined);
 }
 
+/* Mode off: counted after the call, because a vector of the caller's is not followed before it. */
+static ssize_t forward_and_count(struct conn *c, const struct write_request *o) {
+    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    ssize_t sent = shim_forward(o);
+    if (sent > 0 && !call_seems_stale(call))
+        shim_counts(c, config(), (size_t)sent);
+    if (UNLIKELY(sent < 0))
+        shim_not_sent(call, errno);
+    return sent;
+}
+
 ssize_t shim_write(const struct write_request *o) {
     if (UNLIKELY(!ours()))
         return reentry_write(o);
@@ -264,10 +278,12 @@ ssize_t shim_write(const struct write_request *o) {
         return shim_forward(o);
     if (UNLIKELY(o->flags & MSG_FASTOPEN))
         return write_connects(o);
+    if (fds_conn(word) && shim_only_counts(fds_conn(word), config()))
+        return forward_and_count(fds_conn(word), o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
         return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
     if (config()->buffers && !o->raw)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     struct conn *c = shim_find(o->fd);
-    return c ? shim_write_found(c, o, false) : shim_forward(o);
+    return c ? shim_write_found(c, o, false) : reentry_write(o);
 }

@@ -10,7 +10,6 @@
 #include "kernel.h"
 #include "log.h"
 #include "raw.h"
-#include "spin.h"
 #include "stats_rows.h"
 #include "tally.h"
 
@@ -27,8 +26,7 @@ static const struct {
 } names[] = {STATS_COUNTERS_OF(NAME)};
 #undef NAME
 
-static struct totals ended;
-static uint32_t totals_lock;
+static struct totals ended; /* atomic */
 
 /* TCP_INFO of c, if statistics or a report need it; else NULL. */
 static const struct kernel_tcp_info *tcp_info_of(const struct conn *c, int fd,
@@ -60,9 +58,11 @@ void stats_connection_ends(struct conn *c, int fd) {
     evidence_ends(c, fd);
     if (c->evidence)
         tally_ends(c, now);
-    spin_lock(&totals_lock);
-    add(&ended, c, now);
-    spin_unlock(&totals_lock);
+    struct totals of_this = {0};
+    add(&of_this, c, now);
+    for (int i = 0; i < REPORTED; i++)
+        if (of_this.counter[i])
+            __atomic_fetch_add(&ended.counter[i], of_this.counter[i], __ATOMIC_RELAXED);
 }
 
 void stats_process_ends(bool replaced) {
@@ -107,9 +107,9 @@ void stats_report(void) {
     const char *target = config()->report;
     if (!target || config()->no_syscalls)
         return; /* a seccomp filter may forbid the report's system calls */
-    spin_lock(&totals_lock);
-    struct totals all = ended;
-    spin_unlock(&totals_lock);
+    struct totals all;
+    for (int i = 0; i < REPORTED; i++)
+        all.counter[i] = LOAD(&ended.counter[i]);
     FDS_EACH(c) {
         struct kernel_tcp_info room;
         add(&all, c, tcp_info_of(c, c->fd, &room));

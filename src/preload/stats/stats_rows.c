@@ -115,7 +115,8 @@ uint32_t stats_row(const struct stats_row *wanted) {
     struct stats_file *s = stats_file_now();
     if (!s)
         return EVIDENCE_NONE;
-    spin_lock(&lock);
+    if (!spin_lock(&lock))
+        return 0; /* the row `other` */
     uint32_t i = closed ? STATS_ROWS : 1;
     while (i < rows_used && !stats_same_row(&s->row[i], wanted))
         i++;
@@ -150,7 +151,8 @@ uint32_t stats_record(void) {
     if (!s)
         return EVIDENCE_NONE;
     uint32_t i = EVIDENCE_NONE;
-    spin_lock(&lock);
+    if (!spin_lock(&lock))
+        return i;
     if (fresh_record(s)) {
         i = records_used++;
     } else if (ended_count && !closed) {
@@ -172,7 +174,8 @@ uint32_t stats_record(void) {
 }
 
 void stats_record_ended(uint32_t record) {
-    spin_lock(&lock);
+    if (!spin_lock(&lock))
+        return; /* the record is not used again */
     if (ended_count < STATS_CONNECTIONS)
         ended[(ended_first + ended_count++) % STATS_CONNECTIONS] = (uint16_t)record;
     spin_unlock(&lock);
@@ -227,7 +230,8 @@ void stats_file_ends(bool gives_back) {
     STORE(&s->header.ended_monotonic_ns, clock_now());
     if (!gives_back || config()->no_syscalls)
         return;
-    spin_lock(&lock);
+    if (!spin_lock(&lock))
+        return;
     closed = true;
     spin_unlock(&lock);
     give_back(&s->shard[rows_used], &s->shard[STATS_ROWS]);
