@@ -570,8 +570,10 @@ static void by_unshare(void) { CHECK(unshare(CLONE_FS) == 0); }
 static void by_file(void) { CHECK(pwrite(file, "12345678", 8, 0) == 8 && write(file, "", 0) == 0); }
 static void by_failed_exec(void)
 {
-    char *words[] = {(char[]){"none"}, NULL};
+    char *words[] = {(char[]){"none"}, NULL}, text[40];
     CHECK(execv("/does/not/exist", words) < 0);
+    snprintf(text, sizeof text, "/proc/self/fd/%d", file);
+    CHECK(execv(text, words) < 0); /* executable, but no program: ENOEXEC */
 }
 
 #define CALL(name) {#name, by_##name}

@@ -155,13 +155,14 @@ static int check_programs(const struct check *c) {
 /* The calls that the library makes of its own accord.  A filter that forbids one ends the program, or makes
  * the cure fail.  tests/service/test_calls.py compares the lists with src/preload. */
 static const char *const calls[] = {
-    "clock_gettime",  "clone",           "close",       "exit",       "faccessat",
-    "fcntl",          "futex",           "getpeername", "getpid",     "getrusage",
-    "getsockname",    "getsockopt",      "gettid",      "madvise",    "mmap",
-    "mprotect",       "munmap",          "nanosleep",   "newfstatat", "openat",
-    "ppoll",          "prctl",           "prlimit64",   "readlinkat", "rt_sigpending",
-    "rt_sigprocmask", "rt_sigtimedwait", "sendmsg",     "sendto",     "setsockopt",
-    "tgkill",         "write",
+    "clock_gettime", "clone",         "close",          "exit",            "faccessat",
+    "fcntl",         "futex",         "getpeername",    "getpid",          "getrusage",
+    "getsockname",   "getsockopt",    "gettid",         "getuid",          "madvise",
+    "mmap",          "mprotect",      "munmap",         "nanosleep",       "newfstatat",
+    "openat",        "ppoll",         "prctl",          "prlimit64",       "read",
+    "readlinkat",    "rt_sigpending", "rt_sigprocmask", "rt_sigtimedwait", "rt_tgsigqueueinfo",
+    "sendmsg",       "sendto",        "setsockopt",     "sigaltstack",     "tgkill",
+    "write",
 };
 static const char *const calls_of_stats[] = {
     "fallocate", "fchmod", "fstatfs", "ftruncate", "geteuid", "getppid", "read", "unlinkat",

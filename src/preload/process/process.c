@@ -76,6 +76,20 @@ static bool is_executable(const char *path) {
     return raw3(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
 }
 
+/* True: execve(2) of it will hardly fail.  What is sent for a stopped thread cannot be taken back. */
+static bool surely_runs(const char *path) {
+    char begin[4] = {0};
+    if (!is_executable(path))
+        return false;
+    long fd = raw4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool runs = kernel->is_file((int)fd) > 0 && raw3(SYS_read, fd, begin, sizeof(begin)) > 0 &&
+                (memcmp(begin, "\177ELF", 4) == 0 || memcmp(begin, "#!", 2) == 0);
+    kernel->close((int)fd);
+    return runs;
+}
+
 /* As execvp(3) searches. */
 static bool finds_program(const char *file) {
     if (strchr(file, '/'))
@@ -108,6 +122,14 @@ void process_is_replaced_at(int fd, const char *path) {
     if (LIKELY(self.depth == 0) ||
         (path ? raw3(SYS_faccessat, fd, path, X_OK) == 0 : kernel->descriptor_flags(fd) >= 0))
         process_is_replaced(NULL);
+}
+
+/* True: bytes wait that this thread could not push, because another thread is stopped. */
+static bool something_is_left(void) {
+    bool left = false;
+    FDS_LOOK(c)
+        left |= LOAD(&c->buffer) != NULL || conn_has_aside(c);
+    return left;
 }
 
 /* No other thread will run again, so what the holder of a lock has buffered is sent, too. */
@@ -143,7 +165,7 @@ void process_is_replaced(const char *path) {
     }
     STORE(&hold_refused, true);
     hand_all_over(true);
-    if (path && is_executable(path))
+    if (path && !config()->no_syscalls && something_is_left() && surely_runs(path))
         send_the_last();
     /* a search of PATH tries directories that lack the program: the process then goes on */
     if (!path || !config()->report || config()->no_syscalls || is_executable(path))
