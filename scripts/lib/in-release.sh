@@ -12,6 +12,7 @@ source "$(dirname -- "$0")/common.sh"
 # shellcheck source=scripts/lib/root.sh
 source "$ROOT/scripts/lib/root.sh"
 kind=$1 folder=$2 release=$3
+trusted=/usr/local/share/ca-certificates
 root=$folder/root
 logs=$folder/logs
 mkdir -- "$logs"
@@ -35,8 +36,7 @@ whole() {
     make_root "$root" "$release" --variant=minbase --include=git,sudo
     furnish "$root"
     # As apt's proxy: whose certificates are trusted here is trusted there, once setup brings ca-certificates.
-    [[ ! -d /usr/local/share/ca-certificates ]] ||
-        cp -r -- /usr/local/share/ca-certificates "$root/usr/local/share/"
+    [[ ! -d $trusted || $trusted -ef $root$trusted ]] || cp -r -- "$trusted" "$root${trusted%/*}/"
     inside useradd --create-home --shell /bin/bash user
     echo 'user ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/user"
     echo LANG=C.UTF-8 >"$root/etc/default/locale"
