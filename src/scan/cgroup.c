@@ -88,10 +88,9 @@ bool scan_cgroup_matches(const char *path, const char *wanted) {
     if (wanted[0] == '/')
         return strncmp(path, wanted, length) == 0 && (path[length] == '/' || !path[length]);
     for (const char *part = path; *part; part += *part == '/') {
-        size_t n = strcspn(part, "/");
-        if (n == length && strncmp(part, wanted, n) == 0)
+        if (strncmp(part, wanted, length) == 0 && (part[length] == '/' || !part[length]))
             return true;
-        part += n;
+        part += strcspn(part, "/");
     }
     return false;
 }

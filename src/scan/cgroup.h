@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the unit of systemd and the container in the path of a cgroup.  Pure, but for
- * scan_container_pid().
+ * scan_container_pid() and scan_cgroup_find().
  */
 #ifndef UNSTALL_SCAN_CGROUP_H
 #define UNSTALL_SCAN_CGROUP_H
@@ -28,8 +28,13 @@ void scan_cgroup_lasting_unit(const char *unit, char lasting[SCAN_UNIT]);
 void scan_cgroup_container(const char *path, char container[SCAN_CONTAINER]);
 
 /* Is `path` the wanted cgroup, or one within it?  Wanted may be a path, with /sys/fs/cgroup before
- * it or not, or the name of one part of it ("nginx.service"). */
+ * it or not, or some parts of it ("nginx.service", "system.slice/nginx.service"). */
 bool scan_cgroup_matches(const char *path, const char *wanted);
+
+/* True if a running process is in the cgroup that the user names, as scan_cgroup_matches() takes it, and
+ * that name in `found`: the word, or the word with ".service".  Otherwise the name of an existing cgroup
+ * that is nearly the same in `found`, or "". */
+bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]);
 
 /* A process of the container with this id (its first digits, at least 4) or name; 0: none.
  * podman or docker finds the name. */

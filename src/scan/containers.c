@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Containers by id, which is in the cgroups of their processes, and by name, which the program
- * that started them knows.
+ * What the user names: cgroups and units in which processes are; containers by id, which is in the cgroups
+ * of their processes, and by name, which the program that started them knows.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -14,10 +14,50 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "cgroup.h"
 #include "owners.h"
 
 extern char **environ;
+
+/* Keeps in `near` the part of the path, or the whole path for a word with a slash, that differs least from
+ * the word. */
+static void look_near(const char *word, const char *path, unsigned *least, char near[SCAN_CGROUP]) {
+    char part[SCAN_CGROUP], whole[SCAN_CGROUP];
+    bool by_path = word[0] == '/';
+    snprintf(whole, sizeof(whole), "%s.service", word);
+    for (const char *at = path; *at; at += *at == '/') {
+        snprintf(part, sizeof(part), "%.*s", (int)strcspn(at, by_path ? "" : "/"), at);
+        unsigned one = args_distance(word, part), other = args_distance(whole, part);
+        unsigned n = one < other ? one : other;
+        if (part[0] && n < *least) {
+            *least = n;
+            snprintf(near, SCAN_CGROUP, "%s", part);
+        }
+        at += strlen(part);
+    }
+}
+
+bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]) {
+    char whole[SCAN_CGROUP], near[SCAN_CGROUP] = "";
+    unsigned least = (unsigned)strlen(word) / 3 + 1;
+    bool there = false, as_unit = false;
+    DIR *proc = opendir("/proc");
+    snprintf(whole, sizeof(whole), "%s.service", word);
+    for (const struct dirent *e; proc && !there && (e = readdir(proc));) {
+        struct scan_process p;
+        if (!isdigit((unsigned char)e->d_name[0]))
+            continue;
+        scan_process_of((pid_t)strtol(e->d_name, NULL, 10), &p);
+        there = scan_cgroup_matches(p.cgroup, word);
+        as_unit |= scan_cgroup_matches(p.cgroup, whole);
+        look_near(word, p.cgroup, &least, near);
+    }
+    if (proc)
+        closedir(proc);
+    snprintf(found, SCAN_CGROUP, "%s", there ? word : as_unit ? whole : near);
+    return there || as_unit;
+}
 
 static pid_t by_id(const char *id) {
     enum { LEAST = 4 };

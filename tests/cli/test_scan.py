@@ -273,19 +273,35 @@ def test_without_the_kernels_types_and_on_an_old_kernel_one_sentence_says_so(tmp
 CONTAINER = "".join(f"{number:08x}" for number in (0xf00d, os.getpid(), *range(6)))
 
 
-@pytest.fixture(name="group")
-def cgroup_of_our_own():
-    """A cgroup with the name that docker gives one, removed at the end."""
+@contextlib.contextmanager
+def cgroup(name):
+    """A cgroup of our own, removed at the end."""
     root = next((root for root in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
                  if (root / "cgroup.procs").exists()), None)
     if os.geteuid() != 0 or not root:
         skip("only root may make a cgroup, and there must be a unified hierarchy")
-    folder = root / f"docker-{CONTAINER}.scope"
-    folder.mkdir()
+    folder = root / name
+    folder.mkdir(parents=True)
     try:
         yield folder
     finally:
         folder.rmdir()
+        if folder.parent != root:
+            folder.parent.rmdir()
+
+
+@pytest.fixture(name="group")
+def cgroup_of_a_container():
+    """With the name that docker gives one."""
+    with cgroup(f"docker-{CONTAINER}.scope") as folder:
+        yield folder
+
+
+@pytest.fixture(name="unit")
+def cgroup_of_a_unit():
+    """As systemd makes one."""
+    with cgroup(f"unstall{os.getpid()}.slice/web{os.getpid()}.service") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("wanted", ["path", "container"])
@@ -298,6 +314,33 @@ def test_the_processes_of_a_cgroup_or_container_can_be_asked_for(group, wanted):
     row, = told["rows"]
     assert row["process"]["pid"] == member.pid
     assert row["process"]["container"] == CONTAINER[:12] and row["process"]["unit"] == group.name[:63]
+
+
+@pytest.mark.parametrize("option, word, told", [
+    ("--cgroup", "ngnix.service", "--cgroup ngnix.service: no process runs in such a cgroup or unit; "),
+    ("--cgroup", "/no/such/cgroup", "--cgroup /no/such/cgroup: no process runs in such a cgroup or unit; "),
+    ("--unit", "ngnix", "--unit ngnix.service: no process runs in such a cgroup or unit; "),
+    ("--unit", "a/b", "a/b: is no name of a unit; "),
+])
+def test_a_name_that_matches_nothing_is_refused_before_any_look(option, word, told):
+    """A mistyped unit was "No stall was seen", with the exit code 0: a false all-clear."""
+    done = unstall("scan", option, word, "--time", "600")
+    assert done.returncode == 125 and done.stdout == ""
+    assert done.stderr.startswith(f"unstall scan: {told}") and done.stderr.count("\n") == 1
+
+
+def test_a_unit_may_be_named_without_its_ending(unit):
+    """`--cgroup NAME` and a part of the path looked at nothing and told that all is well."""
+    name = unit.name.removesuffix(".service")
+    with Actor("stall") as member:
+        (unit / "cgroup.procs").write_text(f"{member.pid}\n", encoding="ascii")
+        for words in (["--unit", name], ["--cgroup", name], ["--cgroup", unit.name],
+                      ["--cgroup", f"{unit.parent.name}/{unit.name}"]):
+            done = scan_until_told(lambda seconds, words=words: unstall(
+                "scan", "--json", "--time", seconds, *words))
+            assert [row["process"]["pid"] for row in json.loads(done.stdout)["rows"]] == [member.pid], words
+        missed = unstall("scan", "--unit", f"{name}x", "--time", "600")
+        assert missed.returncode == 125 and missed.stderr.endswith(f"; the nearest is {unit.name}\n")
 
 
 @pytest.fixture(name="podman")

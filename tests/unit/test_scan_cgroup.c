@@ -67,6 +67,10 @@ static const struct match matches[] = {
     {"/system.slice/a.service", "a.service", true},
     {"/system.slice/a.service/b", "a.service", true},
     {"/system.slice/a.service", "service", false},
+    {"/system.slice/a.service", "system.slice/a.service", true},
+    {"/x/system.slice/a.service/b", "system.slice/a.service/", true},
+    {"/system.slice/a.service", "slice/a.service", false},
+    {"/system.slice/a.service", "system.slice/a", false},
     {"/system.slice/a.service", "/", true},
     {"", "a.service", false},
 };

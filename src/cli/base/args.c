@@ -2,6 +2,7 @@
 #include "args.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,26 @@ const char *args_word_and_json(const struct verb *verb, int argc, char **argv, c
     if (!word)
         args_no_word(what);
     return word;
+}
+
+unsigned args_distance(const char *a, const char *b) {
+    unsigned row[256];
+    size_t length = strlen(b);
+    if (length >= sizeof(row) / sizeof(row[0]))
+        return UINT_MAX;
+    for (unsigned i = 0; i <= length; i++)
+        row[i] = i;
+    for (unsigned n = 1; *a; a++, n++) {
+        unsigned left_above = row[0];
+        row[0] = n;
+        for (size_t i = 0; i < length; i++) {
+            unsigned change = left_above + (*a != b[i]);
+            unsigned step = (row[i] < row[i + 1] ? row[i] : row[i + 1]) + 1;
+            left_above = row[i + 1];
+            row[i + 1] = change < step ? change : step;
+        }
+    }
+    return row[length];
 }
 
 bool is_number(const char *text, long least, long most, long *out) {

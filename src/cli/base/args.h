@@ -54,6 +54,9 @@ int args_no_word(const char *what);
 const char *args_word_and_json(const struct verb *verb, int argc, char **argv, const char *what,
                                bool *json);
 
+/* The Levenshtein distance: letters to remove, add or change to get from a to b. */
+unsigned args_distance(const char *a, const char *b);
+
 /* True, and *out, for a whole decimal number from least to most. */
 bool is_number(const char *text, long least, long most, long *out);
 

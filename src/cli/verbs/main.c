@@ -2,7 +2,6 @@
  *
  * unstall: finds the verb and runs it.
  */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,27 +41,6 @@ static const struct verb *find(const char *name) {
     return NULL;
 }
 
-/* The Levenshtein distance: letters to remove, add or change to get from a to b. */
-static unsigned distance(const char *a, const char *b) {
-    unsigned row[32];
-    size_t length = strlen(b);
-    if (length >= ARRAY_SIZE(row))
-        return UINT_MAX;
-    for (unsigned i = 0; i <= length; i++)
-        row[i] = i;
-    for (unsigned n = 1; *a; a++, n++) {
-        unsigned left_above = row[0];
-        row[0] = n;
-        for (size_t i = 0; i < length; i++) {
-            unsigned change = left_above + (*a != b[i]);
-            unsigned step = (row[i] < row[i + 1] ? row[i] : row[i + 1]) + 1;
-            left_above = row[i + 1];
-            row[i + 1] = change < step ? change : step;
-        }
-    }
-    return row[length];
-}
-
 /* Complains about a mistyped or missing verb, and suggests one. */
 static int no_such_verb(const char *word) {
     struct program p;
@@ -71,9 +49,9 @@ static int no_such_verb(const char *word) {
     if (word[0] == '-' && strcmp(word, "--") != 0)
         return complain("%s: no such option; try --help", word);
     for (int i = 0; i < VERBS; i++)
-        if (distance(word, verbs[i]->name) < least) {
+        if (args_distance(word, verbs[i]->name) < least) {
             nearest = verbs[i];
-            least = distance(word, nearest->name);
+            least = args_distance(word, nearest->name);
         }
     if (nearest && strlen(word) > 2)
         return complain("%s: no such verb; did you mean %s? (--help lists all)", word,

@@ -13,6 +13,7 @@
 #include "page_file.h"
 #include "survey.h"
 #include "terminal.h"
+#include "unit.h"
 #include "verbs.h"
 
 enum { EXIT_STALLS = 1 };
@@ -23,6 +24,7 @@ struct scan {
     bool json, watch, timed;
     const char *page; /* the file of --html */
     struct scan_process container;
+    char cgroup[SCAN_CGROUP];
 };
 
 /* Writes the present table; on a terminal it replaces the last one. */
@@ -79,7 +81,18 @@ static int take_container(struct scan *s, const char *which) {
     return 0;
 }
 
+/* A name that matches nothing would make a scan without a finding, as if all were well. */
+static int take_cgroup(struct scan *s, const char *option, const char *which) {
+    if (!scan_cgroup_find(which, s->cgroup))
+        return complain("%s %s: no process runs in such a cgroup or unit; %s%s", option, which,
+                        s->cgroup[0] ? "the nearest is " : "systemd-cgls lists them", s->cgroup);
+    s->survey.filter.cgroup = s->cgroup;
+    snprintf(s->survey.scope, sizeof(s->survey.scope), "cgroup %.100s", s->cgroup);
+    return 0;
+}
+
 static int take_option(struct scan *s, struct args *a) {
+    char unit[UNIT_ROOM];
     const char *value = NULL;
     long number = 0;
     if (args_flag(a, "--json")) {
@@ -96,8 +109,10 @@ static int take_option(struct scan *s, struct args *a) {
             return EXIT_OWN;
         return take_process(s, (pid_t)number);
     } else if (args_value(a, "--cgroup", &value)) {
-        s->survey.filter.cgroup = value;
-        snprintf(s->survey.scope, sizeof(s->survey.scope), "cgroup %.100s", value);
+        return take_cgroup(s, "--cgroup", value);
+    } else if (args_value(a, "--unit", &value)) {
+        int failed = unit_name(value, unit);
+        return failed ? failed : take_cgroup(s, "--unit", unit);
     } else if (args_value(a, "--container", &value)) {
         return take_container(s, value);
     } else if (args_value(a, "--port", &value)) {
@@ -151,6 +166,7 @@ const struct verb verb_scan = {
             "  --watch           show the table every second, for --time or until Ctrl-C\n"
             "  --pid PID         connections of this process only, as sender or receiver\n"
             "  --cgroup CGROUP   of the processes in this cgroup: its path, or a unit\n"
+            "  --unit NAME       of this unit of systemd: NAME or NAME.service\n"
             "  --container NAME  of the processes in this container, by name or id\n"
             "  --port PORT       connections that have this port on one of their sides\n"
             "  --source SOURCE   exact or sampled; without it: exact where it may be used\n"
