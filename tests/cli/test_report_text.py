@@ -339,6 +339,63 @@ def test_several_processes_are_added_up_and_listed(tmp_path):
     assert "8.40 s lost" in text
 
 
+# 43 clients, each its own process, of one server that stalls; the server listens at any address.
+STALLING_SERVER = """
+header pid 5000
+header started 1767225602000000000
+program /usr/bin/perl
+row 1 1 255 1 4 0.0.0.0 8080
+exchange 1 44000000 40
+count 1 connections 40
+count 1 messages 40
+count 1 bursts 40
+count 1 bursts_of_2 40
+count 1 stalls_proved 40
+count 1 stall_ns 1760000000
+connection 1 1 255 1 2000000000 0 127.0.0.1 40000 127.0.0.1 8080 40 44000000
+"""
+ITS_CLIENT = """
+header pid {pid}
+program /usr/bin/curl
+row 1 2 255 1 4 127.0.0.1 8080
+exchange 1 44000000 20
+count 1 connections 1
+count 1 messages 20
+count 1 peer_stalls 20
+count 1 peer_stall_ns 880000000
+"""
+
+
+def test_a_folder_blames_the_program_that_stalls_and_no_other(tmp_path):
+    """The sentence took the first process of the folder, a client, while Next took the heaviest; and the
+    stalls were told a second time from the clients' side."""
+    make_stats_file(tmp_path / "a.unstall", ITS_CLIENT.format(pid=4001))
+    make_stats_file(tmp_path / "b.unstall", ITS_CLIENT.format(pid=4002))
+    make_stats_file(tmp_path / "c.unstall", STALLING_SERVER)
+    sentence = ("perl (pid 5000) loses 44.0 ms in 40 of 40 exchanges at 0.0.0.0:8080: it sends each answer "
+                "in two small writes and Nagle holds the second. 1.76 s lost.")
+    text = " ".join(told(tmp_path).split())
+    assert sentence in text and text.endswith("Next: unstall run --mode auto -- perl ...")
+    verdict = json.loads(unstall("report", "--json", tmp_path, env=UTF8, check=True).stdout)["verdict"]
+    assert verdict["sentence"] == sentence and verdict["notes"] == []
+    page = unstall("report", "--html", "-", tmp_path, check=True).stdout
+    assert "<title>perl (pid 5000)" in page and "The peer stalls" not in page
+    make_stats_file(tmp_path / "d.unstall",
+                    ITS_CLIENT.format(pid=4003).replace("127.0.0.1", "10.0.0.1"))
+    assert "The peer stalls: from 10.0.0.1:8080 the rest of 20 messages" in " ".join(told(tmp_path).split())
+
+
+def test_clients_that_stall_are_not_told_a_second_time_by_their_server(tmp_path):
+    client = ITS_CLIENT.replace("peer_stalls", "stalls_proved").replace("peer_stall_ns", "stall_ns")
+    server = STALLING_SERVER.replace("stalls_proved", "peer_stalls").replace("stall_ns", "peer_stall_ns")
+    make_stats_file(tmp_path / "a.unstall", server)
+    make_stats_file(tmp_path / "b.unstall", client.format(pid=4001))
+    make_stats_file(tmp_path / "c.unstall", client.format(pid=4002).replace("curl", "wget"))
+    text = " ".join(told(tmp_path).split())
+    assert " (2 processes) lose 44.0 ms in 40 of 40 exchanges with 127.0.0.1:8080: " in text
+    assert "and others (2" in text and "peer stalls" not in text
+
+
 def test_a_killed_process_is_said_to_be_one(tmp_path):
     text = told(make_stats_file(tmp_path / "x.unstall", STALLING + "header ended 0\nheader pid 4194305\n"))
     assert text.startswith("python3 (pid 4194305), mode observe, started 2026-01-01T00:00:00.123Z, killed\n")

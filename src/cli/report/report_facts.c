@@ -50,18 +50,36 @@ struct verdict_start start_of(const struct stats_files *s) {
     return start;
 }
 
-const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]) {
-    char first[48], other[48];
-    base_text(s->list[0]->header.program, first, sizeof(first));
-    bool same = true;
-    for (size_t i = 1; i < s->count; i++)
-        same &= strcmp(base_text(s->list[i]->header.program, other, sizeof(other)), first) == 0;
-    if (s->count == 1)
-        snprintf(text, PROGRAMS_ROOM, "%s (pid %u)", first, s->list[0]->header.pid);
+const struct reader_row *row_in(const struct reader_file *f, const struct reader_row *merged) {
+    for (size_t i = 0; i < f->row_count; i++)
+        if (stats_same_row(&f->rows[i].id, &merged->id))
+            return &f->rows[i];
+    return NULL;
+}
+
+size_t programs_text(const struct stats_files *s, const struct reader_row *row, char text[PROGRAMS_ROOM]) {
+    char first[48] = "", other[48];
+    size_t processes = 0, programs = 0;
+    uint32_t pid = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct reader_row *own = row ? row_in(s->list[i], row) : NULL;
+        if (row && (!own || !proved_stalls(&own->tally)))
+            continue;
+        base_text(s->list[i]->header.program, other, sizeof(other));
+        if (processes++ == 0) {
+            memcpy(first, other, sizeof(first));
+            pid = s->list[i]->header.pid;
+            programs = 1;
+        } else if (strcmp(first, other) != 0) {
+            programs = 2;
+        }
+    }
+    if (processes == 1)
+        snprintf(text, PROGRAMS_ROOM, "%s (pid %u)", first, pid);
     else
-        snprintf(text, PROGRAMS_ROOM, "%s%s (%zu processes)", first, same ? "" : " and others",
-                 s->count);
-    return text;
+        snprintf(text, PROGRAMS_ROOM, "%s%s (%zu processes)", first, programs > 1 ? " and others" : "",
+                 processes);
+    return programs;
 }
 
 static int by_loss(const void *a, const void *b) {

@@ -18,8 +18,12 @@ uint64_t ran_ns(const struct reader_file *r);
 /* When the programs first connected and first wrote. */
 struct verdict_start start_of(const struct stats_files *s);
 
-/* "python3 (pid 4711)", "nginx (4 processes)" */
-const char *programs_text(const struct stats_files *s, char text[PROGRAMS_ROOM]);
+/* "python3 (pid 4711)", "nginx (4 processes)": the processes that stall at this row, or all (NULL).
+ * The number of different programs. */
+size_t programs_text(const struct stats_files *s, const struct reader_row *row, char text[PROGRAMS_ROOM]);
+
+/* The row of this process that was added to the merged one, or NULL. */
+const struct reader_row *row_in(const struct reader_file *f, const struct reader_row *merged);
 
 /* The rows with any counts, sorted by the time lost, largest first.  The caller frees the list.
  * NULL: no memory. */

@@ -244,8 +244,8 @@ static void what_to_do(FILE *out, const struct report *r, const struct verdict *
 void report_html(FILE *out, const struct report *r) {
     char title[PROGRAMS_ROOM];
     static struct verdict v;
-    struct verdict_start start = start_of(r->files);
-    verdict_find(&v, programs_text(r->files, title), r->rows, r->row_count, &start, false);
+    verdict_find(&v, r->files, r->rows, r->row_count, false);
+    programs_text(r->files, v.kind == VERDICT_STALLS ? v.row : NULL, title);
     page_begin(out, title);
     page_verdict(out, v.sentence.text);
     for (unsigned i = 0; i < v.note_count; i++)

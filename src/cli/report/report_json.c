@@ -175,9 +175,8 @@ static void json_stats_file(struct json *j, const struct reader_file *r) {
 
 static void json_verdict(struct json *j, const struct report *r) {
     static struct verdict v;
-    char who[PROGRAMS_ROOM], text[ENDPOINT_ROOM];
-    struct verdict_start start = start_of(r->files);
-    verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, false);
+    char text[ENDPOINT_ROOM];
+    verdict_find(&v, r->files, r->rows, r->row_count, false);
     json_object(j, "verdict");
     json_string(j, "kind", verdict_name(v.kind));
     json_string(j, "sentence", v.sentence.text);

@@ -67,19 +67,17 @@ static bool is_in_path(const char *program) {
     return false;
 }
 
-/* The process that lost most time, or, if none lost any, the busiest.  The report proposes to start its
- * program again. */
-static const struct reader_file *heaviest_process(const struct stats_files *s) {
-    const struct reader_file *best = NULL;
+/* The process that makes the verdict: it lost most time at the row, waited longest for its peer there, or, if
+ * there is no such time, was the busiest.  The report proposes to start its program again. */
+static const struct reader_file *heaviest_process(const struct stats_files *s, const struct reader_row *at) {
+    const struct reader_file *best = s->list[0];
     uint64_t most = 0;
     for (size_t i = 0; i < s->count; i++) {
-        uint64_t lost = 0, done = 0;
-        for (size_t k = 0; k < s->list[i]->row_count; k++) {
-            lost += lost_ns(&s->list[i]->rows[k].tally);
-            done += s->list[i]->rows[k].tally.counter[COUNT_MESSAGES];
-        }
+        const struct reader_row *row = row_in(s->list[i], at);
+        uint64_t lost = row ? lost_ns(&row->tally) + row->tally.counter[COUNT_PEER_STALL_NS] : 0;
+        uint64_t done = row ? row->tally.counter[COUNT_MESSAGES] + 1 : 0;
         uint64_t weight = lost ? lost + (UINT64_C(1) << 62) : done;
-        if (!best || weight > most) {
+        if (weight > most) {
             best = s->list[i];
             most = weight;
         }
@@ -87,9 +85,9 @@ static const struct reader_file *heaviest_process(const struct stats_files *s) {
     return best;
 }
 
-static void add_program(struct prose *p, const struct report *r) {
+static void add_program(struct prose *p, const struct report *r, const struct reader_row *at) {
     char name[64];
-    const struct reader_file *process = heaviest_process(r->files);
+    const struct reader_file *process = heaviest_process(r->files, at);
     prose_add(p, " --");
     if (r->argv) {
         for (size_t i = 0; r->argv[i]; i++)
@@ -117,6 +115,6 @@ bool report_next(struct prose *p, const struct report *r, const struct verdict *
         return false;
     bool cures = v->kind == VERDICT_STALLS && v->row->id.mode > STATS_MODE_OBSERVE;
     prose_add(p, "%s", options[cures ? VERDICT_CURED : v->kind]);
-    add_program(p, r);
+    add_program(p, r, v->row);
     return true;
 }

@@ -178,13 +178,11 @@ static void print_who(FILE *out, const struct report *r, unsigned width, bool un
 }
 
 void report_text(FILE *out, const struct report *r) {
-    char who[PROGRAMS_ROOM];
     static struct verdict v;
     bool ascii = !speaks_utf8();
     unsigned width = terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST);
     print_processes(out, r->files, ascii);
-    struct verdict_start start = start_of(r->files);
-    verdict_find(&v, programs_text(r->files, who), r->rows, r->row_count, &start, ascii);
+    verdict_find(&v, r->files, r->rows, r->row_count, ascii);
     print_verdict(out, &v, width);
     if (v.kind != VERDICT_NOTHING) {
         print_table(out, r, ascii);

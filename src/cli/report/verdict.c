@@ -5,6 +5,7 @@
 
 #include "counters.h"
 #include "format.h"
+#include "report_facts.h"
 #include "stats_names.h"
 
 /* The application's own time, or the time of an answer, is mentioned from 40 ms on: the length of a stall. */
@@ -121,12 +122,15 @@ static void cause(struct prose *p, const struct reader_row *row) {
         prose_add(p, "it sends each %s in %s", what, pieces(&row->tally));
 }
 
-static void stalls(struct prose *p, const char *name, const struct reader_row *row, bool ascii) {
+static void stalls(struct prose *p, const struct stats_files *files, const struct reader_row *row,
+                   bool ascii) {
     struct texts t;
+    char name[PROGRAMS_ROOM];
     const uint64_t *c = row->tally.counter;
     uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
     uint64_t exchanges = c[COUNT_EXCHANGES];
-    prose_add(p, "%s loses %s%s", name, bound * 2 > proved ? "up to " : "",
+    size_t programs = programs_text(files, row, name);
+    prose_add(p, "%s %s %s%s", name, programs > 1 ? "lose" : "loses", bound * 2 > proved ? "up to " : "",
               time_text(mean(lost_ns(&row->tally), proved), ascii, t.a));
     if (exchanges >= proved)
         prose_add(p, " in %s of %s exchanges", count_text(proved, t.b), count_text(exchanges, t.c));
@@ -162,6 +166,45 @@ static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t 
     if (places > 1)
         prose_add(&v->note[v->note_count++], "In all, %s were lost in %s stalls, at %zu endpoints.",
                   time_text(lost, ascii, t.a), count_text(stalls, t.b), places);
+}
+
+/* Are these the two ends of a connection?  A listener at any address is known by the local addresses of
+ * what it has accepted. */
+static bool are_ends(const struct stats_files *files, const struct stats_row *listener,
+                     const struct stats_address *to) {
+    if (memcmp(&listener->endpoint, to, sizeof(*to)) == 0)
+        return true;
+    for (size_t i = 0; i < files->count && listener->endpoint.port == to->port; i++)
+        for (size_t k = 0; k < files->list[i]->connection_count; k++) {
+            const struct stats_connection *c = &files->list[i]->connections[k];
+            const struct reader_row *row = reader_row_at(files->list[i], c->row);
+            if (row && stats_same_row(&row->id, listener) && memcmp(&c->local, to, sizeof(*to)) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* True if the stalls of the peer are in these statistics as its own: they are told once. */
+static bool is_told(const struct stats_files *files, const struct reader_row *rows, size_t count,
+                    const struct reader_row *row) {
+    uint64_t own = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct stats_row *listener = row->id.role == ROLE_LISTENER ? &row->id : &rows[i].id;
+        const struct stats_row *other = row->id.role == ROLE_LISTENER ? &rows[i].id : &row->id;
+        if (listener->role == ROLE_LISTENER && other->role == ROLE_DESTINATION &&
+            are_ends(files, listener, &other->endpoint))
+            own += proved_stalls(&rows[i].tally);
+    }
+    return own * 2 >= row->tally.counter[COUNT_PEER_STALLS];
+}
+
+static const struct reader_row *heaviest_peer(const struct stats_files *files, const struct reader_row *rows,
+                                              size_t count) {
+    const struct reader_row *best = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (peer_weight(&rows[i]) > (best ? peer_weight(best) : 0) && !is_told(files, rows, count, &rows[i]))
+            best = &rows[i];
+    return best;
 }
 
 static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
@@ -349,22 +392,25 @@ static struct prose *say(struct verdict *v, enum verdict_kind kind, const struct
     return &v->sentence;
 }
 
-void verdict_find(struct verdict *v, const char *name, const struct reader_row *rows, size_t count,
-                  const struct verdict_start *start, bool ascii) {
+void verdict_find(struct verdict *v, const struct stats_files *files, const struct reader_row *rows,
+                  size_t count, bool ascii) {
+    struct verdict_start start = start_of(files);
+    char name[PROGRAMS_ROOM];
     memset(v, 0, sizeof(*v));
     const struct reader_row *use = heaviest(rows, count, use_weight), *row;
     if (!use) {
         v->kind = VERDICT_NOTHING;
+        programs_text(files, NULL, name);
         prose_add(&v->sentence, "Nothing seen: no TCP connection of %s has carried bytes.", name);
         return;
     }
     if ((row = heaviest(rows, count, stall_weight)) != NULL) {
-        stalls(say(v, VERDICT_STALLS, row), name, row, ascii);
+        stalls(say(v, VERDICT_STALLS, row), files, row, ascii);
         v->behind = mostly_behind(row);
         also_behind(v, row);
         all_stalls(v, rows, count, ascii);
     }
-    if ((row = heaviest(rows, count, peer_weight)) != NULL)
+    if ((row = heaviest_peer(files, rows, count)) != NULL)
         peer(say(v, VERDICT_PEER_STALLS, row), row, ascii);
     if ((row = heaviest(rows, count, cured_weight)) != NULL)
         cured(say(v, VERDICT_CURED, row), row, ascii);
@@ -375,9 +421,9 @@ void verdict_find(struct verdict *v, const char *name, const struct reader_row *
     saved(v, rows, count, ascii);
     struct prose own = {.used = 0};
     bool is_own = application(&own, rows, count, ascii);
-    bool is_start = !is_own && slow_start(&own, start, ascii);
-    is_own |= is_start && start->written_ns >= start->waited_ns &&
-              start->written_ns / start->processes >= SLOW_NS;
+    bool is_start = !is_own && slow_start(&own, &start, ascii);
+    is_own |= is_start && start.written_ns >= start.waited_ns &&
+              start.written_ns / start.processes >= SLOW_NS;
     if (!v->row && !looked(rows, count)) {
         prose_add(say(v, VERDICT_NOT_LOOKED, use),
                   "Not looked for: in mode off stalls are not proved; see unstall observe.");

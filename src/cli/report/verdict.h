@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The meaning of the counters in one sentence, and notes.  Pure: rows in, words out.
+ * The meaning of the counters in one sentence, and notes.  Pure: statistics in, words out.
  */
 #ifndef UNSTALL_CLI_VERDICT_H
 #define UNSTALL_CLI_VERDICT_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "prose.h"
-#include "reader.h"
+#include "stats_files.h"
 
 enum verdict_kind {
     VERDICT_STALLS,
@@ -40,9 +40,9 @@ struct verdict_start {
     size_t processes;
 };
 
-/* `name` is the judged program: "python3 (pid 4711)". */
-void verdict_find(struct verdict *v, const char *name, const struct reader_row *rows, size_t count,
-                  const struct verdict_start *start, bool ascii);
+/* `rows`: of all the files, merged. */
+void verdict_find(struct verdict *v, const struct stats_files *files, const struct reader_row *rows,
+                  size_t count, bool ascii);
 
 /* The kind as JSON has it. */
 const char *verdict_name(enum verdict_kind kind);

@@ -82,13 +82,11 @@ struct status {
 /* The verdict on the processes that have statistics; NULL: none has. */
 static const struct verdict *judge(const struct status_processes *p) {
     static struct verdict v;
-    char who[PROGRAMS_ROOM];
     size_t count = 0;
     struct reader_row *rows = p->files.count ? stats_files_merge(&p->files, &count) : NULL;
     if (!rows)
         return NULL;
-    struct verdict_start start = start_of(&p->files);
-    verdict_find(&v, programs_text(&p->files, who), rows, count, &start, !speaks_utf8());
+    verdict_find(&v, &p->files, rows, count, !speaks_utf8());
     v.row = NULL;
     free(rows);
     return &v;
