@@ -529,6 +529,20 @@ def test_a_capture_on_standard_input(tmp_path):
     assert re.match(r"standard input: capture, 7 packets", done.stdout)
 
 
+@pytest.mark.parametrize("ng", [False, True], ids=["pcap", "pcapng"])
+def test_a_capture_without_packets_is_told_to_be_one(tmp_path, ng):
+    """The wrong interface or port: no word, the exit code 0, and "unreadable" without an error in JSON."""
+    path = tmp_path / "none.pcap"
+    path.write_bytes(Capture().pcapng() if ng else Capture().pcap())
+    told = ("Nothing to judge: there is no packet in this capture. Was it made on the right interface "
+            "(tcpdump -i any), for the right port, and while the programs talked?")
+    for form in ([], ["--ladder"], ["--html", "-"]):
+        done = unstall("explain", *form, path, check=True)
+        assert told in " ".join(done.stdout.split())
+    found, = json.loads(unstall("explain", "--json", path, check=True).stdout)
+    assert (found["verdict"], found["sentence"], found["error"]) == ("nothing", told, None)
+
+
 def test_several_files(tmp_path):
     for name in "ab":
         (tmp_path / name).write_bytes(published().pcap())

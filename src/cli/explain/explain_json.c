@@ -10,7 +10,7 @@ static double ms(int64_t ns) {
 
 static const char *verdict_of(const struct findings *f) {
     int64_t total;
-    if (f->entries == 0)
+    if (findings_none(f))
         return "unreadable";
     if (findings_count(f, STALL_FOUND, &total) > 0)
         return f->source == SOURCE_STRACE ? "likely" : "stalls";
@@ -68,10 +68,9 @@ static void row(struct json *j, const struct findings *f, const struct finding *
 }
 
 void explain_json(struct json *j, const char *name, const struct findings *f) {
-    char sentence[2 * NOTE_TEXT] = "";
+    char sentence[2 * NOTE_TEXT];
     int64_t total;
-    if (f->entries > 0)
-        findings_sentence(f, sentence, sizeof(sentence));
+    findings_sentence(f, sentence, sizeof(sentence));
     json_object(j, NULL);
     json_string(j, "file", name);
     json_string(j, "kind", f->source == SOURCE_CAPTURE ? "capture" : "strace");

@@ -47,7 +47,9 @@ static void head(FILE *out, const char *name, const struct findings *f) {
             lu(f->entries), capture ? "packet" : "line", plural(f->entries));
     if (f->connections)
         fprintf(out, ", %lu TCP connection%s", lu(f->connections), plural(f->connections));
-    fprintf(out, ", %s\n\n", duration_text(f->until_ns - f->from_ns, text));
+    if (f->entries)
+        fprintf(out, ", %s", duration_text(f->until_ns - f->from_ns, text));
+    fputs("\n\n", out);
 }
 
 /* A name that is too long for its column has a line of its own. */
@@ -134,10 +136,10 @@ void explain_text(FILE *out, const char *name, const struct findings *f) {
     char sentence[2 * NOTE_TEXT];
     int64_t total;
     bool stalls = findings_count(f, STALL_FOUND, &total) > 0;
-    if (f->entries > 0) {
+    if (!findings_none(f)) {
         head(out, name, f);
         findings_sentence(f, sentence, sizeof(sentence));
-        fputs(colour(out, stalls ? RED : GREEN), out);
+        fputs(colour(out, stalls ? RED : f->entries ? GREEN : YELLOW), out);
         paragraph(out, sentence);
         fputs(colour(out, PLAIN), out);
         fputc('\n', out);

@@ -62,6 +62,10 @@ void findings_sort(struct findings *f) {
         f->rows[f->row_count++] = f->rows[FINDINGS];
 }
 
+bool findings_none(const struct findings *f) {
+    return f->entries == 0 && f->stopped[0];
+}
+
 uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, int64_t *total_ns) {
     uint64_t count = 0;
     *total_ns = 0;

@@ -78,6 +78,9 @@ void findings_note(struct findings *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void findings_sort(struct findings *f);
 
+/* True if the file could not be read at all: a file without a packet could. */
+bool findings_none(const struct findings *f);
+
 /* The number of stalls in rows of this verdict, and their total time. */
 uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, int64_t *total_ns);
 
@@ -94,7 +97,8 @@ const char *findings_cure_there(const struct finding *r, int which);
 /* "The first piece is written by send_header in app, the second by send_body in app."; false: not known. */
 bool findings_places(const struct finding *r, char *text, size_t size);
 
-/* The one sentence that sums a file up: "199 stalls of 43.6 ms cost 8.7 s: …". */
+/* The one sentence that sums a file up: "199 stalls of 43.6 ms cost 8.7 s: …"; "" if it could not be
+ * read. */
 void findings_sentence(const struct findings *f, char *text, size_t size);
 
 #endif

@@ -31,7 +31,11 @@ static void stalls_sentence(const struct findings *f, char *text, size_t size) {
 
 static void nothing_sentence(const struct findings *f, char *text, size_t size) {
     bool capture = f->source == SOURCE_CAPTURE;
-    if (capture ? f->understood == 0 : f->connections == 0)
+    if (f->entries == 0)
+        snprintf(text, size,
+                 "Nothing to judge: there is no packet in this capture. Was it made on the right interface "
+                 "(tcpdump -i any), for the right port, and while the programs talked?");
+    else if (capture ? f->understood == 0 : f->connections == 0)
         snprintf(text, size, "Nothing to judge: %s.",
                  capture ? "there is no TCP in this capture" : "no call on a TCP connection");
     else
@@ -44,6 +48,10 @@ static void nothing_sentence(const struct findings *f, char *text, size_t size) 
 void findings_sentence(const struct findings *f, char *text, size_t size) {
     int64_t total;
     char sum[24];
+    if (findings_none(f)) {
+        text[0] = '\0';
+        return;
+    }
     uint64_t one_way = findings_count(f, STALL_ONE_WAY, &total);
     if (findings_count(f, STALL_FOUND, &total) > 0) {
         stalls_sentence(f, text, size);

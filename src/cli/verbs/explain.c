@@ -42,7 +42,7 @@ static void write_ladders(const char *shown, const struct findings *f) {
     int64_t total;
     char sentence[2 * NOTE_TEXT];
     struct prose said = {.used = 0};
-    if (f->entries == 0)
+    if (findings_none(f))
         return;
     findings_sentence(f, sentence, sizeof(sentence));
     prose_add(&said, "%s: %s", shown, sentence);
