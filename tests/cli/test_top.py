@@ -266,13 +266,29 @@ def test_a_terminal_without_a_screen_is_said(kind):
         terminal.wait_for("^ended with 125")
 
 
-def test_k_switches_the_selected_process_off():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
-        terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
-        terminal.type("k")
-        terminal.wait_for(rf"^{process.pid}: off, from its next message on")
-        terminal.wait_for(rf"^ *{process.pid} .* off ")
+def test_k_and_j_select_a_line_and_change_no_mode():
+    """k, "up" in vi and less, set the selected process to off at once."""
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as one, \
+            talker(folder, peer) as two, \
+            Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
+        first, last = sorted([one.pid, two.pid])
+
+        def selected():
+            terminal.type("m")
+            screen = terminal.wait_for(r"^The mode of python3[.\d]* \(pid \d+\), now observe:")
+            terminal.type("x")
+            return int(re.search(r"^The mode of .* \(pid (\d+)\)", screen, re.MULTILINE)[1])
+
+        for process in (one, two):
+            terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
+        terminal.type("p")
+        terminal.wait_for("^by pid, every")
+        for keys, expected in (("k" * 3, first), ("j", last), ("j" * 3, last), ("k", first)):
+            for key in keys:
+                terminal.type(key)
+            assert selected() == expected
+        for process in (one, two):
+            assert '"mode": "observe"' in unstall("report", "--json", str(process.pid), check=True).stdout
 
 
 def test_enter_opens_the_endpoint_and_any_key_leaves_it():

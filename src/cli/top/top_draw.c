@@ -80,9 +80,9 @@ static void draw_lines(struct screen *s) {
 static void draw_help(void) {
     static const char *const lines[] = {
         "q          quit",
-        "up, down   select a line",
+        "up, down   select a line; k and j too",
         "Enter      the selected endpoint: distribution, who wrote the pieces",
-        "k          set mode off in the selected process; m  another mode",
+        "m          choose another mode for the selected process, such as off",
         "/          show only lines with a text in program, endpoint, mode or pid",
         "Escape     show all lines again",
         "space      pause, and go on",

@@ -128,7 +128,9 @@ static void choose_order(struct screen *s, int key) {
 static void select_line(struct screen *s, int key) {
     size_t last = s->top->count ? s->top->count - 1 : 0, page = top_rows_shown();
     switch (key) {
+    case 'k':
     case KEY_UP: s->selected -= s->selected > 0; break;
+    case 'j':
     case KEY_DOWN: s->selected += s->selected < last; break;
     case KEY_PPAGE: s->selected -= s->selected < page ? s->selected : page; break;
     case KEY_NPAGE: s->selected += last - s->selected < page ? last - s->selected : page; break;
@@ -154,7 +156,7 @@ static bool act(struct screen *s, int key) {
         s->view = VIEW_LINES;
         return key != 'q';
     }
-    if (s->view == VIEW_ENDPOINT && key != 'k' && key != 'm') {
+    if (s->view == VIEW_ENDPOINT && key != 'm') {
         s->view = VIEW_LINES;
         return true;
     }
@@ -163,10 +165,6 @@ static bool act(struct screen *s, int key) {
     case '?':
     case 'h': s->view = VIEW_HELP; break;
     case 'm': s->view = s->top->count ? VIEW_MODES : VIEW_LINES; break;
-    case 'k':
-        if (s->top->count)
-            set_mode(s, STATS_MODE_OFF, "off");
-        break;
     case '\n':
     case '\r':
     case KEY_ENTER:
