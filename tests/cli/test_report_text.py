@@ -339,6 +339,64 @@ def test_several_processes_are_added_up_and_listed(tmp_path):
     assert "8.40 s lost" in text
 
 
+# Started in observe, then set to auto, then to off: each mode has a row of its own.
+OBSERVED = """
+row 1 1 255 1 4 127.0.0.1 8080
+exchange 1 44000000 19
+count 1 connections 19
+count 1 messages 19
+count 1 bursts 19
+count 1 bursts_of_2 19
+count 1 suspects 19
+count 1 stalls_proved 19
+count 1 stall_ns 854000000
+"""
+THEN_CURED = """
+header mode 5
+row 2 1 255 5 4 127.0.0.1 8080
+exchange 2 236000 38
+count 2 connections 38
+count 2 bursts 38
+count 2 stalls_cured 40
+"""
+THEN_OFF = """
+header mode 0
+row 3 1 255 0 4 127.0.0.1 8080
+exchange 3 43500000 19
+count 3 connections 19
+count 3 bursts 19
+"""
+LOST = ("python3 (pid 4711) lost 44.9 ms in 19 of 19 exchanges at 127.0.0.1:8080, on connections that began "
+        "in mode observe: it sends each answer in two small writes and Nagle holds the second. 854 ms lost. "
+        "The mode is {} now.")
+
+
+@pytest.mark.parametrize("table, kind, said, last", [
+    (OBSERVED + "header mode 5\n", "stalls", LOST.format("auto"), None),
+    (OBSERVED + THEN_CURED, "cured", LOST.format("auto"), "To measure what that is worth: unstall ab --"),
+    (OBSERVED + THEN_CURED + THEN_OFF, "stalls", LOST.format("off"), "Next: unstall run --mode auto --"),
+], ids=["no traffic since", "cured", "off"])
+def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, kind, said, last):
+    """The past was told in the present tense, and `set PID auto` proposed where the mode was auto already."""
+    path = make_stats_file(tmp_path / "x.unstall", table)
+    text = " ".join(told(path).split())
+    assert said in text and kind == json.loads(
+        unstall("report", "--json", path, env=UTF8, check=True).stdout)["verdict"]["kind"]
+    assert last in text if last else "Next:" not in text and "To measure" not in text
+
+
+def test_each_row_tells_its_mode_where_they_differ(tmp_path):
+    """Rows could not be told apart; and in mode off, where stalls are not looked for, there were "0"."""
+    text = told(make_stats_file(tmp_path / "x.unstall", OBSERVED + THEN_CURED + THEN_OFF))
+    rows = " ".join(text.split())
+    assert "at 127.0.0.1:8080 observe 19 " in rows and "at 127.0.0.1:8080 auto 38 " in rows
+    assert "at 127.0.0.1:8080 off 19 43.5 ms 43.5 ms ? ? 0 ? " in rows
+    assert "The mode is that in which a connection began. ? stalls are not looked for in mode off" in rows
+    page = unstall("report", "--html", "-", tmp_path / "x.unstall", check=True).stdout
+    assert "at 127.0.0.1:8080, mode off" in page and ">?</td>" in page
+    assert "observe " not in told(make_stats_file(tmp_path / "y.unstall", OBSERVED)).split("endpoint", 1)[1]
+
+
 # 43 clients, each its own process, of one server that stalls; the server listens at any address.
 STALLING_SERVER = """
 header pid 5000

@@ -27,10 +27,15 @@ while True:
 """
 
 
+RECONNECTING = TALKER.replace("while True:", """while True:
+    s.close()
+    s = socket.create_connection((sys.argv[1], int(sys.argv[2])))""")
+
+
 @contextlib.contextmanager
-def talker(folder, peer, mode="observe"):
+def talker(folder, peer, mode="observe", program_text=TALKER):
     """A Python client that stalls for ever."""
-    process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,
+    process = subprocess.Popen(["/usr/bin/python3", "-c", program_text, *peer.target], text=True,
                                env=preload_env(mode, UNSTALL_STATS=folder), stdout=subprocess.PIPE)
     try:
         assert process.stdout.readline() == "ready\n"
@@ -137,6 +142,22 @@ def test_the_mode_is_switched_from_the_screen():
         terminal.wait_for(rf"^{process.pid}: nodelay, from its next message on")
         terminal.wait_for(rf"^ *{process.pid} .* nodelay +\S+ +\d+(\.\d+)? µs")
         assert '"mode": "nodelay"' in unstall("report", "--json", str(process.pid), check=True).stdout
+
+
+def test_lines_from_before_a_change_of_mode_are_told_apart():
+    """All lines of a process had its present mode, so that two were equal; and in mode off, where stalls are
+    not looked for, there were "0" stalls."""
+    with AnsweringPeer() as peer, stats_folder() as folder, \
+            talker(folder, peer, program_text=RECONNECTING) as process:
+        def lines():
+            text = unstall("top", "--once", "--interval", "0.5", folder, check=True).stdout
+            return {line.split()[3]: line.split() for line in text.splitlines()[2:]}
+
+        wait_for(lambda: list(lines()) == ["observe"])
+        unstall("set", str(process.pid), "off", check=True)
+        wait_for(lambda: set(lines()) == {"observe", "off"})
+        found = lines()
+        assert found["off"][-2] == "?" and found["observe"][-2] != "?"
 
 
 def by_address(peer):

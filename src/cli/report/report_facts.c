@@ -57,6 +57,29 @@ const struct reader_row *row_in(const struct reader_file *f, const struct reader
     return NULL;
 }
 
+/* The rows of an experiment have the modes of its arms. */
+bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *mode) {
+    for (size_t i = 0; i < s->count; i++) {
+        if (!row_in(s->list[i], row))
+            continue;
+        *mode = s->list[i]->header.mode;
+        if (row->id.arm != 0xff || *mode == row->id.mode)
+            return false;
+    }
+    return true;
+}
+
+bool modes_differ(const struct report *r) {
+    unsigned mode = r->files->list[0]->header.mode;
+    for (size_t i = 1; i < r->files->count; i++)
+        if (r->files->list[i]->header.mode != mode)
+            return true;
+    for (size_t i = 0; i < r->row_count; i++)
+        if (is_used(&r->rows[i]) && r->rows[i].id.arm == 0xff && r->rows[i].id.mode != mode)
+            return true;
+    return false;
+}
+
 size_t programs_text(const struct stats_files *s, const struct reader_row *row, char text[PROGRAMS_ROOM]) {
     char first[48] = "", other[48];
     size_t processes = 0, programs = 0;

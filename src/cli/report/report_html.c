@@ -121,20 +121,27 @@ static void time(FILE *out, uint64_t ns, bool known) {
     page_number(out, known ? time_text(ns, false, text) : "-", (double)ns);
 }
 
-static void endpoint(FILE *out, const struct reader_row *row) {
+static void endpoint(FILE *out, const struct reader_row *row, bool with_mode) {
     const struct reader_tally *t = &row->tally;
     char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 40];
     bool answered = t->counter[COUNT_EXCHANGES] > 0;
-    snprintf(text, sizeof(text), "%s %s", row->id.role == ROLE_LISTENER ? "at" : "to",
-             row_words(&row->id, address));
+    bool mode = with_mode || row->id.arm != 0xff, looked = is_looked_at(row);
+    snprintf(text, sizeof(text), "%s %s%s%s", row->id.role == ROLE_LISTENER ? "at" : "to",
+             row_words(&row->id, address), mode ? ", mode " : "", mode ? mode_name(row->id.mode) : "");
     page_row_begin(out);
     page_cell(out, text);
     number(out, t->counter[COUNT_EXCHANGES]);
     time(out, reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5), answered);
     time(out, reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99), answered);
-    number(out, proved_stalls(t));
+    if (looked)
+        number(out, proved_stalls(t));
+    else
+        page_number(out, "?", 0);
     number(out, t->counter[COUNT_STALLS_CURED]);
-    time(out, lost_ns(t), lost_ns(t) > 0);
+    if (looked)
+        time(out, lost_ns(t), lost_ns(t) > 0);
+    else
+        page_number(out, "?", 0);
     page_row_end(out);
 }
 
@@ -146,7 +153,7 @@ static void endpoints(FILE *out, const struct report *r) {
     size_t count;
     const struct reader_row **rows = report_rows(r, &count);
     for (size_t i = 0; rows && i < count && i < ROWS_SHOWN; i++)
-        endpoint(out, rows[i]);
+        endpoint(out, rows[i], modes_differ(r));
     free(rows);
     page_table_end(out);
 }

@@ -111,7 +111,7 @@ bool report_next(struct prose *p, const struct report *r, const struct verdict *
         [VERDICT_NOT_LOOKED] = "unstall observe",
         [VERDICT_NOTHING] = NULL,
     };
-    if (!options[v->kind])
+    if (!options[v->kind] || (v->kind == VERDICT_STALLS && v->past))
         return false;
     bool cures = v->kind == VERDICT_STALLS && v->row->id.mode > STATS_MODE_OBSERVE;
     prose_add(p, "%s", options[cures ? VERDICT_CURED : v->kind]);

@@ -49,7 +49,7 @@ static void print_processes(FILE *out, const struct stats_files *s, bool ascii) 
 
 /* ---- the table ------------------------------------------------------- */
 
-static void print_endpoint(FILE *out, const struct stats_row *id) {
+static void print_endpoint(FILE *out, const struct stats_row *id, bool with_mode) {
     char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 32];
     row_text(id, address);
     const char *way = !id->endpoint.family           ? ""
@@ -57,7 +57,8 @@ static void print_endpoint(FILE *out, const struct stats_row *id) {
                       : id->role == ROLE_DESTINATION ? "to "
                                                      : "with ";
     if (id->arm == 0xff)
-        snprintf(text, sizeof(text), "%s%s", way, address);
+        snprintf(text, sizeof(text), "%s%s%s%s", way, address, with_mode ? " " : "",
+                 with_mode ? mode_name(id->mode) : "");
     else
         snprintf(text, sizeof(text), "%s%s #%u %s", way, address, id->arm, mode_name(id->mode));
     print_left(out, text, ENDPOINT_COLUMNS);
@@ -67,22 +68,24 @@ static void print_endpoint(FILE *out, const struct stats_row *id) {
     }
 }
 
-static void print_row(FILE *out, const struct reader_row *row, bool ascii) {
+static void print_row(FILE *out, const struct reader_row *row, bool with_mode, bool ascii) {
     char text[NAME_ROOM], whole[NAME_ROOM + 4];
     const struct reader_tally *t = &row->tally;
-    bool answered = t->counter[COUNT_EXCHANGES] > 0;
-    print_endpoint(out, &row->id);
+    bool answered = t->counter[COUNT_EXCHANGES] > 0, looked = is_looked_at(row);
+    print_endpoint(out, &row->id, with_mode);
     print_right(out, short_count_text(t->counter[COUNT_EXCHANGES], 10, text), 10);
     uint64_t median = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5);
     uint64_t most = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99);
     print_right(out, answered ? time_text(median, ascii, text) : "-", 9);
     print_right(out, answered ? time_text(most, ascii, text) : "-", 9);
-    print_right(out, short_count_text(proved_stalls(t), 7, text), 7);
-    print_right(out, short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text), 6);
+    print_right(out, looked ? short_count_text(proved_stalls(t), 7, text) : "?", 7);
+    print_right(out, looked ? short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text) : "?", 6);
     print_right(out, short_count_text(t->counter[COUNT_STALLS_CURED], 7, text), 7);
     uint64_t lost = lost_ns(t);
     snprintf(whole, sizeof(whole), "%s%s", t->counter[COUNT_STALLS_BOUND] ? ascii ? "<=" : "≤" : "",
-             lost ? time_text(lost, ascii, text) : "-");
+             lost     ? time_text(lost, ascii, text)
+             : looked ? "-"
+                      : "?");
     print_right(out, whole, 10);
     fputc('\n', out);
 }
@@ -104,20 +107,27 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     size_t count;
     const struct reader_row **rows = report_rows(r, &count);
     uint64_t bounds = 0;
+    bool modes = modes_differ(r), unknown = false;
     char text[NAME_ROOM];
     if (!rows)
         return;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         bounds += rows[i]->tally.counter[COUNT_STALLS_BOUND];
+        unknown |= i < ROWS_SHOWN && !is_looked_at(rows[i]);
+    }
     fputc('\n', out);
     print_heading(out);
     for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)
-        print_row(out, rows[i], ascii);
+        print_row(out, rows[i], modes, ascii);
     if (count > ROWS_SHOWN)
         fprintf(out, "... and %zu more; unstall report --json lists all\n", count - ROWS_SHOWN);
     if (bounds)
         fprintf(out, "%s an upper bound: for %s stalls only the next request was seen\n",
                 ascii ? "<=" : "≤", count_text(bounds, text));
+    if (modes)
+        fputs("The mode is that in which a connection began.\n", out);
+    if (unknown)
+        fputs("? stalls are not looked for in mode off\n", out);
     free(rows);
 }
 
@@ -139,7 +149,7 @@ static void print_next(FILE *out, const struct report *r, const struct verdict *
         return;
     const char *why = v->kind == VERDICT_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
-    if (v->kind == VERDICT_STALLS && v->row->id.mode <= STATS_MODE_OBSERVE && r->files->count == 1 &&
+    if (v->kind == VERDICT_STALLS && first->header.mode <= STATS_MODE_OBSERVE && r->files->count == 1 &&
         first->life == LIFE_RUNS)
         fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
 }

@@ -130,15 +130,23 @@ static void stalls(struct prose *p, const struct stats_files *files, const struc
     uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
     uint64_t exchanges = c[COUNT_EXCHANGES];
     size_t programs = programs_text(files, row, name);
-    prose_add(p, "%s %s %s%s", name, programs > 1 ? "lose" : "loses", bound * 2 > proved ? "up to " : "",
+    unsigned mode = row->id.mode;
+    bool past = is_past(files, row, &mode);
+    const char *loses = past ? "lost" : programs > 1 ? "lose" : "loses";
+    prose_add(p, "%s %s %s%s", name, loses, bound * 2 > proved ? "up to " : "",
               time_text(mean(lost_ns(&row->tally), proved), ascii, t.a));
     if (exchanges >= proved)
         prose_add(p, " in %s of %s exchanges", count_text(proved, t.b), count_text(exchanges, t.c));
     else
         prose_add(p, " %s times", count_text(proved, t.b));
-    prose_add(p, " %s %s: ", with(&row->id), row_words(&row->id, t.endpoint));
+    prose_add(p, " %s %s", with(&row->id), row_words(&row->id, t.endpoint));
+    if (past)
+        prose_add(p, ", on connections that began in mode %s", mode_name(row->id.mode));
+    prose_add(p, ": ");
     cause(p, row);
     prose_add(p, ". %s%s lost.", bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
+    if (past)
+        prose_add(p, " The mode is %s now.", mode_name(mode));
 }
 
 /* Some of the row's stalls are of another kind than its sentence says. */
@@ -404,15 +412,21 @@ void verdict_find(struct verdict *v, const struct stats_files *files, const stru
         prose_add(&v->sentence, "Nothing seen: no TCP connection of %s has carried bytes.", name);
         return;
     }
-    if ((row = heaviest(rows, count, stall_weight)) != NULL) {
+    unsigned mode = 0;
+    row = heaviest(rows, count, stall_weight);
+    v->past = row && is_past(files, row, &mode) && mode > STATS_MODE_OBSERVE;
+    const struct reader_row *cure = v->past ? heaviest(rows, count, cured_weight) : NULL;
+    if (cure)
+        cured(say(v, VERDICT_CURED, cure), cure, ascii);
+    if (row) {
         stalls(say(v, VERDICT_STALLS, row), files, row, ascii);
-        v->behind = mostly_behind(row);
+        v->behind = v->kind == VERDICT_STALLS && mostly_behind(row);
         also_behind(v, row);
         all_stalls(v, rows, count, ascii);
     }
     if ((row = heaviest_peer(files, rows, count)) != NULL)
         peer(say(v, VERDICT_PEER_STALLS, row), row, ascii);
-    if ((row = heaviest(rows, count, cured_weight)) != NULL)
+    if (!cure && (row = heaviest(rows, count, cured_weight)) != NULL)
         cured(say(v, VERDICT_CURED, row), row, ascii);
     if ((row = heaviest(rows, count, suspected_weight)) != NULL)
         suspected(say(v, VERDICT_SUSPECTED, row), row);

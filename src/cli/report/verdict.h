@@ -30,6 +30,7 @@ struct verdict {
     unsigned note_count; /* further findings */
     struct prose note[VERDICT_NOTES];
     const struct reader_row *row; /* the row of the verdict, or NULL */
+    bool past;   /* its stalls are those of a mode that has been replaced by one that cures them */
     bool behind; /* most of its stalls are of a small message behind an earlier one: no pieces to join */
 };
 

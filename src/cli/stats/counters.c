@@ -10,6 +10,10 @@ bool is_used(const struct reader_row *row) {
     return c[COUNT_CONNECTIONS] || c[COUNT_WRITES] || c[COUNT_READS] || c[COUNT_EXCHANGES];
 }
 
+bool is_looked_at(const struct reader_row *row) {
+    return row->id.mode != STATS_MODE_OFF || row->tally.counter[COUNT_SUSPECTS] || proved_stalls(&row->tally);
+}
+
 uint64_t lost_ns(const struct reader_tally *t) {
     return t->counter[COUNT_STALL_NS] + t->counter[COUNT_STALL_BOUND_NS];
 }

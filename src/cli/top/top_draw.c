@@ -144,7 +144,7 @@ static void draw_endpoint(const struct screen *s) {
     snprintf(text, sizeof(text), "%s (pid %u), %s %s, mode %s",
              base_text(line->process->header.program, name, sizeof(name)),
              line->process->header.pid, line->id.role == ROLE_LISTENER ? "at" : "to",
-             row_text(&line->id, address), mode_name(line->process->header.mode));
+             row_text(&line->id, address), mode_name(line->mode));
     attrset(A_BOLD);
     put(at++, text);
     attrset(A_NORMAL);

@@ -44,6 +44,19 @@ static void add_lines(struct top *t, const struct reader_file *r,
     }
 }
 
+/* The mode to show: that of the process or, where an endpoint has lines of several modes, that in which the
+ * connections of this one began. */
+static unsigned mode_of(const struct top *t, const struct top_line *line) {
+    for (size_t i = 0; i < t->all && line->id.arm == 0xff; i++) {
+        const struct top_line *other = &t->lines[i];
+        if (other != line && other->process == line->process && other->id.arm == 0xff &&
+            other->id.role == line->id.role &&
+            memcmp(&other->id.endpoint, &line->id.endpoint, sizeof(line->id.endpoint)) == 0)
+            return line->id.mode;
+    }
+    return line->id.arm == 0xff ? line->process->header.mode : line->id.mode;
+}
+
 /* The new past of all lines. */
 static bool remember_past(struct top *t) {
     struct past_list now = {.list = calloc(t->all + 1, sizeof(struct past))};
@@ -97,6 +110,8 @@ int top_look(struct top *t) {
         if (is_there(next.list[i]))
             add_lines(t, next.list[i], same_process(old, next.list[i]));
     }
+    for (size_t i = 0; i < t->all; i++)
+        t->lines[i].mode = mode_of(t, &t->lines[i]);
     if (!remember_past(t))
         return complain("%s", strerror(ENOMEM));
     top_sort(t);
@@ -163,7 +178,7 @@ static bool passes(const struct top *t, const struct top_line *line) {
         return true;
     snprintf(text, sizeof(text), "%u %s %s %s", r->header.pid,
              base_text(r->header.program, program, sizeof(program)), row_text(&line->id, address),
-             mode_name(r->header.mode));
+             mode_name(line->mode));
     return strcasestr(text, t->filter) != NULL;
 }
 
@@ -322,14 +337,16 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
         snprintf(whole, sizeof(whole), "%s%s", way, row_text(&line->id, word));
         shorten(whole, l.endpoint - 1);
         to_left(out, whole, l.endpoint);
-        snprintf(whole, sizeof(whole), line->id.arm == 0xff ? "%s" : "%s#%u",
-                 mode_name(line->id.arm == 0xff ? line->process->header.mode : line->id.mode),
+        snprintf(whole, sizeof(whole), line->id.arm == 0xff ? "%s" : "%s#%u", mode_name(line->mode),
                  line->id.arm);
         to_left(out, whole, MODE);
         rate(out, t, line->since.counter[COUNT_EXCHANGES], RATE);
         time_column(out, line, line->median, ascii);
         time_column(out, line, line->p99, ascii);
-        rate(out, t, proved_stalls(&line->since), STALLS);
+        if (line->mode == STATS_MODE_OFF && !proved_stalls(&line->since))
+            print_right(out, "?", STALLS);
+        else
+            rate(out, t, proved_stalls(&line->since), STALLS);
         rate(out, t, line->since.counter[COUNT_STALLS_CURED], CURED);
         char past[PAST_TEXT];
         if (l.past)

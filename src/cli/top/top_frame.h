@@ -28,6 +28,7 @@ struct top_line {
     struct reader_tally since; /* counts between the snapshots */
     uint64_t median, p99;
     uint32_t row; /* its index in the statistics file */
+    unsigned mode; /* to be shown */
 };
 
 struct top {
