@@ -35,7 +35,7 @@ static int print(const char *folder) {
     int failed = stats_files_open(&s, folder, READ_ROWS, true);
     if (failed)
         return failed;
-    bool written = metrics_write(stdout, &s, METRICS_OPEN);
+    bool written = metrics_write(stdout, &s, METRICS_TEXT); /* for the textfile collector */
     stats_files_close(&s);
     return written ? finish_output() : complain("no memory");
 }
@@ -148,6 +148,7 @@ const struct verb verb_metrics = {
             "                           it may be used\n"
             "\n"
             "DIR is the folder that UNSTALL_STATS named. Without --listen its statistics are\n"
-            "written to stdout once, as OpenMetrics.\n",
+            "written to stdout once, in the text format of Prometheus, as the textfile\n"
+            "collector of node_exporter and promtool take it.\n",
     .run = run,
 };
