@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 from record.arms import BARE, MODES
-from record.results import METRICS
+from record.results import METRICS, try_whole
 
 DEFAULT_ARMS = [BARE, *(mode for mode in MODES if mode != "observe")]
 ASSIGNMENTS = ("connection", "peer", "listener")
@@ -214,6 +214,8 @@ def _complete(made, rest):
         complete_arms(made)
     if made.html:
         _can_draw()
+    for name in ("json", "html"):
+        _can_write(f"--{name}", getattr(made, name))
     if made.count_calls:
         _can_count()
     if made.rounds is None:
@@ -246,6 +248,15 @@ def _can_draw():
     """Refuse --html before the experiment, not after it."""
     if find_spec("matplotlib") is None:
         raise Refused("--html: needs matplotlib; apt-get install python3-matplotlib")
+
+
+def _can_write(option, path):
+    """Likewise a file that cannot be written."""
+    try:
+        if path:
+            try_whole(path)
+    except OSError as error:
+        raise Refused(f"{option} {path}: {error.strerror}") from error
 
 
 def _can_count():

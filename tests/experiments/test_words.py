@@ -249,6 +249,11 @@ def test_without_strace_no_round_is_run(monkeypatch, tmp_path):
     (["--arms", "off", "true"], "--arms off: expected two or more"),
     (["--live", "999999999"], "999999999: no such process; give the id of a running one"),
     (["--no-such-option"], "--no-such-option: no such option; try --help"),
+    # These were told after the last round.
+    (["--html", "/nonexist/x", "--", "true"], "--html /nonexist/x: No such file or directory"),
+    (["--json", "/nonexist/x", "--", "true"], "--json /nonexist/x: No such file or directory"),
+    (["--html", "/tmp", "--", "true"], "--html /tmp: Is a directory"),
+    (["--json", "/proc/x", "--", "true"], "--json /proc/x: No such file or directory"),
 ])
 def test_a_refusal_is_one_line_and_125(words, complaint):
     done = ab(*words)

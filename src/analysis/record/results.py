@@ -5,6 +5,7 @@ After each round the file is written under another name and then renamed.  So th
 also when the disk is full.
 """
 
+import errno
 import json
 import os
 from dataclasses import asdict, dataclass, field
@@ -188,6 +189,17 @@ def write_whole(path, text):
         except OSError:
             pass
         raise
+
+
+def try_whole(path):
+    """As write_whole(), but nothing is written; OSError if it would fail."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if os.path.exists(path) and not os.path.isfile(path):
+        return  # a pipe may have no reader yet
+    draft = f"{os.path.realpath(path)}.{os.getpid()}.part"
+    with open(draft, "w", encoding="utf-8"):
+        os.unlink(draft)
 
 
 def save(path, results, analysis=None):
