@@ -46,13 +46,35 @@ def refused(*words, **popen):
     return answer.stderr.removeprefix("unstall set: ")
 
 
+def test_the_kill_switch_is_told_where_it_makes_a_mode_idle(talker):
+    """It was "written; it takes effect": it did not, since --kill wins."""
+    done(talker.pid, "--kill", "--wait", "0")
+    assert talker.stalls()
+    assert done(talker.pid, "nodelay", "--wait", "0").endswith(
+        f"{name_of(talker)}: stays off: --kill is in force; take it back by unstall set --unkill "
+        f"{talker.pid}\n")
+    assert json.loads(done(talker.pid, "nodelay", "--wait", "0", "--json"))[0]["killed"] is True
+    assert "stays off" not in done(talker.pid, "--unkill", "--wait", "0")
+    assert talker.talk() < 20
+    assert json.loads(done(talker.pid, "--json"))[0]["killed"] is False
+
+
+def test_the_mode_can_be_asked_for(talker):
+    """There was no way: "nothing to set"."""
+    assert done(talker.pid).startswith(f"{name_of(talker)}: mode nodelay, window ")
+    told, = json.loads(done(talker.pid, "--json"))
+    assert (told["outcome"], told["mode"]) == ("asked", "nodelay")
+    done(talker.pid, "off", "--wait", "0")
+    assert done(talker.pid).endswith("; a change waits for its next message\n")
+
+
 # ---- it works --------------------------------------------------------------
 
 def test_an_idle_program_takes_it_up_with_its_next_message(talker):
     told = done(talker.pid, "off", "--wait", "50")
-    assert told == f"{name_of(talker)}: written; it takes effect with the next message (none yet)\n"
+    assert told == f"{name_of(talker)}: written; it takes effect when the next message begins\n"
     assert talker.stalls()
-    assert done(talker.pid, "nodelay", "--wait", "0").endswith("(none yet)\n")
+    assert done(talker.pid, "nodelay", "--wait", "0").endswith("message begins\n")
     assert talker.talk() < 20
 
 
@@ -126,7 +148,7 @@ def test_a_folder_stands_for_all_that_run(folder):
         over.end()
         told = done(folder, "off", "--wait", "0")
         assert sorted(told.splitlines()) == sorted(
-            f"{name_of(talker)}: written; it takes effect with the next message (none yet)"
+            f"{name_of(talker)}: written; it takes effect when the next message begins"
             for talker in (first, second))
         assert first.stalls() and second.stalls()
 
@@ -149,7 +171,7 @@ def test_json_says_what_was_done(talker, folder):
     told, = json.loads(done("--json", talker.pid, "off", "--wait", "0"))
     assert told == {"pid": talker.pid, "program": Path(os.readlink(f"/proc/{talker.pid}/exe")).name,
                     "stats_file": str(stats_file), "outcome": "waits", "mode_before": "nodelay",
-                    "mode": "nodelay", "window_us": 1000, "arms_ended": 0}
+                    "mode": "nodelay", "window_us": 1000, "arms_ended": 0, "killed": False}
 
 
 # ---- refused ---------------------------------------------------------------
@@ -225,9 +247,8 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
 @pytest.mark.parametrize("words, message", [
     ([], "no PID, FILE or DIR given; try --help\n"),
     (["off"], "no PID, FILE or DIR given; try --help\n"),
-    (["1"],
-     "1: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, auto, started), "
-     "--window, --arms or --kill\n"),
+    (["1", "nodelya"], "nodelya: no such mode, process or file; a mode is off, observe, nodelay, cork, "
+                       "coalesce, auto or started\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
     (["1", "--window", "10"], "--window 10: expected started, or microseconds, a whole number from 500 to "
                                "100000\n"),

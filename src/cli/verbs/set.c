@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "arms_words.h"
@@ -23,15 +24,17 @@ struct request {
     struct steer change;
     struct arms_words words;
     int wait_ms;
+    bool asks; /* nothing is to be changed: only tell */
     struct json *json;
     unsigned changed; /* processes to which the change was written */
 };
 
-static const char *const outcomes[] = {"taken", "waits", "ended"};
+enum { ASKED = STEER_ENDED + 1 };
+static const char *const outcomes[] = {"taken", "waits", "ended", "asked"};
 
 static void print_json(struct json *j, const struct reader_file *s, const char *program,
-                       const struct stats_header *now, enum steer_outcome outcome,
-                       unsigned arms) {
+                       const struct stats_header *now, unsigned outcome, unsigned arms,
+                       bool killed) {
     json_object(j, NULL);
     json_unsigned(j, "pid", s->header.pid);
     json_string(j, "program", program);
@@ -41,22 +44,29 @@ static void print_json(struct json *j, const struct reader_file *s, const char *
     json_string(j, "mode", mode_name(now->mode));
     json_unsigned(j, "window_us", now->window_us);
     json_unsigned(j, "arms_ended", arms);
+    json_bool(j, "killed", killed);
     json_object_end(j);
 }
 
-static void print_text(const struct reader_file *s, const char *program,
-                       const struct stats_header *now, enum steer_outcome outcome,
-                       unsigned arms) {
+/* `killed`: the emergency stop is in force, so that a mode waits until it is taken back. */
+static void print_text(const struct reader_file *s, const char *program, const struct stats_header *now,
+                       unsigned outcome, unsigned arms, bool killed) {
     printf("%u (%s): ", s->header.pid, program);
     if (outcome == STEER_ENDED)
         printf("has ended meanwhile\n");
     else if (outcome == STEER_WAITS)
-        printf("written; it takes effect with the next message (none yet)\n");
+        printf("written; it takes effect when the next message begins\n");
     else if (now->mode != s->header.mode)
         printf("mode %s -> %s, window %u us\n", mode_name(s->header.mode), mode_name(now->mode),
                now->window_us);
     else
-        printf("mode %s, window %u us\n", mode_name(now->mode), now->window_us);
+        printf("mode %s, window %u us%s\n", mode_name(now->mode), now->window_us,
+               outcome == ASKED && s->control.sequence != s->header.control_seen
+                   ? "; a change waits for its next message"
+                   : "");
+    if (killed)
+        printf("%u (%s): stays off: --kill is in force; take it back by unstall set --unkill %u\n",
+               s->header.pid, program, s->header.pid);
     if (arms)
         printf("%u (%s): its experiment with %u arms has ended\n", s->header.pid, program, arms);
 }
@@ -66,16 +76,21 @@ static int set_one(const struct reader_file *s, struct request *r) {
     struct stats_header now;
     char program[NAME_ROOM];
     unsigned arms = 0;
-    int64_t sequence = steer(s, &r->change, &arms, &error);
-    if (sequence < 0)
-        return complain("%s", error.text);
+    unsigned outcome = ASKED;
+    now = s->header;
+    if (!r->asks) {
+        int64_t sequence = steer(s, &r->change, &arms, &error);
+        if (sequence < 0)
+            return complain("%s", error.text);
+        outcome = steer_wait(s, sequence, r->wait_ms, &now);
+    }
     r->changed++;
-    enum steer_outcome outcome = steer_wait(s, sequence, r->wait_ms, &now);
     base_text(s->header.program, program, sizeof(program));
+    bool killed = r->change.killed == STEER_AS_IS ? s->control.killed != 0 : r->change.killed == 1;
     if (r->json)
-        print_json(r->json, s, program, &now, outcome, arms);
+        print_json(r->json, s, program, &now, outcome, arms, killed);
     else
-        print_text(s, program, &now, outcome, arms);
+        print_text(s, program, &now, outcome, arms, killed && r->change.killed == STEER_AS_IS);
     return 0;
 }
 
@@ -144,6 +159,12 @@ static int set_all(char *const *targets, unsigned count, struct request *r, bool
     return failed ? failed : unsaid;
 }
 
+/* A word that is neither a process nor a file nor a mode. */
+static bool is_mistyped(const char *word) {
+    int pid;
+    return !is_pid(word, &pid) && access(word, F_OK) != 0 && !strchr(word, '/');
+}
+
 static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_set, argc, argv);
     struct request r = {.change = {STEER_AS_IS, STEER_AS_IS, STEER_AS_IS, NULL},
@@ -160,6 +181,10 @@ static int run(int argc, char **argv) {
             if (r.change.mode != STEER_AS_IS)
                 return complain("%s: one mode at a time; try --help", a.word);
             r.change.mode = steer_mode(a.word);
+        } else if (is_mistyped(a.word)) {
+            return complain("%s: no such mode, process or file; a mode is off, observe, nodelay, cork, "
+                            "coalesce, auto or started",
+                            a.word);
         } else if (count == TARGETS) {
             return complain("%s: at most %d at a time; give their folder", a.word, TARGETS);
         } else {
@@ -168,11 +193,8 @@ static int run(int argc, char **argv) {
     }
     if (count == 0)
         return args_no_word("PID, FILE or DIR");
-    if (r.change.mode == STEER_AS_IS && r.change.window_us == STEER_AS_IS &&
-        r.change.killed == STEER_AS_IS && !r.words.given)
-        return complain("%s: nothing to set; give a mode (off, observe, nodelay, cork, coalesce, "
-                        "auto, started), --window, --arms or --kill",
-                        targets[0]);
+    r.asks = r.change.mode == STEER_AS_IS && r.change.window_us == STEER_AS_IS &&
+             r.change.killed == STEER_AS_IS && !r.words.given;
     if ((r.words.seeded || r.words.arms.assignment) && !r.words.arms.count)
         return complain("--assign and --seed: need --arms; try --help");
     if (!r.words.seeded)
@@ -198,8 +220,9 @@ const struct verb verb_set = {
             "  --json               what was done, for programs\n"
             "\n"
             "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"
-            "was started. PID is a process that was started with --stats (UNSTALL_STATS),\n"
-            "FILE its statistics file, DIR stands for all processes that have one there.\n"
+            "was started. Without MODE and options the mode in force is told.\n"
+            "PID is a process that was started with --stats (UNSTALL_STATS), FILE its\n"
+            "statistics file, DIR stands for all processes that have one there.\n"
             "A program takes the change up when its next message begins, and within a\n"
             "window where something is held.\n",
     .run = run,
