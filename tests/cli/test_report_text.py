@@ -143,7 +143,17 @@ row 1 2 255 1 4 127.0.0.1 514
 count 1 connections 1
 count 1 writes 500
 """
+# The first exchange of a connection never stalls.
+TOO_FEW = """
+row 1 2 255 1 4 127.0.0.1 8081
+exchange 1 15300000 {}
+count 1 connections {}
+"""
 VERDICTS = [
+    (TOO_FEW.format(1, 1), "Too few exchanges to tell: 1 with 127.0.0.1:8081 on 1 connection, and the first "
+                           "of a connection never stalls. endpoint"),
+    (TOO_FEW.format(42, 40), "Too few exchanges to tell: 42 with 127.0.0.1:8081 on 40 connections, and"),
+    (TOO_FEW.format(43, 40), "No stall: 43 exchanges with 127.0.0.1:8081, median 15"),
     (STALLING, "python3 (pid 4711) loses 43.8 ms in 96 of 100 exchanges with 127.0.0.1:8080: it sends each "
                "message in two small writes and Nagle holds the second. 4.20 s lost."),
     (SERVER,
@@ -188,10 +198,12 @@ VERDICTS = [
 ]
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
-NAMES = ["stalls", "bound", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
+NAMES = ["one", "too-few", "enough",
+         "stalls", "bound", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
          "behind-once", "tls", "slow-server", "well", "slow-peer", "off",
          "suspected", "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
-KINDS = ["stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured", "stalls",
+KINDS = ["too-few", "too-few", "no-stall",
+         "stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured", "stalls",
          "application", "application", "no-stall",
          "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]

@@ -108,6 +108,7 @@ bool report_next(struct prose *p, const struct report *r, const struct verdict *
         [VERDICT_UNSEEN] = NULL,
         [VERDICT_APPLICATION] = NULL,
         [VERDICT_NO_STALL] = NULL,
+        [VERDICT_TOO_FEW] = NULL,
         [VERDICT_NOT_LOOKED] = "unstall observe",
         [VERDICT_NOTHING] = NULL,
     };

@@ -162,7 +162,7 @@ static void print_verdict(FILE *out, const struct verdict *v, unsigned width) {
         [VERDICT_CURED] = GREEN,    [VERDICT_SUSPECTED] = YELLOW,
         [VERDICT_UNSEEN] = YELLOW,  [VERDICT_APPLICATION] = YELLOW,
         [VERDICT_NO_STALL] = GREEN, [VERDICT_NOT_LOOKED] = YELLOW,
-        [VERDICT_NOTHING] = PLAIN,
+        [VERDICT_TOO_FEW] = YELLOW, [VERDICT_NOTHING] = PLAIN,
     };
     fprintf(out, "%s%s", colour(out, BOLD), colour(out, colours[v->kind]));
     prose_print(out, &v->sentence, 0, width);

@@ -10,6 +10,9 @@
 
 /* The application's own time, or the time of an answer, is mentioned from 40 ms on: the length of a stall. */
 enum { SLOW_NS = 40000000, START_LEAST_NS = 10000000 };
+
+/* The first exchange of a connection never stalls: the kernel acknowledges at once there. */
+enum { LATER_LEAST = 3 };
 #define START_MOST_NS UINT64_C(10000000000)
 
 struct texts {
@@ -22,7 +25,7 @@ const char *verdict_name(enum verdict_kind kind) {
         [VERDICT_CURED] = "cured",       [VERDICT_SUSPECTED] = "suspected",
         [VERDICT_UNSEEN] = "unseen",     [VERDICT_APPLICATION] = "application",
         [VERDICT_NO_STALL] = "no-stall", [VERDICT_NOT_LOOKED] = "not-looked",
-        [VERDICT_NOTHING] = "nothing"};
+        [VERDICT_TOO_FEW] = "too-few",   [VERDICT_NOTHING] = "nothing"};
     return names[kind];
 }
 
@@ -270,11 +273,25 @@ static void unseen(struct prose *p, const struct reader_row *row) {
                  "capture can show them (unstall explain).");
 }
 
+/* The exchanges that could have stalled are too few for a verdict. */
+static bool too_few(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    return c[COUNT_EXCHANGES] && c[COUNT_EXCHANGES] < c[COUNT_CONNECTIONS] + LATER_LEAST;
+}
+
 static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
     const struct reader_tally *y = &row->tally;
     uint64_t median = reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5);
     uint64_t exchanges = y->counter[COUNT_EXCHANGES];
+    if (too_few(row)) {
+        uint64_t connections = y->counter[COUNT_CONNECTIONS];
+        prose_add(p, "Too few exchanges to tell: %s %s %s on %s connection%s, and the first of a connection "
+                     "never stalls.",
+                  count_text(exchanges, t.a), with(&row->id), row_words(&row->id, t.endpoint),
+                  count_text(connections, t.b), connections == 1 ? "" : "s");
+        return;
+    }
     prose_add(p, "No stall: ");
     if (exchanges)
         prose_add(p, "%s exchange%s %s %s, median %s, p99 %s.", count_text(exchanges, t.a),
@@ -446,7 +463,7 @@ void verdict_find(struct verdict *v, const struct stats_files *files, const stru
         no_stall(next_note(v), use, ascii);
         return;
     } else if (!v->row) {
-        no_stall(say(v, VERDICT_NO_STALL, use), use, ascii);
+        no_stall(say(v, too_few(use) ? VERDICT_TOO_FEW : VERDICT_NO_STALL, use), use, ascii);
         struct prose slow = {.used = 0};
         if (slow_answer(&slow, use, ascii))
             *next_note(v) = slow;

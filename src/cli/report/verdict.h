@@ -18,6 +18,7 @@ enum verdict_kind {
     VERDICT_UNSEEN,      /* the library saw no write for most bytes sent */
     VERDICT_APPLICATION, /* the application's own time, not the network's */
     VERDICT_NO_STALL,
+    VERDICT_TOO_FEW, /* exchanges that could have stalled */
     VERDICT_NOT_LOOKED, /* the mode does not look for stalls */
     VERDICT_NOTHING,    /* no bytes seen */
 };
