@@ -122,6 +122,26 @@ def test_a_server_that_stalls_is_cured_and_stalls_again_when_it_is_undone(c):
     assert in_json(c) == []
 
 
+def test_status_says_only_what_it_knows(c):
+    """To an ordinary user it said "no process has the library" of one that has it; and of a failed unit, and
+    of one whose mode is off now, that all is in force (0)."""
+    started(c, "web.service", WEB.format(port=8131))
+    c.unstall("enable", "web", "--restart", "--stats")
+    assert c.unstall("status", "web", check=False).returncode == 0
+    done = c.unstall("status", "web", check=False, user=TESTER)
+    said = " ".join(done.stdout.split())
+    assert "runs 1 process, which may not be inspected; run this as root" in said
+    assert "stalls not known" in said
+    assert "no process has the library" not in said and done.returncode == 1
+    c.unstall("set", c.main_pid("web"), "off", "--wait", "0")
+    assert not stalls(c, 8131) or "now mode off" in status(c, "web")
+    assert wait_until(lambda: "now mode off" in status(c, "web"))
+    assert c.unstall("status", "web", check=False).returncode == 1
+    c.run("kill", "-SEGV", str(c.main_pid("web")))
+    assert wait_until(lambda: "(failed)" in status(c, "web"))
+    assert c.unstall("status", "web", check=False).returncode == 1
+
+
 def test_nginx_as_debian_has_it(c):
     """A daemon that forks, changes its user, and has processes of several kinds."""
     c.path("/var/log/nginx").mkdir()

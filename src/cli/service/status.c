@@ -92,7 +92,8 @@ static const struct verdict *judge(const struct status_processes *p) {
     return &v;
 }
 
-/* One running or loaded unit.  False: a process is without the library. */
+/* One running or loaded unit.  False: a process is without the library or may not be inspected, its cure is
+ * off, or the unit has failed. */
 static bool tell_unit(const struct status *s, const char *name, bool instance) {
     struct unit u = {.manager = *s->m};
     struct status_processes p = {0};
@@ -108,7 +109,7 @@ static bool tell_unit(const struct status *s, const char *name, bool instance) {
                                .processes = &p,
                                .verdict = judge(&p)};
     s->form->running(&r);
-    bool all = p.with == p.count - p.unknown;
+    bool all = p.with == p.count && strcmp(p.mode, "off") != 0 && strcmp(r.state, "failed") != 0;
     free_processes(&p);
     properties_free(&u.p);
     return all;

@@ -68,7 +68,9 @@ static void running(const struct status_running *r) {
         line("stalls", "%s", r->verdict->sentence.text);
     else if (p->count)
         line("stalls", "%s",
-             p->with ? "not counted: enable it with --stats" : "no process has the library");
+             p->with                  ? "not counted: enable it with --stats"
+             : p->unknown == p->count ? "not known"
+                                      : "no process has the library");
 }
 
 static void unit_end(void) {}
