@@ -336,6 +336,25 @@ def test_an_accepted_connection_has_its_listeners_option(tmp_path):
             assert (writer["side"], writer["service"], writer["bound"]) == ("server", "0.0.0.0:8080", True)
 
 
+def test_a_server_is_not_drawn_talking_to_itself(tmp_path):
+    """The peer of its messages was its own address, though -yy has the client's; and in --ladder the second
+    picture had no caption."""
+    log = Log()
+    fd = "7<TCP:[127.0.0.1:8080->127.0.0.1:44476]>"
+    log.read(2, 0.01, fd=fd)
+    log.exchange(3, 0.5, fd=fd)
+    for i in range(20):
+        log.exchange(100 + i * 100, 44, fd=fd)
+    found = explained(tmp_path, log.text())
+    (writer,) = found["writers"]
+    assert (writer["side"], writer["service"]) == ("server", "127.0.0.1:8080")
+    assert {example["to"] for example in writer["examples"]} == {"127.0.0.1:44476"}
+    drawn = unstall("explain", "--ladder", tmp_path / "strace.log", check=True).stdout
+    heads = [line for line in drawn.splitlines() if line.lstrip().startswith("ms ")]
+    assert len(heads) == 2 and all("127.0.0.1:44476" in head for head in heads)
+    assert "\nAs recorded, not held: lines 2 and 3 of the file have a message of about that" in drawn
+
+
 def test_decorated_descriptors_tell_of_connections_made_before(tmp_path):
     log = Log()
     for i in range(20):

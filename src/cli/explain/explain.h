@@ -27,4 +27,7 @@ void explain_json(struct json *j, const char *name, const struct findings *f);
 struct ladder explain_ladder(const struct findings *f, const struct finding *r);
 struct ladder explain_ladder_cured(const struct findings *f, const struct finding *r);
 
+/* What the second one shows: recorded, and where, or predicted.  Returns `text`. */
+const char *explain_ladder_caption(const struct findings *f, const struct finding *r, char text[NOTE_TEXT]);
+
 #endif

@@ -41,20 +41,9 @@ static void cure(FILE *out, const struct finding *r) {
 }
 
 static void cured_figure(FILE *out, const struct findings *f, const struct finding *r) {
-    const char *unit = f->source == SOURCE_CAPTURE ? "packet" : "line";
-    const struct unheld *m = &r->unheld;
     struct ladder cured = explain_ladder_cured(f, r);
-    char text[300] = "Predicted, with unstall: the pieces leave as one segment, at once.";
-    if (m->pieces == 1)
-        snprintf(text, sizeof(text),
-                 "As recorded, not held: %s %lu of the file has a message of about that size.",
-                 unit, (unsigned long)m->number[0]);
-    else if (m->pieces)
-        snprintf(text, sizeof(text),
-                 "As recorded, not held: %ss %lu and %lu of the file have a message of about that "
-                 "size.",
-                 unit, (unsigned long)m->number[0], (unsigned long)m->number[1]);
-    ladder_figure(out, &cured, text);
+    char text[NOTE_TEXT];
+    ladder_figure(out, &cured, explain_ladder_caption(f, r, text));
 }
 
 static void exchange(FILE *out, const struct findings *f, const struct finding *r) {

@@ -50,3 +50,19 @@ struct ladder explain_ladder_cured(const struct findings *f, const struct findin
     add_reply(&l, r, m->at_ns[2] - m->at_ns[0], m->at_ns[2] - m->at_ns[m->pieces - 1]);
     return l;
 }
+
+const char *explain_ladder_caption(const struct findings *f, const struct finding *r, char text[NOTE_TEXT]) {
+    const char *unit = f->source == SOURCE_CAPTURE ? "packet" : "line";
+    const struct unheld *m = &r->unheld;
+    if (m->pieces == 1)
+        snprintf(text, NOTE_TEXT,
+                 "As recorded, not held: %s %lu of the file has a message of about that size.",
+                 unit, (unsigned long)m->number[0]);
+    else if (m->pieces)
+        snprintf(text, NOTE_TEXT,
+                 "As recorded, not held: %ss %lu and %lu of the file have a message of about that size.",
+                 unit, (unsigned long)m->number[0], (unsigned long)m->number[1]);
+    else
+        snprintf(text, NOTE_TEXT, "Predicted, with unstall: the pieces leave as one segment, at once.");
+    return text;
+}

@@ -172,7 +172,8 @@ void message_input(struct connections *l, const struct thread *t, struct connect
                                           .at_ns = {conn->first.at_ns, conn->second.at_ns, at_ns},
                                           .bytes = {conn->first.bytes, (uint32_t)conn->rest_bytes}};
         snprintf(example.from, sizeof(example.from), "%d", conn->descriptor);
-        memcpy(example.to, h->service, sizeof(example.to));
+        const char *to = !h->by_server ? h->service : conn->peer[0] ? conn->peer : "a client";
+        snprintf(example.to, sizeof(example.to), "%s", to);
         memcpy(example.place[0], conn->first.place, PLACE_TEXT);
         memcpy(example.place[1], conn->second.place, PLACE_TEXT);
         note_unheld(h, conn, kind, line, at_ns);

@@ -40,7 +40,7 @@ struct form {
 
 static void write_ladders(const char *shown, const struct findings *f) {
     int64_t total;
-    char sentence[2 * NOTE_TEXT];
+    char sentence[2 * NOTE_TEXT], caption[NOTE_TEXT];
     struct prose said = {.used = 0};
     if (findings_none(f))
         return;
@@ -54,6 +54,10 @@ static void write_ladders(const char *shown, const struct findings *f) {
                   cured = explain_ladder_cured(f, &f->rows[0]);
     bool ascii = !speaks_utf8();
     ladder_text(stdout, &stalled, ascii);
+    putchar('\n');
+    said.used = 0;
+    prose_add(&said, "%s", explain_ladder_caption(f, &f->rows[0], caption));
+    prose_print(stdout, &said, 0, LADDER_COLUMNS);
     putchar('\n');
     ladder_text(stdout, &cured, ascii);
 }
