@@ -28,6 +28,7 @@ def nothing_stays():
 def detach(*words):
     done = unstall("detach", *words)
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(": detached; connections have their own values back\n")  # it said nothing
 
 
 # ---- the cure -----------------------------------------------------------------

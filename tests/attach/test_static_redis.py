@@ -130,7 +130,7 @@ def test_a_running_redis_is_cured_and_put_back(redis, mode, tmp_path):
         with attached(p.master.pid, "--mode", mode) as a:
             assert is_cured(p)
             assert a.end() == 0
-        assert re.search(r"put back; 1 connections had been cured\n$", a.said)
+        assert re.search(r"put back; 1 connection had been cured\n$", a.said)
         assert stalls(p)
 
 

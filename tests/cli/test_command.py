@@ -57,6 +57,11 @@ def test_an_unknown_option_is_refused(verb):
     (["--fast"], "unstall: --fast: no such option; try --help\n"),
     (["walk"], "unstall: walk: no such verb; try --help\n"),
     (["help", "walk"], "unstall: walk: no such verb; try --help\n"),
+    # "did you mean top?" for foo, stop and log; nothing for a process id
+    (["foo"], "unstall: foo: no such verb; try --help\n"),
+    (["stop"], "unstall: stop: no such verb; did you mean disable? (--help lists all)\n"),
+    (["stats"], "unstall: stats: no such verb; did you mean status? (--help lists all)\n"),
+    (["4711"], "unstall: 4711: no such verb; for a process: unstall doctor 4711\n"),
     (["obsrve"], "unstall: obsrve: no such verb; did you mean observe? (--help lists all)\n"),
     (["help", "docter"], "unstall: docter: no such verb; did you mean doctor? (--help lists all)\n"),
     (["x" * 1000], "unstall: " + "x" * 1000 + ": no such verb; try --help\n"),

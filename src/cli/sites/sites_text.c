@@ -116,9 +116,9 @@ static void add_same(struct prose *p, const struct site *site) {
 static void add_site(struct prose *p, const struct stats_pattern *pattern,
                      const struct site *site, bool ascii) {
     char text[NAME_ROOM];
-    prose_add(p, "- %s messages", count_text(pattern->count, text));
+    prose_add(p, "- %s message%s", count_text(pattern->count, text), pattern->count == 1 ? "" : "s");
     if (pattern->stalls) {
-        prose_add(p, ", %s stalls", count_text(pattern->stalls, text));
+        prose_add(p, ", %s stall%s", count_text(pattern->stalls, text), pattern->stalls == 1 ? "" : "s");
         prose_add(p, ", %s lost", time_text(pattern->stall_ns, ascii, text));
     }
     int author = site_author(site);

@@ -154,11 +154,11 @@ static int keep(const struct attach_target *t, struct experiment *e) {
     if (!failed && s.config.refused)
         remark("%s: this kernel refuses mode late; connections were cured as by proof", t->text);
     if (!failed && s.config.quickack)
-        remark("%s: acknowledgements of %s connections had been hastened", t->text,
-               count_text(s.config.quick, cured));
+        remark("%s: acknowledgements of %s connection%s had been hastened", t->text,
+               count_text(s.config.quick, cured), s.config.quick == 1 ? "" : "s");
     if (!failed)
-        remark("%s: put back; %s connections had been cured", t->text,
-               count_text(s.config.cured, cured));
+        remark("%s: put back; %s connection%s had been cured", t->text, count_text(s.config.cured, cured),
+               s.config.cured == 1 ? "" : "s");
     return failed ? EXIT_OWN : 0;
 }
 
@@ -278,7 +278,8 @@ static int fetch(const struct request *r, const char *why) {
         return complain("%d: its sockets may not be taken any more (%s)", (int)r->wish.pid,
                         strerror(-failed));
     else
-        remark("process %d: put back; %zu connections had been cured", (int)r->wish.pid, cured);
+        remark("process %d: put back; %zu connection%s had been cured", (int)r->wish.pid, cured,
+               cured == 1 ? "" : "s");
     return 0;
 }
 

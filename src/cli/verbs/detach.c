@@ -21,7 +21,9 @@ static int detach(const char *name, const char *text) {
                         text);
     if (failed || error[0])
         complain("%s: %s", text, error);
-    return failed ? EXIT_OWN : 0;
+    else
+        printf("%s: detached; connections have their own values back\n", text);
+    return failed ? EXIT_OWN : finish_output();
 }
 
 static int detach_all(void) {

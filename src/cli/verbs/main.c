@@ -2,6 +2,7 @@
  *
  * unstall: finds the verb and runs it.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,13 +42,28 @@ static const struct verb *find(const char *name) {
     return NULL;
 }
 
+/* What the user may call it. */
+static const struct {
+    const char *word, *verb;
+} other_names[] = {
+    {"check", "doctor"},  {"diagnose", "doctor"}, {"cure", "run"},     {"start", "run"},  {"list", "status"},
+    {"stats", "status"},  {"ps", "status"},       {"stop", "disable"}, {"off", "set"},    {"log", "report"},
+};
+
 /* Complains about a mistyped or missing verb, and suggests one. */
 static int no_such_verb(const char *word) {
     struct program p;
     const struct verb *nearest = NULL;
-    unsigned least = 3;
+    unsigned least = strlen(word) < 6 ? 2 : 3;
+    long pid;
     if (word[0] == '-' && strcmp(word, "--") != 0)
         return complain("%s: no such option; try --help", word);
+    if (is_number(word, 1, INT_MAX, &pid))
+        return complain("%s: no such verb; for a process: unstall doctor %s", word, word);
+    for (size_t i = 0; i < ARRAY_SIZE(other_names); i++)
+        if (strcmp(word, other_names[i].word) == 0)
+            return complain("%s: no such verb; did you mean %s? (--help lists all)", word,
+                            other_names[i].verb);
     for (int i = 0; i < VERBS; i++)
         if (args_distance(word, verbs[i]->name) < least) {
             nearest = verbs[i];
