@@ -67,8 +67,8 @@ PACKAGES=(base-files base-passwd bash coreutils dash debianutils diffutils findu
     mawk netbase perl-base sed tar util-linux
     gcc libc6-dev meson ninja-build pkg-config dpkg-dev python3 scdoc libelf-dev libdw-dev libpcap-dev
     libncurses-dev clang libbpf-dev bpftool zlib1g-dev libseccomp-dev liburing-dev
-    binutils libcriterion-dev libmodbus-dev python3-pytest strace musl-tools musl-dev procps iproute2 mount
-    tcpdump sudo)
+    binutils libcriterion-dev libgc-dev libmodbus-dev python3-pytest strace musl-tools musl-dev procps
+    iproute2 mount tcpdump sudo)
 # Left out is what would bring Java, Node or Rust, and what is of the newest libc on each system.
 WITHOUT_TEST=abi_newest_libc
 WITHOUT=('preload/test_clean.py::test_runtime_has_no_other_descriptors_threads_files_or_output[java]'

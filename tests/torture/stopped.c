@@ -763,9 +763,21 @@ static __attribute__((noinline)) void interrupted_at(int place)
     exchange_to(place);
 }
 
+static bool deep; /* the calls before come from further below than those afterwards */
+
+static __attribute__((noinline)) void interrupted_below(int place)
+{
+    volatile char room[1 << 14] = {1};
+    interrupted_at(place);
+    room[1] = room[0];
+}
+
 static __attribute__((noinline)) void leave_by_jump(int place)
 {
-    if (__builtin_setjmp(outside) == 0) interrupted_at(place);
+    if (__builtin_setjmp(outside) == 0) {
+        if (deep) interrupted_below(place);
+        else interrupted_at(place);
+    }
 }
 
 static __attribute__((noinline)) void leave_by_context(int place)
@@ -789,6 +801,7 @@ static void leaves(const char *how)
 {
     pthread_t other;
     bool stays = strncmp(how, "coroutine", 9) == 0, alone = stays || strstr(how, "alone");
+    deep = strncmp(how, "deep", 4) == 0;
     prepare_calls();
     for (int i = 0; i < 8; i++) exchange();
     learn_places();

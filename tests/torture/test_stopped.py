@@ -24,7 +24,8 @@ TRIES = 5
 LATE = "LATE: "
 
 AT_PLACES = ["calls", "collector", "leave jump", "leave jump alone", "leave jump and exit",
-             "leave jump alone and exit", "leave setcontext", "leave setcontext alone", "leave coroutine"]
+             "leave jump alone and exit", "leave setcontext", "leave setcontext alone", "leave coroutine",
+             "leave deep jump", "leave deep jump alone", "leave deep jump alone and exit"]
 # A process for each place: the first ones of so many.
 ENDS = {"first calls": 0, "close": 0, "shutdown": 0, "exec": 0, "exit": 0, "_exit": 0, "quick_exit": 0,
         "abort": -signal.SIGABRT}

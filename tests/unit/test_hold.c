@@ -533,6 +533,7 @@ Test(hold, hands_off) {
     join();
     c->held = true;
     self.depth = 1;
+    in_handler();
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == c && c->held);
     self.depth = 0;

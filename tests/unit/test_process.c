@@ -297,6 +297,7 @@ Test(process, an_end_within_our_own_section) {
     whole_warm(5);
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     self.depth = 1;
+    in_handler();
     process_ends();
     EXPECT_TEXT("wire", fake.wire_buffer, "abc");
     EXPECT_INT("depth", self.depth, 0);
@@ -420,6 +421,7 @@ Test(process, a_handlers_failed_exec_changes_nothing) {
     whole_write(5, "abc");
     fake_log();
     self.depth = 1;
+    in_handler();
     process_is_replaced("/none/such");
     EXPECT_INT("still there", buffer_length(c), 3);
     EXPECT_TEXT("nothing is asked", fake_log(), "");

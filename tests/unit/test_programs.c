@@ -30,6 +30,7 @@ static struct conn *buffered(uint16_t depth) {
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     fake_log();
     self.depth = depth;
+    in_handler();
     return c;
 }
 
@@ -427,6 +428,7 @@ Test(programs, a_filter_that_is_refused_within_a_handler) {
     ticker_now = TICKER_NONE;
     process_filters(false);
     self.depth = 1;
+    in_handler();
     process_filtered(false);
     self.depth = 0;
     EXPECT(config()->no_syscalls);

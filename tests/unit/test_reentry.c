@@ -95,6 +95,7 @@ Test(reentry, all_sections_are_left_at_once, .timeout = 10) {
     struct conn *c = whole_warm(5);
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     ASSERT(conn_lock(c));
+    in_handler();
     c->buffer->in_flight = true;
     ASSERT(spin_lock(&list));
     self.depth += 3;
@@ -112,6 +113,7 @@ Test(reentry, where_nothing_is_left) {
     reentry_abandon();
     EXPECT_INT("depth", self.depth, 0);
     ASSERT(conn_lock(c));
+    in_handler();
     self.vforked = true;
     reentry_abandon();
     EXPECT(self.depth == 1 && self.locked == c && lock_is_mine(&c->lock));
@@ -123,6 +125,7 @@ Test(reentry, where_nothing_is_left) {
     EXPECT(self.draining == c);
     self.vforked = false;
     self.depth = 1; /* the drain is another's, beneath which this section is */
+    in_handler();
     reentry_abandon();
     EXPECT(self.depth == 0);
 }
@@ -154,6 +157,7 @@ Test(reentry, a_drain_that_is_left) {
 static ssize_t write_in_a_handler(int fd, const char *bytes) {
     uint32_t before = self.depth;
     self.depth = before + 1; /* as if inside a section of ours */
+    in_handler();
     ssize_t sent = whole_write(fd, bytes);
     self.depth = before;
     return sent;
@@ -163,6 +167,7 @@ Test(reentry, what_was_kept_aside_leaves_with_the_lock) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     ASSERT(conn_lock(c));
+    in_handler();
     EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
     EXPECT_INT("taken", write_in_a_handler(5, "de"), 2);
     EXPECT_TEXT("not yet", fake_log(), "");
@@ -176,6 +181,7 @@ Test(reentry, a_piece_whose_number_is_closed_leaves) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     ASSERT(conn_lock(c));
+    in_handler();
     fds_share(c, 6);
     EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
     EXPECT_INT("taken", write_in_a_handler(6, "def"), 3);
@@ -221,6 +227,7 @@ Test(reentry, a_lock_that_is_freed_before_the_piece_is_there) {
     sigaction(SIGSEGV, &(struct sigaction){.sa_handler = let_go}, NULL);
     STORE(&theirs->lock, (lock_my_word() + 4) | 1);
     self.depth = 1;
+    in_handler();
     struct write_request o = {.fd = 5, .form = FORM_WRITE, .buffer = page, .bytes = 3};
     EXPECT_INT("taken", reentry_write(&o), 3);
     self.depth = 0;
@@ -265,6 +272,7 @@ Test(reentry, a_handlers_write_of_nothing_passes) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     ASSERT(conn_lock(c));
+    in_handler();
     EXPECT_INT("nothing", write_in_a_handler(5, ""), 0);
     EXPECT(c->aside == 0);
     conn_unlock(c);
@@ -296,6 +304,7 @@ Test(reentry, a_handlers_sendfile_with_an_offset) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     ASSERT(conn_lock(c));
+    in_handler();
     EXPECT_INT("read", reentry_move(5, file, &offset, 3), 3);
     EXPECT_INT("at the end", reentry_move(5, file, &offset, 3), 1);
     EXPECT_INT("nothing left", reentry_move(5, file, &offset, 3), 0);
@@ -312,6 +321,7 @@ Test(reentry, a_handlers_sendfile_without_an_offset) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     ASSERT(conn_lock(c));
+    in_handler();
     EXPECT_INT("read", reentry_move(5, file, NULL, 3), 3);
     conn_unlock(c);
     EXPECT_INT("position", lseek(file, 0, SEEK_CUR), 4);
@@ -334,6 +344,7 @@ Test(reentry, a_handlers_shutdown_is_behind_the_bytes) {
     for (int how = SHUT_WR; how <= SHUT_RDWR; how++) {
         struct conn *c = buffered();
         ASSERT(conn_lock(c));
+        in_handler();
         EXPECT_INT("of the call", shim_shuts(5, how), how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER);
         EXPECT_TEXT("not yet", strstr(fake_log(), "shut(") ? "shut" : "", "");
         conn_unlock(c);
@@ -347,6 +358,7 @@ Test(reentry, a_handlers_shutdown_without_bytes) {
         struct conn *c = buffered();
         fake.peer_port = connected ? 80 : 0;
         ASSERT(conn_lock(c));
+        in_handler();
         hold_push(c, PUSH_WAIT);
         EXPECT_INT("the kernel's answer, if it is not connected", shim_shuts(5, SHUT_WR),
                    connected ? SHIM_SHUT_LATER : SHUT_WR);
@@ -370,6 +382,7 @@ static void *unlock_soon(void *lock) {
 Test(reentry, a_handler_waits_for_another_thread, .timeout = 60) {
     struct conn *c = buffered(), *outer, *locked = NULL;
     self.depth = 1;
+    in_handler();
     for (int i = 0; i < 10 && !locked; i++) {
         pthread_t thread;
         STORE(&c->lock, (lock_my_word() + 4) | 1);
@@ -393,6 +406,7 @@ Test(reentry, a_handlers_close_beneath_a_short_lock) {
         fake.sends[fake.send_count] = fake.sends[fake.send_count + 1] = full ? -EAGAIN : 0;
         buffer_make_spare(); /* the buffer that is free then would go to the pool's list */
         ASSERT(spin_lock(&short_lock));
+        in_handler();
         shim_closing(5);
         EXPECT(self.spinning == &short_lock);
         spin_unlock(&short_lock);
@@ -436,6 +450,7 @@ Test(reentry, a_close_before_the_system_call) {
         else
             closing.send = closed_before_send;
         ASSERT(conn_lock(c));
+        in_handler();
         kernel = &closing;
         if (at == SEND)
             EXPECT_INT("error", buffer_send(c, 5, NULL, 0, 0), -EBADF);

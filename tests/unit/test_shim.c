@@ -565,6 +565,7 @@ Test(shim, a_moved_body_in_a_handler) {
     whole_start_in(MODE_CORK);
     whole_connected(5);
     self.depth = 1;
+    in_handler();
     EXPECT(shim_bulk_begins(5, 0, false, &call) == BULK_GOES && !call.conn);
     self.depth = 0;
 }

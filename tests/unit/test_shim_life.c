@@ -493,11 +493,13 @@ Test(shim_life, inside_its_lock) {
     whole_write(5, "held");
     fake_log();
     ASSERT(conn_lock(c));
+    in_handler();
     shim_option_set(5, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     EXPECT(!c->policy.app_nodelay);
     conn_unlock(c);
     EXPECT(c->policy.app_nodelay && c->aside == 0);
     ASSERT(conn_lock(c));
+    in_handler();
     shim_duplicated(5, 9);
     shim_closing(5);
     EXPECT_INT("its number", fds_word(5), FDS_UNKNOWN);
@@ -518,6 +520,7 @@ Test(shim_life, inside_another_lock) {
     whole_write(5, "kept, too");
     fake_log();
     ASSERT(conn_lock(other));
+    in_handler();
     shim_option_set(5, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     EXPECT(c->policy.app_nodelay);
     shim_closing(5);

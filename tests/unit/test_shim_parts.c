@@ -280,6 +280,7 @@ static struct conn *with_a_lock(void) {
     whole_start_in(MODE_COALESCE);
     struct conn *c = whole_warm(5);
     ASSERT(conn_lock(c));
+    in_handler();
     return c;
 }
 
@@ -323,6 +324,7 @@ Test(shim_parts, what_stands_before_a_handlers_call) {
     struct conn *c = whole_warm(5);
     EXPECT(!reentry_stands_behind(5)); /* no handler */
     self.depth = 1;
+    in_handler();
     EXPECT(reentry_stands_behind(5) && !reentry_stands_behind(77));
     c->policy.mode = MODE_CORK;
     EXPECT(!reentry_stands_behind(5)); /* nothing is ever buffered */

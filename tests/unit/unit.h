@@ -58,4 +58,8 @@ static inline bool unit_read(const char *path, char *text, size_t size) {
                   unit_plain(got_), unit_plain(wanted_));                                      \
     } while (0)
 
+/* What follows plays a handler that has interrupted the section of this thread: its frames are further
+ * below. */
+#define in_handler() ((void)(self.frame = UINTPTR_MAX))
+
 #endif

@@ -131,11 +131,13 @@ void page_bill(FILE *out, uint64_t stalls, uint64_t lost_ns, uint64_t looked_ns,
     char text[400], count[NAME_ROOM], lost[NAME_ROOM], looked[NAME_ROOM], day[NAME_ROOM];
     if (!lost_ns || !looked_ns)
         return;
-    double share = (double)lost_ns / (double)looked_ns;
+    double share = (double)lost_ns / (double)looked_ns, a_day = share * (double)day_ns;
+    if (a_day >= 0x1p63) /* only a damaged file says so much */
+        return;
     snprintf(text, sizeof(text), "%s stall%s cost %s in %s%s. At this rate they cost %s a day%s.",
              count_text(stalls, count), stalls == 1 ? "" : "s", time_text(lost_ns, false, lost), in,
              time_text(looked_ns, false, looked),
-             time_text((uint64_t)(share * (double)day_ns), false, day),
+             time_text((uint64_t)a_day, false, day),
              share > 1 ? ", added up over connections that stall at the same time" : "");
     page_paragraph(out, text);
 }

@@ -161,8 +161,7 @@ static const char *const calls[] = {
     "mmap",          "mprotect",      "munmap",         "nanosleep",       "newfstatat",
     "openat",        "ppoll",         "prctl",          "prlimit64",       "read",
     "readlinkat",    "rt_sigpending", "rt_sigprocmask", "rt_sigtimedwait", "rt_tgsigqueueinfo",
-    "sendmsg",       "sendto",        "setsockopt",     "sigaltstack",     "tgkill",
-    "write",
+    "sendmsg",       "sendto",        "setsockopt",     "tgkill",          "write",
 };
 static const char *const calls_of_stats[] = {
     "fallocate", "fchmod", "fstatfs", "ftruncate", "geteuid", "getppid", "read", "unlinkat",

@@ -52,6 +52,11 @@ bool buffer_is_at(const struct conn *c, int fd) {
 static bool buffer_lost(struct conn *c) {
     if (LIKELY(c->buffer->began == clock_coarse()))
         return false;
+    if (UNLIKELY(LOAD(&c->buffer->sent_to) > c->buffer->head)) {
+        c->buffer->head = c->buffer->sent_to;
+        buffer_is_left(c);
+        return !c->buffer;
+    }
     int fd = c->fd;
     if (buffer_is_at(c, fd) || LOAD(&c->fd) != fd)
         return false; /* or a handler has closed the descriptor, and left another one for the buffer */
@@ -65,6 +70,7 @@ void buffer_put(struct conn *c, const struct iovec *iov, size_t count) {
         g = buffer_spare;
         buffer_spare = NULL;
         g->head = g->tail = 0;
+        g->sent_to = 0;
         g->in_flight = false;
         g->began = clock_coarse();
         STORE(&c->buffer, g);
@@ -245,26 +251,56 @@ void buffer_drained(struct conn *c) {
         buffer_free(c);
 }
 
-void buffer_resolve(struct conn *c) {
+/* How many of its bytes the kernel has taken in the send under way. */
+static size_t taken_of(const struct conn *c, const struct coalesce_buffer *g) {
     struct kernel_tcp_info now;
+    size_t sending = g->tail - g->from;
+    if ((!g->exact && c->origin == ORIGIN_FOREIGN) || kernel->tcp_info(c->fd, &now) != 0)
+        return sending;
+    uint64_t total = now.bytes_sent + now.bytes_queued;
+    uint64_t of_these = total > g->before ? total - g->before : 0;
+    return of_these < sending ? (size_t)of_these : sending;
+}
+
+void buffer_resolve(struct conn *c) {
     if (!c->buffer || !c->buffer->in_flight)
         return;
-    struct coalesce_buffer *g = c->buffer;
-    size_t sending = g->tail - g->from, taken = sending;
-    if ((g->exact || c->origin != ORIGIN_FOREIGN) && kernel->tcp_info(c->fd, &now) == 0) {
-        uint64_t total = now.bytes_sent + now.bytes_queued;
-        uint64_t of_these = total > g->before ? total - g->before : 0;
-        taken = of_these < sending ? (size_t)of_these : sending;
-    }
-    has_sent(g, taken);
+    has_sent(c->buffer, taken_of(c, c->buffer));
     buffer_is_left(c);
+}
+
+bool buffer_is_about_to_send(const struct conn *c) {
+    const struct coalesce_buffer *g = LOAD(&c->buffer);
+    return g && g->in_flight && taken_of(c, g) == 0;
+}
+
+bool buffer_send_last(struct conn *c) {
+    struct coalesce_buffer *g = LOAD(&c->buffer);
+    if (!g)
+        return true;
+    if (c->draining) /* by a thread that may still be sending */
+        return g->in_flight && taken_of(c, g) == g->tail - g->from;
+    uint32_t taken = g->in_flight ? (uint32_t)taken_of(c, g) : 0, end = g->tail;
+    uint32_t at = g->in_flight ? g->from + taken : g->head;
+    at = at > g->sent_to ? at : g->sent_to;
+    STORE(&g->began, 0); /* buffer_lost() looks */
+    while (at < end) {
+        struct iovec part = {g->bytes + at, end - at};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+        ssize_t sent = kernel->send(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent <= 0)
+            return false;
+        at += (uint32_t)sent;
+        STORE(&g->sent_to, at);
+    }
+    return true;
 }
 
 /* Nearly always the kernel takes all bytes in the first call. */
 bool buffer_flush(struct conn *c, int flags) {
-    size_t waiting = buffer_length(c);
-    if (waiting == 0 || UNLIKELY(buffer_lost(c)))
+    if (buffer_length(c) == 0 || UNLIKELY(buffer_lost(c)))
         return true;
+    size_t waiting = buffer_length(c);
     struct coalesce_buffer *g = c->buffer;
     struct iovec part = {g->bytes + g->head, waiting};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};

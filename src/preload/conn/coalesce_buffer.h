@@ -21,6 +21,7 @@ struct coalesce_buffer {
     uint32_t head, tail; /* bytes [head, tail) wait */
     uint32_t capacity;
     uint32_t from;   /* `head` at the last send */
+    uint32_t sent_to; /* the bytes before it buffer_send_last() has sent */
     bool in_flight;  /* inside that send: buffer_resolve() asks the kernel */
     bool exact;      /* `before` is the kernel's count, not ours */
     bool apart;      /* larger than the pool's buffers, in a mapping of its own */
@@ -93,6 +94,12 @@ void buffer_drained(struct conn *c);
 /* The futex of writers behind a drain: grows when one ends, or when the connection is closed. */
 extern INTERNAL uint32_t drains_changed;
 void buffer_wake_writers(void);
+
+/* Sends the buffered bytes although the holder of the lock, or the thread that drains the buffer, is
+ * stopped, or has left: if the holder goes on, it does not send them again.  True: all are sent. */
+bool buffer_send_last(struct conn *c);
+/* True: the holder may be just before its system call, and the kernel has none of the bytes yet. */
+bool buffer_is_about_to_send(const struct conn *c);
 
 /* Shut the socket down for writing, behind the buffered bytes. */
 void buffer_shut(struct conn *c);

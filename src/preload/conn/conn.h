@@ -94,7 +94,7 @@ struct conn {
     bool draining;    /* a thread is blocked sending buffered bytes; set under the lock, also read without */
     uint8_t endpoint; /* its entry of the endpoint cache, 0: none */
     /* The ticker reads no field after this one, so it reads one cache line. */
-    uint32_t epoch; /* of the configuration that gave `policy.mode` */
+    uint32_t epoch; /* of the configuration that gave `policy.mode`, by its filters, too; 0: none yet */
     struct policy policy;
     uint8_t origin : 2; /* enum conn_origin */
     bool listener : 1;

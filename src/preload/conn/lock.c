@@ -22,7 +22,8 @@ void lock_bits_new(void) {
     thread_may_lock();
 }
 
-enum { SPINS = 64, A_TENTH = 10, LEAST_NS = 20000 /* that a sleep counts at least */ };
+enum { SPINS = 64, LEAST_NS = 20000 /* that a sleep counts at least */ };
+#define A_TENTH UINT64_C(10)
 
 /* A thread waits 200 ms in a row at most, and then a tenth of its time: `wait_debt` is ten times what it has
  * waited, and melts as time goes by.  So all waits of a call together are bounded, those of a walk over a

@@ -26,7 +26,7 @@ enum {
     GONE_LOOKS = 64,   /* before the first sleep */
     GONE_SLEEP_NS = 50000,
     WAIT_NS = 50000000,
-    WAITS = 5,
+    WAITS = 3,
     STARTS = -1, /* the id of a thread of libc until it runs */
     GONE_TRIES = 1000, /* by then the number must belong to another thread */
 };

@@ -34,8 +34,8 @@ struct raw_thread {
  * again later. */
 int raw_thread_start(struct raw_thread *t, void (*run)(void));
 
-/* Wait until the thread has left the thread group: unshare(CLONE_NEWUSER) fails before that.  At most a
- * quarter of a second: the thread, too, may be stopped. */
+/* Wait until the thread has left the thread group: unshare(CLONE_NEWUSER) fails before that.  At most
+ * 150 ms: the thread, too, may be stopped. */
 void raw_thread_join(struct raw_thread *t);
 
 /* False: a thread that was started still runs. */

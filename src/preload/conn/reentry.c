@@ -2,14 +2,12 @@
 #include "reentry.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
 #include "raw.h"
-#include "readable.h"
 #include "ticker.h"
 
 struct piece *reentry_piece(uint32_t generation, size_t bytes) {
@@ -103,14 +101,20 @@ static void put_behind(struct conn *c, const struct piece *piece) {
         conn_keep_error(c, ENOBUFS);
 }
 
-static void put_all_behind(struct conn *c, struct piece *last) {
+/* The latest is on top: the first one of all. */
+static struct piece *in_order(struct piece *last) {
     struct piece *first = NULL;
-    while (last) { /* the latest is on top */
+    while (last) {
         struct piece *earlier = last->next;
         last->next = first;
         first = last;
         last = earlier;
     }
+    return first;
+}
+
+static void put_all_behind(struct conn *c, struct piece *last) {
+    struct piece *first = in_order(last);
     while (first) {
         struct piece *piece = first;
         first = piece->next;
@@ -171,15 +175,21 @@ void reentry_forget(struct conn *c) {
     }
 }
 
-/* The holder may have been stopped inside a send, so the kernel is asked what it has taken. */
-void reentry_last(struct conn *c) {
-    if (c->draining)
-        return; /* the holder of the buffer is not that of the lock, and may be sending */
-    buffer_resolve(c);
-    buffer_is_left(c);
-    if (conn_has_aside(c))
-        put_all_behind(c, latest_in(__atomic_exchange_n(&c->aside, 0, __ATOMIC_SEQ_CST)));
-    buffer_flush(c, 0);
+/* The holder may be stopped inside a send, and may go on afterwards. */
+bool reentry_last(struct conn *c) {
+    if (!buffer_send_last(c))
+        return false;
+    if (!conn_has_aside(c))
+        return true;
+    uintptr_t aside = __atomic_fetch_and(&c->aside, CONN_ASIDE_FLAGS, __ATOMIC_SEQ_CST);
+    bool sent = true;
+    for (struct piece *piece = in_order(latest_in(aside)); piece && sent; piece = piece->next) {
+        struct iovec part = {piece->data, piece->bytes};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+        sent = piece->generation != c->generation ||
+               kernel->send(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)piece->bytes;
+    }
+    return sent;
 }
 
 /* ---- handlers that do not return ------------------------------------- */
@@ -244,37 +254,25 @@ void reentry_abandon(void) {
 }
 
 enum {
-    NEAR =
-        256, /* below `frame` by less: no signal frame and handler fit in between (the kernel's frame
-                    * alone has 700 bytes and more), and our own functions differ by so much */
-    FAR = 1 << 20, /* a thread's stack is looked at so far below its end */
+    BELOW = 256,  /* of a section that calls nothing of others: a signal's frame has 700 bytes or more */
+    ABOVE = 1024, /* no other stack begins in between: our own calls need more room than that */
 };
 
-/* The end of the stack that has `at`, or `at` itself: not known.  Deep in a thread's own stack, it is known
- * that no guard page lies between: a coroutine's stack below it would be behind one. */
-static uintptr_t end_of_stack(uintptr_t at) {
-    uintptr_t end = stack_end(at), of_thread = (uintptr_t)raw_thread_pointer();
-    bool is_its_own = end == at && of_thread - at < FAR && readable_by_kernel(at, of_thread - at);
-    return is_its_own ? of_thread : end;
-}
-
-/* True: a section of ours that began at `frame` is over: this call comes from outside of it. */
-static bool is_outside(uintptr_t frame) {
+/* True: what began at `frame` is over, because this call has its place on the stack.  A handler that is
+ * still there, and what we have called, are further below; another stack, of a coroutine or an alternate
+ * one, is further away.  A program whose handler has left mostly makes its next call from where it made the
+ * last one. */
+static bool is_over(uintptr_t frame, uintptr_t below) {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (here + NEAR < frame || config()->no_syscalls)
-        return false;
-    uintptr_t end = end_of_stack(frame);
-    stack_t alternate = {0};
-    return end != frame && here < end && raw2(SYS_sigaltstack, NULL, &alternate) == 0 &&
-           !(alternate.ss_flags & SS_ONSTACK);
+    return here + below >= frame && here < frame + ABOVE;
 }
 
 __attribute__((noinline)) bool reentry_has_left(void) {
-    if (self.vforked || (self.depth && !is_outside(self.frame)))
+    if (self.vforked || (self.depth && !is_over(self.frame, BELOW)))
         return false;
     if (self.depth)
         reentry_abandon();
-    if (self.drains && is_outside(self.drain_frame))
+    if (self.drains && is_over(self.drain_frame, 0))
         stop_draining();
     return true;
 }

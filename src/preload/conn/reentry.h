@@ -23,11 +23,12 @@
  * returns.
  *
  * A handler may also leave by any way: longjmp(3), which abandons the locks; a jump that the compiler has
- * made, a Lisp's own unwinding, setcontext(3), an exception.  Then the thread's next call shows it: a
- * handler that is still there has its frame below that of the interrupted section, so a call from that frame
- * or from above it, on the same stack, proves that the section is over (reentry_has_left()).  On another
- * stack nothing is proved: it may be an alternate one, or a coroutine's.  Until there is a proof the locks
- * are as those of any other stopped thread.  A handler that does not return leaves no lock behind then and
+ * made, a Lisp's own unwinding, setcontext(3), an exception.  Then the thread's next call shows it, where it
+ * comes from the same place on the stack as the interrupted one: two frames cannot have one place
+ * (reentry_has_left()).  A call from elsewhere proves nothing, not even from above: it may be a coroutine's,
+ * whose stack may be an array of a caller's.  Until there is a proof the locks are as those of any other
+ * stopped thread; but a write of this thread from above sends the buffered bytes first (reentry_last()), in a
+ * way that the section bears if it goes on.  A handler that does not return leaves no lock behind then and
  * loses no buffered byte.
  */
 #ifndef UNSTALL_REENTRY_H
@@ -64,9 +65,9 @@ struct conn *reentry_lock(int fd, struct conn **outer);
 /* Before a longjmp, which may leave a handler: release all locks of ours that this thread holds. */
 void reentry_abandon(void);
 
-/* The process ends, or is replaced, and the holder of the lock does not unlock: sends what it has buffered,
- * and what was set aside behind it. */
-void reentry_last(struct conn *c);
+/* The holder of the lock does not unlock: sends what it has buffered, and what was set aside behind it.
+ * True: all of it. */
+bool reentry_last(struct conn *c);
 
 /* A blocking send of buffered bytes begins, and is over: the outer one's connection is put back. */
 static inline void reentry_drains(struct conn *c) {

@@ -24,8 +24,9 @@ void sweep_adopt(struct conn *c) {
     const struct config *now = config();
     enum mode before = (enum mode)c->policy.mode;
     enum mode mode;
-    c->epoch = mode_of(c, now, &mode) ? now->epoch : 0;
-    c->policy.mode = (uint8_t)mode;
+    bool settled = mode_of(c, now, &mode) && c->filters_applied;
+    STORE(&c->policy.mode, (uint8_t)mode);
+    STORE(&c->epoch, settled ? now->epoch : 0);
     if (now->no_syscalls)
         return; /* process_filters() pushes the bytes that are still held */
     if (c->policy.mode != before)

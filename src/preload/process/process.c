@@ -137,12 +137,13 @@ static void send_the_last(void) {
     FDS_LOOK(c) {
         if (!LOAD(&c->buffer) && !conn_has_aside(c))
             continue;
-        if (conn_lock(c)) {
+        bool locked = conn_lock(c);
+        if (locked && !c->draining)
             buffer_flush(c, 0);
-            conn_unlock(c);
-        } else {
+        else
             reentry_last(c);
-        }
+        if (locked)
+            conn_unlock(c);
     }
 }
 

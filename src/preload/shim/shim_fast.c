@@ -163,7 +163,7 @@ COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_act
 
 /* True: no fact is missing or old, there is no pending error, and the mode cures. */
 INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
-    return c->epoch == now->epoch && c->filters_applied && c->nodelay_checked == LOAD(&nodelay_epoch) &&
+    return c->epoch == now->epoch && c->nodelay_checked == LOAD(&nodelay_epoch) &&
            !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
 }
 

@@ -75,7 +75,6 @@ static void apply_filters(struct conn *c) {
     struct stats_address far = {0}, near = {0};
     if (now->port_count == 0 && now->peer_count == 0) {
         c->filters_applied = true;
-        c->epoch = 0; /* a sweep may have adopted it before the filters: in mode off */
         return;
     }
     if (now->no_syscalls || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))
@@ -87,7 +86,6 @@ static void apply_filters(struct conn *c) {
     c->filtered = !config_includes(now, service, far.family, far.address);
     if (c->filtered && c->origin == ORIGIN_FOREIGN)
         c->filtered = !config_includes(now, near.port, far.family, far.address);
-    c->epoch = 0;
 }
 
 void shim_refresh(struct conn *c) {
@@ -120,8 +118,7 @@ struct conn *shim_find(int fd) {
         if (!c)
             return NULL;
     }
-    if (UNLIKELY(!c->filters_applied || c->epoch != config()->epoch ||
-                 c->nodelay_checked != LOAD(&nodelay_epoch)))
+    if (UNLIKELY(c->epoch != config()->epoch || c->nodelay_checked != LOAD(&nodelay_epoch)))
         shim_refresh(c);
     return c;
 }

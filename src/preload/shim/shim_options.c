@@ -137,9 +137,8 @@ static void set_aside(int fd, enum concern concern, int name, const void *value,
         return;
     if (length >= sizeof(on))
         memcpy(&on, value, sizeof(on));
-    if (concern == OF_APART && (name == SO_TXTIME || hold_tells_apart(on)))
-        reentry_set_aside(c, ASIDE_APART, 0);
-    else if (concern == OF_HOLDS && name == TCP_ULP)
+    bool apart = concern == OF_APART && (name == SO_TXTIME || hold_tells_apart(on));
+    if (apart || (concern == OF_HOLDS && name == TCP_ULP))
         reentry_set_aside(c, ASIDE_APART, 0);
     else if (concern == OF_HOLDS && length >= sizeof(on) && name == TCP_NODELAY)
         reentry_set_aside(c, ASIDE_NODELAY | (on ? ASIDE_NODELAY_1 : 0), ASIDE_NODELAY_1);

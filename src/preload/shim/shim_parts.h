@@ -39,7 +39,7 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
 /* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics. */
 static inline bool shim_only_counts(const struct conn *c, const struct config *now) {
     return LOAD(&c->policy.mode) == MODE_OFF && LOAD(&c->epoch) == now->epoch &&
-           c->filters_applied && !LOAD(&c->evidence) && !LOAD(&c->held) && !LOAD(&c->buffer) &&
+           !LOAD(&c->evidence) && !LOAD(&c->held) && !LOAD(&c->buffer) &&
            !LOAD(&c->pending_error) && !LOAD(&c->aside);
 }
 

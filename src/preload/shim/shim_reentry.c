@@ -77,6 +77,12 @@ static bool knows_connections(void) {
     return self.depth || self.draining || ours();
 }
 
+/* True: this is no handler's call on the stack of the section that it has interrupted.  The handler has left,
+ * or this is a coroutine's call, and the section goes on later. */
+static bool comes_from_above(void) {
+    return !self.vforked && (uintptr_t)__builtin_frame_address(0) > self.frame;
+}
+
 ssize_t reentry_write(const struct write_request *o) {
     const struct call call = knows_connections() ? call_on(o->fd) : (struct call){0};
     struct conn *c = call.conn;
@@ -90,7 +96,9 @@ ssize_t reentry_write(const struct write_request *o) {
         return shim_forward(o);
     struct conn *outer = self.locked;
     ssize_t sent;
-    if (lock_is_mine(&c->lock) || !conn_trylock(c)) {
+    if (lock_is_mine(&c->lock) && comes_from_above() && !buffer_is_about_to_send(c) && reentry_last(c)) {
+        sent = pass(c, o);
+    } else if (lock_is_mine(&c->lock) || !conn_trylock(c)) {
         sent = defer(call, o, &p);
     } else if (c->draining) {
         conn_unlock(c);
