@@ -158,9 +158,15 @@ def test_detached_it_stays_and_is_listed_until_detach():
         pattern = r"pid-{0}\s+process {0}, mode \w+, since \S+, 1 cured; detached\n"
         assert re.fullmatch(pattern.format(talker.pid), told)
         assert all(place.stat().st_mode & 0o777 == 0o700 for place in (PINS, PINS / f"pid-{talker.pid}"))
+        # doctor proposed to attach it, and to start it again
+        told = unstall("doctor", talker.pid)
+        assert told.returncode == 0 and "unstall attach cures it already" in told.stdout
+        assert f"undo it: unstall detach pid-{talker.pid}\n" in told.stdout
+        assert "unstall run" not in told.stdout and f"unstall attach {talker.pid}" not in told.stdout
         detach(talker.pid)
         assert stalls(talker)
         assert unstall("attach", "--list").stdout == ""
+        assert "cures it already" not in unstall("doctor", talker.pid).stdout
 
 
 def test_after_a_sigkill_detach_puts_all_back():

@@ -19,6 +19,8 @@ __attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADV
 #define ADVISE(...) add(d->advice, &d->advice_count, __VA_ARGS__)
 
 const char *diagnosis_verdict(const struct diagnosis *d) {
+    if (d->live && d->attached[0] && !d->process.library[0])
+        return "unstall attach cures it already";
     if (d->live && d->process.library[0])
         return d->works ? "the library is loaded" : "the library is loaded, and does nothing";
     if (d->live)
@@ -34,7 +36,9 @@ static void remarks_of_process(struct diagnosis *d) {
     if (p->secure)
         REMARK("it was started with more rights than its caller, or with another security profile "
                "(AT_SECURE): ld.so then ignores LD_PRELOAD, and the library ignores its variables");
-    if (p->preload_asked && !p->library[0] && !p->secure)
+    if (d->attached[0])
+        REMARK("attached as %s: its connections are cured without the library", d->attached);
+    if (p->preload_asked && !p->library[0] && !p->secure && d->file.linker[0])
         REMARK("LD_PRELOAD named libunstall.so at its start, but the library is not loaded: ld.so "
                "wrote the reason to its stderr%s",
                p->other_files ? "; the file must exist inside its container" : "");
@@ -90,6 +94,12 @@ static void advise_loaded(struct diagnosis *d) {
         ADVISE("to see what the library does, and to switch it while it runs, start it with --stats "
                "DIR (UNSTALL_STATS)");
     }
+}
+
+static void advise_attached(struct diagnosis *d) {
+    ADVISE("see whether it still stalls: unstall observe %d", (int)d->process.pid);
+    ADVISE("since when, and how many connections are cured: unstall attach --list");
+    ADVISE("undo it: unstall detach %s", d->attached);
 }
 
 static void advise_program(struct diagnosis *d) {
@@ -180,7 +190,9 @@ void diagnosis_advise(struct diagnosis *d) {
     for (unsigned i = 0; i < d->obstacles.count; i++)
         if (d->obstacles.list[i].remark)
             REMARK("%s: %s", d->obstacles.list[i].reason, d->obstacles.list[i].instead);
-    if (!d->works)
+    if (d->attached[0] && !d->process.library[0])
+        advise_attached(d);
+    else if (!d->works)
         advise_otherwise(d);
     else if (!d->live)
         advise_program(d);

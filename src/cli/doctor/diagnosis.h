@@ -24,6 +24,7 @@ struct diagnosis {
     bool live; /* a process; otherwise the rest is empty */
     struct process_facts process;
     char stats_file[PATH_MAX]; /* its statistics, or "" */
+    char attached[64];         /* the name of the attachment that cures it (`unstall attach --list`), or "" */
     char mode[32];          /* in force now; "" if it is not known */
     struct tcp_socket *sockets;
     size_t socket_count;

@@ -73,6 +73,7 @@ static void process(struct json *j, const struct diagnosis *d) {
     json_string(j, "library", or_null(p->library));
     json_bool(j, "library_replaced", p->library_replaced);
     json_string(j, "mode", or_null(d->mode));
+    json_string(j, "attached", or_null(d->attached));
     json_string(j, "stats_file", or_null(d->stats_file));
     json_string(j, "service", or_null(p->unit));
     json_unsigned(j, "user", p->user);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "attach.h"
 #include "diagnosis.h"
 #include "errors.h"
 #include "library.h"
@@ -55,6 +56,24 @@ static void ask_stats_file(struct diagnosis *d) {
     reader_free(r);
 }
 
+/* The attachment to this process, to its cgroup or to one above.  One to a port may be of others. */
+static void ask_attachments(struct diagnosis *d) {
+    struct attach_state *list = NULL;
+    size_t count = 0;
+    char ignored[ATTACH_ERROR];
+    pid_t pid = d->process.pid;
+    if (attach_list(&list, &count, ignored) != 0)
+        return; /* only root may look */
+    for (size_t i = 0; i < count; i++) {
+        const struct attach_config *c = &list[i].config;
+        bool its = c->pid ? c->pid == pid && attach_start_of(pid) == c->pid_start
+                          : attach_has_cgroup(c->path, c->cgroup) && attach_is_below(pid, c->path);
+        if (list[i].known && !c->port && its)
+            snprintf(d->attached, sizeof(d->attached), "%s", list[i].name);
+    }
+    free(list);
+}
+
 static int diagnose_process(struct diagnosis *d, pid_t pid) {
     struct process_facts *p = &d->process;
     int error = process_facts(pid, p);
@@ -81,6 +100,7 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
         snprintf(d->mode, sizeof(d->mode), "%s", p->mode[0] ? p->mode : "auto");
         ask_stats_file(d);
     }
+    ask_attachments(d);
     d->sockets = tcp_sockets(pid, &d->socket_count);
     return 0;
 }
@@ -99,7 +119,7 @@ static int diagnose(const char *word, bool json) {
         diagnosis_text(stdout, &d);
     free(d.sockets);
     failed = finish_output();
-    return failed ? failed : d.works ? 0 : EXIT_CANNOT_WORK;
+    return failed ? failed : d.works || d.attached[0] ? 0 : EXIT_CANNOT_WORK;
 }
 
 static int run(int argc, char **argv) {
@@ -116,7 +136,7 @@ const struct verb verb_doctor = {
             "\n"
             "Of a process also: is the library loaded, in which mode, what stands against\n"
             "it, and which of its TCP sockets have Nagle's algorithm in force. Nothing is\n"
-            "changed. Exit codes: 0 a preload works (or has), 1 it cannot, 125 the command\n"
-            "failed, 126 and 127 as run has them.\n",
+            "changed. Exit codes: 0 a preload works (or has), or the process is attached,\n"
+            "1 it cannot, 125 the command failed, 126 and 127 as run has them.\n",
     .run = run,
 };
