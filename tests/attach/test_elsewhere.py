@@ -92,7 +92,7 @@ def test_a_sender_is_cured_and_put_back(mode, where):
         with attached(two.sender.pid, "--mode", mode, command=command) as a:
             assert two.takes(lambda ms: ms < CURED_MS)
             assert a.end() == 0
-        assert "put back; 1 connections had been cured" in a.said
+        assert "put back; 1 connection had been cured" in a.said
         assert two.takes(lambda ms: ms > STALL_MS)
 
 
@@ -103,7 +103,7 @@ def test_a_receiver_shortens_the_stalls_of_a_sender_elsewhere(where):
         with attached(two.receiver.pid, "--quickack", command=command) as a:
             assert two.takes(lambda ms: CURED_MS < ms < STALL_MS)
             assert a.end() == 0
-        assert "acknowledgements of 1 connections had been hastened" in a.said
+        assert "acknowledgements of 1 connection had been hastened" in a.said
         assert two.takes(lambda ms: ms > STALL_MS)
 
 

@@ -74,7 +74,7 @@ def test_a_removed_walk_back_is_made_again(by):
             done = unstall("detach", talker.pid)
             assert (done.returncode, done.stderr) == (0, "")
         else:
-            assert a.end() == 0 and "1 connections had been cured" in a.said
+            assert a.end() == 0 and "1 connection had been cured" in a.said
         assert not PINS.exists()
         assert stalls(talker) and talker.reads_back() == {0}
 

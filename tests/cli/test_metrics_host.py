@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 from test_metrics import get, prometheus, samples
-from test_scan import CONTAINER, Actor, cgroup_of_our_own, need
+from test_scan import CONTAINER, Actor, cgroup_of_a_container, need
 
 from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody,
                      patiently, skip, unstall)
@@ -106,7 +106,7 @@ def test_it_counts_what_stalls_and_the_counters_only_grow(talker, source, least,
     assert not fallen
 
 
-group = cgroup_of_our_own
+group = cgroup_of_a_container
 
 
 def test_its_labels_have_the_unit_or_the_container(group):

@@ -152,12 +152,15 @@ def environment(arm, library, stats=None, arms=None):
 class Guard:
     """A shell that outlives us by a moment.  When we are killed, the kernel ends a program that we have
     started (PR_SET_PDEATHSIG), but not its children: the shell reads of the groups that are left, and kills
-    them."""
-    WORDS = ("trap '' HUP INT TERM; while read -r now; do groups=$now; done; "
-             "for group in $groups; do kill -s KILL -- \"-$group\"; done")
+    them.  A program says itself that it begins, before its first instruction: we may be killed before we know
+    its number."""
+    WORDS = ("trap '' HUP INT TERM; begun= groups=; while read -r what group; do case $what in "
+             "begins) begun=$group ;; none) begun= ;; lives) begun= groups=\"$groups $group\" ;; "
+             "ended) left=; for each in $groups; do [ $each = $group ] || left=\"$left $each\"; done; "
+             "groups=$left ;; esac; done; for group in $groups $begun; do kill -s KILL -- \"-$group\"; done")
 
     def __init__(self):
-        self.groups, self.shell = [], None
+        self.shell = None
 
     def start(self):
         """Before the first program, whose own children the shell is none of."""
@@ -168,12 +171,10 @@ class Guard:
                                       start_new_session=True)
         atexit.register(self._end)
 
-    def tell(self, group, lives):
-        """A group lives, or has ended: its number may be another's soon."""
-        (self.groups.append if lives else self.groups.remove)(group)
+    def tell(self, what, group=0):
+        """A group begins, lives, or has ended: its number may be another's soon; or none has begun."""
         with contextlib.suppress(OSError):  # somebody has killed it
-            self.shell.stdin.write(b"%s\n" % " ".join(map(str, self.groups)).encode())
-            self.shell.stdin.flush()
+            os.write(self.shell.stdin.fileno(), b"%s %d\n" % (what.encode(), group))
 
     def _end(self):
         with contextlib.suppress(OSError):
@@ -239,6 +240,7 @@ class Program:
 
         def in_child():
             _in_child(here)
+            GUARD.tell("begins", os.getpid())
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         self.began = time.monotonic()
         with contextlib.ExitStack() as files:
@@ -249,13 +251,15 @@ class Program:
                     self.argv, env=self.env, stdin=null, stdout=out,
                     stderr=None if self.show else self._errors, preexec_fn=in_child)
             except FileNotFoundError as error:
+                GUARD.tell("none")
                 raise CannotRun(f"{self.argv[0]}: no such program; give its path, or check $PATH",
                                 127) from error
             except OSError as error:
+                GUARD.tell("none")
                 raise CannotRun(f"{self.argv[0]}: cannot be run: {error.strerror}", 126) from error
         child.returncode = 0  # Popen must not wait: ended() takes the status by wait4
         self.pid = child.pid
-        GUARD.tell(self.pid, True)
+        GUARD.tell("lives", self.pid)
         self.fd = os.pidfd_open(self.pid)
 
     def __exit__(self, *_):
@@ -301,7 +305,7 @@ class Program:
         """Kill the processes that the program has left behind, and add their processor time."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        GUARD.tell(self.pid, False)
+        GUARD.tell("ended", self.pid)
         end = time.monotonic() + GRACE_S
         while time.monotonic() < end:
             orphans = [pid for pid in children() if pid not in self.before]

@@ -46,7 +46,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     STORE(&c->times_read, false);
     c->origin = (uint8_t)origin;
     c->forks = LOAD(&forks_made);
-    c->policy.never_buffer = origin == ORIGIN_FOREIGN;
+    STORE(&c->policy.never_buffer, origin == ORIGIN_FOREIGN);
 }
 
 void conn_repair(struct conn *c) {
@@ -73,7 +73,8 @@ void conn_repair(struct conn *c) {
     memset(&c->counts, 0, sizeof(c->counts));
     if (c->evidence)
         conn_repaired(c);
-    c->shared = c->policy.never_buffer = true;
+    c->shared = true;
+    STORE(&c->policy.never_buffer, true);
     c->untracked_at_fork = c->policy.untracked_io;
     c->origin = ORIGIN_FOREIGN; /* the counters here lack the parent's writes */
     c->flush_blocked = false;

@@ -219,7 +219,7 @@ void hold_two_write(struct conn *c) {
         c->writer = (uint16_t)thread_tag();
         return;
     }
-    c->policy.never_buffer = true;
+    STORE(&c->policy.never_buffer, true);
     hold_push(c, PUSH_WRITE);
 }
 

@@ -49,7 +49,7 @@ static void options_go_back(void) {
 static void nothing_stays_buffered(void) {
     if (config()->buffers)
         FDS_EACH(c)
-            c->policy.never_buffer = true;
+            STORE(&c->policy.never_buffer, true);
     process_leaves_nothing();
 }
 

@@ -49,7 +49,7 @@ static void hand_all_over(bool here) {
             FDS_LOST
         if (!here && !p->never_buffer && (!config()->buffers || config()->no_syscalls || survives_exec(c))) {
             STORE(&c->given, true);
-            p->never_buffer = true;
+            STORE(&p->never_buffer, true);
         }
         if (!here && !p->app_nodelay)
             p->nodelay_uncertain = true; /* process_ends(), in the child's program */

@@ -95,7 +95,8 @@ void shim_refresh(struct conn *c) {
         sweep_adopt(c);
     if (UNLIKELY(c->nodelay_checked != LOAD_ACQUIRE(&nodelay_epoch))) {
         hold_nodelay_uncertain(c);
-        c->policy.never_buffer |= conn_is_shared(c);
+        if (conn_is_shared(c))
+            STORE(&c->policy.never_buffer, true);
         if (!c->listener)
             shim_nodelay_at_creation(c); /* before a fork the kernel got the application's value back */
     }
