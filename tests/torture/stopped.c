@@ -726,7 +726,9 @@ static void ends(const char *how)
 static void *outside[5]; /* __builtin_setjmp */
 static ucontext_t outside_context, other_context, inside_context;
 static volatile int left;
-static char other_stack[1 << 18] __attribute__((aligned(64)));
+enum { STACK = 1 << 18 };
+static char own_stack[STACK] __attribute__((aligned(64)));
+static char *other_stack = own_stack;
 
 static void jump_away(void)
 {
@@ -800,7 +802,9 @@ static void *writes_and_forks(void *unused)
 static void leaves(const char *how)
 {
     pthread_t other;
-    bool stays = strncmp(how, "coroutine", 9) == 0, alone = stays || strstr(how, "alone");
+    static bool stays, alone;
+    stays = strcmp(how, "coroutine") == 0 || strcmp(how, "sibling") == 0;
+    alone = stays || strstr(how, "alone");
     deep = strncmp(how, "deep", 4) == 0;
     prepare_calls();
     for (int i = 0; i < 8; i++) exchange();
@@ -808,7 +812,7 @@ static void leaves(const char *how)
     at_the_place = stays ? to_the_other_stack : strncmp(how, "setcontext", 10) == 0 ? set_context : jump_away;
     getcontext(&other_context);
     other_context.uc_stack.ss_sp = other_stack;
-    other_context.uc_stack.ss_size = sizeof other_stack;
+    other_context.uc_stack.ss_size = STACK;
     makecontext(&other_context, on_the_other_stack, 0);
     if (!alone) CHECK(pthread_create(&other, NULL, writes_and_forks, NULL) == 0);
     EACH_PLACE(place) {
@@ -829,6 +833,26 @@ static void leaves(const char *how)
     if (strstr(how, "and exit")) exit(0);
 }
 
+/* The same in a coroutine, and the handler's calls in another one, whose stack is above it: both are arrays
+ * of one function. */
+static void among_siblings(void)
+{
+    leaves("sibling");
+}
+
+static void leaves_in_a_coroutine(void)
+{
+    static ucontext_t here, lower;
+    char stacks[2][STACK] __attribute__((aligned(64)));
+    other_stack = stacks[1];
+    getcontext(&lower);
+    lower.uc_stack.ss_sp = stacks[0];
+    lower.uc_stack.ss_size = STACK;
+    lower.uc_link = &here;
+    makecontext(&lower, among_siblings, 0);
+    swapcontext(&here, &lower);
+}
+
 int main(int count, char **words)
 {
     CHECK(count >= 2);
@@ -838,7 +862,8 @@ int main(int count, char **words)
     connect_to_judge();
     if (!leaving) start_writer();
     first_place = count > 3 ? atoi(words[3]) : 0;
-    if (leaving) leaves(words[1] + 6);
+    if (strcmp(words[1], "leave sibling") == 0) leaves_in_a_coroutine();
+    else if (leaving) leaves(words[1] + 6);
     else if (strcmp(words[1], "calls") == 0) all_calls();
     else if (strcmp(words[1], "first calls") == 0) first_calls();
     else if (strcmp(words[1], "collector") == 0) a_collector();

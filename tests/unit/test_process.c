@@ -17,6 +17,7 @@
 #include "gate.h"
 #include "hold.h"
 #include "process.h"
+#include "reentry.h"
 #include "ticker_thread.h"
 #include "whole.h"
 
@@ -81,6 +82,26 @@ Test(process, an_exit_waits_for_a_second_and_no_longer) {
     uint64_t took = clock_now() - begun;
     kernel = before;
     EXPECT(took >= UINT64_C(1000000000) && took < UINT64_C(5000000000));
+}
+
+/* The thread that drains the buffer is stopped behind its system call: its bytes went twice. */
+Test(process, what_a_stopped_thread_has_sent_is_not_sent_again) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    buffer_begins_to_send(c->buffer, 100, true);
+    STORE(&c->draining, true);
+    fake.tcp_info.bytes_sent = 103;
+    reentry_last(c);
+    EXPECT_TEXT("all were taken", fake.wire_buffer, "");
+    STORE(&c->draining, false); /* the holder of the lock, before its system call */
+    fake.tcp_info.bytes_sent = 100;
+    EXPECT(reentry_last(c));
+    EXPECT_TEXT("sent for it", fake.wire_buffer, "abc");
+    c->buffer->in_flight = false;
+    buffer_flush(c, 0);
+    EXPECT_TEXT("and not again, if it goes on", fake.wire_buffer, "abc");
+    EXPECT(c->buffer == NULL);
 }
 
 /* ---- filters, other programs ------------------------------------------------------ */

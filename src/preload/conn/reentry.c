@@ -186,8 +186,10 @@ bool reentry_last(struct conn *c) {
     for (struct piece *piece = in_order(latest_in(aside)); piece && sent; piece = piece->next) {
         struct iovec part = {piece->data, piece->bytes};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-        sent = piece->generation != c->generation ||
-               kernel->send(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)piece->bytes;
+        if (piece->generation != c->generation)
+            continue;
+        conn_count_bytes(c, piece->bytes);
+        sent = kernel->send(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)piece->bytes;
     }
     return sent;
 }
