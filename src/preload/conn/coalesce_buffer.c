@@ -138,13 +138,18 @@ void buffer_is_left(struct conn *c) {
 
 /* Before and after a send of the first bytes.  A handler may leave at each instruction: until the bytes are
  * gone from the buffer, `in_flight` tells that the kernel may have them. */
-void buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, bool exact) {
+struct iovec buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, bool exact) {
     g->before = before;
     g->from = g->head;
     g->exact = exact;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     g->in_flight = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (UNLIKELY(g->sent_to > g->head)) { /* just before; from now on it does not */
+        g->before += g->sent_to - g->head;
+        g->head = g->from = g->sent_to;
+    }
+    return (struct iovec){g->bytes + g->head, g->tail - g->head};
 }
 
 static inline void has_sent(struct coalesce_buffer *g, size_t sent) {
@@ -190,19 +195,20 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
     if (buffer_length(c))
         buffer_lost(c);
     for (;;) {
-        size_t waiting = buffer_length(c), used = 0, extra = 0;
-        if (waiting)
-            parts[used++] = buffer_front(c);
+        size_t waiting = buffer_length(c), used = waiting > 0, extra = 0;
+        struct coalesce_buffer *g = waiting ? c->buffer : NULL;
         for (size_t i = 0; i < count && used < MOST_PARTS; i++) {
             extra += iov[i].iov_len;
             parts[used++] = iov[i];
         }
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = used};
-        if (waiting)
-            buffer_begins_to_send(c->buffer, c->counts.bytes - waiting - extra, false);
+        if (g) {
+            parts[0] = buffer_begins_to_send(g, c->counts.bytes - waiting - extra, false);
+            waiting = parts[0].iov_len;
+        }
         ssize_t sent = kernel->send(fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (waiting)
-            has_sent(c->buffer, sent < 0 ? 0 : (size_t)sent < waiting ? (size_t)sent : waiting);
+        if (g)
+            has_sent(g, sent < 0 ? 0 : (size_t)sent < waiting ? (size_t)sent : waiting);
         if (sent < 0 && waiting && used > 1 && callers_fault(sent)) {
             buffer_flush(c, 0);
             return sent;
@@ -214,7 +220,7 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
             return is_temporary(sent) ? -EAGAIN : sent;
         }
         if ((size_t)sent >= waiting) {
-            if (waiting)
+            if (g)
                 all_sent(c);
             return sent - (ssize_t)waiting;
         } /* the next round retries until the kernel returns EAGAIN */
@@ -302,9 +308,9 @@ bool buffer_flush(struct conn *c, int flags) {
         return true;
     size_t waiting = buffer_length(c);
     struct coalesce_buffer *g = c->buffer;
-    struct iovec part = {g->bytes + g->head, waiting};
+    struct iovec part = buffer_begins_to_send(g, c->counts.bytes - waiting, false);
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    buffer_begins_to_send(g, c->counts.bytes - waiting, false);
+    waiting = part.iov_len;
     ssize_t sent = kernel->send(c->fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
     has_sent(g, sent < 0 ? 0 : (size_t)sent);
     if (LIKELY(sent == (ssize_t)waiting)) {

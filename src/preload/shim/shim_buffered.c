@@ -154,11 +154,10 @@ static int send_front(struct conn *c, const struct write_request *o, bool *locke
     struct conn *outer = self.draining; /* in a handler: the interrupted code may be draining, too */
     uintptr_t outer_frame = self.drain_frame;
     struct coalesce_buffer *sending = c->buffer;
-    struct iovec front = buffer_front(c);
     struct kernel_tcp_info before = {0};
     bool exact = kernel->tcp_info(c->fd, &before) == 0;
     /* in case a handler interrupts the send and never returns */
-    buffer_begins_to_send(sending, before.bytes_sent + before.bytes_queued, exact);
+    struct iovec front = buffer_begins_to_send(sending, before.bytes_sent + before.bytes_queued, exact);
     STORE(&c->draining, true);
     reentry_drains(c);
     conn_unlock(c);
