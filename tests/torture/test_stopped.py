@@ -62,6 +62,6 @@ def test_an_end_does_not_wait_and_all_bytes_come(mode, case):
 
 @pytest.mark.parametrize("mode", ["bare", "coalesce", "auto"])
 def test_a_coroutine_above_proves_nothing(mode):
-    """Its call was taken for a proof that the interrupted one was over, which then went on: bytes were lost."""
+    """Its call was taken for a proof that the interrupted one was over, which then went on."""
     for first in SIBLINGS_PLACES:
         assert outcome(mode, "leave sibling", 1, first) == (0, "all came\n")

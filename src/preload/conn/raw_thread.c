@@ -158,8 +158,8 @@ static uint64_t signals_of_libc(void) {
 static int start_by_libc(struct raw_thread *t) {
     pthread_t made;
     pthread_attr_t detached;
-    if (LOAD(&program_makes))
-        return -EBUSY;
+    if (LOAD(&program_makes) || self.joins)
+        return -EBUSY; /* a handler has interrupted libc, which may hold the lock of its stacks */
     pthread_attr_init(&detached);
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     STORE(&t->id, STARTS);

@@ -38,6 +38,7 @@ struct thread {
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
     uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
     bool ends_watched;  /* a destructor for this thread's end is registered; then `lock_bits` are made */
+    bool joins;         /* inside pthread_join(3) or its like */
     struct {
         const struct conn *of;
         uint64_t since; /* its held_since */

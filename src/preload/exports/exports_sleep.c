@@ -10,6 +10,15 @@
 #define WAIT(type, name, parameters, arguments) EXPORT FORWARD(WAITS(), type, name, parameters, arguments)
 #define WAIT_UNLESS(condition, type, name, parameters, arguments) \
     EXPORT FORWARD(if (!(condition)) WAITS(), type, name, parameters, arguments)
+/* int name(parameters), which waits for a thread's end: libc's locks are held meanwhile (start_by_libc). */
+#define JOIN(name, parameters, arguments) \
+    EXPORT int name parameters {          \
+        WAITS();                          \
+        self.joins = true;                \
+        int joined = REAL(name) arguments;\
+        self.joins = false;               \
+        return joined;                    \
+    }
 
 /* sleeps */
 WAIT(unsigned, sleep, (unsigned seconds), (seconds))
@@ -35,13 +44,12 @@ WAIT(int, pthread_cond_clockwait,
 WAIT(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex))
 WAIT(int, cnd_timedwait, (cnd_t * condition, mtx_t *mutex, const struct timespec *until),
      (condition, mutex, until))
-WAIT(int, pthread_join, (pthread_t thread, void **result), (thread, result))
-WAIT(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
+JOIN(pthread_join, (pthread_t thread, void **result), (thread, result))
+JOIN(pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
      (thread, result, until))
-WAIT(int, pthread_clockjoin_np,
-     (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
+JOIN(pthread_clockjoin_np, (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
      (thread, result, clock, until))
-WAIT(int, thrd_join, (thrd_t thread, int *result), (thread, result))
+JOIN(thrd_join, (thrd_t thread, int *result), (thread, result))
 
 /* children */
 WAIT(pid_t, wait, (int *status), (status))
@@ -134,9 +142,9 @@ WAIT(int, __pthread_cond_clockwait64,
      (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, time64 *until),
      (condition, mutex, clock, until))
 WAIT(int, __cnd_timedwait64, (cnd_t * condition, mtx_t *mutex, time64 *until), (condition, mutex, until))
-WAIT(int, __pthread_timedjoin_np64, (pthread_t thread, void **result, time64 *until),
+JOIN(__pthread_timedjoin_np64, (pthread_t thread, void **result, time64 *until),
      (thread, result, until))
-WAIT(int, __pthread_clockjoin_np64, (pthread_t thread, void **result, clockid_t clock, time64 *until),
+JOIN(__pthread_clockjoin_np64, (pthread_t thread, void **result, clockid_t clock, time64 *until),
      (thread, result, clock, until))
 WAIT_UNLESS(options &WNOHANG, pid_t, __wait3_time64, (int *status, int options, void *usage),
             (status, options, usage))
