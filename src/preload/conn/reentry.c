@@ -126,8 +126,8 @@ static void put_all_behind(struct conn *c, struct piece *last) {
 /* While a thread drains the buffer, what must stand behind its bytes waits. */
 static uintptr_t can_be_taken(const struct conn *c, uintptr_t aside) {
     enum { BEHIND = ASIDE_SHUT | ASIDE_SHUTS };
-    return c->draining && !(aside & ASIDE_DRAINED) ? aside & (CONN_ASIDE_FLAGS & ~(uintptr_t)BEHIND)
-                                                   : aside;
+    bool waits = LOAD(&c->draining) && !(aside & ASIDE_DRAINED);
+    return waits ? aside & (CONN_ASIDE_FLAGS & ~(uintptr_t)BEHIND) : aside;
 }
 
 void reentry_take_in(struct conn *c) {

@@ -238,7 +238,7 @@ INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_o
         facts |= POLICY_FACTS(.read_full = true);
     if (UNLIKELY(policy_leaves_input(bytes, asked)))
         facts |= POLICY_FACTS(.input_pending = true);
-    p->facts = facts;
+    STORE(&p->facts, facts); /* `mode` is read without the lock */
     if (UNLIKELY(p->large)) {
         if (p->message_bytes <= ANSWERED) /* a peer usually reads a message before it answers */
             p->sndbuf_maybe_full = false;

@@ -179,8 +179,10 @@ void conn_missed(struct conn *c, unsigned what) {
         p->unsure = true;
     }
     p->never_hold |= (what & ASIDE_APART) != 0;
-    if (what & ASIDE_INPUT)
+    if (what & ASIDE_INPUT) {
+        c->counts.reads++;
         policy_input(p, 1, 0, false);
+    }
     if (what & ASIDE_NODELAY)
         nodelay_set(c, what & ASIDE_NODELAY_1);
     if (what & ASIDE_CORK)

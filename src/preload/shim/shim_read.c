@@ -154,7 +154,6 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
 /* The lock cannot be had. */
 COLD ssize_t input_aside(struct call call, ssize_t got) {
     int saved = errno;
-    __atomic_fetch_add(&call.conn->counts.reads, 1, __ATOMIC_RELAXED);
     if (!call_seems_stale(call))
         reentry_set_aside(call.conn, ASIDE_INPUT, 0);
     errno = saved;

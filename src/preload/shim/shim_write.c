@@ -237,7 +237,22 @@ static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
     return sent;
 }
 
+/* Mode off: counted after the call, because a vector of the caller's is not followed before it. */
+static ssize_t forward_and_count(struct conn *c, const struct write_request *o) {
+    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    ssize_t sent = shim_forward(o);
+    if (sent > 0 && !call_seems_stale(call))
+        shim_counts(c, config(), (size_t)sent);
+    if (UNLIKELY(sent < 0))
+        shim_not_sent(call, errno);
+    return sent;
+}
+
 ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined) {
+    if (UNLIKELY(c->policy.mode == MODE_OFF) && shim_only_counts(c, config())) {
+        conn_unlock(c);
+        return forward_and_count(c, o);
+    }
     if (UNLIKELY(c->pending_error))
         return shim_tell_error(c, o->flags);
     if (UNLIKELY(c->evidence != NULL)) {
@@ -255,17 +270,6 @@ ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joi
     if (nothing_to_do && !c->held && !c->buffer)
         return write_and_look(c, o);
     return write_to(c, o, joined);
-}
-
-/* Mode off: counted after the call, because a vector of the caller's is not followed before it. */
-static ssize_t forward_and_count(struct conn *c, const struct write_request *o) {
-    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
-    ssize_t sent = shim_forward(o);
-    if (sent > 0 && !call_seems_stale(call))
-        shim_counts(c, config(), (size_t)sent);
-    if (UNLIKELY(sent < 0))
-        shim_not_sent(call, errno);
-    return sent;
 }
 
 ssize_t shim_write(const struct write_request *o) {
