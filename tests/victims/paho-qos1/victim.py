@@ -3,19 +3,18 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, load, measured, talk
+from runner import Affected, MqttBroker, Victim, measured, talk
 
 HERE = Path(__file__).parent
+EXCHANGES = 20
 
 
 def measure(treatment, scratch):
-    twin = load("mosquitto-qos1").measure.__globals__
     own = ["nodelay"] if treatment.own else []
-    count = 2 * twin["EXCHANGES"]
-    with twin["Broker"]() as peer:
+    with MqttBroker(EXCHANGES) as peer:
         said = talk(peer, treatment, scratch,
-                    lambda port: ["/usr/bin/python3", HERE / "client.py", port, count, *own])
-    assert said.splitlines() == [b"text %d" % number for number in range(1, count + 1)], said
+                    lambda port: ["/usr/bin/python3", HERE / "client.py", port, 2 * EXCHANGES, *own])
+    assert said.splitlines() == peer.texts(), said
     return measured(peer.times_ms, peer.counts[1:])
 
 

@@ -33,6 +33,7 @@ from .line_server import run_line_server
 from .load import measure_load
 from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
 from .measurement import Measurement, WARM, measured
+from .mqtt_broker import MqttBroker
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
 from .pipelined import run_pipelined
@@ -45,8 +46,8 @@ from .wells import Well, load_well, wells
 
 __all__ = [
     "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ImapPeer",
-    "Measurement", "Nginx", "OWN", "Observed", "SIMPLE", "STALLING_MS", "SmtpPeer", "TREATMENTS",
-    "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
+    "Measurement", "MqttBroker", "Nginx", "OWN", "Observed", "SIMPLE", "STALLING_MS", "SmtpPeer",
+    "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
     "compile_java", "compiled", "complaints", "in_turns", "joins_headers_and_body", "load", "load_well",
     "made", "may_be_noise", "measure_load", "measured", "on_one_core", "run_client", "run_http_server",
     "run_line_server", "run_mailer", "run_pipelined", "simple", "talk", "victims", "wells", "wrong_of_well",
