@@ -52,11 +52,6 @@ bool buffer_is_at(const struct conn *c, int fd) {
 static bool buffer_lost(struct conn *c) {
     if (LIKELY(c->buffer->began == clock_coarse()))
         return false;
-    if (UNLIKELY(LOAD(&c->buffer->sent_to) > c->buffer->head)) {
-        c->buffer->head = c->buffer->sent_to;
-        buffer_is_left(c);
-        return !c->buffer;
-    }
     int fd = c->fd;
     if (buffer_is_at(c, fd) || LOAD(&c->fd) != fd)
         return false; /* or a handler has closed the descriptor, and left another one for the buffer */
@@ -79,8 +74,17 @@ void buffer_put(struct conn *c, const struct iovec *iov, size_t count) {
         buffer_copy(g, iov[i].iov_base, iov[i].iov_len);
 }
 
+/* Of the bytes that wait, buffer_send_last() has sent the first: how many. */
+static inline uint32_t skip_sent(struct coalesce_buffer *g) {
+    uint32_t sent = g->sent_to > g->head ? g->sent_to - g->head : 0;
+    g->head += sent;
+    return sent;
+}
+
 /* Makes room for `count` bytes.  No buffer of the pool: a handler may have interrupted pool_take(). */
 static bool widen(struct conn *c, size_t count) {
+    if (c->buffer)
+        skip_sent(c->buffer);
     size_t waiting = buffer_length(c);
     uint32_t capacity = (uint32_t)(2 * (waiting + count));
     struct coalesce_buffer *wider = raw_map(size_of(capacity));
@@ -145,10 +149,8 @@ struct iovec buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, b
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     g->in_flight = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (UNLIKELY(g->sent_to > g->head)) { /* just before; from now on it does not */
-        g->before += g->sent_to - g->head;
-        g->head = g->from = g->sent_to;
-    }
+    g->before += skip_sent(g); /* just before; from now on it sends none */
+    g->from = g->head;
     return (struct iovec){g->bytes + g->head, g->tail - g->head};
 }
 
@@ -286,10 +288,8 @@ bool buffer_send_last(struct conn *c) {
         return true;
     if (c->draining) /* by a thread that may still be sending */
         return g->in_flight && taken_of(c, g) == g->tail - g->from;
-    uint32_t taken = g->in_flight ? (uint32_t)taken_of(c, g) : 0, end = g->tail;
-    uint32_t at = g->in_flight ? g->from + taken : g->head;
+    uint32_t at = g->in_flight ? g->from + (uint32_t)taken_of(c, g) : g->head, end = g->tail;
     at = at > g->sent_to ? at : g->sent_to;
-    STORE(&g->began, 0); /* buffer_lost() looks */
     while (at < end) {
         struct iovec part = {g->bytes + at, end - at};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -304,9 +304,9 @@ bool buffer_send_last(struct conn *c) {
 
 /* Nearly always the kernel takes all bytes in the first call. */
 bool buffer_flush(struct conn *c, int flags) {
-    if (buffer_length(c) == 0 || UNLIKELY(buffer_lost(c)))
-        return true;
     size_t waiting = buffer_length(c);
+    if (waiting == 0 || UNLIKELY(buffer_lost(c)))
+        return true;
     struct coalesce_buffer *g = c->buffer;
     struct iovec part = buffer_begins_to_send(g, c->counts.bytes - waiting, false);
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};

@@ -20,7 +20,7 @@
 struct coalesce_buffer {
     uint32_t head, tail; /* bytes [head, tail) wait */
     uint32_t capacity;
-    uint32_t from;   /* `head` at the last send */
+    uint32_t from;    /* `head` at the last send */
     uint32_t sent_to; /* the bytes before it buffer_send_last() has sent */
     bool in_flight;  /* inside that send: buffer_resolve() asks the kernel */
     bool exact;      /* `before` is the kernel's count, not ours */
@@ -75,6 +75,7 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
 /* Send the buffered bytes.  True when nothing is left. */
 bool buffer_flush(struct conn *c, int flags);
 
+/* The buffered bytes. */
 struct iovec buffer_front(const struct conn *c);
 /* A send of the buffered bytes begins: of those that buffer_send_last() has not sent.  `before` are the
  * bytes that the kernel had taken, by its own count (`exact`) or by ours. */

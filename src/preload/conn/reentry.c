@@ -220,20 +220,16 @@ static void stop_draining(void) {
     reentry_drains(NULL);
     if (!c)
         return;
-    if (!conn_lock(c)) {
-        struct coalesce_buffer *g = c->draining ? LOAD(&c->buffer) : NULL;
-        if (g) {
-            g->drained = DRAIN_LEFT;
-            reentry_set_aside(c, ASIDE_DRAINED, 0);
-        }
-        return;
+    bool locked = conn_lock(c);
+    struct coalesce_buffer *g = c->draining ? LOAD(&c->buffer) : NULL;
+    if (g)
+        g->drained = DRAIN_LEFT;
+    if (locked) {
+        buffer_drained(c);
+        conn_unlock(c);
+    } else if (g) {
+        reentry_set_aside(c, ASIDE_DRAINED, 0);
     }
-    if (c->draining) {
-        STORE(&c->draining, false);
-        buffer_wake_writers();
-        buffer_resolve(c);
-    }
-    conn_unlock(c);
 }
 
 void reentry_abandon(void) {

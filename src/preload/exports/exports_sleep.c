@@ -11,13 +11,13 @@
 #define WAIT_UNLESS(condition, type, name, parameters, arguments) \
     EXPORT FORWARD(if (!(condition)) WAITS(), type, name, parameters, arguments)
 /* int name(parameters), which waits for a thread's end: libc's locks are held meanwhile (start_by_libc). */
-#define JOIN(name, parameters, arguments) \
-    EXPORT int name parameters {          \
-        WAITS();                          \
-        self.joins = true;                \
-        int joined = REAL(name) arguments;\
-        self.joins = false;               \
-        return joined;                    \
+#define JOIN(name, parameters, arguments)  \
+    EXPORT int name parameters {           \
+        WAITS();                           \
+        self.joins = true;                 \
+        int joined = REAL(name) arguments; \
+        self.joins = false;                \
+        return joined;                     \
     }
 
 /* sleeps */

@@ -65,10 +65,9 @@ ALSO(__sendmsg64, sendmsg)
 ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int flags, bool raw,
                                uintptr_t caller) {
     struct call call;
-    if (reentry_stands_behind(fd))
-        return reentry_write(&(struct write_request){
-            .fd = fd, .form = FORM_PWRITEV2, .raw = raw, .iov = iov, .iov_count = count});
-    enum bulk bulk = shim_bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call);
+    enum bulk bulk = reentry_stands_behind(fd)
+                         ? BULK_ASIDE
+                         : shim_bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call);
     if (bulk == BULK_ASIDE)
         return reentry_write(&(struct write_request){
             .fd = fd, .form = FORM_PWRITEV2, .raw = raw, .iov = iov, .iov_count = count});

@@ -124,18 +124,23 @@ void process_is_replaced_at(int fd, const char *path) {
         process_is_replaced(NULL);
 }
 
+/* True: bytes wait, or did a moment ago.  Without the lock. */
+static bool has_bytes(const struct conn *c) {
+    return LOAD(&c->buffer) != NULL || conn_has_aside(c);
+}
+
 /* True: bytes wait that this thread could not push, because another thread is stopped. */
 static bool something_is_left(void) {
     bool left = false;
     FDS_LOOK(c)
-        left |= LOAD(&c->buffer) != NULL || conn_has_aside(c);
+        left |= has_bytes(c);
     return left;
 }
 
 /* No other thread will run again, so what the holder of a lock has buffered is sent, too. */
 static void send_the_last(void) {
     FDS_LOOK(c) {
-        if (!LOAD(&c->buffer) && !conn_has_aside(c))
+        if (!has_bytes(c))
             continue;
         bool locked = conn_lock(c);
         if (locked && !c->draining)
