@@ -9,7 +9,8 @@ EXCHANGES = 20
 def measure(treatment, scratch):
     def command(port):
         own = ["--nodelay"] if treatment.own else []
-        return ["mosquitto_sub", "-h", "127.0.0.1", "-p", port, "-V", "311", "-t", MqttBroker.TOPIC.decode(), "-q", 1,
+        return ["mosquitto_sub", "-h", "127.0.0.1", "-p", port,
+                "-V", "311", "-t", MqttBroker.TOPIC.decode(), "-q", 1,
                 "-C", 2 * EXCHANGES, *own]
 
     with MqttBroker(EXCHANGES) as peer:
