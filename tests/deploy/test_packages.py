@@ -60,7 +60,7 @@ def test_the_exporter_for_a_fleet_is_the_unit_of_the_page_and_waits_to_be_enable
     path = package(packages(), "unstall")
     run("dpkg-deb", "-R", path, tmp_path)
     (unit,) = tmp_path.rglob("unstall-metrics.service")
-    assert unit.parent == tmp_path / "lib/systemd/system"
+    assert unit.parent in (tmp_path / "lib/systemd/system", tmp_path / "usr/lib/systemd/system")
     text = re.sub(r"^#.*\n", "", unit.read_text(encoding="utf-8"), flags=re.M)
     assert re.findall(r"^```\n(\[Unit\].*?)^```$", page, re.M | re.S) == [text]
     scripts = "".join(file.read_text(encoding="utf-8") for file in (tmp_path / "DEBIAN").glob("p*"))
