@@ -20,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-HEAD = """# Where the time of .ci/run goes
+HEAD = """<!-- .ci/run has made this file. -->
+
+# Where the time of .ci/run goes
 
 `.ci/run` writes this page as ci.md into build/ (`scripts/lib/ci-times.py`). Steps follow each other, but for
 clang-tidy, which runs beside the architectures, and the build with clang, beside the tests. The seconds of a

@@ -245,25 +245,36 @@ def test_what_is_measured_again_replaces_its_section_and_no_other():
 
 
 def updated(monkeypatch, folder, results):
-    """The lines of docs/benchmarks.md, and the lines that --update-docs makes of them."""
-    before = report.DOCS.read_text(encoding="utf-8")
-    page_file = folder / "benchmarks.md"
-    page_file.write_text(before, encoding="utf-8")
-    monkeypatch.setattr(report, "DOCS", page_file)
+    """The lines of the two pages, and the lines that --update-docs makes of them."""
+    before = {}
+    for number, name in enumerate(("DOCS", "OTHERS")):
+        before[name] = getattr(report, name).read_text(encoding="utf-8")
+        copy = folder / f"{number}.md"
+        copy.write_text(before[name], encoding="utf-8")
+        monkeypatch.setattr(report, name, copy)
     report.update_docs({"rows": {}, "stamps": {}, "skipped": {}, **results}, False)
-    return before.splitlines(), page_file.read_text(encoding="utf-8").splitlines()
+    return ([text.splitlines() for text in before.values()],
+            [getattr(report, name).read_text(encoding="utf-8").splitlines() for name in before])
 
 
-def test_the_page_stays_as_it_is_where_nothing_was_measured(monkeypatch, tmp_path):
+def test_the_pages_stay_as_they_are_where_nothing_was_measured(monkeypatch, tmp_path):
     before, after = updated(monkeypatch, tmp_path, {})
-    assert len(before) > 500 and after == before
+    assert [len(lines) > 100 for lines in before] == [True, True] and after == before
+
+
+def test_a_claim_is_renewed_on_its_page_and_nowhere_else(monkeypatch, tmp_path):
+    calls = {"file: read": {"bare": 1, "added": {"median": 12.3, "low": 1, "high": 20}}}
+    before, after = updated(monkeypatch, tmp_path, {"calls": calls})
+    assert after[1] == before[1]
+    assert [line for line in after[0] if "12.3 (1.0–20.0)" in line] and len(after[0]) < len(before[0])
 
 
 def test_a_section_measured_elsewhere_names_its_processor(monkeypatch, tmp_path):
     stamp = {"kind": "full", "date": "today", "commit": "c0ffee", "load before": 1, "processor": "Z80"}
     before, after = updated(monkeypatch, tmp_path, {
         "instructions": {"auto": {"plain_read": 123}}, "stamps": {"instructions": stamp}})
-    new = [line for line in after if line not in before]
+    assert after[0] == before[0]
+    new = [line for line in after[1] if line not in before[1]]
     assert any(line.startswith("| plain read |  123 |") for line in new)
     assert "<sub>full run, today, commit c0ffee, load 1, Z80</sub>" in new
     assert [line for line in new if "Z80" not in line and "|" not in line] == []

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Every relative link of a page leads to a file or a heading, and every file that a page names exists."""
+"""Links of a page lead to a file or a heading, and files that a page names exist; a page of docs/results names
+the script that makes it."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -81,6 +83,27 @@ def test_a_page_leads_to_what_is_there(page, names):
     assert broken_links(text, path.parent) == []
     if page not in PAST:
         assert missing_files(text, names) == []
+
+
+def maker(text):
+    """The script that the first line names as the one that has made the page; None: no such line."""
+    made = re.match(r"<!-- (\S+)( [^\n]*)? has made this file[.:][^\n]* -->\n", text)
+    return made and made.group(1)
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.startswith("docs/results/")])
+def test_a_page_of_results_names_the_script_that_makes_it(page):
+    name = maker((SOURCE_ROOT / page).read_text(encoding="utf-8"))
+    assert name and os.access(SOURCE_ROOT / name, os.X_OK)
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("<!-- .ci/run has made this file. -->\n# Page", ".ci/run"),
+    ("<!-- scripts/releases RELEASE... has made this file: each run adds a row. -->\n", "scripts/releases"),
+    ("# Page\n<!-- .ci/run has made this file. -->\n", None),
+])
+def test_a_page_made_by_hand_is_told_apart(text, expected):
+    assert maker(text) == expected
 
 
 @pytest.mark.parametrize("text, expected", [

@@ -30,8 +30,8 @@ def options(description):
     parser.add_argument("--rounds", type=int,
                         help="paired rounds of the table (quick: 5, of the server 3, else 25)")
     parser.add_argument("--update-docs", action="store_true",
-                        help="write the tables and the picture into docs/benchmarks.md; what was not "
-                        "measured stays there")
+                        help="write the tables and pictures into docs/benchmarks.md and "
+                        "docs/results/benchmarks.md; what was not measured stays there")
     parser.add_argument("--record-instructions", action="store_true",
                         help="the hot paths' instruction counts of today are the record from now on")
     parser.add_argument("--no-build", action="store_true", help="the programs are built already")
@@ -184,5 +184,5 @@ def main(description):
     say(f"raw numbers: {folder / 'results.json'}")
     if o.update_docs:
         report.update_docs(results, all(name in results["stamps"] for name in SECTIONS))
-        say("docs/benchmarks.md is written")
+        say("docs/benchmarks.md and docs/results/benchmarks.md are written")
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The sections of docs/benchmarks.md: a new measurement replaces its section, the others stay."""
+"""The sections of the pages of scripts/bench: a new measurement replaces its section, the others stay."""
 
 HEAD = "## "
 

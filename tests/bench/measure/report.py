@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Results as text for the terminal and as docs/benchmarks.md; the picture is picture.py's."""
+"""Results as text for the terminal and for two pages; the picture is picture.py's.
+
+docs/benchmarks.md has the tables of what the README and the manual claim, docs/results/benchmarks.md all
+others."""
 
 from . import page, report_fleet
 from .configurations import ONE
@@ -9,7 +12,13 @@ from .machine import ROOT
 from .tables import digits, paragraph, ratio, table
 
 DOCS = ROOT / "docs/benchmarks.md"
+OTHERS = ROOT / "docs/results/benchmarks.md"
 BEGIN, END = "<!-- written by scripts/bench -->", "<!-- end of what scripts/bench writes -->"
+OTHERS_HEAD = """<!-- scripts/bench --update-docs has made this file. -->
+
+# All other tables of scripts/bench
+
+[Benchmarks](../benchmarks.md) has the tables of what the pages claim, and says how all are measured."""
 
 PICTURE = "![Ratio of each configuration to one send](benchmarks.svg)"
 
@@ -245,14 +254,17 @@ def draw_pictures(results):
 
 
 def update_docs(results, complete):
-    """If the results are incomplete, the sections without a result stay.  Text outside the
-    two marks always stays."""
+    """docs/benchmarks.md keeps its choice of sections, OTHERS has the rest.  A section without a result stays
+    as it is, but not in OTHERS if the results are complete.  Text outside the two marks always stays."""
     before, old = DOCS.read_text(encoding="utf-8").split(BEGIN)
     written, after = old.split(END)
-    head = "\n\n".join([machine_line(results), PICTURE]) if complete else page.head(written)
-    found = new_sections(results, head)
+    others = OTHERS.read_text(encoding="utf-8")
+    line = machine_line(results) if complete else page.head(written).split("\n\n", maxsplit=1)[0]
+    found = new_sections(results, line)
+    claims = {title: found.pop(title, text) for title, text in page.split(written).items()}
     if not complete:
-        found = page.merge(page.split(written), found)
+        found = page.merge(page.split(others), found)
     draw_pictures(results)
-    DOCS.write_text("".join([before, "\n\n".join([BEGIN, head, page.written(found), END]), after]),
+    DOCS.write_text("".join([before, "\n\n".join([BEGIN, line, PICTURE, page.written(claims), END]), after]),
                     encoding="utf-8")
+    OTHERS.write_text("\n\n".join([OTHERS_HEAD, line, page.written(found)]) + "\n", encoding="utf-8")

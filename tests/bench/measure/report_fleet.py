@@ -71,7 +71,7 @@ def sections(results):
             "Packets of both directions, acknowledgements too; bytes computed from them, with the heads of "
             f"Ethernet, IP and TCP; CPU of server and client. {bill.CONNECTIONS} connections to our epoll "
             "server. Saved: how much of the packets, the bytes and the CPU.") + (
-                "\n\n![A million exchanges](benchmarks-bill.svg)\n\n") + "\n\n".join(
+                "\n\n![A million exchanges](../benchmarks-bill.svg)\n\n") + "\n\n".join(
                 f"{case[0].upper()}{case[1:]}:\n\n{bill_table(rows)}"
                 for case, rows in results["bill"].items())
     if results.get("tails"):
