@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Links of a page lead to a file or a heading, and files that a page names exist; a page of docs/results names
-the script that makes it."""
+"""Links of a page lead to a file or a heading, and the files that a page names exist.
+
+A page of docs/results names the script that makes it."""
 
 import os
 import re
