@@ -39,7 +39,7 @@ def parse():
                         help="the heavy ones too (scripts/setup --gallery --all)")
     parser.add_argument("--list", action="store_true", help="name the programs and their stories")
     parser.add_argument("--update-docs", action="store_true",
-                        help="write what was measured into docs/gallery.md; other rows stay")
+                        help="write what was measured into docs/results/gallery.md; other rows stay")
     parser.add_argument("--affected", action="store_true",
                         help="measure nothing; write docs/affected.md and the table of unstall doctor")
     return parser.parse_args()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """docs/affected.md and the table of `unstall doctor`, from the victims' files.
 
-The times come from docs/gallery.md, the versions from the packages on this machine.
+The times come from docs/results/gallery.md, the versions from the packages on this machine.
 """
 
 import json
@@ -16,15 +16,15 @@ from .victims import load, victims
 
 PAGE = SOURCE_ROOT / "docs" / "affected.md"
 TABLE = SOURCE_ROOT / "src" / "cli" / "doctor" / "affected_table.inc"
-_GALLERY = SOURCE_ROOT / "docs" / "gallery.md"
+_GALLERY = SOURCE_ROOT / "docs/results/gallery.md"
 _WIDTH, _COLUMNS = 110, 100
 
 _HEAD = """\
 # Is mine affected?
 
 The software of this page sends a message in small writes, or a small message behind one that is not
-acknowledged yet, and then waits 40 ms. It was measured for [the gallery](gallery.md). Other versions may
-stall, too. `scripts/gallery --affected` writes this page from the files `tests/victims/*/victim.py`.
+acknowledged yet, and then waits 40 ms. It was measured for [the gallery](results/gallery.md). Other versions
+may stall, too. `scripts/gallery --affected` writes this page from the files `tests/victims/*/victim.py`.
 
 `unstall observe -- COMMAND` runs a program and says if it stalls. `unstall scan` watches the whole host.
 `unstall doctor COMMAND` says if a program is on this page.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/gallery.md, written from a run.  Rows that this run did not measure stay as they are.
+"""docs/results/gallery.md, written from a run.  Rows that this run did not measure stay as they are.
 
 No line of the page is longer than 110 columns: the times stand in two tables, longer texts in wrapped lists.
 """
@@ -13,11 +13,13 @@ from harness import CURING_MODES, SOURCE_ROOT
 from .victims import load, victims
 from .wells import MODES, load_well, wells
 
-_HOME = SOURCE_ROOT / "docs" / "gallery.md"
+_HOME = SOURCE_ROOT / "docs/results/gallery.md"
 _WIDTH = 110
 _UNCURED = ("bare", "off", "observe")
 _TEXT = {
     "head": """\
+<!-- scripts/gallery --update-docs has made this file. -->
+
 # The gallery
 
 This page has the times of real, unmodified programs with the write-write-read stall, or with a crossing (one
@@ -26,11 +28,11 @@ and with two simple preloads. The preload `socket-nodelay` sets TCP_NODELAY on e
 stream socket that `socket()` makes. The preload `cork-nodelay` corks the sockets whose program asks for
 TCP_NODELAY, as libautocork (2007) did.
 
-`scripts/gallery --all --update-docs` writes this page; `scripts/setup --gallery --all` installs the programs.
+`scripts/gallery --all` measures all of it; `scripts/setup --gallery --all` installs the programs.
 The tests (`meson test --suite victims`) judge all programs except those marked heavy. The stall must be gone
 (under 5 ms at the median) in nodelay, cork, coalesce and auto. It must stay (over 30 ms) bare, in off and in
 observe. Each row was measured on the day that it names, on Linux with two shared cores.
-[Is mine affected?](affected.md) names the software and its own cures.
+[Is mine affected?](../affected.md) names the software and its own cures.
 
 ## Times
 
@@ -72,8 +74,8 @@ of the same client without the library, which sends head and body by one send. B
 
 The library may change nothing in these programs. The test runs each under strace, bare and in the modes of
 the table, and compares the calls on connections and the new processes and threads. They must be the same,
-except for the queries of inherited descriptors that promise 6 of [the design](design.md) names. Of ssh only
-the session is compared, because its handshake (the version, then the keys) has the pattern and is cured.
+except for the queries of inherited descriptors that promise 6 of [the design](../design.md) names. Of ssh
+only the session is compared, because its handshake (the version, then the keys) has the pattern and is cured.
 `verdict` is what `unstall report` says of a run in observe, without strace: one stall in the handshake of
 ssh, none in the others.
 """,
