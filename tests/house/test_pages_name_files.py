@@ -20,7 +20,7 @@ FOLDERS = re.compile(r"(?:src|tests|scripts|docs|data|\.ci)/")
 ENDING = re.compile(r"\.(?:c|h|py|def|S|md|supp|build)$")
 
 # Pages that name files of other commits or of other projects.
-PAST = {"docs/foreign-suites.md", "tests/mutants/README.md"}
+PAST = {"tests/mutants/README.md"}
 
 
 def pages():
