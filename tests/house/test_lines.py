@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No line of a source or a page has more than 110 columns; design.md and the README are short."""
+"""No line of a source or a page has more than 110 columns; design.md, decisions.md and the README are short."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from harness import SOURCE_ROOT
 pytestmark = pytest.mark.no_library
 
 COLUMNS, TAB = 110, 8
-LINES = {"docs/design.md": 300, "README.md": 120}
+LINES = {"docs/design.md": 300, "docs/decisions.md": 500, "README.md": 120}
 
 # Pattern of a path -> why its lines may be longer.
 EXEMPT = {
