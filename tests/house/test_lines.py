@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No line of a source or a page has more than 110 columns; design.md, decisions.md and the README are short."""
+"""No line of a source or a page has more than 110 columns; three pages are short."""
 
 import re
 import subprocess
