@@ -269,8 +269,9 @@ static ssize_t next_send(int fd, const void *buffer, size_t bytes, int flags) {
     return net_send(fd, buffer, bytes, flags);
 }
 
+/* glibc's own type of sendto(2): clang from 17 on calls a function by no other. */
 static ssize_t next_sendto(int fd, const void *buffer, size_t bytes, int flags,
-                           const struct sockaddr *address, socklen_t length) {
+                           __CONST_SOCKADDR_ARG address, socklen_t length) {
     (void)address, (void)length;
     return next_send(fd, buffer, bytes, flags);
 }
@@ -315,7 +316,7 @@ void *real_find(void **slot, const char *name) {
     return *slot;
 }
 
-#define NEXT(name) real_##name = (void *)next_##name
+#define NEXT(name) real_##name = (void *)(__typeof__(&name)){next_##name}
 
 void net_start(void) {
     memset(&net, 0, sizeof(net));
