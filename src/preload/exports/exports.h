@@ -17,15 +17,23 @@
 #include "real.h"
 #include "shim.h"
 
-/* type name(parameters): `before`, and then the next definition. */
-#define FORWARD(before, type, name, parameters, arguments) \
-    type name parameters {                                 \
-        before;                                            \
-        return REAL(name) arguments;                       \
+/* The body of an exported name: `before`, and then the next definition. */
+#define FORWARD(before, name, ...)      \
+    {                                   \
+        before;                         \
+        return REAL(name)(__VA_ARGS__); \
     }
 
-/* A list without its parentheses. */
-#define ALL(...) __VA_ARGS__
+/* The body of one that does not return. */
+#define END(before, name, ...)   \
+    {                            \
+        before;                  \
+        REAL(name)(__VA_ARGS__); \
+        __builtin_unreachable(); \
+    }
+
+/* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
+#define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
 
 /* True for a timeout of zero, of a struct with tv_sec and `fraction`.  An unreadable one is not zero. */
 #define IS_ZERO(t, fraction) \
@@ -46,9 +54,8 @@
 /* `raw`: by syscall(2), which is no cancellation point, and forwarded so. */
 int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                      uintptr_t caller);
-/* pwritev2(2) at offset -1 with flags. */
-ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int flags, bool raw,
-                               uintptr_t caller);
+/* At offset -1. */
+ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, int flags, bool raw, uintptr_t caller);
 ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller);
 #ifdef WITH_TIME64 /* off_t has 32 bits */
 ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
@@ -65,97 +72,63 @@ bool exports_closes_range(unsigned *first, unsigned last, int flags, uint32_t *b
 /* After a call that duplicated fd; returns `copy`, its result. */
 int exports_copied(int fd, int copy);
 
-/* Before fclose(3), in all its versions. */
+/* Before fcntl(2), and after it. */
+void exports_controls(int command);
+int exports_controlled(int fd, int command, int result);
+
+/* After fdopen(3); returns `stream`, its result. */
+FILE *exports_opened(FILE *stream, int fd);
+/* Before fclose(3). */
 void exports_closes(FILE *stream);
-/* Before dprintf(3), in all its versions. */
+/* Before dprintf(3). */
 void exports_prints(int fd);
+/* Before lio_listio(3); `list` has pointers to struct aiocb or aiocb64. */
+void exports_queues(int mode, const void *list, int count);
 
-/* Before lio_listio(3), in all its versions. */
-void exports_queue_list(int mode, const struct aiocb *const list[], int count);
+/* ---- bodies of names with several versions -------------------------------- */
 
-#define QUEUES_LIST(name, type)                                                                \
-    FORWARD(exports_queue_list(mode, (const struct aiocb *const *)list, count), int, name,     \
-            (int mode, type *const list[restrict], int count, struct sigevent *event),         \
-            (mode, list, count, event))
-
-/* int name(fd, ..., format, ...), whose text goes to `next` as `list`. */
-#define PRINTS(name, next, parameters, arguments) \
-    int name parameters {                         \
-        va_list list;                             \
-        exports_prints(fd);                       \
-        va_start(list, format);                   \
-        int n = REAL(next) arguments;             \
-        va_end(list);                             \
-        return n;                                 \
-    }
-
-/* posix_spawn(3), in all its versions, and pidfd_spawn(3), which gives a descriptor for the number. */
-#define SPAWNS(name)                                                                              \
-    int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,             \
-             const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]) { \
-        process_runs_program();                                                                   \
-        return WITH_ROOM(int, REAL(name)(pid, path, actions, attributes, argv, environment),      \
-                         result == EAGAIN);                                                       \
-    }
-
-/* popen(3), in all its versions. */
-#define OPENS_PIPE(name)                                                     \
-    FILE *name(const char *command, const char *mode) {                      \
-        process_runs_program();                                              \
-        return WITH_ROOM(FILE *, REAL(name)(command, mode), !result);        \
-    }
-
-/* int name(parameters), which makes a thread.  pthread_create(3) in all its versions. */
-#define MAKES_THREAD(name, parameters, arguments, failed)          \
-    int name parameters {                                          \
-        process_gets_threads();                                    \
-        raw_thread_program_makes_one(true);                        \
-        int made = WITH_ROOM(int, REAL(name) arguments, failed);   \
-        raw_thread_program_makes_one(false);                       \
-        return made;                                               \
-    }
-
-#define CREATES(name)                                                                        \
-    MAKES_THREAD(name, (pthread_t * thread, const pthread_attr_t *attributes,                \
-                        void *(*start)(void *), void *argument),                             \
-                 (thread, attributes, start, argument), result == EAGAIN)
-
-/* void name(parameters), which does not return. */
-#define ENDS(before, name, parameters, arguments) \
-    void name parameters {                        \
-        before;                                   \
-        REAL(name) arguments;                     \
-        __builtin_unreachable();                  \
-    }
-
-/* Defines fcntl and its other names; where off_t has 32 bits, these are four functions. */
-#define CONTROLS(name)                                                             \
-    int name(int fd, int command, ...) {                                           \
-        va_list arguments;                                                         \
-        va_start(arguments, command);                                              \
-        void *argument = va_arg(arguments, void *);                                \
-        va_end(arguments);                                                         \
+#define CONTROL(name)                                                              \
+    {                                                                              \
+        va_list list;                                                              \
+        va_start(list, command);                                                   \
+        void *argument = va_arg(list, void *);                                     \
+        va_end(list);                                                              \
         exports_controls(command);                                                 \
         return exports_controlled(fd, command, REAL(name)(fd, command, argument)); \
     }
 
-/* Before fcntl(2). */
-static inline void exports_controls(int command) {
-    switch (command) {
-#if F_SETLKW64 != F_SETLKW
-    case F_SETLKW64:
-#endif
-    case F_SETLKW:
-    case F_OFD_SETLKW: hold_end_turn(PUSH_WAIT);
+/* Where the text of a dprintf(3) goes, as `list`. */
+#define PRINT(next, ...)                       \
+    {                                          \
+        va_list list;                          \
+        exports_prints(fd);                    \
+        va_start(list, format);                \
+        int printed = REAL(next)(__VA_ARGS__); \
+        va_end(list);                          \
+        return printed;                        \
     }
-}
 
-/* After it. */
-static inline int exports_controlled(int fd, int command, int result) {
-    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? exports_copied(fd, result) : result;
-}
+#define SPAWN(name, id, path)                                                               \
+    {                                                                                       \
+        process_runs_program();                                                             \
+        return WITH_ROOM(int, REAL(name)(id, path, actions, attributes, argv, environment), \
+                         result == EAGAIN);                                                 \
+    }
 
-/* `other` is one more name of `name` (fcntl and fcntl64 are one address). */
-#define ALSO(other, name) extern __typeof__(name) other EXPORT __attribute__((alias(#name)));
+#define OPEN_PIPE(name)                                               \
+    {                                                                 \
+        process_runs_program();                                       \
+        return WITH_ROOM(FILE *, REAL(name)(command, mode), !result); \
+    }
+
+/* A thread is made; it `failed` if there are too many. */
+#define CREATE(failed, name, ...)                                   \
+    {                                                               \
+        process_gets_threads();                                     \
+        raw_thread_program_makes_one(true);                         \
+        int made = WITH_ROOM(int, REAL(name)(__VA_ARGS__), failed); \
+        raw_thread_program_makes_one(false);                        \
+        return made;                                                \
+    }
 
 #endif

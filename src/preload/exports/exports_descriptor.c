@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of descriptors.  Forward only: the path is shim_life.c.
+ * The life of descriptors and sockets, and their options.  They forward only: the road is shim_life.c.
  */
 #include <linux/close_range.h>
 #include <sched.h>
@@ -10,7 +10,12 @@
 #include "raw.h"
 #include "rights.h"
 
-EXPORT FORWARD(shim_closing(fd), int, close, (int fd), (fd))
+/* ---- descriptors ---------------------------------------------------------- */
+
+EXPORT int close(int fd) {
+    shim_closing(fd);
+    return REAL(close)(fd);
+}
 ALSO(__close, close)
 
 /* The kernel refuses unknown flags and closes nothing.  The numbers before each spared one are closed by a
@@ -68,11 +73,98 @@ EXPORT int dup3(int fd, int to, int flags) {
     return exports_copied(fd, REAL(dup3)(fd, to, flags));
 }
 
-EXPORT CONTROLS(fcntl)
+/* Before fcntl(2), by any name. */
+void exports_controls(int command) {
+    switch (command) {
+#if F_SETLKW64 != F_SETLKW
+    case F_SETLKW64:
+#endif
+    case F_SETLKW:
+    case F_OFD_SETLKW: hold_end_turn(PUSH_WAIT);
+    }
+}
+
+/* After it. */
+int exports_controlled(int fd, int command, int result) {
+    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? exports_copied(fd, result) : result;
+}
+
+EXPORT int fcntl(int fd, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    exports_controls(command);
+    return exports_controlled(fd, command, REAL(fcntl)(fd, command, argument));
+}
 ALSO(__fcntl, fcntl)
 #ifdef WITH_TIME64
-EXPORT CONTROLS(fcntl64)
+EXPORT int fcntl64(int fd, int command, ...) CONTROL(fcntl64)
 ALSO(__fcntl_time64, fcntl64)
 #else
 ALSO(fcntl64, fcntl)
 #endif
+
+/* ---- sockets -------------------------------------------------------------- */
+
+EXPORT int socket(int domain, int type, int protocol) {
+    int fd = REAL(socket)(domain, type, protocol);
+    shim_socket_made(fd, domain, type, protocol);
+    return fd;
+}
+
+EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length) {
+    struct call call = shim_connect_begins(fd);
+    int result = REAL(connect)(fd, address, length);
+    int error = errno;
+    shim_connect_ended(call, result, error, address, length);
+    errno = error;
+    return result;
+}
+ALSO(__connect, connect)
+
+EXPORT int accept(int fd, struct sockaddr *address, socklen_t *length) {
+    hold_end_turn(PUSH_WAIT);
+    int made = REAL(accept)(fd, address, length);
+    shim_accepted(fd, made);
+    return made;
+}
+
+EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    hold_end_turn(PUSH_WAIT);
+    int made = REAL(accept4)(fd, address, length, flags);
+    shim_accepted(fd, made);
+    return made;
+}
+
+EXPORT int listen(int fd, int backlog) {
+    int result = REAL(listen)(fd, backlog);
+    if (result == 0)
+        shim_listens(fd);
+    return result;
+}
+
+EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t length) {
+    shim_option_setting(fd, level, name);
+    int result = REAL(setsockopt)(fd, level, name, value, length);
+    if (result == 0)
+        shim_option_set(fd, level, name, value, length);
+    return result;
+}
+
+EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *length) {
+    int result = REAL(getsockopt)(fd, level, name, value, length);
+    if (result == 0)
+        shim_option_got(fd, level, name, value, *length);
+    return result;
+}
+
+#ifdef WITH_TIME64
+ALSO(__setsockopt64, setsockopt)
+ALSO(__getsockopt64, getsockopt)
+#endif
+
+EXPORT int shutdown(int fd, int how) {
+    int now = shim_shuts(fd, how);
+    return now == SHIM_SHUT_LATER ? 0 : REAL(shutdown)(fd, now);
+}

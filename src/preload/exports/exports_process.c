@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * Forks, new programs, ends.  Forward only: the path is process.c.  vfork and
- * syscall are in jump.S.
+ * Children, new programs, ends, threads, rights, signals.  They forward only: the road is process.c.
+ * vfork and syscall are in jump.S.
  */
 #include <alloca.h>
+#include <linux/seccomp.h>
 
 #include "exports.h"
 #include "reentry.h"
+#include "rights.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59 /* Linux 5.11 */
+#endif
+#ifndef PR_SYS_DISPATCH_ON
+#define PR_SYS_DISPATCH_OFF 0
+#define PR_SYS_DISPATCH_ON  1
+#endif
 
 /* ---- children -------------------------------------------------------- */
 
@@ -29,18 +39,29 @@ EXPORT int daemon(int stay, int keep_streams) {
     return process_forked(REAL(daemon)(stay, keep_streams), barred);
 }
 
-EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp,
-                     const struct winsize *window) {
+EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp, const struct winsize *window) {
     uint32_t barred = process_forks();
     return process_forked(REAL(forkpty)(terminal, name, termp, window), barred);
 }
 
-EXPORT SPAWNS(posix_spawn)
-EXPORT SPAWNS(posix_spawnp)
-EXPORT SPAWNS(pidfd_spawn)
-EXPORT SPAWNS(pidfd_spawnp)
-EXPORT FORWARD(shim_given(fd), int, posix_spawn_file_actions_adddup2,
-               (posix_spawn_file_actions_t * actions, int fd, int to), (actions, fd, to))
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]) {
+    process_runs_program();
+    return WITH_ROOM(int, REAL(posix_spawn)(pid, path, actions, attributes, argv, environment),
+                     result == EAGAIN);
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[], char *const environment[])
+    SPAWN(posix_spawnp, pid, file)
+EXPORT int pidfd_spawn(int *pidfd, const char *path, const posix_spawn_file_actions_t *actions,
+                       const posix_spawnattr_t *attributes, char *const argv[], char *const environment[])
+    SPAWN(pidfd_spawn, pidfd, path)
+EXPORT int pidfd_spawnp(int *pidfd, const char *file, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[], char *const environment[])
+    SPAWN(pidfd_spawnp, pidfd, file)
+EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
+    FORWARD(shim_given(fd), posix_spawn_file_actions_adddup2, actions, fd, to)
 
 /* A failed fork and a failed command give the same result, and the command must not run twice: make room for
  * the child before the call. */
@@ -63,30 +84,34 @@ EXPORT int wordexp(const char *words, wordexp_t *found, int flags) {
     return error;
 }
 
-EXPORT OPENS_PIPE(popen)
+EXPORT FILE *popen(const char *command, const char *mode) OPEN_PIPE(popen)
 ALSO(_IO_popen, popen)
-
-EXPORT FORWARD(hold_end_turn(PUSH_WAIT), int, pclose, (FILE * stream), (stream))
+EXPORT int pclose(FILE *stream) FORWARD(hold_end_turn(PUSH_WAIT), pclose, stream)
 
 /* ---- new programs ---------------------------------------------------- */
 
-#define RUNS(before, name, parameters, arguments)   \
-    EXPORT int name parameters {                    \
-        before;                                     \
-        return process_stays(REAL(name) arguments); \
+EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
+    process_is_replaced(path);
+    return process_stays(REAL(execve)(path, argv, environment));
+}
+
+#define RUN(before, name, ...)                         \
+    {                                                  \
+        before;                                        \
+        return process_stays(REAL(name)(__VA_ARGS__)); \
     }
 
-RUNS(process_is_replaced(path), execve, (const char *path, char *const argv[], char *const environment[]),
-     (path, argv, environment))
-RUNS(process_is_replaced(path), execv, (const char *path, char *const argv[]), (path, argv))
-RUNS(process_is_replaced_by(file), execvp, (const char *file, char *const argv[]), (file, argv))
-RUNS(process_is_replaced_by(file), execvpe, (const char *file, char *const argv[], char *const environment[]),
-     (file, argv, environment))
-RUNS(process_is_replaced_at(fd, NULL), fexecve, (int fd, char *const argv[], char *const environment[]),
-     (fd, argv, environment))
-RUNS(process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path), execveat,
-     (int directory, const char *path, char *const argv[], char *const environment[], int flags),
-     (directory, path, argv, environment, flags))
+EXPORT int execv(const char *path, char *const argv[]) RUN(process_is_replaced(path), execv, path, argv)
+EXPORT int execvp(const char *file, char *const argv[])
+    RUN(process_is_replaced_by(file), execvp, file, argv)
+EXPORT int execvpe(const char *file, char *const argv[], char *const environment[])
+    RUN(process_is_replaced_by(file), execvpe, file, argv, environment)
+EXPORT int fexecve(int fd, char *const argv[], char *const environment[])
+    RUN(process_is_replaced_at(fd, NULL), fexecve, fd, argv, environment)
+EXPORT int execveat(int directory, const char *path, char *const argv[], char *const environment[],
+                    int flags)
+    RUN(process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path),
+        execveat, directory, path, argv, environment, flags)
 
 /* The arguments of execl and similar calls as an array on the caller's stack (no malloc:
  * these calls are async-signal-safe, signal-safety(7)). */
@@ -126,29 +151,29 @@ EXPORT int execle(const char *path, const char *first, ...) {
 
 /* ---- the end --------------------------------------------------------- */
 
-EXPORT ENDS(hold_end_turn(PUSH_PROCESS), exit, (int status), (status))
-EXPORT ENDS(process_ends(), _exit, (int status), (status))
-EXPORT ENDS(process_ends(), _Exit, (int status), (status))
-EXPORT ENDS(process_ends(), quick_exit, (int status), (status))
-EXPORT ENDS(process_ends(), abort, (void), ())
-EXPORT ENDS(process_thread_ends(), pthread_exit, (void *result), (result))
-EXPORT ENDS(process_thread_ends(), thrd_exit, (int result), (result))
+EXPORT void exit(int status) END(hold_end_turn(PUSH_PROCESS), exit, status)
+EXPORT void _exit(int status) END(process_ends(), _exit, status)
+EXPORT void _Exit(int status) END(process_ends(), _Exit, status)
+EXPORT void quick_exit(int status) END(process_ends(), quick_exit, status)
+EXPORT void abort(void) END(process_ends(), abort)
+EXPORT void pthread_exit(void *result) END(process_thread_ends(), pthread_exit, result)
+EXPORT void thrd_exit(int result) END(process_thread_ends(), thrd_exit, result)
 
-/* calls that may leave a signal handler */
-#define JUMPS(name)                                                                        \
-    EXPORT ENDS(reentry_abandon(), name, (struct __jmp_buf_tag environment[1], int value), \
-                (environment, value))
+/* These may leave a signal handler. */
+#define JUMP(name) END(reentry_abandon(), name, environment, value)
 
-JUMPS(longjmp)
-JUMPS(_longjmp)
-JUMPS(siglongjmp)
-JUMPS(__longjmp_chk)
+EXPORT void longjmp(struct __jmp_buf_tag environment[1], int value) JUMP(longjmp)
+EXPORT void _longjmp(struct __jmp_buf_tag environment[1], int value) JUMP(_longjmp)
+EXPORT void siglongjmp(struct __jmp_buf_tag environment[1], int value) JUMP(siglongjmp)
+EXPORT void __longjmp_chk(struct __jmp_buf_tag environment[1], int value) JUMP(__longjmp_chk)
 
 /* ---- threads ---------------------------------------------------------- */
 
-EXPORT CREATES(pthread_create)
-EXPORT MAKES_THREAD(thrd_create, (thrd_t * thread, thrd_start_t start, void *argument),
-                    (thread, start, argument), result != thrd_success)
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                          void *argument)
+    CREATE(result == EAGAIN, pthread_create, thread, attributes, start, argument)
+EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+    CREATE(result != thrd_success, thrd_create, thread, start, argument)
 
 /* Only some flags use the arguments after `argument`.  A child that runs on our memory while we wait is
  * like one of vfork; it has a stack of its own, so it does not overwrite this frame. */
@@ -170,3 +195,75 @@ EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument, ...
     return process_forked(child, barred);
 }
 ALSO(__clone, clone)
+
+/* ---- rights: libc's names of the calls in rights.def ------------------------ */
+
+/* libc makes some of them in each thread that it knows (nptl(7)); it usually does not know the window's
+ * thread.  The body of one, as the call `number` with this first argument. */
+#define CHANGE(number, first, call)                                        \
+    {                                                                      \
+        uint32_t barred = rights_change((number), (unsigned long)(first)); \
+        int changed = (call);                                              \
+        rights_changed(barred);                                            \
+        return changed;                                                    \
+    }
+
+EXPORT int unshare(int flags) CHANGE(SYS_unshare, flags, REAL(unshare)(flags))
+EXPORT int setns(int fd, int type) CHANGE(SYS_setns, fd, REAL(setns)(fd, type))
+EXPORT int setuid(uid_t user) CHANGE(SYS_setuid, user, REAL(setuid)(user))
+EXPORT int seteuid(uid_t user) CHANGE(SYS_setresuid, -1, REAL(seteuid)(user))
+EXPORT int setreuid(uid_t real, uid_t effective) CHANGE(SYS_setreuid, real, REAL(setreuid)(real, effective))
+EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved)
+    CHANGE(SYS_setresuid, real, REAL(setresuid)(real, effective, saved))
+EXPORT int setgid(gid_t group) CHANGE(SYS_setgid, group, REAL(setgid)(group))
+EXPORT int setegid(gid_t group) CHANGE(SYS_setresgid, -1, REAL(setegid)(group))
+EXPORT int setregid(gid_t real, gid_t effective) CHANGE(SYS_setregid, real, REAL(setregid)(real, effective))
+EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved)
+    CHANGE(SYS_setresgid, real, REAL(setresgid)(real, effective, saved))
+EXPORT int setgroups(size_t count, const gid_t *groups)
+    CHANGE(SYS_setgroups, count, REAL(setgroups)(count, groups))
+EXPORT int initgroups(const char *name, gid_t group) CHANGE(SYS_setgroups, 0, REAL(initgroups)(name, group))
+EXPORT int setfsuid(uid_t user) CHANGE(SYS_setfsuid, user, REAL(setfsuid)(user))
+EXPORT int setfsgid(gid_t group) CHANGE(SYS_setfsgid, group, REAL(setfsgid)(group))
+EXPORT int capset(void *header, const void *data) CHANGE(SYS_capset, 0, REAL(capset)(header, data))
+EXPORT int personality(unsigned long persona) CHANGE(SYS_personality, persona, REAL(personality)(persona))
+
+EXPORT int prctl(int option, ...) {
+    va_list list;
+    unsigned long a[4];
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (option == PR_SET_SECCOMP) {
+        process_filters(a[0] == SECCOMP_MODE_STRICT);
+    } else if (option == PR_SET_SYSCALL_USER_DISPATCH && a[0] != PR_SYS_DISPATCH_OFF) {
+        process_dispatches(a[0] == PR_SYS_DISPATCH_ON ? a[1] : 0,
+                           a[0] == PR_SYS_DISPATCH_ON ? a[2] : 0);
+    } else {
+        if (option == PR_SET_TSC && a[0] == PR_TSC_SIGSEGV)
+            process_loses_counter();
+        CHANGE(SYS_prctl, option, REAL(prctl)(option, a[0], a[1], a[2], a[3]))
+    }
+    int result = REAL(prctl)(option, a[0], a[1], a[2], a[3]);
+    process_filtered(result == 0);
+    return result;
+}
+#ifdef WITH_TIME64
+ALSO(__prctl_time64, prctl)
+#endif
+
+/* ---- signals ---------------------------------------------------------- */
+
+/* One may stop or end this process.  In mode coalesce the calling thread's buffered bytes are sent first.  In
+ * the other modes the bytes are in the kernel already. */
+#define SIGNAL(name, ...) FORWARD(hold_before_signal(), name, __VA_ARGS__)
+
+EXPORT int kill(pid_t pid, int number) SIGNAL(kill, pid, number)
+EXPORT int killpg(pid_t group, int number) SIGNAL(killpg, group, number)
+EXPORT int raise(int number) SIGNAL(raise, number)
+EXPORT int sigqueue(pid_t pid, int number, const union sigval value) SIGNAL(sigqueue, pid, number, value)
+EXPORT int tgkill(pid_t group, pid_t thread, int number) SIGNAL(tgkill, group, thread, number)
+EXPORT int pthread_kill(pthread_t thread, int number) SIGNAL(pthread_kill, thread, number)
+EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
+    SIGNAL(pthread_sigqueue, thread, number, value)

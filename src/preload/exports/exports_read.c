@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that read.  Forward only: the path is shim_read.c.
+ * The calls that read.  They forward only: the road is shim_read.c.  The fortified forms check the buffer's
+ * size, so each goes to its own next definition.
+ *
+ * A read of what is no known connection, in a thread without an open turn, needs nothing (shim_ignores_read).
+ * read and recv are called so often that they forward it by a jump; their rest is a function of its own,
+ * because only that one needs a frame.
  */
 #include <sys/syscall.h>
 
@@ -17,47 +22,74 @@ static size_t iov_bytes(const struct iovec *iov, size_t count) {
     return bytes;
 }
 
-/* EXPORT ssize_t name(parameters), which reads up to `most` bytes and waits unless `dont`.  The
- * fortified forms check the buffer's size and go to their own next function. */
-#define READ(name, parameters, arguments, dont, most)                                      \
-    NOINLINE ssize_t our_##name parameters {                                               \
-        if (UNLIKELY(!fds_is_low(fd)) && shim_ignores_read(fd))                            \
-            return REAL(name) arguments;                                                   \
-        struct call call = shim_read_begins(fd, dont);                                     \
-        ssize_t got = REAL(name) arguments;                                                \
-        return shim_read_ends(call, got, most);                                            \
-    }                                                                                      \
-    EXPORT ssize_t name parameters {                                                       \
-        if (fds_is_low(fd) && shim_ignores_read(fd) && REAL_FOUND(name) != NULL)           \
-            return REAL_FOUND(name) arguments;                                             \
-        return our_##name arguments;                                                       \
-    }
-
 /* After a read that succeeded the vector is readable: the kernel has followed it. */
 #define ASKED(iov, count) (got > 0 && call.conn ? iov_bytes(iov, (size_t)(count)) : 0)
 
-READ(read, (int fd, void *buffer, size_t bytes), (fd, buffer, bytes), false, bytes)
+static inline struct call read_begins(int fd, bool dont) {
+    return shim_ignores_read(fd) ? (struct call){0} : shim_read_begins(fd, dont);
+}
+
+/* The body of a read of up to `most` bytes by `next`, which waits unless `dont`. */
+#define READ(dont, most, next)                    \
+    {                                             \
+        struct call call = read_begins(fd, dont); \
+        ssize_t got = next;                       \
+        return shim_read_ends(call, got, most);   \
+    }
+
+NOINLINE ssize_t watched_read(int fd, void *buffer, size_t bytes) {
+    struct call call = shim_read_begins(fd, false);
+    return shim_read_ends(call, REAL(read)(fd, buffer, bytes), bytes);
+}
+
+EXPORT ssize_t read(int fd, void *buffer, size_t bytes) {
+    if (shim_ignores_read(fd) && REAL_FOUND(read) != NULL)
+        return REAL_FOUND(read)(fd, buffer, bytes);
+    return watched_read(fd, buffer, bytes);
+}
 ALSO(__read, read)
-READ(__read_chk, (int fd, void *buffer, size_t bytes, size_t size), (fd, buffer, bytes, size), false, bytes)
-READ(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), false, ASKED(iov, count))
-READ(preadv2, (int fd, const struct iovec *iov, int count, off_t offset, int flags),
-     (fd, iov, count, offset, flags), (flags & RWF_NOWAIT) != 0, ASKED(iov, count))
+
+EXPORT ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t size)
+    READ(false, bytes, REAL(__read_chk)(fd, buffer, bytes, size))
+
+EXPORT ssize_t readv(int fd, const struct iovec *iov, int count) {
+    struct call call = read_begins(fd, false);
+    ssize_t got = REAL(readv)(fd, iov, count);
+    return shim_read_ends(call, got, ASKED(iov, count));
+}
+
+EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+    READ((flags & RWF_NOWAIT) != 0, ASKED(iov, count), REAL(preadv2)(fd, iov, count, offset, flags))
 #ifdef WITH_TIME64
-READ(preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags),
-     (fd, iov, count, offset, flags), (flags & RWF_NOWAIT) != 0, ASKED(iov, count))
+EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
+    READ((flags & RWF_NOWAIT) != 0, ASKED(iov, count), REAL(preadv64v2)(fd, iov, count, offset, flags))
 #else
 ALSO(preadv64v2, preadv2)
 #endif
-READ(recv, (int fd, void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), dont_wait(flags),
-     bytes)
+
+NOINLINE ssize_t watched_recv(int fd, void *buffer, size_t bytes, int flags) {
+    struct call call = shim_read_begins(fd, dont_wait(flags));
+    return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), bytes);
+}
+
+EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
+    if (shim_ignores_read(fd) && REAL_FOUND(recv) != NULL)
+        return REAL_FOUND(recv)(fd, buffer, bytes, flags);
+    return watched_recv(fd, buffer, bytes, flags);
+}
 ALSO(__recv, recv)
-READ(__recv_chk, (int fd, void *buffer, size_t bytes, size_t size, int flags),
-     (fd, buffer, bytes, size, flags), dont_wait(flags), bytes)
-READ(recvfrom, (int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address, socklen_t *length),
-     (fd, buffer, bytes, flags, address, length), dont_wait(flags), bytes)
-READ(__recvfrom_chk,
-     (int fd, void *buffer, size_t bytes, size_t size, int flags, struct sockaddr *address, socklen_t
-      *length), (fd, buffer, bytes, size, flags, address, length), dont_wait(flags), bytes)
+
+EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
+                        socklen_t *length) {
+    struct call call = read_begins(fd, dont_wait(flags));
+    return shim_read_ends(call, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), bytes);
+}
+
+EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags)
+    READ(dont_wait(flags), bytes, REAL(__recv_chk)(fd, buffer, bytes, size, flags))
+EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
+                              struct sockaddr *address, socklen_t *length)
+    READ(dont_wait(flags), bytes, REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
 
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw) {
     struct call call = shim_read_begins(fd, dont_wait(flags));
@@ -82,18 +114,22 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
     return result < 0 ? -1 : got;
 }
 
-#define READ_MESSAGES(name, times)                                                         \
-    EXPORT int name(int fd, struct mmsghdr *messages, unsigned count, int flags,           \
-                    struct times *timeout) {                                               \
-        struct call call = shim_read_begins(fd, dont_wait(flags));                         \
-        int got = REAL(name)(fd, messages, count, flags, timeout);                         \
-        return unstall_messages_read(call, messages, got);                                 \
-    }
+EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout) {
+    struct call call = shim_read_begins(fd, dont_wait(flags));
+    return unstall_messages_read(call, messages, REAL(recvmmsg)(fd, messages, count, flags, timeout));
+}
 
-READ_MESSAGES(recvmmsg, timespec)
+EXPORT int eventfd_read(int fd, eventfd_t *value)
+    FORWARD(shim_read_begins(fd, false), eventfd_read, fd, value)
 
 #ifdef WITH_TIME64
-READ_MESSAGES(__recvmmsg64, timespec64)
+/* ---- the same with 64-bit times ---------------------------------------- */
+
+EXPORT int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags,
+                        struct timespec64 *timeout) {
+    struct call call = shim_read_begins(fd, dont_wait(flags));
+    return unstall_messages_read(call, messages, REAL(__recvmmsg64)(fd, messages, count, flags, timeout));
+}
 
 EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {
     struct call call = shim_read_begins(fd, dont_wait(flags));
@@ -103,5 +139,3 @@ EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {
     return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen));
 }
 #endif
-
-EXPORT FORWARD(shim_read_begins(fd, false), int, eventfd_read, (int fd, eventfd_t * value), (fd, value))

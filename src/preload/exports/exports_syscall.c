@@ -187,6 +187,11 @@ static struct socket_call socket_call(long call, const unsigned long *arguments)
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
 #define NEXT() REAL(syscall)(n, a, b, c, d, e, f)
 #define OUT(...) &(struct write_request){.fd = (int)a, .raw = true, .caller = caller, __VA_ARGS__}
+#define READ(dont_wait)                                           \
+    __extension__({                                               \
+        struct call call = shim_read_begins((int)a, (dont_wait)); \
+        shim_read_ends(call, NEXT(), 0);                          \
+    })
     const uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     const void *buffer = (const void *)b;
     uint32_t barred = 0;
@@ -208,9 +213,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
             shim_other_write((int)a);
             break;
         }
-        if (f)
-            return unstall_pwritev2_flags((int)a, buffer, (int)c, (int)f, true, caller);
-        return shim_write(OUT(.form = FORM_PWRITEV2, .iov = buffer, .iov_count = (int)c));
+        return unstall_pwritev2((int)a, buffer, (int)c, (int)f, true, caller);
     case SYS_sendto:
         return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = (size_t)c, .flags = (int)d,
                               .address = (const struct sockaddr *)e, .address_length = (socklen_t)f));
@@ -233,21 +236,12 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return unstall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f, true,
                               caller);
     case SYS_read:
-    case SYS_readv: {
-        struct call call = shim_read_begins((int)a, false);
-        return shim_read_ends(call, NEXT(), 0);
-    }
+    case SYS_readv: return READ(false);
 #ifdef SYS_recv
     case SYS_recv:
 #endif
-    case SYS_recvfrom: {
-        struct call call = shim_read_begins((int)a, d & MSG_DONTWAIT);
-        return shim_read_ends(call, NEXT(), 0);
-    }
-    case SYS_preadv2: {
-        struct call call = shim_read_begins((int)a, f & RWF_NOWAIT);
-        return shim_read_ends(call, NEXT(), 0);
-    }
+    case SYS_recvfrom: return READ(d & MSG_DONTWAIT);
+    case SYS_preadv2: return READ(f & RWF_NOWAIT);
     case SYS_recvmsg: return unstall_recvmsg((int)a, (struct msghdr *)b, (int)c, true);
 #ifdef SYS_recvmmsg_time64
     case SYS_recvmmsg_time64:
@@ -346,4 +340,5 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     return result;
 #undef NEXT
 #undef OUT
+#undef READ
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that write.  Forward only: the path is shim_write.c.
+ * The calls that write.  They forward only: the road is shim_write.c.
+ *
+ * A write to what is known to be no TCP stream, in a thread without an open turn, needs nothing
+ * (shim_passes).  It goes to the next definition by a jump, if that is known: a look-up would need a frame.
  */
 #include <limits.h>
 #include <sys/syscall.h>
@@ -11,39 +14,24 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
-/* EXPORT ssize_t name(parameters), a write of one buffer. */
-#define WRITE_BY_SHIM(name, parameters, arguments, flags, form)                       \
-    NOINLINE ssize_t high_##name(ALL parameters, uintptr_t caller) {                  \
-        if (shim_passes(fd))                                                          \
-            return REAL(name) arguments;                                              \
-        return shim_write_fast(fd, buffer, bytes, flags, form, caller);               \
-    }                                                                                 \
-    EXPORT ssize_t name parameters {                                                  \
-        if (UNLIKELY(!fds_is_low(fd)))                                                \
-            return high_##name(ALL arguments, CALLER);                                \
-        if (shim_passes(fd) && LIKELY(REAL_FOUND(name) != NULL))                      \
-            return REAL_FOUND(name) arguments;                                        \
-        return shim_write_fast(fd, buffer, bytes, flags, form, CALLER);               \
-    }
-
-WRITE_BY_SHIM(write, (int fd, const void *buffer, size_t bytes), (fd, buffer, bytes), 0, FORM_WRITE)
+EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
+    if (shim_passes(fd) && LIKELY(REAL_FOUND(write) != NULL))
+        return REAL_FOUND(write)(fd, buffer, bytes);
+    return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
+}
 ALSO(__write, write)
 
-NOINLINE ssize_t our_writev(int fd, const struct iovec *iov, int count, uintptr_t caller) {
-    if (UNLIKELY(!fds_is_low(fd)) && shim_passes(fd))
-        return REAL(writev)(fd, iov, count);
-    return shim_write(&(struct write_request){
-        .fd = fd, .form = FORM_WRITEV, .caller = caller, .iov = iov, .iov_count = count});
-}
-
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
-    if (LIKELY(fds_is_low(fd)) && shim_passes(fd) && LIKELY(REAL_FOUND(writev) != NULL))
+    if (shim_passes(fd) && LIKELY(REAL_FOUND(writev) != NULL))
         return REAL_FOUND(writev)(fd, iov, count);
-    return our_writev(fd, iov, count, CALLER);
+    return shim_write(OUT(.form = FORM_WRITEV, .iov = iov, .iov_count = count));
 }
 
-WRITE_BY_SHIM(send, (int fd, const void *buffer, size_t bytes, int flags), (fd, buffer, bytes, flags), flags,
-              FORM_SEND)
+EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
+    if (shim_passes(fd) && LIKELY(REAL_FOUND(send) != NULL))
+        return REAL_FOUND(send)(fd, buffer, bytes, flags);
+    return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
+}
 ALSO(__send, send)
 
 EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
@@ -61,44 +49,48 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
 ALSO(__sendmsg64, sendmsg)
 #endif
 
-/* With flags (RWF_NOWAIT) a write is neither held nor buffered, but it stays behind buffered bytes. */
-ssize_t unstall_pwritev2_flags(int fd, const struct iovec *iov, int count, int flags, bool raw,
-                               uintptr_t caller) {
+EXPORT int eventfd_write(int fd, eventfd_t value)
+    FORWARD(shim_other_write(fd), eventfd_write, fd, value)
+
+/* ---- calls that can be neither held nor buffered ------------------------ */
+
+static enum bulk bulk_begins(int fd, int flags, bool raw, struct call *call) {
+    return reentry_stands_behind(fd) ? BULK_ASIDE : shim_bulk_begins(fd, flags, raw, call);
+}
+
+/* At offset -1 it is a writev.  With flags (RWF_NOWAIT) it is neither held nor buffered, but it stays behind
+ * buffered bytes. */
+ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, int flags, bool raw, uintptr_t caller) {
     struct call call;
-    enum bulk bulk = reentry_stands_behind(fd)
-                         ? BULK_ASIDE
-                         : shim_bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call);
-    if (bulk == BULK_ASIDE)
-        return reentry_write(&(struct write_request){
-            .fd = fd, .form = FORM_PWRITEV2, .raw = raw, .iov = iov, .iov_count = count});
-    if (bulk == BULK_FAILS)
-        return -1;
+    const struct write_request plain = {.fd = fd, .form = FORM_PWRITEV2, .raw = raw, .caller = caller,
+                                        .iov = iov, .iov_count = count};
+    if (!flags)
+        return shim_write(&plain);
+    enum bulk bulk = bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call);
+    if (bulk != BULK_GOES)
+        return bulk == BULK_ASIDE ? reentry_write(&plain) : -1;
     ssize_t sent = raw ? REAL(syscall)(SYS_pwritev2, fd, iov, count, -1L, -1L, flags)
                        : REAL(pwritev2)(fd, iov, count, -1, flags);
     shim_bulk_ended(call, fd, 1, sent, false, caller);
     return sent;
 }
 
-#define WRITES_AT(name, type)                                                                \
-    EXPORT ssize_t name(int fd, const struct iovec *iov, int count, type offset, int flags) { \
-        if (offset == -1 && !flags)                                                          \
-            return shim_write(OUT(.form = FORM_PWRITEV2, .iov = iov, .iov_count = count));   \
-        if (offset == -1)                                                                    \
-            return unstall_pwritev2_flags(fd, iov, count, flags, false, CALLER);             \
-        shim_other_write(fd);                                                                \
-        return REAL(name)(fd, iov, count, offset, flags);                                    \
+#define WRITE_AT(name)                                                     \
+    {                                                                      \
+        if (offset == -1)                                                  \
+            return unstall_pwritev2(fd, iov, count, flags, false, CALLER); \
+        shim_other_write(fd);                                              \
+        return REAL(name)(fd, iov, count, offset, flags);                  \
     }
 
-WRITES_AT(pwritev2, off_t)
+EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+    WRITE_AT(pwritev2)
 #ifdef WITH_TIME64
-WRITES_AT(pwritev64v2, off64_t)
+EXPORT ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
+    WRITE_AT(pwritev64v2)
 #else
 ALSO(pwritev64v2, pwritev2)
 #endif
-
-EXPORT FORWARD(shim_other_write(fd), int, eventfd_write, (int fd, eventfd_t value), (fd, value))
-
-/* ---- calls that can be neither held nor buffered ------------------------ */
 
 int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                      uintptr_t caller) {
@@ -132,28 +124,20 @@ ALSO(__sendmmsg, sendmmsg)
 ALSO(__sendmmsg64, sendmmsg)
 #endif
 
-/* In libc sendfile is no cancellation point either.  `behind` moves the bytes where the call stands behind
- * buffered ones. */
-#define SENDS_FILE(function, type, next, behind)                                               \
-    ssize_t function(int fd, int from, type *offset, size_t bytes, uintptr_t caller) {         \
-        struct call call;                                                                      \
-        if (reentry_stands_behind(fd))                                                         \
-            return behind(fd, from, offset, bytes);                                            \
-        enum bulk bulk = shim_bulk_begins(fd, 0, true, &call);                                 \
-        if (bulk != BULK_GOES)                                                                 \
-            return bulk == BULK_ASIDE ? behind(fd, from, offset, bytes) : -1;                  \
-        ssize_t moved = REAL(next)(fd, from, offset, bytes);                                   \
-        shim_bulk_ended(call, fd, 1, moved, false, caller);                                    \
-        return moved;                                                                          \
+/* The body of a sendfile by `next`, which in libc is no cancellation point either.  Where it stands behind
+ * buffered bytes, `move` moves the bytes. */
+#define SEND_FILE(next, move)                                               \
+    {                                                                       \
+        struct call call;                                                   \
+        enum bulk bulk = bulk_begins(fd, 0, true, &call);                   \
+        if (bulk != BULK_GOES)                                              \
+            return bulk == BULK_ASIDE ? move(fd, from, offset, bytes) : -1; \
+        ssize_t moved = REAL(next)(fd, from, offset, bytes);                \
+        shim_bulk_ended(call, fd, 1, moved, false, caller);                 \
+        return moved;                                                       \
     }
 
 #ifdef WITH_TIME64
-SENDS_FILE(unstall_sendfile, off64_t, sendfile64, reentry_move)
-
-EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t bytes) {
-    return unstall_sendfile(fd, from, offset, bytes, CALLER);
-}
-
 static ssize_t move_narrow(int fd, int from, off_t *offset, size_t bytes) {
     off64_t wide;
     if (!offset || !readable(offset, sizeof(*offset)))
@@ -164,19 +148,24 @@ static ssize_t move_narrow(int fd, int from, off_t *offset, size_t bytes) {
     return moved;
 }
 
-SENDS_FILE(unstall_sendfile_narrow, off_t, sendfile, move_narrow)
+ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller)
+    SEND_FILE(sendfile64, reentry_move)
+ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller)
+    SEND_FILE(sendfile, move_narrow)
+
+EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t bytes) {
+    return unstall_sendfile(fd, from, offset, bytes, CALLER);
+}
+#else
+ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller)
+    SEND_FILE(sendfile, reentry_move)
+#define unstall_sendfile_narrow unstall_sendfile
+ALSO(sendfile64, sendfile)
+#endif
 
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
     return unstall_sendfile_narrow(fd, from, offset, bytes, CALLER);
 }
-#else
-SENDS_FILE(unstall_sendfile, off64_t, sendfile, reentry_move)
-
-EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
-    return unstall_sendfile(fd, from, offset, bytes, CALLER);
-}
-ALSO(sendfile64, sendfile)
-#endif
 
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller) {
