@@ -57,9 +57,8 @@ int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags
 /* At offset -1. */
 ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, int flags, bool raw, uintptr_t caller);
 ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller);
-#ifdef WITH_TIME64 /* off_t has 32 bits */
+/* The same where off_t has 32 bits. */
 ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
-#endif
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller);
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);

@@ -73,7 +73,6 @@ EXPORT int dup3(int fd, int to, int flags) {
     return exports_copied(fd, REAL(dup3)(fd, to, flags));
 }
 
-/* Before fcntl(2), by any name. */
 void exports_controls(int command) {
     switch (command) {
 #if F_SETLKW64 != F_SETLKW
@@ -84,7 +83,6 @@ void exports_controls(int command) {
     }
 }
 
-/* After it. */
 int exports_controlled(int fd, int command, int result) {
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? exports_copied(fd, result) : result;
 }

@@ -113,41 +113,30 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
     RUN(process_is_replaced_at(directory, flags & AT_EMPTY_PATH ? NULL : path),
         execveat, directory, path, argv, environment, flags)
 
-/* The arguments of execl and similar calls as an array on the caller's stack (no malloc:
+/* The body of execl and its like: `call` gets the arguments as an array on the caller's stack (no malloc:
  * these calls are async-signal-safe, signal-safety(7)). */
-#define COLLECT(first, last, argv)                     \
-    size_t count = 1;                                  \
-    va_start(last, first);                             \
-    while (va_arg(last, const char *))                 \
-        count++;                                       \
-    va_end(last);                                      \
-    char **argv = alloca((count + 1) * sizeof(*argv)); \
-    va_start(last, first);                             \
-    argv[0] = (char *)(uintptr_t)first;                \
-    for (size_t i = 1; i <= count; i++)                \
-    argv[i] = va_arg(last, char *)
+#define RUN_LIST(call)                                     \
+    {                                                      \
+        va_list list;                                      \
+        size_t count = 1;                                  \
+        va_start(list, first);                             \
+        while (va_arg(list, const char *))                 \
+            count++;                                       \
+        va_end(list);                                      \
+        char **argv = alloca((count + 1) * sizeof(*argv)); \
+        va_start(list, first);                             \
+        argv[0] = (char *)(uintptr_t)first;                \
+        for (size_t i = 1; i <= count; i++)                \
+            argv[i] = va_arg(list, char *);                \
+        int result = call;                                 \
+        va_end(list);                                      \
+        return result;                                     \
+    }
 
-EXPORT int execl(const char *path, const char *first, ...) {
-    va_list list;
-    COLLECT(first, list, argv);
-    va_end(list);
-    return execv(path, argv);
-}
-
-EXPORT int execlp(const char *file, const char *first, ...) {
-    va_list list;
-    COLLECT(first, list, argv);
-    va_end(list);
-    return execvp(file, argv);
-}
-
-EXPORT int execle(const char *path, const char *first, ...) {
-    va_list list;
-    COLLECT(first, list, argv);
-    char **environment = va_arg(list, char **);
-    va_end(list);
-    return execve(path, argv, environment);
-}
+EXPORT int execl(const char *path, const char *first, ...) RUN_LIST(execv(path, argv))
+EXPORT int execlp(const char *file, const char *first, ...) RUN_LIST(execvp(file, argv))
+EXPORT int execle(const char *path, const char *first, ...)
+    RUN_LIST(execve(path, argv, va_arg(list, char **)))
 
 /* ---- the end --------------------------------------------------------- */
 

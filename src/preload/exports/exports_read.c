@@ -11,10 +11,6 @@
 
 #include "exports.h"
 
-static bool dont_wait(int flags) {
-    return (flags & MSG_DONTWAIT) != 0;
-}
-
 static size_t iov_bytes(const struct iovec *iov, size_t count) {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -41,7 +37,6 @@ NOINLINE ssize_t watched_read(int fd, void *buffer, size_t bytes) {
     struct call call = shim_read_begins(fd, false);
     return shim_read_ends(call, REAL(read)(fd, buffer, bytes), bytes);
 }
-
 EXPORT ssize_t read(int fd, void *buffer, size_t bytes) {
     if (shim_ignores_read(fd) && REAL_FOUND(read) != NULL)
         return REAL_FOUND(read)(fd, buffer, bytes);
@@ -59,19 +54,18 @@ EXPORT ssize_t readv(int fd, const struct iovec *iov, int count) {
 }
 
 EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
-    READ((flags & RWF_NOWAIT) != 0, ASKED(iov, count), REAL(preadv2)(fd, iov, count, offset, flags))
+    READ(flags & RWF_NOWAIT, ASKED(iov, count), REAL(preadv2)(fd, iov, count, offset, flags))
 #ifdef WITH_TIME64
 EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
-    READ((flags & RWF_NOWAIT) != 0, ASKED(iov, count), REAL(preadv64v2)(fd, iov, count, offset, flags))
+    READ(flags & RWF_NOWAIT, ASKED(iov, count), REAL(preadv64v2)(fd, iov, count, offset, flags))
 #else
 ALSO(preadv64v2, preadv2)
 #endif
 
 NOINLINE ssize_t watched_recv(int fd, void *buffer, size_t bytes, int flags) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
+    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
     return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), bytes);
 }
-
 EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
     if (shim_ignores_read(fd) && REAL_FOUND(recv) != NULL)
         return REAL_FOUND(recv)(fd, buffer, bytes, flags);
@@ -81,18 +75,18 @@ ALSO(__recv, recv)
 
 EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
                         socklen_t *length) {
-    struct call call = read_begins(fd, dont_wait(flags));
+    struct call call = read_begins(fd, flags & MSG_DONTWAIT);
     return shim_read_ends(call, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), bytes);
 }
 
 EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags)
-    READ(dont_wait(flags), bytes, REAL(__recv_chk)(fd, buffer, bytes, size, flags))
+    READ(flags & MSG_DONTWAIT, bytes, REAL(__recv_chk)(fd, buffer, bytes, size, flags))
 EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
                               struct sockaddr *address, socklen_t *length)
-    READ(dont_wait(flags), bytes, REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
+    READ(flags & MSG_DONTWAIT, bytes, REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
 
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
+    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
     ssize_t got = raw ? REAL(syscall)(SYS_recvmsg, fd, message, flags)
                       : REAL(recvmsg)(fd, message, flags);
     if (got >= 0)
@@ -115,7 +109,7 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
 }
 
 EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
+    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
     return unstall_messages_read(call, messages, REAL(recvmmsg)(fd, messages, count, flags, timeout));
 }
 
@@ -127,12 +121,12 @@ EXPORT int eventfd_read(int fd, eventfd_t *value)
 
 EXPORT int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags,
                         struct timespec64 *timeout) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
+    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
     return unstall_messages_read(call, messages, REAL(__recvmmsg64)(fd, messages, count, flags, timeout));
 }
 
 EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {
-    struct call call = shim_read_begins(fd, dont_wait(flags));
+    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
     ssize_t got = REAL(__recvmsg64)(fd, message, flags);
     if (got >= 0)
         shim_descriptors_arrive(message);

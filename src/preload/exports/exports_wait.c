@@ -67,7 +67,6 @@ static const struct timespec no_time;
 NOINLINE int poll_in_turn(struct pollfd *fds, nfds_t count, int timeout)
     TRY_FIRST(timeout != 0, polls_writability(fds, count), REAL(poll)(fds, count, 0),
               REAL(poll)(fds, count, timeout))
-
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
     if (NO_TURN(poll))
         return REAL_FOUND(poll)(fds, count, timeout);
@@ -79,7 +78,6 @@ NOINLINE int ppoll_in_turn(struct pollfd *fds, nfds_t count, const struct timesp
                            const sigset_t *mask)
     TRY_FIRST(LASTS(timeout, tv_nsec), polls_writability(fds, count),
               REAL(ppoll)(fds, count, &no_time, mask), REAL(ppoll)(fds, count, timeout, mask))
-
 EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
     if (NO_TURN(ppoll))
         return REAL_FOUND(ppoll)(fds, count, timeout, mask);
@@ -126,7 +124,6 @@ NOINLINE int try_select(int count, fd_set *in, fd_set *out, fd_set *except, cons
 NOINLINE int select_in_turn(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
     TRY_FIRST(LASTS(timeout, tv_usec), out && !in && !except, try_select(count, in, out, except, NULL),
               REAL(select)(count, in, out, except, timeout))
-
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
     if (NO_TURN(select))
         return REAL_FOUND(select)(count, in, out, except, timeout);
@@ -142,7 +139,6 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except, const str
 NOINLINE int epoll_wait_in_turn(int fd, struct epoll_event *events, int most, int timeout)
     TRY_FIRST(timeout != 0, false, REAL(epoll_wait)(fd, events, most, 0),
               REAL(epoll_wait)(fd, events, most, timeout))
-
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
     if (NO_TURN(epoll_wait))
         return REAL_FOUND(epoll_wait)(fd, events, most, timeout);
@@ -153,7 +149,6 @@ NOINLINE int epoll_pwait_in_turn(int fd, struct epoll_event *events, int most, i
                                  const sigset_t *mask)
     TRY_FIRST(timeout != 0, false, REAL(epoll_pwait)(fd, events, most, 0, mask),
               REAL(epoll_pwait)(fd, events, most, timeout, mask))
-
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask) {
     if (NO_TURN(epoll_pwait))
         return REAL_FOUND(epoll_pwait)(fd, events, most, timeout, mask);
